@@ -1,0 +1,105 @@
+//! Child processes of the same binary, in other roles.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Starts `webfill ARGS...`. The child dies with the thread that starts it (the kernel sees to
+/// it), so call this from a thread that lives as long as the process.
+pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
+    let parent = std::process::id();
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr);
+    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // The parent may have died before the call above.
+            if libc::getppid() as u32 != parent {
+                return Err(io::Error::other("the parent process is gone"));
+            }
+            Ok(())
+        });
+    }
+    command.spawn()
+}
+
+/// Sends SIGTERM: the child drains.
+pub fn ask_to_drain(child: &Child) {
+    // SAFETY: a signal to a child that has not been waited for cannot reach a stranger.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::kill(child.id() as libc::pid_t, libc::SIGTERM);
+    }
+}
+
+/// Waits for the child's end up to a limit; `None` if it still runs.
+pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+/// How long to wait before a child is started again: doubles with each early death, from 100 ms
+/// to 30 s, and starts over once a child has lived for a minute.
+#[derive(Debug)]
+pub struct BackOff {
+    started: Instant,
+    early_deaths: u32,
+}
+
+impl BackOff {
+    pub fn started(now: Instant) -> BackOff {
+        BackOff {
+            started: now,
+            early_deaths: 0,
+        }
+    }
+
+    /// The child has died: when may it be started again?
+    pub fn died(&mut self, now: Instant) -> Instant {
+        if now.duration_since(self.started) >= Duration::from_secs(60) {
+            self.early_deaths = 0;
+        }
+        let wait = Duration::from_millis(100) * 2u32.pow(self.early_deaths.min(9));
+        self.early_deaths += 1;
+        now + wait.min(Duration::from_secs(30))
+    }
+
+    pub fn restarted(&mut self, now: Instant) {
+        self.started = now;
+    }
+
+    /// Deaths in a row, each within a minute of its start.
+    pub fn early_deaths(&self) -> u32 {
+        self.early_deaths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_wait_longer_after_each_early_death() {
+        let start = Instant::now();
+        let mut back_off = BackOff::started(start);
+        let waits: Vec<_> = (0..12).map(|_| back_off.died(start) - start).collect();
+        assert_eq!(waits[0], Duration::from_millis(100));
+        assert_eq!(waits[1], Duration::from_millis(200));
+        assert_eq!(waits[11], Duration::from_secs(30));
+        let later = start + Duration::from_secs(61);
+        assert_eq!(back_off.died(later) - later, Duration::from_millis(100));
+    }
+}

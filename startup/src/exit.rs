@@ -1,0 +1,62 @@
+//! Exit codes, and the error that carries one to `main`.
+
+use std::fmt;
+
+/// How a process ended, as its parent and scripts see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// Every task reached an outcome.
+    Done = 0,
+    /// An error.
+    Error = 1,
+    /// Bad usage or configuration, found before anything was opened.
+    Usage = 2,
+    /// Interrupted; the same `--state` and `--crawl` resume it.
+    Interrupted = 11,
+    /// A limit such as `--max-pages` was reached.
+    Limit = 12,
+    /// A fault that webfill cannot work around (a full disk, for one); the state is intact.
+    Fatal = 17,
+}
+
+impl ExitStatus {
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// An error with the exit status that it ends the process with. One clear sentence.
+#[derive(Debug)]
+pub struct Fault {
+    pub status: ExitStatus,
+    pub message: String,
+}
+
+impl Fault {
+    pub fn usage(message: impl fmt::Display) -> Fault {
+        Fault::new(ExitStatus::Usage, message)
+    }
+
+    pub fn error(message: impl fmt::Display) -> Fault {
+        Fault::new(ExitStatus::Error, message)
+    }
+
+    pub fn fatal(message: impl fmt::Display) -> Fault {
+        Fault::new(ExitStatus::Fatal, message)
+    }
+
+    fn new(status: ExitStatus, message: impl fmt::Display) -> Fault {
+        Fault {
+            status,
+            message: message.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}

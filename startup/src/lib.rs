@@ -1,0 +1,10 @@
+//! What every webfill process does before and after its work: logs, the state folder's lock,
+//! signals, child processes, and the exit code that tells how it went.
+
+pub mod child;
+pub mod exit;
+pub mod log;
+pub mod signals;
+pub mod state;
+
+pub use exit::{ExitStatus, Fault};

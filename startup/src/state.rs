@@ -1,0 +1,143 @@
+//! The state folder: one process at a time may own it, and its sockets need short paths.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::exit::Fault;
+
+/// The state folder, locked for as long as this value lives. The lock is the kernel's: a process
+/// that dies, however it dies, leaves none behind.
+#[derive(Debug)]
+pub struct StateFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl StateFolder {
+    /// Creates the folder if need be and takes its lock, `NAME.lock`.
+    pub fn open(path: &Path, lock_name: &str) -> Result<StateFolder, Fault> {
+        let unwritable = |error: std::io::Error| {
+            Fault::usage(format!(
+                "cannot write to the state folder {}: {error}",
+                path.display()
+            ))
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::StorageFull => full_disk(path),
+                _ => unwritable(error),
+            })?;
+        let path = path.canonicalize().map_err(unwritable)?;
+        let lock_path = path.join(format!("{lock_name}.lock"));
+        let mut lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&lock_path)
+            .map_err(unwritable)?;
+        if !try_lock(&lock) {
+            let mut holder = String::new();
+            // Who holds it is only a hint for the reader of the message.
+            let _ = lock.read_to_string(&mut holder);
+            return Err(Fault::error(format!(
+                "the state folder {} is in use by another {lock_name} (process {}): wait for it, stop it, or choose another --state",
+                path.display(),
+                holder.trim()
+            )));
+        }
+        write_holder(&mut lock).map_err(|error| match error.kind() {
+            std::io::ErrorKind::StorageFull => full_disk(&path),
+            _ => unwritable(error),
+        })?;
+        Ok(StateFolder { path, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn full_disk(path: &Path) -> Fault {
+    Fault::fatal(format!(
+        "the disk that holds the state folder {} is full: free some space and run the same command again",
+        path.display()
+    ))
+}
+
+fn write_holder(lock: &mut File) -> std::io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    write!(lock, "{}", std::process::id())
+}
+
+fn try_lock(file: &File) -> bool {
+    // SAFETY: flock has no memory effects; the descriptor is open for as long as `file` lives.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0
+    }
+}
+
+/// The longest path that a Unix socket may have, less the longest name that webfill adds to it.
+const LONGEST_SOCKET_FOLDER: usize = 107 - 40;
+
+/// A folder for ipc sockets: `sockets` in the state folder, or, where that path would be too long
+/// for a Unix socket, one in the system's folder for temporary files, of a name that follows from
+/// the state folder's.
+pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
+    let inside = state.join("sockets");
+    let folder = if inside.as_os_str().len() <= LONGEST_SOCKET_FOLDER {
+        inside
+    } else {
+        std::env::temp_dir().join(format!("webfill-{:016x}", fnv1a(state)))
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .map_err(|error| Fault::usage(format!("cannot create {}: {error}", folder.display())))?;
+    Ok(folder)
+}
+
+/// FNV-1a, 64 bits: the name need only be stable and unlikely to clash with a neighbour's.
+fn fnv1a(path: &Path) -> u64 {
+    path.as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_folder_has_one_owner_at_a_time() {
+        let folder = std::env::temp_dir().join(format!("webfill-lock-{}", std::process::id()));
+        let first = StateFolder::open(&folder, "crawl").unwrap();
+        let refused = StateFolder::open(&folder, "crawl").unwrap_err();
+        assert!(refused.message.contains("in use"), "{refused}");
+        assert!(refused.message.contains(&std::process::id().to_string()));
+        drop(first);
+        StateFolder::open(&folder, "crawl").unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn sockets_of_a_deep_state_folder_go_elsewhere() {
+        let deep = PathBuf::from("/").join("x".repeat(200));
+        let folder = socket_folder(&deep).unwrap();
+        assert!(folder.as_os_str().len() <= LONGEST_SOCKET_FOLDER);
+        assert_eq!(folder, socket_folder(&deep).unwrap());
+        std::fs::remove_dir(folder).unwrap();
+    }
+}

@@ -1,0 +1,93 @@
+//! One version byte, then the message in postcard's format.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The version that this build speaks. It grows whenever a message changes its shape.
+pub const WIRE_VERSION: u8 = 1;
+
+/// Why a frame could not be read. Such a frame is counted, logged and dropped.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CodecError {
+    #[error("empty frame")]
+    Empty,
+    #[error(
+        "wire version {found}, this build speaks {WIRE_VERSION}: run the same webfill version everywhere"
+    )]
+    Version { found: u8 },
+    #[error("malformed message: {reason}")]
+    Malformed { reason: String },
+}
+
+/// Encodes a message.
+pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
+    let frame = vec![WIRE_VERSION];
+    postcard::to_extend(message, frame).expect("messages hold only types that postcard can encode")
+}
+
+/// Decodes a message; the whole frame must be used up.
+pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
+    let (&version, body) = frame.split_first().ok_or(CodecError::Empty)?;
+    if version != WIRE_VERSION {
+        return Err(CodecError::Version { found: version });
+    }
+    match postcard::take_from_bytes(body) {
+        Ok((message, [])) => Ok(message),
+        Ok((_, rest)) => Err(CodecError::Malformed {
+            reason: format!("{} bytes left over", rest.len()),
+        }),
+        Err(error) => Err(CodecError::Malformed {
+            reason: error.to_string(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{DispatcherToSupervisor, Task};
+
+    fn task(url: &str) -> Task {
+        Task {
+            task: u64::MAX,
+            attempt: 3,
+            crawl: 1,
+            url: url.into(),
+            site: "example.com".into(),
+            depth: 1,
+            wait_ms: 15_000,
+            parent: Some("https://example.com/people".into()),
+            records: vec!["42".into()],
+        }
+    }
+
+    #[test]
+    fn a_message_comes_back_as_it_was_sent() {
+        let sent = DispatcherToSupervisor::Tasks(vec![task("https://example.com/ada")]);
+        assert_eq!(decode::<DispatcherToSupervisor>(&encode(&sent)), Ok(sent));
+    }
+
+    #[test]
+    fn a_task_is_light() {
+        let url = "https://example.com/ada";
+        assert!(encode(&task(url)).len() < 400 + url.len());
+    }
+
+    #[test]
+    fn frames_that_cannot_be_read_are_errors() {
+        assert_eq!(decode::<Task>(&[]), Err(CodecError::Empty));
+        assert_eq!(
+            decode::<Task>(&[9, 1, 2]),
+            Err(CodecError::Version { found: 9 })
+        );
+        let mut frame = encode(&task("https://example.com/"));
+        frame.push(0);
+        assert!(matches!(
+            decode::<Task>(&frame),
+            Err(CodecError::Malformed { .. })
+        ));
+        for cut in 1..frame.len() - 1 {
+            assert!(decode::<Task>(&frame[..cut]).is_err());
+        }
+    }
+}

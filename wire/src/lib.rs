@@ -1,0 +1,13 @@
+//! Messages between webfill's processes and the sockets that carry them.
+//!
+//! [`vocabulary`] holds the closed lists (outcomes, reasons) that every process, log and store
+//! shares; [`message`] the messages, named by their direction; [`codec`] their encoding behind a
+//! version byte; [`socket`] is the only module that knows ZeroMQ.
+
+pub mod codec;
+pub mod message;
+pub mod socket;
+pub mod vocabulary;
+
+pub use message::*;
+pub use vocabulary::{Follow, Outcome, Reason};

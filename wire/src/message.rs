@@ -1,0 +1,169 @@
+//! The messages, named by their direction. They are light: ids and URLs, never pages, records or
+//! whole settings. What many tasks share (a crawl's settings, the mappings) is sent once per peer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::vocabulary::{Follow, Outcome};
+
+/// Names a crawl within one dispatcher; short, because every task carries it.
+pub type CrawlKey = u32;
+
+/// What a worker must know about a crawl to fetch and save its pages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrawlSettings {
+    pub key: CrawlKey,
+    pub app_id: String,
+    pub crawl_id: String,
+    pub max_depth: u16,
+    pub follow: Follow,
+    /// Sent instead of webfill's own user agent.
+    pub useragent: Option<String>,
+    /// The application's own JSON object, handed through to every page.
+    pub attrs: Option<String>,
+}
+
+/// A mapping file as its author wrote it; every process compiles the set for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappingSource {
+    pub name: String,
+    pub text: String,
+}
+
+/// One URL to fetch. `task` and `attempt` together are the lease that the outcome must carry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub task: u64,
+    pub attempt: u32,
+    pub crawl: CrawlKey,
+    pub url: String,
+    /// The site, as the dispatcher routes by it.
+    pub site: String,
+    pub depth: u16,
+    /// The fetch must not start before this many milliseconds from now have passed.
+    pub wait_ms: u32,
+    /// The page that the link was found on.
+    pub parent: Option<String>,
+    /// The records whose missing fields this page may fill.
+    pub records: Vec<String>,
+}
+
+/// How a task ended, with what the dispatcher needs to go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskDone {
+    pub task: u64,
+    pub attempt: u32,
+    pub outcome: Outcome,
+    /// The HTTP status, if there was an answer.
+    pub status_code: Option<u16>,
+    /// Decoded body bytes read.
+    pub body_bytes: u64,
+    /// Field values stored with the page.
+    pub fields: u32,
+    /// Discovered links, canonical or not; the intake judges them.
+    pub links: Vec<String>,
+    /// Where a redirect points; judged like a link, at the task's own depth.
+    pub redirect: Option<String>,
+    /// Records that are complete after this page.
+    pub resolved: Vec<String>,
+    pub clock: SiteClock,
+}
+
+/// What a worker knows of a site's clock after a fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SiteClock {
+    /// The next fetch may start after this many milliseconds from now.
+    pub next_in_ms: u32,
+    /// The delay in force between two fetches.
+    pub delay_ms: u32,
+}
+
+/// A lease given back unfetched or unfinished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskReturned {
+    pub task: u64,
+    pub attempt: u32,
+    pub cause: ReturnCause,
+}
+
+/// Why a lease came back without an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReturnCause {
+    /// No request was made: its supervisor or worker drains.
+    Unstarted,
+    /// Its worker died; the request may have been made.
+    WorkerDied,
+    /// Its worker died of this very page.
+    KilledWorker,
+}
+
+/// How much a supervisor is ready to hold, counted since it said hello. Running totals instead
+/// of increments: a repeated or lost message changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Credit {
+    pub tasks: u64,
+    pub url_bytes: u64,
+}
+
+/// On the tasks socket, upwards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum SupervisorToDispatcher {
+    Hello {
+        /// Unique name; a second supervisor of that name takes over the first one's place.
+        supervisor: String,
+        workers: u16,
+        credit: Credit,
+        /// Leases still held, from before the connection was lost.
+        held: Vec<(u64, u32)>,
+    },
+    Credit(Credit),
+    Heartbeat,
+    /// Drained: nothing is held any more.
+    Goodbye,
+}
+
+/// On the tasks socket, downwards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum DispatcherToSupervisor {
+    /// The answer to hello. Tasks follow.
+    Welcome {
+        mappings: Vec<MappingSource>,
+    },
+    /// Sent before the first task of a crawl.
+    Crawl(CrawlSettings),
+    Tasks(Vec<Task>),
+    Heartbeat,
+    /// The dispatcher does not know the sender (it was restarted): say hello again.
+    SayHello,
+    /// Give back what has not started, finish what has, say goodbye.
+    Drain,
+}
+
+/// On the outcomes socket.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SupervisorOutcomes {
+    pub supervisor: String,
+    pub done: Vec<TaskDone>,
+    pub returned: Vec<TaskReturned>,
+}
+
+/// From a supervisor to one of its workers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum SupervisorToWorker {
+    Mappings(Vec<MappingSource>),
+    Crawl(CrawlSettings),
+    Tasks(Vec<Task>),
+    /// Give back what has not started, finish what has, and exit.
+    Drain,
+}
+
+/// From a worker to its supervisor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerToSupervisor {
+    pub slot: u16,
+    /// Counts the restarts of this slot, so that a dead worker's last words are told apart.
+    pub incarnation: u32,
+    pub done: Vec<TaskDone>,
+    pub returned: Vec<TaskReturned>,
+    /// Said once, when the worker is ready for tasks.
+    pub ready: bool,
+}

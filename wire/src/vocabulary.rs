@@ -1,0 +1,139 @@
+//! The closed lists that code, logs and stored data share: one word per idea.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Defines a field-less enum whose variants have one stable name each, used in JSON, logs,
+/// stores and summaries alike.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)+
+        }
+
+        impl $name {
+            /// Every value, in order of declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// The stable name.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($text => Ok($name::$variant),)+
+                    _ => Err(format!("`{text}` is none of {}", [$($text),+].join(", "))),
+                }
+            }
+        }
+    };
+}
+
+named! {
+    /// How a task ended.
+    Outcome {
+        /// Fetched with a 2xx status and read in full.
+        Ok = "ok",
+        /// The server said that the page has not changed (304).
+        NotModified = "not_modified",
+        /// The server pointed elsewhere; the target became a link like any other.
+        Redirected = "redirected",
+        /// Any other status: 4xx, 5xx, 999.
+        HttpError = "http_error",
+        /// robots.txt forbids the URL; it was not fetched.
+        Disallowed = "disallowed",
+        /// robots.txt could not be had (5xx or no answer), which forbids everything for now.
+        RobotsUnreachable = "robots_unreachable",
+        /// The host name does not resolve.
+        DnsError = "dns_error",
+        /// The connection was refused, reset, or broke HTTP.
+        NetworkError = "network_error",
+        /// The TLS handshake failed.
+        TlsError = "tls_error",
+        /// Connect, head, body or the whole request took too long.
+        Timeout = "timeout",
+        /// The head or the decoded body is over its cap.
+        TooLarge = "too_large",
+        /// Neither HTML, XHTML, XML, JSON nor text.
+        UnsupportedType = "unsupported_type",
+        /// The site showed a block page.
+        Blocked = "blocked",
+        /// The host resolves to an address that must not be fetched from.
+        UnsafeAddress = "unsafe_address",
+        /// The page was read, but its extraction failed or took too long.
+        ExtractError = "extract_error",
+        /// The page killed its worker three times.
+        Crashed = "crashed",
+        /// The crawl expired before the task was fetched.
+        Expired = "expired",
+        /// The crawl or the task's record no longer wanted it.
+        Stopped = "stopped",
+    }
+}
+
+named! {
+    /// Why a discovered link did not become a task.
+    Reason {
+        /// Seen before in this crawl.
+        Duplicate = "duplicate",
+        /// Deeper than the crawl's depth, or too many redirects in a row.
+        TooDeep = "too_deep",
+        /// Outside the allowed domains.
+        OutOfDomain = "out_of_domain",
+        /// Matches a deny pattern, or no allow pattern.
+        DeniedPattern = "denied_pattern",
+        /// The path ends in an extension that is not fetched.
+        DeniedExtension = "denied_extension",
+        /// The site is on the list of excluded sites.
+        ExcludedSite = "excluded_site",
+        /// Not a URL, or one too long to keep.
+        InvalidUrl = "invalid_url",
+        /// Neither http nor https.
+        UnsupportedScheme = "unsupported_scheme",
+        /// The crawl's budget for this domain is spent.
+        Budget = "budget",
+    }
+}
+
+named! {
+    /// Which links of a page are followed.
+    Follow {
+        /// Those that the url_parsers of the page's mapping yield.
+        Mapped = "mapped",
+        /// Every link of the page.
+        All = "all",
+        /// None.
+        None = "none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_a_round_trip() {
+        for outcome in Outcome::ALL {
+            assert_eq!(outcome.as_str().parse::<Outcome>().as_ref(), Ok(outcome));
+        }
+        for reason in Reason::ALL {
+            assert_eq!(reason.as_str().parse::<Reason>().as_ref(), Ok(reason));
+        }
+        assert!("gone".parse::<Outcome>().unwrap_err().contains("`gone`"));
+    }
+}
