@@ -1,0 +1,116 @@
+//! robots.txt files and site clocks.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::crawls::time;
+use super::fault::Fault;
+use super::pages::clamped;
+use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use crate::timestamp::iso_time;
+
+const UPSERT_ROBOTS: &str = "
+INSERT INTO robots (_id, status, fetched_at, expires_at, body) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (_id) DO UPDATE SET status = excluded.status, fetched_at = excluded.fetched_at,
+    expires_at = excluded.expires_at, body = excluded.body
+WHERE excluded.fetched_at >= robots.fetched_at";
+
+/// The right-hand sides all see the row as it was.
+const UPSERT_SITE: &str = "
+INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (_id) DO UPDATE SET
+    last_start = max(last_start, excluded.last_start),
+    blocked_until = max(ifnull(blocked_until, excluded.blocked_until),
+        ifnull(excluded.blocked_until, blocked_until)),
+    delay_ms = iif(excluded.last_start >= last_start, excluded.delay_ms, delay_ms),
+    owner = iif(excluded.last_start >= last_start, excluded.owner, owner)";
+
+/// The robots.txt of an origin, unless expired.
+pub(super) fn robots(
+    conn: &Connection,
+    origin: &str,
+    now_ms: i64,
+) -> Result<Option<RobotsEntry>, Fault> {
+    let sql = "SELECT status, fetched_at, expires_at, body FROM robots
+        WHERE _id = ?1 AND expires_at > ?2";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(params![origin, iso_time(now_ms)])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(RobotsEntry {
+        origin: origin.to_owned(),
+        status: row.get(0)?,
+        fetched_at_ms: time(&row.get::<_, String>(1)?)?,
+        expires_at_ms: time(&row.get::<_, String>(2)?)?,
+        body: row.get(3)?,
+    }))
+}
+
+/// Keeps robots.txt files, and deletes up to two expired ones for each, so that the table shrinks
+/// to what is valid without ever holding the writers up.
+pub(super) fn put_robots(
+    conn: &Connection,
+    entries: &[RobotsEntry],
+    now_ms: i64,
+) -> Result<(), Fault> {
+    let mut upsert = conn.prepare_cached(UPSERT_ROBOTS)?;
+    for entry in entries {
+        upsert.execute(params![
+            entry.origin,
+            entry.status,
+            iso_time(entry.fetched_at_ms),
+            iso_time(entry.expires_at_ms),
+            entry.body,
+        ])?;
+    }
+    let purge = "DELETE FROM robots WHERE _id IN (SELECT _id FROM robots WHERE expires_at <= ?1
+        ORDER BY expires_at LIMIT ?2)";
+    conn.prepare_cached(purge)?
+        .execute(params![iso_time(now_ms), clamped(2 * entries.len() as u64)])?;
+    Ok(())
+}
+
+/// A site's clock, unless untouched for too long.
+pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, Fault> {
+    let sql = "SELECT last_start, delay_ms, blocked_until, owner FROM sites
+        WHERE _id = ?1 AND max(last_start, ifnull(blocked_until, '')) >= ?2";
+    let oldest = iso_time(now_ms.saturating_sub(SITE_KEPT_MS));
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(params![site, oldest])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let blocked_until: Option<String> = row.get(2)?;
+    Ok(Some(SiteEntry {
+        site: site.to_owned(),
+        last_start_ms: time(&row.get::<_, String>(0)?)?,
+        delay_ms: row.get::<_, i64>(1)?.unsigned_abs(),
+        blocked_until_ms: blocked_until.as_deref().map(time).transpose()?,
+        owner: row.get(3)?,
+    }))
+}
+
+/// Moves clocks forward.
+pub(super) fn put_sites(conn: &Connection, entries: &[SiteEntry]) -> Result<(), Fault> {
+    let mut upsert = conn.prepare_cached(UPSERT_SITE)?;
+    for entry in entries {
+        upsert.execute(params![
+            entry.site,
+            iso_time(entry.last_start_ms),
+            clamped(entry.delay_ms),
+            entry.blocked_until_ms.map(iso_time),
+            entry.owner,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Deletes the clocks of sites that nobody has fetched from for long. A scan of a small table,
+/// so it is run at a start only.
+pub(super) fn forget_idle_sites(conn: &Connection) -> Result<(), Fault> {
+    let sql = "DELETE FROM sites WHERE max(last_start, ifnull(blocked_until, '')) < ?1";
+    let now_ms = Timestamp::now().as_millisecond();
+    conn.execute(sql, [iso_time(now_ms.saturating_sub(SITE_KEPT_MS))])?;
+    Ok(())
+}

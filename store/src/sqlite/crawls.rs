@@ -1,0 +1,76 @@
+//! Crawls.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Fault;
+use super::records::{from_json, to_json};
+use crate::crawl::{Crawl, CrawlId, CrawlState};
+use crate::record::RecordCounts;
+use crate::timestamp::{iso_time, parse_iso_time};
+
+const UPSERT: &str = "
+INSERT INTO crawls (_id, app_id, crawl_id, request, state, counts, started_at, updated_at,
+    finished_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (_id) DO UPDATE SET request = excluded.request, state = excluded.state,
+    counts = excluded.counts, updated_at = excluded.updated_at,
+    finished_at = excluded.finished_at";
+
+/// Keeps a crawl; its first start and the counts of its records stay.
+pub(super) fn put(conn: &Connection, crawl: &Crawl) -> Result<(), Fault> {
+    conn.prepare_cached(UPSERT)?.execute(params![
+        crawl.id.to_string(),
+        crawl.id.app_id,
+        crawl.id.crawl_id,
+        to_json(&crawl.request)?,
+        crawl.state.as_str(),
+        to_json(&crawl.counts)?,
+        iso_time(crawl.started_at_ms),
+        iso_time(crawl.updated_at_ms),
+        crawl.finished_at_ms.map(iso_time),
+    ])?;
+    Ok(())
+}
+
+/// The crawl with this key.
+pub(super) fn get(conn: &Connection, key: &str) -> Result<Option<Crawl>, Fault> {
+    let sql = "SELECT app_id, crawl_id, state, started_at, updated_at, finished_at, request, counts
+        FROM crawls WHERE _id = ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([key])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let state: String = row.get(2)?;
+    let state: CrawlState = state.parse().map_err(Fault::Unfit)?;
+    let finished_at: Option<String> = row.get(5)?;
+    Ok(Some(Crawl {
+        id: CrawlId::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?),
+        state,
+        started_at_ms: time(&row.get::<_, String>(3)?)?,
+        updated_at_ms: time(&row.get::<_, String>(4)?)?,
+        finished_at_ms: finished_at.as_deref().map(time).transpose()?,
+        request: from_json(row, 6)?,
+        counts: from_json(row, 7)?,
+    }))
+}
+
+/// The counts of a crawl's records; none for a crawl that is not stored.
+pub(super) fn record_counts(conn: &Connection, key: &str) -> Result<RecordCounts, Fault> {
+    let sql = "SELECT records_total, records_resolved FROM crawls WHERE _id = ?1";
+    let counts = conn
+        .prepare_cached(sql)?
+        .query_row([key], |row| {
+            Ok(RecordCounts {
+                total: row.get::<_, i64>(0)?.unsigned_abs(),
+                resolved: row.get::<_, i64>(1)?.unsigned_abs(),
+            })
+        })
+        .optional()?;
+    Ok(counts.unwrap_or_default())
+}
+
+/// A time as stored.
+pub(super) fn time(text: &str) -> Result<i64, Fault> {
+    parse_iso_time(text).ok_or_else(|| Fault::Unfit(format!("its stored time `{text}` is no time")))
+}

@@ -1,0 +1,135 @@
+//! Reading a whole table, beside the writers.
+//!
+//! An export has a connection and a thread of its own and reads in steps, each a short read
+//! transaction: a long one would keep the write-ahead log from ever being emptied.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::fault::{Fault, store_error, store_name};
+use super::schema::{self, OpenMode};
+use crate::error::StoreError;
+use crate::store::{ExportError, ExportFilter, Kept};
+
+/// A step ends after this many rows, or bytes of text in them.
+const STEP_ROWS: usize = 256;
+const STEP_BYTES: usize = 1 << 20;
+
+const PAGES: &str = "
+SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
+    mapping, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
+    worker, attrs
+FROM pages
+WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)
+ORDER BY rowid";
+
+const RECORDS: &str = "
+SELECT rowid, _id, fields, sources, missing, resolved_at
+FROM records
+WHERE rowid > ?1 AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
+    SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
+    WHERE record = records._id AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)))
+ORDER BY rowid";
+
+/// Columns that hold JSON.
+const JSON_COLUMNS: [&str; 5] = ["fields", "links", "attrs", "sources", "missing"];
+
+type Step = Result<Vec<Value>, StoreError>;
+
+/// Hands every row to `each`.
+pub(super) async fn export(
+    path: &Path,
+    kept: Kept,
+    filter: &ExportFilter,
+    each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+) -> Result<u64, ExportError> {
+    // One step waits while the next is read.
+    let (steps, mut read) = mpsc::channel::<Step>(1);
+    let (path, filter): (PathBuf, ExportFilter) = (path.to_owned(), filter.clone());
+    tokio::task::spawn_blocking(move || read_table(&path, kept, &filter, &steps));
+    let mut rows = 0;
+    while let Some(step) = read.recv().await {
+        for row in step? {
+            each(row)?;
+            rows += 1;
+        }
+    }
+    Ok(rows)
+}
+
+/// Sends step after step, until the table or the taker ends; an error is the last one.
+fn read_table(path: &Path, kept: Kept, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
+    let sql = match kept {
+        Kept::Pages => PAGES,
+        Kept::Records => RECORDS,
+    };
+    let read = || -> Result<(), Fault> {
+        let conn = schema::connect(path, OpenMode::MustExist)?;
+        let mut after = 0;
+        loop {
+            let rows = read_step(&conn, sql, filter, &mut after)?;
+            if rows.is_empty() || steps.blocking_send(Ok(rows)).is_err() {
+                return Ok(());
+            }
+        }
+    };
+    if let Err(fault) = read() {
+        // If the taker is gone, nobody is left to tell.
+        let _ = steps.blocking_send(Err(store_error(&store_name(path), fault)));
+    }
+}
+
+/// Reads the rows that follow `after`, and moves it behind them.
+fn read_step(
+    conn: &Connection,
+    sql: &str,
+    filter: &ExportFilter,
+    after: &mut i64,
+) -> Result<Vec<Value>, Fault> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(params![*after, filter.app_id, filter.crawl_id])?;
+    let mut step = Vec::new();
+    let mut bytes = 0;
+    while step.len() < STEP_ROWS && bytes < STEP_BYTES {
+        let Some(row) = rows.next()? else { break };
+        *after = row.get(0)?;
+        step.push(Value::Object(row_object(row, &mut bytes)?));
+    }
+    Ok(step)
+}
+
+/// A row as an object; adds its text to `bytes`.
+fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
+    let columns = row.as_ref().column_count();
+    let mut object = Map::with_capacity(columns);
+    // The first column is the rowid.
+    for column in 1..columns {
+        let name = row.as_ref().column_name(column)?;
+        let value = match row.get_ref(column)? {
+            ValueRef::Integer(number) => Value::from(number),
+            ValueRef::Text(text) => {
+                *bytes += text.len();
+                text_value(name, text)?
+            }
+            _ => Value::Null,
+        };
+        object.insert(name.to_owned(), value);
+    }
+    Ok(object)
+}
+
+fn text_value(name: &str, text: &[u8]) -> Result<Value, Fault> {
+    if JSON_COLUMNS.contains(&name) {
+        return serde_json::from_slice(text).map_err(|error| {
+            Fault::Unfit(format!(
+                "a stored `{name}` is not as webfill writes it: {error}"
+            ))
+        });
+    }
+    Ok(Value::String(String::from_utf8_lossy(text).into_owned()))
+}

@@ -1,0 +1,90 @@
+//! From SQLite's result codes to what the caller does next.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::error::StoreError;
+
+/// Why a statement or an entry failed.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Sql(rusqlite::Error),
+    /// An entry that cannot be kept, or a stored one that cannot be read, with the reason.
+    Unfit(String),
+    /// The store as a whole cannot be used, with the reason and what to do.
+    Unusable(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::TooBig) => Fault::Unfit(String::from("it is too large")),
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => {
+                Fault::Unfit(error.to_string())
+            }
+            _ => Fault::Sql(error),
+        }
+    }
+}
+
+/// How a file is named in errors.
+pub(super) fn store_name(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
+}
+
+/// The error for a call that failed as a whole.
+pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
+    let error = match fault {
+        Fault::Sql(error) => error,
+        Fault::Unusable(reason) => {
+            let store = store.to_owned();
+            return StoreError::Fatal { store, reason };
+        }
+        Fault::Unfit(reason) => {
+            return StoreError::Entry {
+                entry: format!("an entry of {store}"),
+                reason,
+            };
+        }
+    };
+    let store = store.to_owned();
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => StoreError::Retry {
+            store,
+            reason: String::from("another process is writing to it"),
+        },
+        code => StoreError::Fatal {
+            store,
+            reason: fatal_reason(code, &error),
+        },
+    }
+}
+
+fn fatal_reason(code: Option<ErrorCode>, error: &rusqlite::Error) -> String {
+    match code {
+        Some(ErrorCode::DiskFull) => {
+            String::from("the disk is full: make room, then start again; what was kept is intact")
+        }
+        Some(ErrorCode::DatabaseCorrupt) => {
+            String::from("the file is damaged: put it back from a copy, or use another file")
+        }
+        Some(ErrorCode::NotADatabase) => {
+            String::from("the file is no SQLite database: use another file")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            String::from("the file cannot be written: check its permissions and its folder's")
+        }
+        Some(ErrorCode::CannotOpen) => {
+            String::from("the file cannot be opened: check the path and its permissions")
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            format!("reading or writing the disk failed: {error}")
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,161 @@
+//! The embedded backend: one SQLite file that many processes write, through the write-ahead log.
+//!
+//! Each process has one connection, owned by one thread ([`owner`]); calls reach it through a
+//! bounded queue. A call is one transaction, taken with BEGIN IMMEDIATE so that two processes
+//! never deadlock. With `synchronous = NORMAL` an answered call survives the death of every
+//! process; only a power failure may take the last ones, which the dispatcher then repeats.
+//! This folder is the only place that knows rusqlite.
+
+mod batch;
+mod cache;
+mod crawls;
+mod export;
+mod fault;
+mod owner;
+mod pages;
+mod records;
+mod schema;
+
+use std::io;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::cache::{Cache, RobotsEntry, SiteEntry};
+use crate::crawl::{Crawl, CrawlId};
+use crate::error::StoreError;
+use crate::record::{Record, RecordCounts, RecordState};
+use crate::store::{Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, Saved, Store};
+
+use batch::keep_each;
+use owner::Owner;
+pub(crate) use schema::OpenMode;
+
+/// A store and a cache in one SQLite file.
+pub(crate) struct Sqlite {
+    owner: Owner,
+    path: PathBuf,
+}
+
+impl Sqlite {
+    /// Opens the file, and creates it where `mode` allows.
+    pub(crate) async fn open(path: PathBuf, mode: OpenMode) -> Result<Sqlite, StoreError> {
+        let owner = Owner::start(path.clone(), mode).await?;
+        Ok(Sqlite { owner, path })
+    }
+}
+
+/// The same error for each entry of a batch that failed as a whole.
+fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>> {
+    (0..entries).map(|_| Err(error.clone())).collect()
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let count = saves.len();
+        self.owner
+            .call(move |db| keep_each(db, &saves, pages::name_save, pages::save))
+            .await
+            .unwrap_or_else(|error| fail_all(count, &error))
+    }
+
+    async fn put_records(
+        &self,
+        crawl: &CrawlId,
+        records: Vec<Record>,
+        now_ms: i64,
+    ) -> Vec<Result<RecordState, StoreError>> {
+        let count = records.len();
+        let crawl = crawl.to_string();
+        self.owner
+            .call(move |db| {
+                keep_each(db, &records, records::name_record, |conn, record| {
+                    records::put(conn, &crawl, record, now_ms)
+                })
+            })
+            .await
+            .unwrap_or_else(|error| fail_all(count, &error))
+    }
+
+    async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
+        let crawl = crawl.to_string();
+        self.owner
+            .call(move |db| db.read(|conn| crawls::record_counts(conn, &crawl)))
+            .await?
+    }
+
+    async fn apply_pages(
+        &self,
+        applies: Vec<ApplyPage>,
+    ) -> Result<Vec<Option<Applied>>, StoreError> {
+        self.owner
+            .call(move |db| {
+                db.write(|conn| {
+                    let apply = |apply| pages::apply(conn, apply);
+                    applies.iter().map(apply).collect()
+                })
+            })
+            .await?
+    }
+
+    async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError> {
+        self.owner
+            .call(move |db| db.write(|conn| crawls::put(conn, &crawl)))
+            .await?
+    }
+
+    async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
+        let key = id.to_string();
+        self.owner
+            .call(move |db| db.read(|conn| crawls::get(conn, &key)))
+            .await?
+    }
+
+    async fn export(
+        &self,
+        kept: Kept,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        export::export(&self.path, kept, filter, each).await
+    }
+}
+
+#[async_trait]
+impl Cache for Sqlite {
+    async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError> {
+        let origin = origin.to_owned();
+        self.owner
+            .call(move |db| db.read(|conn| cache::robots(conn, &origin, now_ms)))
+            .await?
+    }
+
+    async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError> {
+        self.owner
+            .call(move |db| db.write(|conn| cache::put_robots(conn, &entries, now_ms)))
+            .await?
+    }
+
+    async fn sites(
+        &self,
+        sites: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+        self.owner
+            .call(move |db| {
+                db.read(|conn| {
+                    let read = |site: &String| cache::site(conn, site, now_ms);
+                    sites.iter().map(read).collect()
+                })
+            })
+            .await?
+    }
+
+    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+        self.owner
+            .call(move |db| db.write(|conn| cache::put_sites(conn, &entries)))
+            .await?
+    }
+}

@@ -1,0 +1,155 @@
+//! The thread that owns a process's connection to the file.
+//!
+//! Calls queue up in a bounded channel, so a store that is slower than its callers pushes back. A
+//! caller that goes away does not undo its call. The thread ends, and the file is closed in good
+//! order, when the [`Owner`] is dropped and what was queued is done.
+
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::cache;
+use super::fault::{Fault, store_error, store_name};
+use super::schema::{self, OpenMode};
+use crate::error::StoreError;
+
+/// Calls waiting for the thread before callers wait for a place.
+const QUEUED_CALLS: usize = 64;
+
+type Call = Box<dyn FnOnce(&mut Db) + Send>;
+
+/// A handle on the thread.
+pub(super) struct Owner {
+    /// Taken only when dropped.
+    calls: Option<mpsc::Sender<Call>>,
+    thread: Option<JoinHandle<()>>,
+    store: String,
+}
+
+impl Owner {
+    /// Starts the thread, which opens the file.
+    pub(super) async fn start(path: PathBuf, mode: OpenMode) -> Result<Owner, StoreError> {
+        let store = store_name(&path);
+        let (calls, queue) = mpsc::channel(QUEUED_CALLS);
+        let (opened, is_open) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name(String::from("store"))
+            .spawn(move || serve(path, mode, opened, queue))
+            .map_err(|error| ended(&store, &error.to_string()))?;
+        is_open
+            .await
+            .unwrap_or_else(|_| Err(ended(&store, "its thread broke down")))?;
+        Ok(Owner {
+            calls: Some(calls),
+            thread: Some(thread),
+            store,
+        })
+    }
+
+    /// Runs `call` on the thread.
+    pub(super) async fn call<R: Send + 'static>(
+        &self,
+        call: impl FnOnce(&mut Db) -> R + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let boxed: Call = Box::new(move |db| {
+            // A caller that went away does not mind.
+            let _ = answer.send(call(db));
+        });
+        let calls = self.calls.as_ref().expect("calls are taken on drop only");
+        if calls.send(boxed).await.is_err() {
+            return Err(ended(&self.store, "its thread broke down"));
+        }
+        answered
+            .await
+            .map_err(|_| ended(&self.store, "its thread broke down"))
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.calls = None;
+        if let Some(thread) = self.thread.take() {
+            // It broke down in a call, whose caller was told.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn ended(store: &str, reason: &str) -> StoreError {
+    StoreError::Fatal {
+        store: store.to_owned(),
+        reason: format!("cannot be used any more: {reason}"),
+    }
+}
+
+fn serve(
+    path: PathBuf,
+    mode: OpenMode,
+    opened: oneshot::Sender<Result<(), StoreError>>,
+    mut queue: mpsc::Receiver<Call>,
+) {
+    let store = store_name(&path);
+    let mut db = match schema::open(&path, mode) {
+        Ok(conn) => Db { conn, store },
+        Err(error) => {
+            // If nobody waits any more, nobody needs the file either.
+            let _ = opened.send(Err(error));
+            return;
+        }
+    };
+    if mode == OpenMode::Create
+        && let Err(error) = db.write(cache::forget_idle_sites)
+    {
+        tracing::warn!(%error, "cannot forget idle sites, will try at the next start");
+    }
+    if opened.send(Ok(())).is_err() {
+        return;
+    }
+    while let Some(call) = queue.blocking_recv() {
+        call(&mut db);
+    }
+}
+
+/// The connection, with the name that its errors carry.
+pub(super) struct Db {
+    conn: Connection,
+    store: String,
+}
+
+impl Db {
+    /// Runs `read` on the connection, outside of any transaction of its own.
+    pub(super) fn read<R>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        read(&self.conn).map_err(|fault| self.error(fault))
+    }
+
+    /// Runs `write` in one transaction, which is rolled back if it fails.
+    pub(super) fn write<R>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        self.transaction(write).map_err(|fault| self.error(fault))
+    }
+
+    /// As [`Db::write`], with the bare fault.
+    pub(super) fn transaction<R>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let transaction = self
+            .conn
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let written = write(&transaction)?;
+        transaction.commit()?;
+        Ok(written)
+    }
+
+    pub(super) fn error(&self, fault: Fault) -> StoreError {
+        store_error(&self.store, fault)
+    }
+}

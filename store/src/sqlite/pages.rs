@@ -1,0 +1,136 @@
+//! Pages, and what they do to records.
+
+use rusqlite::{Connection, params};
+use serde_json::{Map, Value};
+
+use super::fault::Fault;
+use super::records::{self, from_json, to_json};
+use crate::page::{MAX_ENTRY_BYTES, Page};
+use crate::record::{Filling, RecordState};
+use crate::store::{Applied, ApplyPage, Save, Saved};
+use crate::timestamp::{iso_time, parse_iso_time};
+
+const UPSERT: &str = "
+INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
+    status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
+    worker, attrs, fields, links)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+    ?20, ?21)
+ON CONFLICT (_id) DO UPDATE SET
+    app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
+    final_url = excluded.final_url, site = excluded.site, depth = excluded.depth,
+    parent = excluded.parent, outcome = excluded.outcome, status_code = excluded.status_code,
+    mapping = excluded.mapping, content_type = excluded.content_type, bytes = excluded.bytes,
+    content_hash = excluded.content_hash, started_at = excluded.started_at,
+    elapsed_ms = excluded.elapsed_ms, attempts = excluded.attempts, worker = excluded.worker,
+    attrs = excluded.attrs, fields = excluded.fields, links = excluded.links
+WHERE excluded.started_at >= pages.started_at";
+
+/// How a save is named in its error.
+pub(super) fn name_save(save: &Save) -> String {
+    format!("page {}", save.page.url)
+}
+
+/// Keeps a page, unless a later one is kept, and fills its records.
+pub(super) fn save(conn: &Connection, save: &Save) -> Result<Saved, Fault> {
+    upsert(conn, &save.page)?;
+    let filling = Filling::of(&save.page);
+    let mut saved = Saved::default();
+    for record in &save.records {
+        match records::fill(conn, record, &filling)? {
+            RecordState::Resolved => saved.resolved.push(record.clone()),
+            RecordState::Open => saved.open.push(record.clone()),
+        }
+    }
+    Ok(saved)
+}
+
+fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
+    let fields = to_json(&page.fields)?;
+    let links = to_json(&page.links)?;
+    let attrs = page.attrs.as_ref().map(to_json).transpose()?;
+    let bytes = page.url.len() + fields.len() + links.len() + attrs.as_ref().map_or(0, String::len);
+    if bytes > MAX_ENTRY_BYTES {
+        return Err(Fault::Unfit(format!(
+            "its fields and links take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+        )));
+    }
+    conn.prepare_cached(UPSERT)?.execute(params![
+        page.id(),
+        page.app_id,
+        page.crawl_id,
+        page.url,
+        page.final_url,
+        page.site,
+        page.depth,
+        page.parent,
+        page.outcome.as_str(),
+        page.status_code,
+        page.mapping,
+        page.content_type,
+        clamped(page.bytes),
+        page.content_hash,
+        iso_time(page.started_at_ms),
+        clamped(page.elapsed_ms),
+        page.attempts,
+        page.worker,
+        attrs,
+        fields,
+        links,
+    ])?;
+    Ok(())
+}
+
+/// Fills a record from a stored page.
+pub(super) fn apply(conn: &Connection, apply: &ApplyPage) -> Result<Option<Applied>, Fault> {
+    let Some(page) = load(conn, &apply.page_id)? else {
+        return Ok(None);
+    };
+    let filling = Filling {
+        fields: &page.fields,
+        url: &page.url,
+        mapping: page.mapping.as_deref(),
+        started_at_ms: page.started_at_ms,
+        ended_at_ms: page.started_at_ms.saturating_add(page.elapsed_ms),
+    };
+    let state = records::fill(conn, &apply.record, &filling)?;
+    Ok(Some(Applied {
+        state,
+        links: page.links,
+    }))
+}
+
+/// What of a stored page a record needs.
+struct StoredPage {
+    url: String,
+    mapping: Option<String>,
+    started_at_ms: i64,
+    elapsed_ms: i64,
+    fields: Map<String, Value>,
+    links: Vec<String>,
+}
+
+fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
+    let sql =
+        "SELECT url, mapping, started_at, elapsed_ms, fields, links FROM pages WHERE _id = ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([page_id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let started_at: String = row.get(2)?;
+    Ok(Some(StoredPage {
+        url: row.get(0)?,
+        mapping: row.get(1)?,
+        started_at_ms: parse_iso_time(&started_at)
+            .ok_or_else(|| Fault::Unfit(format!("page {page_id} started at no time")))?,
+        elapsed_ms: row.get(3)?,
+        fields: from_json(row, 4)?,
+        links: from_json(row, 5)?,
+    }))
+}
+
+/// SQLite's integers end at `i64::MAX`.
+pub(super) fn clamped(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

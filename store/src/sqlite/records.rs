@@ -1,0 +1,151 @@
+//! Records, and the counts of the crawls that they are in.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::fault::Fault;
+use crate::page::MAX_ENTRY_BYTES;
+use crate::record::{Filling, MAX_RECORD_ID_BYTES, Record, RecordState, StoredRecord};
+
+const UPSERT: &str = "
+INSERT INTO records (_id, fields, sources, missing, resolved_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
+    missing = excluded.missing, resolved_at = excluded.resolved_at";
+
+/// How a record is named in its error.
+pub(super) fn name_record(record: &Record) -> String {
+    format!("record {:.80}", record.id)
+}
+
+/// Takes a record of a crawl in.
+pub(super) fn put(
+    conn: &Connection,
+    crawl: &str,
+    record: &Record,
+    now_ms: i64,
+) -> Result<RecordState, Fault> {
+    if record.id.is_empty() || record.id.len() > MAX_RECORD_ID_BYTES {
+        return Err(Fault::Unfit(format!(
+            "its id has {} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed",
+            record.id.len()
+        )));
+    }
+    let known = load(conn, &record.id)?;
+    let before = known.as_ref().map(StoredRecord::state);
+    let is_new = known.is_none();
+    let mut stored = known.unwrap_or_default();
+    if stored.merge(record, now_ms) || is_new {
+        keep(conn, &record.id, &stored)?;
+    }
+    let after = stored.state();
+    if before.is_some_and(|before| before != after) {
+        count_change(conn, &record.id, after)?;
+    }
+    enter_crawl(conn, crawl, &record.id, after)?;
+    Ok(after)
+}
+
+/// Fills what is missing in a record; one that is not stored stays open.
+pub(super) fn fill(conn: &Connection, id: &str, page: &Filling<'_>) -> Result<RecordState, Fault> {
+    let Some(mut stored) = load(conn, id)? else {
+        return Ok(RecordState::Open);
+    };
+    if stored.fill(page) {
+        keep(conn, id, &stored)?;
+        if stored.state() == RecordState::Resolved {
+            count_change(conn, id, RecordState::Resolved)?;
+        }
+    }
+    Ok(stored.state())
+}
+
+fn load(conn: &Connection, id: &str) -> Result<Option<StoredRecord>, Fault> {
+    let sql = "SELECT fields, sources, missing, resolved_at FROM records WHERE _id = ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(StoredRecord {
+        fields: from_json(row, 0)?,
+        sources: from_json(row, 1)?,
+        missing: from_json(row, 2)?,
+        resolved_at: row.get(3)?,
+    }))
+}
+
+fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault> {
+    let fields = to_json(&record.fields)?;
+    let sources = to_json(&record.sources)?;
+    let missing = to_json(&record.missing)?;
+    let bytes = fields.len() + sources.len() + missing.len();
+    if bytes > MAX_ENTRY_BYTES {
+        return Err(Fault::Unfit(format!(
+            "record {id:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
+        )));
+    }
+    conn.prepare_cached(UPSERT)?.execute(params![
+        id,
+        fields,
+        sources,
+        missing,
+        record.resolved_at
+    ])?;
+    Ok(())
+}
+
+/// Counts a record that became resolved, or open again, in every crawl that it is in. One UPDATE
+/// with a subquery would build a temporary table each time, which costs more than all the rest.
+fn count_change(conn: &Connection, id: &str, now: RecordState) -> Result<(), Fault> {
+    let change = if now == RecordState::Resolved { 1 } else { -1 };
+    let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
+    let mut count = conn.prepare_cached(count)?;
+    let mut crawls =
+        conn.prepare_cached("SELECT crawl FROM crawl_records WHERE record = ?1")?;
+    let mut rows = crawls.query([id])?;
+    while let Some(row) = rows.next()? {
+        let crawl: i64 = row.get(0)?;
+        count.execute([crawl, change])?;
+    }
+    Ok(())
+}
+
+/// Adds a record to a crawl and its counts, unless it is in it already.
+fn enter_crawl(conn: &Connection, crawl: &str, id: &str, state: RecordState) -> Result<(), Fault> {
+    let find = "SELECT key FROM crawls WHERE _id = ?1";
+    let key: Option<i64> = conn
+        .prepare_cached(find)?
+        .query_row([crawl], |row| row.get(0))
+        .optional()?;
+    let key = key.ok_or_else(|| {
+        Fault::Unfit(format!(
+            "its crawl {crawl} is not stored: put the crawl first"
+        ))
+    })?;
+    let enter = "INSERT OR IGNORE INTO crawl_records (record, crawl) VALUES (?1, ?2)";
+    if conn.prepare_cached(enter)?.execute(params![id, key])? == 1 {
+        let count = "UPDATE crawls SET records_total = records_total + 1,
+            records_resolved = records_resolved + ?2 WHERE key = ?1";
+        let resolved = i64::from(state == RecordState::Resolved);
+        conn.prepare_cached(count)?.execute([key, resolved])?;
+    }
+    Ok(())
+}
+
+/// A value as the JSON text of a column.
+pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|error| Fault::Unfit(error.to_string()))
+}
+
+/// A column's JSON text as a value. Only a foreign hand can have broken it.
+pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
+    let text = row.get_ref(column)?;
+    let text = text.as_str().map_err(rusqlite::Error::from)?;
+    serde_json::from_str(text).map_err(|error| {
+        let name = row.as_ref().column_name(column).unwrap_or("a column");
+        Fault::Unfit(format!(
+            "its stored `{name}` is not as webfill writes it: {error}"
+        ))
+    })
+}

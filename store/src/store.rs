@@ -1,0 +1,113 @@
+//! The trait of every store of records, pages and crawls.
+
+use std::io;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::crawl::{Crawl, CrawlId};
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::record::{Record, RecordCounts, RecordState};
+
+/// A page to keep, and the records whose missing fields it may fill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Save {
+    pub page: Page,
+    /// Record ids.
+    pub records: Vec<String>,
+}
+
+/// Where the records of a saved page stand. A record that the store does not know is open.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Saved {
+    /// Complete now, by this page or before.
+    pub resolved: Vec<String>,
+    /// Still missing a wanted field.
+    pub open: Vec<String>,
+}
+
+/// Asks for a page that is stored already to fill a record's missing fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplyPage {
+    /// See [`crate::page_id`].
+    pub page_id: String,
+    /// A record id.
+    pub record: String,
+}
+
+/// What came of an [`ApplyPage`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    pub state: RecordState,
+    /// The page's discovered links, which the record would have inherited.
+    pub links: Vec<String>,
+}
+
+/// What an export reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    Pages,
+    Records,
+}
+
+/// Narrows an export; the default takes everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExportFilter {
+    pub app_id: Option<String>,
+    pub crawl_id: Option<String>,
+}
+
+/// Why an export ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The taker failed, as a closed pipe or a full disk does.
+    #[error("cannot write the export: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Records, pages and crawls. Safe to share, and to open from many processes at once.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Keeps pages and fills their records, in one transaction; answers in the order given. An
+    /// entry that cannot be kept fails alone. Repeating a save changes nothing, and one that
+    /// started before the stored page leaves the page as it is.
+    async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
+
+    /// Takes the records of a crawl in, which must have been [put](Store::put_crawl), in one
+    /// transaction; answers in the order given, an unfit record alone with an error. A known
+    /// record keeps its values, takes those that it has not, and misses what is wanted anew.
+    async fn put_records(
+        &self,
+        crawl: &CrawlId,
+        records: Vec<Record>,
+        now_ms: i64,
+    ) -> Vec<Result<RecordState, StoreError>>;
+
+    /// Counts the records put for a crawl. Costs the same however many they are.
+    async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
+
+    /// Applies pages fetched for other records, without a second fetch; `None` where the page is
+    /// not stored.
+    async fn apply_pages(
+        &self,
+        applies: Vec<ApplyPage>,
+    ) -> Result<Vec<Option<Applied>>, StoreError>;
+
+    /// Keeps a crawl; the first start stays, everything else is replaced.
+    async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError>;
+
+    async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
+
+    /// Hands every page or record to `each` as a JSON object, keys as the tables and collections
+    /// name them, in order of arrival; returns how many. Memory is bounded and writers are not
+    /// held up, so the export is no snapshot: what changes meanwhile appears old or new.
+    async fn export(
+        &self,
+        kept: Kept,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError>;
+}

@@ -1,0 +1,130 @@
+use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+
+use super::*;
+
+fn robots(origin: &str, fetched_at_ms: i64) -> RobotsEntry {
+    RobotsEntry {
+        origin: origin.to_owned(),
+        status: Some(200),
+        body: b"User-agent: *\nDisallow: /\xff\0".to_vec(),
+        fetched_at_ms,
+        expires_at_ms: fetched_at_ms + 3_600_000,
+    }
+}
+
+fn site(last_start_ms: i64) -> SiteEntry {
+    SiteEntry {
+        site: String::from("example.com"),
+        last_start_ms,
+        delay_ms: 1_000,
+        blocked_until_ms: None,
+        owner: Some(String::from("one")),
+    }
+}
+
+pub(crate) async fn robots_come_back_until_they_expire(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    let unreachable = RobotsEntry {
+        status: None,
+        body: Vec::new(),
+        ..robots("https://down.example", NOON_MS)
+    };
+    let entry = robots("https://example.com", NOON_MS);
+    cache
+        .put_robots(vec![entry.clone(), unreachable.clone()], NOON_MS)
+        .await
+        .unwrap();
+    let read =
+        |origin: &'static str, now_ms| async move { cache.robots(origin, now_ms).await.unwrap() };
+    assert_eq!(
+        read("https://example.com", NOON_MS).await,
+        Some(entry.clone())
+    );
+    assert_eq!(
+        read("https://down.example", NOON_MS).await,
+        Some(unreachable)
+    );
+    assert_eq!(
+        read("https://example.com", entry.expires_at_ms - 1).await,
+        Some(entry.clone())
+    );
+    assert_eq!(read("https://example.com", entry.expires_at_ms).await, None);
+    assert_eq!(read("https://other.example", NOON_MS).await, None);
+}
+
+pub(crate) async fn robots_fetched_earlier_never_replace_later_ones(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    let later = robots("https://example.com", NOON_MS);
+    let earlier = RobotsEntry {
+        body: b"old".to_vec(),
+        ..robots("https://example.com", NOON_MS - 1)
+    };
+    cache
+        .put_robots(vec![later.clone()], NOON_MS)
+        .await
+        .unwrap();
+    cache.put_robots(vec![earlier], NOON_MS).await.unwrap();
+    let kept = cache.robots("https://example.com", NOON_MS).await.unwrap();
+    assert_eq!(kept, Some(later));
+}
+
+pub(crate) async fn site_clocks_only_move_forward(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    let read = || async {
+        cache
+            .sites(vec![String::from("example.com")], NOON_MS)
+            .await
+            .unwrap()
+    };
+    assert_eq!(read().await, [None]);
+    let blocked = SiteEntry {
+        blocked_until_ms: Some(NOON_MS + 60_000),
+        ..site(NOON_MS)
+    };
+    cache.put_sites(vec![blocked.clone()]).await.unwrap();
+    assert_eq!(read().await, [Some(blocked.clone())]);
+    let stale = SiteEntry {
+        delay_ms: 5,
+        owner: None,
+        blocked_until_ms: Some(NOON_MS + 1),
+        ..site(NOON_MS - 1)
+    };
+    cache.put_sites(vec![stale]).await.unwrap();
+    assert_eq!(read().await, [Some(blocked.clone())]);
+    let later = SiteEntry {
+        delay_ms: 2_000,
+        owner: Some(String::from("two")),
+        ..site(NOON_MS + 1)
+    };
+    cache.put_sites(vec![later.clone()]).await.unwrap();
+    let expected = SiteEntry {
+        blocked_until_ms: blocked.blocked_until_ms,
+        ..later
+    };
+    assert_eq!(read().await, [Some(expected)]);
+}
+
+pub(crate) async fn clocks_of_idle_sites_are_forgotten(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    let blocked = SiteEntry {
+        site: String::from("blocked.example"),
+        blocked_until_ms: Some(NOON_MS + SITE_KEPT_MS),
+        ..site(NOON_MS)
+    };
+    cache
+        .put_sites(vec![site(NOON_MS), blocked.clone()])
+        .await
+        .unwrap();
+    let names = || {
+        ["unknown.example", "example.com", "blocked.example"]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    let at_last = cache.sites(names(), NOON_MS + SITE_KEPT_MS).await.unwrap();
+    assert_eq!(at_last, [None, Some(site(NOON_MS)), Some(blocked.clone())]);
+    let too_late = cache
+        .sites(names(), NOON_MS + SITE_KEPT_MS + 1)
+        .await
+        .unwrap();
+    assert_eq!(too_late, [None, None, Some(blocked)]);
+}

@@ -1,0 +1,92 @@
+use serde_json::json;
+use webfill_store::{CrawlId, CrawlState, RecordCounts};
+
+use super::*;
+
+pub(crate) async fn records_are_counted_once_however_often_put(clients: &Clients) {
+    let store = &*clients.first.store;
+    let records = vec![
+        record("known", json!({"city": "London"})),
+        record("open", json!({"city": null})),
+        record("found", json!({"city": null})),
+    ];
+    put(store, records.clone()).await;
+    let page = page_with("https://example.com/a", json!({"city": "Paris"}));
+    save(store, page.clone(), &["found"]).await.unwrap();
+    save(store, page, &["found"]).await.unwrap();
+    put(store, records).await;
+    let counts = store.record_counts(&crawl_id()).await.unwrap();
+    assert_eq!(
+        counts,
+        RecordCounts {
+            total: 3,
+            resolved: 2
+        }
+    );
+}
+
+pub(crate) async fn a_record_counts_in_each_of_its_crawls(clients: &Clients) {
+    let store = &*clients.first.store;
+    let other = CrawlId::new("app", "c2");
+    let shared = record("r", json!({"city": null}));
+    put(store, vec![shared.clone()]).await;
+    store.put_crawl(crawl(other.clone())).await.unwrap();
+    store.put_records(&other, vec![shared], NOON_MS).await;
+    let page = page_with("https://example.com/a", json!({"city": "Paris"}));
+    save(store, page, &["r"]).await.unwrap();
+    for id in [crawl_id(), other] {
+        let counts = store.record_counts(&id).await.unwrap();
+        assert_eq!(
+            counts,
+            RecordCounts {
+                total: 1,
+                resolved: 1
+            }
+        );
+    }
+    let nowhere = CrawlId::new("app", "c3");
+    let counts = store.record_counts(&nowhere).await.unwrap();
+    assert_eq!(counts, RecordCounts::default());
+}
+
+pub(crate) async fn records_of_an_unknown_crawl_are_refused(clients: &Clients) {
+    let store = &*clients.first.store;
+    let records = vec![record("r", json!({"city": null}))];
+    let states = store.put_records(&crawl_id(), records, NOON_MS).await;
+    let refusal = states[0].as_ref().unwrap_err();
+    assert!(
+        refusal.is_entry() && refusal.to_string().contains("app/c1"),
+        "{refusal}"
+    );
+    assert!(exported(store, Kept::Records).await.is_empty());
+}
+
+pub(crate) async fn a_crawl_comes_back_and_keeps_its_first_start(clients: &Clients) {
+    let store = &*clients.first.store;
+    assert_eq!(store.get_crawl(&crawl_id()).await.unwrap(), None);
+    let started = crawl(crawl_id());
+    store.put_crawl(started.clone()).await.unwrap();
+    assert_eq!(
+        store.get_crawl(&crawl_id()).await.unwrap(),
+        Some(started.clone())
+    );
+    for state in CrawlState::ALL {
+        let resumed = Crawl {
+            state,
+            counts: object(json!({"pages": 7})),
+            started_at_ms: NOON_MS + 1_000,
+            updated_at_ms: NOON_MS + 2_000,
+            finished_at_ms: Some(NOON_MS + 2_000),
+            ..started.clone()
+        };
+        store.put_crawl(resumed.clone()).await.unwrap();
+        let kept = store.get_crawl(&crawl_id()).await.unwrap();
+        assert_eq!(
+            kept,
+            Some(Crawl {
+                started_at_ms: NOON_MS,
+                ..resumed
+            })
+        );
+    }
+}

@@ -1,0 +1,216 @@
+use serde_json::json;
+use webfill_store::{ApplyPage, MAX_RECORD_ID_BYTES, Page, RecordState, page_id};
+
+use super::*;
+
+const URL: &str = "https://example.com/ada";
+
+pub(crate) async fn a_page_fills_what_is_missing_and_keeps_the_source(clients: &Clients) {
+    let store = &*clients.first.store;
+    let states = put(
+        store,
+        vec![record(
+            "r",
+            json!({"name": "Ada", "born": null, "city": null}),
+        )],
+    )
+    .await;
+    assert_eq!(states, [Ok(RecordState::Open)]);
+    let saved = save(store, page_with(URL, json!({"born": 1815})), &["r"])
+        .await
+        .unwrap();
+    assert_eq!(
+        (saved.resolved.len(), saved.open),
+        (0, vec![String::from("r")])
+    );
+    let expected = json!({
+        "_id": "r",
+        "fields": {"name": "Ada", "born": 1815, "city": null},
+        "sources": {"born": {"url": URL, "mapping": "people", "at": NOON}},
+        "missing": ["city"],
+        "resolved_at": null,
+    });
+    assert_eq!(stored_record(store, "r").await, expected);
+}
+
+pub(crate) async fn a_field_that_has_a_value_keeps_it(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(
+        store,
+        vec![record(
+            "r",
+            json!({"name": "Ada", "born": null, "city": null}),
+        )],
+    )
+    .await;
+    save(
+        store,
+        page_with(URL, json!({"name": "no", "born": 1815})),
+        &["r"],
+    )
+    .await
+    .unwrap();
+    let later = page_with("https://example.com/2", json!({"name": "no", "born": 1999}));
+    save(store, later, &["r"]).await.unwrap();
+    let kept = stored_record(store, "r").await;
+    assert_eq!(
+        kept["fields"],
+        json!({"name": "Ada", "born": 1815, "city": null})
+    );
+    assert_eq!(kept["sources"]["born"]["url"], URL);
+}
+
+pub(crate) async fn a_record_is_resolved_once_and_keeps_the_time(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"city": null}))]).await;
+    let saved = save(store, page_with(URL, json!({"city": "London"})), &["r"])
+        .await
+        .unwrap();
+    assert_eq!(saved.resolved, ["r"]);
+    let later = Page {
+        started_at_ms: NOON_MS + 60_000,
+        ..page_with("https://example.com/2", json!({"city": "Paris"}))
+    };
+    let saved = save(store, later, &["r"]).await.unwrap();
+    assert_eq!(saved.resolved, ["r"]);
+    let kept = stored_record(store, "r").await;
+    assert_eq!(kept["fields"]["city"], "London");
+    assert_eq!(kept["resolved_at"], "2026-01-01T12:00:00.250Z");
+    assert_eq!(kept["missing"], json!([]));
+}
+
+pub(crate) async fn empty_values_fill_nothing(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(
+        store,
+        vec![record("r", json!({"a": null, "b": null, "c": null}))],
+    )
+    .await;
+    let empty = page_with(URL, json!({"a": "", "b": [], "c": null}));
+    let saved = save(store, empty, &["r"]).await.unwrap();
+    assert_eq!(saved.open, ["r"]);
+    assert_eq!(
+        stored_record(store, "r").await["missing"],
+        json!(["a", "b", "c"])
+    );
+}
+
+pub(crate) async fn fields_that_nobody_wants_stay_out_of_a_record(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"city": null}))]).await;
+    let page = page_with(URL, json!({"city": "London", "shoe_size": 36}));
+    save(store, page, &["r"]).await.unwrap();
+    let kept = stored_record(store, "r").await;
+    assert_eq!(kept["fields"], json!({"city": "London"}));
+    assert_eq!(only_page(store).await["fields"]["shoe_size"], 36);
+}
+
+pub(crate) async fn a_record_that_is_not_stored_stays_open(clients: &Clients) {
+    let store = &*clients.first.store;
+    let saved = save(store, page_with(URL, json!({"a": 1})), &["nobody"])
+        .await
+        .unwrap();
+    assert_eq!(saved.open, ["nobody"]);
+}
+
+pub(crate) async fn putting_a_record_again_keeps_what_was_found(clients: &Clients) {
+    let store = &*clients.first.store;
+    let given = record("r", json!({"name": "Ada", "city": null}));
+    put(store, vec![given.clone()]).await;
+    save(store, page_with(URL, json!({"city": "London"})), &["r"])
+        .await
+        .unwrap();
+    let before = stored_record(store, "r").await;
+    let again = Record {
+        fields: object(json!({"name": "Augusta", "city": null})),
+        ..given.clone()
+    };
+    let states = put(store, vec![again, given]).await;
+    assert_eq!(
+        states,
+        [Ok(RecordState::Resolved), Ok(RecordState::Resolved)]
+    );
+    assert_eq!(stored_record(store, "r").await, before);
+}
+
+pub(crate) async fn known_input_fills_a_missing_field_without_a_source(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"city": null}))]).await;
+    let states = put(store, vec![record("r", json!({"city": "London"}))]).await;
+    assert_eq!(states, [Ok(RecordState::Resolved)]);
+    let kept = stored_record(store, "r").await;
+    assert_eq!(kept["fields"], json!({"city": "London"}));
+    assert_eq!(kept["sources"], json!({}));
+    assert_eq!(kept["resolved_at"], NOON);
+}
+
+pub(crate) async fn wanting_more_opens_a_resolved_record(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"city": "London"}))]).await;
+    let more = Record {
+        want: vec![String::from("city"), String::from("born")],
+        ..record("r", json!({}))
+    };
+    assert_eq!(put(store, vec![more]).await, [Ok(RecordState::Open)]);
+    let kept = stored_record(store, "r").await;
+    assert_eq!(kept["missing"], json!(["born"]));
+    assert_eq!(kept["resolved_at"], json!(null));
+    let counts = store.record_counts(&crawl_id()).await.unwrap();
+    assert_eq!((counts.total, counts.resolved), (1, 0));
+}
+
+pub(crate) async fn unfit_record_ids_are_refused_alone(clients: &Clients) {
+    let store = &*clients.first.store;
+    let long = "x".repeat(MAX_RECORD_ID_BYTES + 1);
+    let records = ["", "fit", &long].map(|id| record(id, json!({"city": null})));
+    let states = put(store, records.to_vec()).await;
+    assert!(states[0].as_ref().is_err_and(StoreError::is_entry));
+    assert_eq!(states[1], Ok(RecordState::Open));
+    assert!(states[2].as_ref().is_err_and(StoreError::is_entry));
+    assert_eq!(exported(store, Kept::Records).await.len(), 1);
+    assert_eq!(store.record_counts(&crawl_id()).await.unwrap().total, 1);
+}
+
+pub(crate) async fn a_stored_page_is_applied_to_another_record(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(
+        store,
+        vec![
+            record("r", json!({"city": null})),
+            record("s", json!({"name": null})),
+        ],
+    )
+    .await;
+    let page = Page {
+        links: vec![String::from("https://example.com/next")],
+        ..page_with(URL, json!({"city": "London"}))
+    };
+    save(store, page, &[]).await.unwrap();
+    let apply = |url, record: &str| ApplyPage {
+        page_id: page_id("c1", url),
+        record: record.to_owned(),
+    };
+    let applies = vec![
+        apply(URL, "r"),
+        apply(URL, "s"),
+        apply("https://example.com/no", "r"),
+    ];
+    let applied = store.apply_pages(applies).await.unwrap();
+    let states: Vec<_> = applied
+        .iter()
+        .map(|one| one.as_ref().map(|one| one.state))
+        .collect();
+    assert_eq!(
+        states,
+        [Some(RecordState::Resolved), Some(RecordState::Open), None]
+    );
+    assert_eq!(
+        applied[0].as_ref().unwrap().links,
+        ["https://example.com/next"]
+    );
+    let kept = stored_record(store, "r").await;
+    assert_eq!(
+        kept["sources"]["city"],
+        json!({"url": URL, "mapping": "people", "at": NOON})
+    );
+}

@@ -1,0 +1,192 @@
+//! What every backend promises. A backend's test file declares this module, writes a function that
+//! yields two [`Clients`] of one fresh database with what must outlive them, and calls
+//! `conformance_tests!` with it.
+
+pub(crate) mod caching;
+pub(crate) mod counting;
+pub(crate) mod exporting;
+pub(crate) mod filling;
+pub(crate) mod saving;
+pub(crate) mod sharing;
+
+use serde_json::{Map, Value, json};
+use webfill_store::{
+    Backends, Crawl, CrawlId, CrawlState, ExportFilter, Kept, Page, Record, RecordState, Save,
+    Saved, Store, StoreError,
+};
+use webfill_wire::Outcome;
+
+/// Two clients of one database, opened as two processes would.
+pub(crate) struct Clients {
+    pub(crate) first: Backends,
+    pub(crate) second: Backends,
+}
+
+/// Makes one test of each promise.
+macro_rules! conformance_tests {
+    ($fresh:path) => {
+        $crate::conformance::conformance_tests! { $fresh;
+            saving: a_page_comes_back_as_it_went_in,
+            saving: hostile_text_comes_back_as_it_went_in,
+            saving: saving_a_page_again_changes_nothing,
+            saving: a_later_fetch_replaces_an_earlier_one,
+            saving: a_stale_save_never_replaces_a_newer_page,
+            saving: an_entry_that_cannot_be_kept_fails_alone,
+            saving: one_page_in_two_crawls_is_kept_twice,
+            saving: an_empty_batch_is_answered_by_nothing,
+            filling: a_page_fills_what_is_missing_and_keeps_the_source,
+            filling: a_field_that_has_a_value_keeps_it,
+            filling: a_record_is_resolved_once_and_keeps_the_time,
+            filling: empty_values_fill_nothing,
+            filling: fields_that_nobody_wants_stay_out_of_a_record,
+            filling: a_record_that_is_not_stored_stays_open,
+            filling: putting_a_record_again_keeps_what_was_found,
+            filling: known_input_fills_a_missing_field_without_a_source,
+            filling: wanting_more_opens_a_resolved_record,
+            filling: unfit_record_ids_are_refused_alone,
+            filling: a_stored_page_is_applied_to_another_record,
+            counting: records_are_counted_once_however_often_put,
+            counting: a_record_counts_in_each_of_its_crawls,
+            counting: records_of_an_unknown_crawl_are_refused,
+            counting: a_crawl_comes_back_and_keeps_its_first_start,
+            exporting: an_export_hands_out_every_page_in_order_of_arrival,
+            exporting: an_export_keeps_to_its_filter,
+            exporting: an_export_stops_when_its_taker_fails,
+            caching: robots_come_back_until_they_expire,
+            caching: robots_fetched_earlier_never_replace_later_ones,
+            caching: site_clocks_only_move_forward,
+            caching: clocks_of_idle_sites_are_forgotten,
+            sharing: two_clients_see_what_the_other_kept,
+            sharing: two_clients_fill_one_record_without_losing_a_field,
+            sharing: two_clients_write_at_once_and_lose_nothing,
+        }
+    };
+    ($fresh:path; $($part:ident: $promise:ident,)+) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                let (clients, _kept) = $fresh().await;
+                conformance::$part::$promise(&clients).await;
+            }
+        )+
+    };
+}
+pub(crate) use conformance_tests;
+
+/// Some time; the tests count from it.
+pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
+pub(crate) const NOON: &str = "2026-01-01T12:00:00.000Z";
+
+pub(crate) fn crawl_id() -> CrawlId {
+    CrawlId::new("app", "c1")
+}
+
+pub(crate) fn crawl(id: CrawlId) -> Crawl {
+    Crawl {
+        id,
+        request: json!({"url": "https://example.com/", "maxdepth": 1}),
+        state: CrawlState::Running,
+        counts: Map::new(),
+        started_at_ms: NOON_MS,
+        updated_at_ms: NOON_MS,
+        finished_at_ms: None,
+    }
+}
+
+/// A page of crawl `app/c1` that was fetched at noon and has no fields.
+pub(crate) fn page(url: &str) -> Page {
+    Page {
+        app_id: String::from("app"),
+        crawl_id: String::from("c1"),
+        url: url.to_owned(),
+        final_url: None,
+        site: String::from("example.com"),
+        depth: 1,
+        parent: None,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        mapping: None,
+        fields: Map::new(),
+        links: Vec::new(),
+        content_type: Some(String::from("text/html")),
+        bytes: 1234,
+        content_hash: None,
+        started_at_ms: NOON_MS,
+        elapsed_ms: 250,
+        attempts: 1,
+        worker: String::from("host/0"),
+        attrs: None,
+    }
+}
+
+pub(crate) fn page_with(url: &str, fields: Value) -> Page {
+    Page {
+        fields: object(fields),
+        mapping: Some(String::from("people")),
+        ..page(url)
+    }
+}
+
+/// A record that wants every field that is null.
+pub(crate) fn record(id: &str, fields: Value) -> Record {
+    let fields = object(fields);
+    let nulls = fields.iter().filter(|(_, value)| value.is_null());
+    Record {
+        id: id.to_owned(),
+        want: nulls.map(|(name, _)| name.clone()).collect(),
+        fields,
+    }
+}
+
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        other => panic!("{other} is no object"),
+    }
+}
+
+pub(crate) async fn save(
+    store: &dyn Store,
+    page: Page,
+    records: &[&str],
+) -> Result<Saved, StoreError> {
+    let records = records.iter().map(|id| (*id).to_owned()).collect();
+    let mut saved = store.save(vec![Save { page, records }]).await;
+    assert_eq!(saved.len(), 1);
+    saved.remove(0)
+}
+
+/// Puts the crawl `app/c1` and records into it.
+pub(crate) async fn put(
+    store: &dyn Store,
+    records: Vec<Record>,
+) -> Vec<Result<RecordState, StoreError>> {
+    store.put_crawl(crawl(crawl_id())).await.unwrap();
+    store.put_records(&crawl_id(), records, NOON_MS).await
+}
+
+pub(crate) async fn exported(store: &dyn Store, kept: Kept) -> Vec<Value> {
+    let mut rows = Vec::new();
+    let mut each = |row| {
+        rows.push(row);
+        Ok(())
+    };
+    let filter = ExportFilter::default();
+    let count = store.export(kept, &filter, &mut each).await.unwrap();
+    assert_eq!(count, rows.len() as u64);
+    rows
+}
+
+pub(crate) async fn only_page(store: &dyn Store) -> Value {
+    let mut pages = exported(store, Kept::Pages).await;
+    assert_eq!(pages.len(), 1, "{pages:?}");
+    pages.remove(0)
+}
+
+pub(crate) async fn stored_record(store: &dyn Store, id: &str) -> Value {
+    let records = exported(store, Kept::Records).await;
+    let found = records.iter().find(|record| record["_id"] == id);
+    found
+        .cloned()
+        .unwrap_or_else(|| panic!("no record {id} in {records:?}"))
+}

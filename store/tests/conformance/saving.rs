@@ -1,0 +1,166 @@
+use serde_json::json;
+use webfill_store::{Kept, MAX_ENTRY_BYTES, Page, Save, page_id};
+use webfill_wire::Outcome;
+
+use super::*;
+
+pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
+    let store = &*clients.first.store;
+    let page = Page {
+        final_url: Some(String::from("https://example.com/end")),
+        depth: 3,
+        parent: Some(String::from("https://example.com/")),
+        outcome: Outcome::HttpError,
+        status_code: Some(999),
+        links: vec![String::from("https://example.com/b")],
+        content_hash: Some(String::from("abc")),
+        bytes: 1 << 40,
+        attempts: 2,
+        attrs: Some(json!({"deep": [1, 2.5, {"x": null}]})),
+        ..page_with(
+            "https://example.com/a",
+            json!({"name": "Ada", "tags": ["x", "y"], "n": 3}),
+        )
+    };
+    save(store, page, &[]).await.unwrap();
+    let expected = json!({
+        "_id": page_id("c1", "https://example.com/a"),
+        "app_id": "app", "crawl_id": "c1",
+        "url": "https://example.com/a", "final_url": "https://example.com/end",
+        "site": "example.com", "depth": 3, "parent": "https://example.com/",
+        "outcome": "http_error", "status_code": 999, "mapping": "people",
+        "fields": {"name": "Ada", "tags": ["x", "y"], "n": 3},
+        "links": ["https://example.com/b"],
+        "content_type": "text/html", "bytes": 1_u64 << 40, "content_hash": "abc",
+        "started_at": NOON, "elapsed_ms": 250, "attempts": 2, "worker": "host/0",
+        "attrs": {"deep": [1, 2.5, {"x": null}]},
+    });
+    assert_eq!(only_page(store).await, expected);
+}
+
+pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
+    let store = &*clients.first.store;
+    let hostile = [
+        "$where",
+        "a.b.c",
+        "nul\0in the middle",
+        "\u{1F980} beyond the BMP",
+        "'; DROP TABLE pages;--",
+        "\u{202E}right to left",
+        "line\nbreak\r\ttab",
+        "\u{9B}31m",
+        "\"\\",
+        "",
+    ];
+    for (number, text) in hostile.iter().enumerate() {
+        let page = Page {
+            url: format!("https://example.com/{number}"),
+            content_type: Some((*text).to_owned()),
+            links: vec![(*text).to_owned()],
+            attrs: Some(json!({*text: text})),
+            ..page_with("", json!({*text: text, "list": [text]}))
+        };
+        save(store, page, &[]).await.unwrap();
+    }
+    let pages = exported(store, Kept::Pages).await;
+    assert_eq!(pages.len(), hostile.len());
+    for (page, text) in pages.iter().zip(hostile) {
+        assert_eq!(page["content_type"], text);
+        assert_eq!(page["links"], json!([text]));
+        assert_eq!(page["attrs"], json!({text: text}));
+        assert_eq!(page["fields"], json!({text: text, "list": [text]}));
+    }
+}
+
+pub(crate) async fn saving_a_page_again_changes_nothing(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"name": null, "age": null}))]).await;
+    let page = page_with("https://example.com/a", json!({"name": "Ada"}));
+    let first = save(store, page.clone(), &["r"]).await.unwrap();
+    let before = (only_page(store).await, stored_record(store, "r").await);
+    let again = save(store, page, &["r"]).await.unwrap();
+    assert_eq!(first, again);
+    assert_eq!(
+        (only_page(store).await, stored_record(store, "r").await),
+        before
+    );
+}
+
+pub(crate) async fn a_later_fetch_replaces_an_earlier_one(clients: &Clients) {
+    let store = &*clients.first.store;
+    let earlier = page_with("https://example.com/a", json!({"name": "Ada"}));
+    let later = Page {
+        started_at_ms: NOON_MS + 1,
+        outcome: Outcome::Timeout,
+        status_code: None,
+        ..page("https://example.com/a")
+    };
+    save(store, earlier, &[]).await.unwrap();
+    save(store, later, &[]).await.unwrap();
+    let kept = only_page(store).await;
+    assert_eq!(kept["outcome"], "timeout");
+    assert_eq!(kept["status_code"], json!(null));
+    assert_eq!(kept["fields"], json!({}));
+}
+
+pub(crate) async fn a_stale_save_never_replaces_a_newer_page(clients: &Clients) {
+    let store = &*clients.first.store;
+    let newer = page_with("https://example.com/a", json!({"name": "new"}));
+    let stale = Page {
+        started_at_ms: NOON_MS - 1,
+        ..page_with("https://example.com/a", json!({"name": "old"}))
+    };
+    save(store, newer, &[]).await.unwrap();
+    save(store, stale, &[]).await.unwrap();
+    assert_eq!(only_page(store).await["fields"]["name"], "new");
+}
+
+pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"name": null}))]).await;
+    let huge = "x".repeat(MAX_ENTRY_BYTES);
+    let batch = [
+        page("https://example.com/1"),
+        page_with("https://example.com/2", json!({"name": huge})),
+        page_with("https://example.com/3", json!({"name": "Ada"})),
+    ];
+    let records = vec![String::from("r")];
+    let batch = batch.map(|page| Save {
+        page,
+        records: records.clone(),
+    });
+    let saved = store.save(batch.to_vec()).await;
+    assert!(saved[0].is_ok());
+    let refusal = saved[1].as_ref().unwrap_err();
+    assert!(refusal.is_entry(), "{refusal:?}");
+    assert!(
+        refusal
+            .to_string()
+            .starts_with("page https://example.com/2 cannot be kept"),
+        "{refusal}"
+    );
+    assert_eq!(saved[2].as_ref().unwrap().resolved, ["r"]);
+    assert_eq!(exported(store, Kept::Pages).await.len(), 2);
+}
+
+pub(crate) async fn one_page_in_two_crawls_is_kept_twice(clients: &Clients) {
+    let store = &*clients.first.store;
+    let other = Page {
+        crawl_id: String::from("c2"),
+        ..page("https://example.com/a")
+    };
+    save(store, page("https://example.com/a"), &[])
+        .await
+        .unwrap();
+    save(store, other, &[]).await.unwrap();
+    assert_eq!(exported(store, Kept::Pages).await.len(), 2);
+}
+
+pub(crate) async fn an_empty_batch_is_answered_by_nothing(clients: &Clients) {
+    assert!(clients.first.store.save(Vec::new()).await.is_empty());
+    assert!(
+        exported(&*clients.first.store, Kept::Pages)
+            .await
+            .is_empty()
+    );
+}

@@ -1,0 +1,312 @@
+//! What becomes of SQLite files that are damaged, foreign, full or in use, and of processes that
+//! die.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, json};
+use webfill_store::{
+    Backends, ExportFilter, Kept, Page, Save, StoreError, StoreUri, open, open_existing,
+};
+use webfill_wire::Outcome;
+
+fn page(number: u64, links: usize) -> Page {
+    Page {
+        app_id: String::from("app"),
+        crawl_id: String::from("c1"),
+        url: format!("https://example.com/{number}"),
+        final_url: None,
+        site: String::from("example.com"),
+        depth: 0,
+        parent: None,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        mapping: None,
+        fields: Map::from_iter([(String::from("number"), json!(number))]),
+        links: vec![String::from("https://example.com/a/rather/long/link"); links],
+        content_type: None,
+        bytes: 0,
+        content_hash: None,
+        started_at_ms: 0,
+        elapsed_ms: 0,
+        attempts: 1,
+        worker: String::from("w"),
+        attrs: None,
+    }
+}
+
+fn save(page: Page) -> Save {
+    Save {
+        page,
+        records: Vec::new(),
+    }
+}
+
+async fn open_file(path: &Path) -> Result<Backends, StoreError> {
+    open(&StoreUri::Sqlite(path.to_owned()), None).await
+}
+
+async fn refusal(path: &Path) -> String {
+    match open_file(path).await {
+        Err(error) if error.is_fatal() => error.to_string(),
+        Err(error) => panic!("not fatal: {error:?}"),
+        Ok(_) => panic!("{} was opened", path.display()),
+    }
+}
+
+async fn count(path: &Path) -> u64 {
+    let store = open_existing(&StoreUri::Sqlite(path.to_owned()))
+        .await
+        .unwrap();
+    let filter = ExportFilter::default();
+    store
+        .export(Kept::Pages, &filter, &mut |_| Ok(()))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    let notes = "not a database, but notes of some length".repeat(50);
+    std::fs::write(&path, &notes).unwrap();
+    let refusal = refusal(&path).await;
+    assert!(
+        refusal.contains("notes.txt") && refusal.contains("no SQLite database"),
+        "{refusal}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), notes);
+}
+
+#[tokio::test]
+async fn another_programs_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("places.sqlite");
+    let foreign = rusqlite::Connection::open(&path).unwrap();
+    foreign
+        .execute_batch("CREATE TABLE pages (url TEXT)")
+        .unwrap();
+    let refusal = refusal(&path).await;
+    assert!(refusal.contains("another program's"), "{refusal}");
+    let tables: i64 = foreign
+        .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
+        .unwrap();
+    assert_eq!(tables, 1);
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    drop(open_file(&path).await.unwrap());
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.pragma_update(None, "user_version", 1_000).unwrap();
+    let refusal = refusal(&path).await;
+    assert!(refusal.contains("newer webfill"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_a_file_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_no_folder = refusal(&folder.path().join("no/such/webfill.db")).await;
+    assert!(
+        in_no_folder.contains("no/such does not exist"),
+        "{in_no_folder}"
+    );
+    let on_a_folder = refusal(folder.path()).await;
+    assert!(on_a_folder.contains("is a folder"), "{on_a_folder}");
+}
+
+#[tokio::test]
+async fn an_export_of_a_missing_file_creates_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let Err(refusal) = open_existing(&StoreUri::Sqlite(path.clone())).await else {
+        panic!("it was opened");
+    };
+    assert!(refusal.to_string().contains("no such file"), "{refusal}");
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_damaged_file_ends_in_a_fatal_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let opened = open_file(&path).await.unwrap();
+    opened
+        .store
+        .save((0..500).map(|number| save(page(number, 20))).collect())
+        .await;
+    drop(opened);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4096..].fill(0x5a);
+    std::fs::write(&path, bytes).unwrap();
+    let error = match open_file(&path).await {
+        Err(error) => error,
+        Ok(opened) => {
+            let mut saved = opened.store.save(vec![save(page(1, 0))]).await;
+            saved.remove(0).unwrap_err()
+        }
+    };
+    assert!(error.is_fatal(), "{error:?}");
+    assert!(
+        error
+            .to_string()
+            .contains("webfill.db: the file is damaged"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_cache_of_its_own_is_kept_in_its_own_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = |name| StoreUri::Sqlite(folder.path().join(name));
+    let opened = open(&uri("store.db"), Some(&uri("cache.db")))
+        .await
+        .unwrap();
+    let entry = webfill_store::SiteEntry {
+        site: String::from("example.com"),
+        last_start_ms: 1,
+        delay_ms: 1,
+        blocked_until_ms: None,
+        owner: None,
+    };
+    opened.cache.put_sites(vec![entry]).await.unwrap();
+    let sites = |name| {
+        let file = rusqlite::Connection::open(folder.path().join(name)).unwrap();
+        let sql = "SELECT count(*) FROM sites";
+        file.query_row(sql, (), |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!((sites("store.db"), sites("cache.db")), (0, 1));
+}
+
+/// A small tmpfs, unmounted at the end.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None` where mounting is not allowed.
+    fn mount(folder: &Path) -> Option<SmallDisk> {
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(folder)
+            .stderr(Stdio::null())
+            .status();
+        mount
+            .is_ok_and(|status| status.success())
+            .then(|| SmallDisk(folder.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_ends_in_a_fatal_error_and_an_intact_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(folder.path()) else {
+        eprintln!("skipped: mounting a small disk is not allowed here");
+        return;
+    };
+    let path = disk.0.join("webfill.db");
+    let opened = open_file(&path).await.unwrap();
+    let mut kept = 0;
+    let error = loop {
+        let batch = (kept..kept + 10)
+            .map(|number| save(page(number, 50)))
+            .collect();
+        let mut saved = opened.store.save(batch).await;
+        match saved.remove(0) {
+            Ok(_) => kept += 10,
+            Err(error) => break error,
+        }
+        assert!(kept < 100_000, "the disk never filled up");
+    };
+    assert!(error.is_fatal(), "{error:?}");
+    assert!(
+        error.to_string().contains("webfill.db: the disk is full"),
+        "{error}"
+    );
+    drop(opened);
+    let remount = Command::new("mount")
+        .args(["-o", "remount,size=8m"])
+        .arg(&disk.0)
+        .status();
+    assert!(remount.unwrap().success());
+    assert_eq!(count(&path).await, kept);
+    let opened = open_file(&path).await.unwrap();
+    let saved = opened.store.save(vec![save(page(kept, 50))]).await;
+    assert!(saved[0].is_ok(), "{saved:?}");
+    let integrity: String = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA integrity_check", (), |row| row.get(0))
+        .unwrap();
+    assert_eq!(integrity, "ok");
+}
+
+const WRITER_FILE: &str = "WEBFILL_TEST_STORE_WRITER";
+
+/// A process of its own, which saves pages until it is killed and says after each answered batch
+/// how many there are.
+#[tokio::test]
+#[ignore = "is started by what_was_answered_survives_the_death_of_every_process"]
+async fn writer_process() {
+    let path = std::env::var_os(WRITER_FILE).expect("the test that starts it names the file");
+    let opened = open_file(Path::new(&path)).await.unwrap();
+    let own = u64::from(std::process::id()) << 32;
+    for batch in 1.. {
+        let pages = (0..8).map(|number| save(page(own + batch * 8 + number, 10)));
+        let saved = opened.store.save(pages.collect()).await;
+        assert!(saved.iter().all(Result::is_ok), "{saved:?}");
+        std::fs::write(
+            answered_file(Path::new(&path), std::process::id()),
+            (batch * 8).to_string(),
+        )
+        .unwrap();
+    }
+}
+
+fn answered_file(store: &Path, process: u32) -> PathBuf {
+    store.with_extension(format!("{process}.answered"))
+}
+
+fn answered(store: &Path, process: &Child) -> u64 {
+    let text = std::fs::read_to_string(answered_file(store, process.id())).unwrap_or_default();
+    text.parse().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn what_was_answered_survives_the_death_of_every_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let start = || {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "writer_process", "--ignored", "--nocapture"])
+            .env(WRITER_FILE, &path)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut writers = [start(), start(), start()];
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while writers.iter().any(|writer| answered(&path, writer) < 200) {
+        assert!(Instant::now() < deadline, "the writers are stuck");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for writer in &mut writers {
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+    }
+    let answered: u64 = writers.iter().map(|writer| answered(&path, writer)).sum();
+    let kept = count(&path).await;
+    // Of each writer, the batch whose answer it did not live to see may be there.
+    assert!(
+        (answered..=answered + 3 * 8).contains(&kept),
+        "{answered} answered, {kept} kept"
+    );
+    assert_eq!(kept % 8, 0, "half a batch was kept");
+}

@@ -1,0 +1,174 @@
+//! The canonical form of a URL: what is compared, stored, hashed and fetched.
+
+use url::{ParseError, Url};
+
+use crate::{normalised_escapes, ports};
+
+/// The longest canonical URL, in bytes; longer ones are refused.
+pub const MAX_URL_BYTES: usize = 4096;
+
+/// Nothing longer than this can shrink to [`MAX_URL_BYTES`] except by dropping
+/// a fragment or dot segments, so parsing it would only serve an attacker.
+const MAX_TEXT_BYTES: usize = 4 * MAX_URL_BYTES;
+
+/// How much of a refused URL an error repeats, in characters.
+const SHOWN_CHARS: usize = 120;
+
+/// The longest host name that DNS can carry (RFC 1035, 2.3.4).
+const MAX_HOST_BYTES: usize = 253;
+
+/// Why a text is no URL that can be crawled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UrlRefusal {
+    #[error("invalid URL {text:?}: {reason}")]
+    Invalid { text: String, reason: &'static str },
+    #[error("unsupported scheme {scheme:?} in {text:?}: only http and https are crawled")]
+    UnsupportedScheme { text: String, scheme: String },
+}
+
+impl UrlRefusal {
+    /// The reason code under which a discovered link is counted as skipped.
+    pub fn code(&self) -> &'static str {
+        match self {
+            UrlRefusal::Invalid { .. } => "invalid_url",
+            UrlRefusal::UnsupportedScheme { .. } => "unsupported_scheme",
+        }
+    }
+
+    fn invalid(text: &str, reason: &'static str) -> Self {
+        UrlRefusal::Invalid {
+            text: shortened(text),
+            reason,
+        }
+    }
+
+    fn unsupported(text: &str, scheme: &str) -> Self {
+        UrlRefusal::UnsupportedScheme {
+            text: shortened(text),
+            scheme: shortened(scheme).to_ascii_lowercase(),
+        }
+    }
+}
+
+/// The canonical form of `text`, read as a link on the page `base` if one is given.
+///
+/// Parsed by the WHATWG URL Standard, which lower-cases the host (IDNA),
+/// resolves dot segments, drops a default port and turns every spelling of an
+/// IP address into the address. On top of that: no fragment, no user name or
+/// password, no trailing dot on the host, escapes in the path normalised (see
+/// [`normalised_escapes`]). The query is kept as the parser leaves it, since
+/// servers may tell any two spellings apart.
+///
+/// # Errors
+///
+/// [`UrlRefusal::UnsupportedScheme`] unless the scheme is http or https;
+/// [`UrlRefusal::Invalid`] when the text cannot be parsed, is longer than
+/// [`MAX_URL_BYTES`], names a host that DNS cannot hold, or a port that the
+/// Fetch Standard blocks.
+pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
+    if let Some(scheme) = leading_scheme(text)
+        && !is_crawlable(scheme)
+    {
+        return Err(UrlRefusal::unsupported(text, scheme));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(UrlRefusal::invalid(text, TOO_LONG));
+    }
+    let mut url = Url::options()
+        .base_url(base)
+        .parse(text)
+        .map_err(|error| UrlRefusal::invalid(text, why_unparsed(error)))?;
+    if !is_crawlable(url.scheme()) {
+        return Err(UrlRefusal::unsupported(text, url.scheme()));
+    }
+    normalise(&mut url).map_err(|reason| UrlRefusal::invalid(text, reason))?;
+    Ok(url)
+}
+
+const TOO_LONG: &str = "longer than 4096 bytes";
+const NO_HOST_NAME: &str = "the host is not a name that DNS can hold";
+
+/// The scheme that `text` begins with, if it plainly does; saves parsing the
+/// many `javascript:`, `mailto:` and `data:` links of real pages.
+fn leading_scheme(text: &str) -> Option<&str> {
+    let text = text.trim_start_matches(|c: char| c <= ' ');
+    let end = text
+        .bytes()
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')))?;
+    let starts_as_scheme = text.as_bytes()[0].is_ascii_alphabetic();
+    (starts_as_scheme && text.as_bytes()[end] == b':').then(|| &text[..end])
+}
+
+fn is_crawlable(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
+}
+
+/// Does to a parsed http(s) URL what the URL Standard leaves undone. Each step
+/// first looks whether there is anything to do: usually there is not.
+fn normalise(url: &mut Url) -> Result<(), &'static str> {
+    const HTTP_TAKES_THEM: &str = "an http URL has a host, so it can have no cannot-be-a-base form";
+    if url.fragment().is_some() {
+        url.set_fragment(None);
+    }
+    if !url.username().is_empty() {
+        url.set_username("").expect(HTTP_TAKES_THEM);
+    }
+    if url.password().is_some() {
+        url.set_password(None).expect(HTTP_TAKES_THEM);
+    }
+    if let Some(path) = normalised_escapes(url.path()) {
+        url.set_path(&path);
+    }
+    drop_trailing_dot(url)?;
+    if url.domain().is_some_and(|host| !fits_dns(host)) {
+        return Err(NO_HOST_NAME);
+    }
+    if url.port().is_some_and(ports::is_bad) {
+        return Err("the port belongs to another protocol and is blocked by the Fetch Standard");
+    }
+    if url.as_str().len() > MAX_URL_BYTES {
+        return Err(TOO_LONG);
+    }
+    Ok(())
+}
+
+/// `example.com.` and `example.com` are one host for us, as for most servers.
+fn drop_trailing_dot(url: &mut Url) -> Result<(), &'static str> {
+    let Some(name) = url.domain().and_then(|host| host.strip_suffix('.')) else {
+        return Ok(());
+    };
+    // Of two dots one would stay, and "1.2.3.4." would turn into an address.
+    if !fits_dns(name) {
+        return Err(NO_HOST_NAME);
+    }
+    let name = name.to_owned();
+    url.set_host(Some(&name)).map_err(why_unparsed)
+}
+
+fn fits_dns(host: &str) -> bool {
+    host.len() <= MAX_HOST_BYTES && host.split('.').all(|label| (1..=63).contains(&label.len()))
+}
+
+fn why_unparsed(error: ParseError) -> &'static str {
+    match error {
+        ParseError::EmptyHost => "it has no host",
+        ParseError::IdnaError => "the host is no valid international domain name",
+        ParseError::InvalidPort => "the port is not a number from 0 to 65535",
+        ParseError::InvalidIpv4Address => "the host is no valid IPv4 address",
+        ParseError::InvalidIpv6Address => "the host is no valid IPv6 address",
+        ParseError::InvalidDomainCharacter => "the host contains a character that no host may",
+        ParseError::RelativeUrlWithoutBase => "it does not start with http:// or https://",
+        ParseError::Overflow => TOO_LONG,
+        _ => "it cannot be parsed",
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
