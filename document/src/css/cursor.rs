@@ -1,0 +1,164 @@
+//! Reading a selector character by character: names, strings and numbers of CSS.
+
+use super::SelectorError;
+
+pub(crate) const SELECTOR_BYTES: usize = 4 * 1024;
+
+pub(crate) struct Cursor<'s> {
+    selector: &'s str,
+    pub(crate) offset: usize,
+}
+
+pub(crate) type Read<T> = Result<T, SelectorError>;
+
+impl<'s> Cursor<'s> {
+    pub(crate) fn new(selector: &'s str) -> Read<Self> {
+        let mut cursor = Cursor {
+            selector,
+            offset: 0,
+        };
+        if selector.len() > SELECTOR_BYTES {
+            cursor.selector = &selector[..selector.floor_char_boundary(100)];
+            let length = selector.len();
+            let reason =
+                format!("the selector has {length} bytes, at most {SELECTOR_BYTES} are taken");
+            return Err(cursor.fault(&reason));
+        }
+        Ok(cursor)
+    }
+
+    pub(crate) fn rest(&self) -> &'s str {
+        &self.selector[self.offset..]
+    }
+
+    pub(crate) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(crate) fn take(&mut self, literal: &str) -> bool {
+        let taken = self.rest().starts_with(literal);
+        if taken {
+            self.offset += literal.len();
+        }
+        taken
+    }
+
+    pub(crate) fn expect(&mut self, literal: &str) -> Read<()> {
+        if self.take(literal) {
+            Ok(())
+        } else {
+            Err(self.unexpected(&format!("`{literal}`")))
+        }
+    }
+
+    /// Skips white space; says whether there was any.
+    pub(crate) fn skip_space(&mut self) -> bool {
+        let before = self.offset;
+        self.offset += self.rest().len() - self.rest().trim_start().len();
+        self.offset > before
+    }
+
+    /// A name, with its escapes resolved.
+    pub(crate) fn name(&mut self) -> Read<String> {
+        let start = self.offset;
+        let mut name = String::new();
+        while let Some(character) = self.peek() {
+            if character == '\\' {
+                name.push(self.escape()?);
+            } else if is_name_part(character) {
+                name.push(character);
+                self.offset += character.len_utf8();
+            } else {
+                break;
+            }
+        }
+        if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
+            let escaped = self.selector[start..].starts_with('\\');
+            if name.is_empty() || !escaped {
+                self.offset = start;
+                return Err(self.unexpected("a name"));
+            }
+        }
+        Ok(name)
+    }
+
+    /// `\:` is a colon, `\31 ` the character of that hexadecimal number.
+    fn escape(&mut self) -> Read<char> {
+        self.offset += 1;
+        let rest = self.rest();
+        let digits = rest.len()
+            - rest
+                .trim_start_matches(|c: char| c.is_ascii_hexdigit())
+                .len();
+        if digits == 0 {
+            let Some(character) = self.peek() else {
+                return Err(self.unexpected("a character"));
+            };
+            self.offset += character.len_utf8();
+            return Ok(character);
+        }
+        let digits = digits.min(6);
+        let number = u32::from_str_radix(&rest[..digits], 16).unwrap_or(0);
+        self.offset += digits;
+        if self.peek().is_some_and(char::is_whitespace) {
+            self.skip_one();
+        }
+        Ok(char::from_u32(number)
+            .filter(|c| *c != '\0')
+            .unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn skip_one(&mut self) {
+        self.offset += self.peek().map_or(0, char::len_utf8);
+    }
+
+    /// A quoted string or a name.
+    pub(crate) fn string_or_name(&mut self) -> Read<String> {
+        let Some(quote) = self.peek().filter(|c| matches!(c, '"' | '\'')) else {
+            return self.name();
+        };
+        let start = self.offset;
+        self.offset += 1;
+        let mut string = String::new();
+        loop {
+            match self.peek() {
+                None => {
+                    self.offset = start;
+                    return Err(self.fault("the string has no closing quote"));
+                }
+                Some('\\') => string.push(self.escape()?),
+                Some(character) => {
+                    self.skip_one();
+                    if character == quote {
+                        return Ok(string);
+                    }
+                    string.push(character);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn fault(&self, reason: &str) -> SelectorError {
+        self.fault_at(self.offset, reason)
+    }
+
+    pub(crate) fn fault_at(&self, offset: usize, reason: &str) -> SelectorError {
+        let (selector, reason) = (self.selector.to_owned(), reason.to_owned());
+        SelectorError {
+            selector,
+            offset,
+            reason,
+        }
+    }
+
+    pub(crate) fn unexpected(&self, wanted: &str) -> SelectorError {
+        match self.peek() {
+            Some(found) => self.fault(&format!("expected {wanted}, found `{found}`")),
+            None => self.fault(&format!("expected {wanted}, found the end")),
+        }
+    }
+}
+
+fn is_name_part(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '-' | '_') || !character.is_ascii()
+}

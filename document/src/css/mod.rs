@@ -1,0 +1,96 @@
+//! CSS selectors over a [`Document`].
+//!
+//! A selector is translated once into the same plan that XPath expressions become, so it is
+//! answered from the same indexes and within the same budget, and what a selector means has one
+//! evaluator only.
+
+mod cursor;
+mod parser;
+mod pseudo;
+mod translate;
+
+use crate::document::Document;
+use crate::node::NodeRef;
+use crate::xpath::plan::{Names, Nodes, Plan};
+use crate::xpath::walk::Item;
+use crate::xpath::{EvaluateError, XValue};
+
+/// A compiled selector list, for any number of pages, on the thread that compiled it.
+///
+/// Taken are type, `*`, `#id`, `.class`, `[attribute]` with all operators and the `i` flag, the
+/// combinators ` `, `>`, `+`, `~`, also in first place, the pseudo-classes `:first-child`,
+/// `:last-child`, `:only-child`, `:nth-child()`, `:nth-last-child()`, the same `-of-type`,
+/// `:not()`, `:is()`, `:where()`, `:has()`, `:root`, `:empty` and `:contains("text")`, and at the
+/// end of a selector `::text` (the text nodes) or `::attr(name)`. Names are compared as written.
+pub struct Selector {
+    source: String,
+    names: Names,
+    plan: Plan,
+}
+
+/// Why a selector cannot be used, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}, at offset {offset} of {selector:?}")]
+pub struct SelectorError {
+    selector: String,
+    offset: usize,
+    reason: String,
+}
+
+impl SelectorError {
+    /// Where the fault is, in bytes from the beginning of the selector.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is wrong, without the selector.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl Selector {
+    /// Compiles a selector list of at most 4 KiB.
+    pub fn compile(selector: &str) -> Result<Selector, SelectorError> {
+        let mut names = Names::default();
+        let list = parser::parse(selector, &mut names)?;
+        let paths = list
+            .into_iter()
+            .map(translate::forward)
+            .map(Nodes::Path)
+            .collect();
+        let plan = Plan::Nodes(Nodes::Union(paths));
+        Ok(Selector {
+            source: selector.to_owned(),
+            names,
+            plan,
+        })
+    }
+
+    /// The selector as it was written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// Whether `selector` can be compiled, for checks at load.
+pub fn check_selector(selector: &str) -> Result<(), SelectorError> {
+    Selector::compile(selector).map(drop)
+}
+
+impl Document {
+    /// What matches, in document order, each once: elements, or what `::text` and `::attr()` ask
+    /// of them.
+    pub fn select(&self, selector: &Selector) -> Result<Vec<XValue<'_>>, EvaluateError> {
+        self.root().select(selector)
+    }
+}
+
+impl<'d> NodeRef<'d> {
+    /// What matches within this node. The selector begins at this node: `ul a` finds links in
+    /// lists that lie within it.
+    pub fn select(self, selector: &Selector) -> Result<Vec<XValue<'d>>, EvaluateError> {
+        self.document
+            .evaluate_plan(&selector.plan, &selector.names, Item::node(self.id))
+    }
+}

@@ -1,0 +1,91 @@
+//! From compounds and combinators to paths: forward to find elements, backward to test one.
+
+use super::parser::{Combinator, Complex, Compound, Extract};
+use crate::xpath::ast::Axis;
+use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, Test, Way};
+
+/// The path that finds what the selector selects from a node.
+pub(crate) fn forward(selector: Complex) -> Path {
+    let mut steps = Vec::new();
+    for (combinator, compound) in selector.parts {
+        match combinator {
+            Combinator::Descendant => steps.push(step(Axis::Descendant, compound)),
+            Combinator::Child => steps.push(step(Axis::Child, compound)),
+            Combinator::LaterSibling => steps.push(step(Axis::FollowingSibling, compound)),
+            Combinator::NextSibling => {
+                steps.push(nearest(Axis::FollowingSibling));
+                steps.push(step(Axis::Myself, compound));
+            }
+        }
+    }
+    match selector.extract {
+        Some(Extract::Text) => steps.push(plain_step(Axis::Child, NodeTest::Text)),
+        Some(Extract::Attribute(name)) => {
+            steps.push(plain_step(Axis::Attribute, NodeTest::Name(name)));
+        }
+        None => {}
+    }
+    Path {
+        start: Start::Context,
+        steps,
+    }
+}
+
+/// Whether an element is among those that the selector selects.
+pub(crate) fn matches(selector: Complex) -> Test {
+    let mut steps = Vec::new();
+    let mut before: Option<Combinator> = None;
+    for (combinator, compound) in selector.parts.into_iter().rev() {
+        let axis = match before {
+            None => Axis::Myself,
+            Some(Combinator::Descendant) => Axis::Ancestor,
+            Some(Combinator::Child) => Axis::Parent,
+            Some(Combinator::LaterSibling) => Axis::PrecedingSibling,
+            Some(Combinator::NextSibling) => {
+                steps.push(nearest(Axis::PrecedingSibling));
+                Axis::Myself
+            }
+        };
+        steps.push(step(axis, compound));
+        before = Some(combinator);
+    }
+    Test::Exists(path_from_context(steps))
+}
+
+pub(crate) fn path_from_context(steps: Vec<Step>) -> Nodes {
+    Nodes::Path(Path {
+        start: Start::Context,
+        steps,
+    })
+}
+
+pub(crate) fn children(test: NodeTest) -> Nodes {
+    path_from_context(vec![plain_step(Axis::Child, test)])
+}
+
+fn step(axis: Axis, compound: Compound) -> Step {
+    let predicates = compound.tests.into_iter().map(Predicate::Holds).collect();
+    Step {
+        axis: Way::Axis(axis),
+        test: compound.element,
+        predicates,
+    }
+}
+
+/// The sibling next to a node.
+fn nearest(axis: Axis) -> Step {
+    let predicates = vec![Predicate::Place(1)];
+    Step {
+        axis: Way::Axis(axis),
+        test: NodeTest::AnyName,
+        predicates,
+    }
+}
+
+fn plain_step(axis: Axis, test: NodeTest) -> Step {
+    Step {
+        axis: Way::Axis(axis),
+        test,
+        predicates: Vec::new(),
+    }
+}

@@ -1,0 +1,90 @@
+//! A parsed page: its tree, what was left out of it, and what is built from it at first use.
+
+use std::cell::{Cell, OnceCell};
+use std::time::Duration;
+
+use html5ever::LocalName;
+
+use crate::freeze::freeze;
+use crate::limits::{Limits, Truncation};
+use crate::node::NodeRef;
+use crate::parse::{self, Parsed};
+use crate::tree::{ROOT, Tree};
+use crate::xpath::sxd::SxdTree;
+
+/// One page. Parsing never fails; a page past the limits is cut, and [`Document::truncated`]
+/// says so.
+///
+/// A document stays on the thread that parsed it, because the `sxd-document` that it builds for
+/// some expressions does. Dropping it frees everything.
+pub struct Document {
+    pub(crate) tree: Tree,
+    truncated: Option<Truncation>,
+    evaluation_time: Duration,
+    /// What is left of `evaluation_time`.
+    pub(crate) time_left: Cell<Duration>,
+    pub(crate) sxd: OnceCell<SxdTree>,
+    pub(crate) blank_sxd: OnceCell<SxdTree>,
+}
+
+impl Document {
+    /// Parses as browsers do (HTML standard, 13.2), without scripting, so that what `noscript`
+    /// holds is in the tree. Element names are in lower case and have no namespace; what a
+    /// `template` holds are its children. Decode bytes before, lossily if need be.
+    pub fn parse_html(text: &str, limits: &Limits) -> Document {
+        Document::from_parsed(parse::html(text, limits), text.len(), limits)
+    }
+
+    /// Parses XML or XHTML, forgiving what is not well-formed. Names keep their case; the prefix
+    /// of an element is part of its name (`media:title`) unless it is XHTML, SVG or MathML.
+    pub fn parse_xml(text: &str, limits: &Limits) -> Document {
+        Document::from_parsed(parse::xml(text, limits), text.len(), limits)
+    }
+
+    fn from_parsed(parsed: Parsed, input_bytes: usize, limits: &Limits) -> Document {
+        let frozen = freeze(&parsed.tree, input_bytes, limits);
+        Document {
+            tree: frozen.tree,
+            truncated: parsed.truncation.or(frozen.truncation),
+            evaluation_time: limits.evaluation_time,
+            time_left: Cell::new(limits.evaluation_time),
+            sxd: OnceCell::new(),
+            blank_sxd: OnceCell::new(),
+        }
+    }
+
+    /// Why the end of the page is missing, if it is; for logs and warnings.
+    pub fn truncated(&self) -> Option<Truncation> {
+        self.truncated
+    }
+
+    /// The node above all others.
+    pub fn root(&self) -> NodeRef<'_> {
+        NodeRef::new(self, ROOT)
+    }
+
+    /// The nodes of the tree, the document itself included.
+    pub fn node_count(&self) -> usize {
+        self.tree.len() as usize
+    }
+
+    /// The elements of a name, in document order, without a walk over the tree.
+    pub fn elements_by_tag(&self, tag: &str) -> impl Iterator<Item = NodeRef<'_>> {
+        let name = self.tree.name_id(&LocalName::from(tag));
+        self.tree
+            .elements_named(name)
+            .iter()
+            .map(|id| NodeRef::new(self, *id))
+    }
+
+    /// Sets the time that all further evaluations on this page may take together, where the
+    /// caller knows better than the limits of parsing.
+    pub fn set_evaluation_time(&mut self, time: Duration) {
+        self.evaluation_time = time;
+        self.time_left.set(time);
+    }
+
+    pub(crate) fn evaluation_time(&self) -> Duration {
+        self.evaluation_time
+    }
+}

@@ -1,0 +1,241 @@
+//! The tree while the parser builds it: nodes that can be moved, linked by index.
+//!
+//! HTML5 parsing moves nodes around (foster parenting, the adoption agency), so the order of
+//! creation is not document order; [`crate::freeze`] puts the finished tree in order. The links
+//! always form a forest: a node is detached before it is attached elsewhere.
+
+use html5ever::interface::Attribute;
+use html5ever::tendril::StrTendril;
+use html5ever::{LocalName, QualName};
+
+use crate::limits::{Limits, Truncation};
+
+/// Stands for "no node" in links.
+pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const DOCUMENT: u32 = 0;
+
+pub(crate) enum Data {
+    Document,
+    Element {
+        name: QualName,
+        attributes: Vec<Attribute>,
+        integration_point: bool,
+    },
+    Text(StrTendril),
+    Comment(StrTendril),
+    Instruction {
+        target: StrTendril,
+        data: StrTendril,
+    },
+}
+
+pub(crate) struct Node {
+    pub(crate) parent: u32,
+    pub(crate) previous: u32,
+    pub(crate) next: u32,
+    pub(crate) first_child: u32,
+    pub(crate) last_child: u32,
+    /// How many elements were open when this one was appended.
+    open_elements: u32,
+    pub(crate) data: Data,
+}
+
+/// The nodes and why no more may come.
+pub(crate) struct Growing {
+    pub(crate) nodes: Vec<Node>,
+    attributes: usize,
+    limits: Limits,
+    full: Option<Truncation>,
+}
+
+impl Growing {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let mut tree = Growing {
+            nodes: Vec::new(),
+            attributes: 0,
+            limits: limits.clone(),
+            full: None,
+        };
+        tree.create(Data::Document);
+        tree
+    }
+
+    /// The bound that is reached, if one is. The tree still takes what the parser has begun.
+    pub(crate) fn full(&self) -> Option<Truncation> {
+        self.full
+    }
+
+    pub(crate) fn create(&mut self, data: Data) -> u32 {
+        if let Data::Element { attributes, .. } = &data {
+            self.attributes += attributes.len();
+        }
+        if self.nodes.len() >= self.limits.nodes {
+            self.full = Some(Truncation::Nodes);
+        } else if self.attributes > self.limits.attributes {
+            self.full = Some(Truncation::Attributes);
+        }
+        self.nodes.push(Node {
+            parent: NONE,
+            previous: NONE,
+            next: NONE,
+            first_child: NONE,
+            last_child: NONE,
+            open_elements: 0,
+            data,
+        });
+        (self.nodes.len() - 1) as u32
+    }
+
+    pub(crate) fn append(&mut self, parent: u32, child: u32) {
+        self.detach(child);
+        let last = self.node(parent).last_child;
+        self.link(parent, last, child, NONE);
+        let open_elements = self.node(parent).open_elements + 1;
+        self.node_mut(child).open_elements = open_elements;
+        if open_elements as usize > self.limits.open_elements {
+            self.full = Some(Truncation::OpenElements);
+        }
+    }
+
+    pub(crate) fn append_text(&mut self, parent: u32, text: StrTendril) {
+        let last = self.node(parent).last_child;
+        if let Some(text) = self.merge_into(last, text) {
+            let child = self.create(Data::Text(text));
+            self.link(parent, last, child, NONE);
+        }
+    }
+
+    /// Inserts before `sibling`; a sibling without a parent has no place before it, and the child
+    /// is dropped.
+    pub(crate) fn insert_before(&mut self, sibling: u32, child: u32) {
+        self.detach(child);
+        let Node {
+            parent, previous, ..
+        } = *self.node(sibling);
+        if parent == NONE {
+            return;
+        }
+        self.link(parent, previous, child, sibling);
+        self.node_mut(child).open_elements = self.node(parent).open_elements + 1;
+    }
+
+    pub(crate) fn insert_text_before(&mut self, sibling: u32, text: StrTendril) {
+        let Node {
+            parent, previous, ..
+        } = *self.node(sibling);
+        if parent == NONE {
+            return;
+        }
+        if let Some(text) = self.merge_into(previous, text) {
+            let child = self.create(Data::Text(text));
+            self.link(parent, previous, child, sibling);
+        }
+    }
+
+    pub(crate) fn detach(&mut self, child: u32) {
+        let Node {
+            parent,
+            previous,
+            next,
+            ..
+        } = *self.node(child);
+        if parent == NONE {
+            return;
+        }
+        match previous {
+            NONE => self.node_mut(parent).first_child = next,
+            _ => self.node_mut(previous).next = next,
+        }
+        match next {
+            NONE => self.node_mut(parent).last_child = previous,
+            _ => self.node_mut(next).previous = previous,
+        }
+        let node = self.node_mut(child);
+        (node.parent, node.previous, node.next) = (NONE, NONE, NONE);
+    }
+
+    pub(crate) fn move_children(&mut self, from: u32, to: u32) {
+        let mut child = self.node(from).first_child;
+        while child != NONE {
+            let next = self.node(child).next;
+            self.append(to, child);
+            child = next;
+        }
+    }
+
+    pub(crate) fn add_missing_attributes(&mut self, element: u32, more: Vec<Attribute>) {
+        let cap = self.limits.attributes_per_element;
+        let Data::Element { attributes, .. } = &mut self.node_mut(element).data else {
+            return;
+        };
+        let before = attributes.len();
+        for attribute in more {
+            let known = attributes.iter().any(|known| known.name == attribute.name);
+            if !known && attributes.len() < cap {
+                attributes.push(attribute);
+            }
+        }
+        let added = attributes.len() - before;
+        self.attributes += added;
+    }
+
+    pub(crate) fn parent(&self, node: u32) -> Option<u32> {
+        Some(self.node(node).parent).filter(|parent| *parent != NONE)
+    }
+
+    pub(crate) fn is_integration_point(&self, node: u32) -> bool {
+        matches!(
+            self.node(node).data,
+            Data::Element {
+                integration_point: true,
+                ..
+            }
+        )
+    }
+
+    /// Appends to the text node `neighbour`; gives the text back if that is no text node.
+    fn merge_into(&mut self, neighbour: u32, text: StrTendril) -> Option<StrTendril> {
+        if neighbour != NONE
+            && let Data::Text(before) = &mut self.node_mut(neighbour).data
+        {
+            before.push_tendril(&text);
+            return None;
+        }
+        Some(text)
+    }
+
+    fn link(&mut self, parent: u32, previous: u32, child: u32, next: u32) {
+        let node = self.node_mut(child);
+        (node.parent, node.previous, node.next) = (parent, previous, next);
+        match previous {
+            NONE => self.node_mut(parent).first_child = child,
+            _ => self.node_mut(previous).next = child,
+        }
+        match next {
+            NONE => self.node_mut(parent).last_child = child,
+            _ => self.node_mut(next).previous = child,
+        }
+    }
+
+    fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
+    }
+
+    fn node_mut(&mut self, index: u32) -> &mut Node {
+        &mut self.nodes[index as usize]
+    }
+}
+
+/// The name under which a tree knows an element or attribute: the local name, with the prefix
+/// where it tells names apart (`xlink:href` is not `href`, `media:title` not `title`).
+pub(crate) fn plain_name(name: &QualName) -> LocalName {
+    let hides_nothing = name.ns == html5ever::ns!(html)
+        || name.ns == html5ever::ns!(svg)
+        || name.ns == html5ever::ns!(mathml);
+    match &name.prefix {
+        Some(prefix) if !prefix.is_empty() && !hides_nothing => {
+            LocalName::from(format!("{prefix}:{}", name.local))
+        }
+        _ => name.local.clone(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Pages as trees: HTML5 and XML parsed within limits, XPath 1.0 and CSS selectors evaluated on
+//! them within a budget of time. No network, no files.
+//!
+//! ```
+//! use webfill_document::{Document, Limits, XPath};
+//!
+//! let page = "<ul><li><a href='/1'>one</a><li><a href='/2'>two</a></ul>";
+//! let document = Document::parse_html(page, &Limits::default());
+//! let links = XPath::compile("//li/a/@href").unwrap();
+//! let found: Vec<_> = document.evaluate(&links).unwrap().iter().map(|v| v.text()).collect();
+//! assert_eq!(found, ["/1", "/2"]);
+//! ```
+//!
+//! A page is parsed, asked and dropped within one thread; compiled expressions belong to a
+//! thread, too. Nothing here overflows a stack of 2 MiB, whatever the page.
+
+mod css;
+mod document;
+mod freeze;
+mod growing;
+mod limits;
+mod node;
+mod page;
+mod parse;
+mod serialize;
+mod sink;
+mod tree;
+mod xpath;
+
+pub use css::{Selector, SelectorError, check_selector};
+pub use document::Document;
+pub use limits::{Limits, Truncation};
+pub use node::{AttributeRef, NodeRef};
+pub use xpath::{EvaluateError, XPath, XPathError, XValue, check_xpath};

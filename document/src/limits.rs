@@ -1,0 +1,105 @@
+//! What one page may cost. Pages are hostile until shown otherwise: every bound here answers a
+//! page that someone could write in a few kilobytes.
+
+use std::cell::Cell;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Bounds on parsing a page and on evaluating expressions over it.
+///
+/// The defaults leave room for every one of several hundred real pages measured (at most 88,000
+/// nodes and 53 levels), and keep the worst page below half a gigabyte and a few seconds.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of text read; the rest of a longer page is left out. Default 32 MiB.
+    pub input_bytes: usize,
+    /// Nodes of the tree, attributes not counted. Default 400,000.
+    pub nodes: usize,
+    /// Attributes of all elements together. Default 2,000,000.
+    pub attributes: usize,
+    /// Attributes kept of one element. Default 256.
+    pub attributes_per_element: usize,
+    /// Levels of the tree; deeper elements are moved up to this level. Default 512.
+    pub depth: usize,
+    /// Open elements at which reading stops; past `depth`, so that a page that forgets its end
+    /// tags is still read. Default 2,000.
+    pub open_elements: usize,
+    /// Time for parsing one page. Default 5 s.
+    pub parse_time: Duration,
+    /// Time for all evaluations on one page together. Default 5 s.
+    pub evaluation_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            input_bytes: 32 << 20,
+            nodes: 400_000,
+            attributes: 2_000_000,
+            attributes_per_element: 256,
+            depth: 512,
+            open_elements: 2_000,
+            parse_time: Duration::from_secs(5),
+            evaluation_time: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why the end of a page is missing from its tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truncation {
+    InputBytes,
+    Nodes,
+    Attributes,
+    OpenElements,
+    ParseTime,
+}
+
+impl fmt::Display for Truncation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Truncation::InputBytes => "the page is longer than is read",
+            Truncation::Nodes => "the page has more nodes than are kept",
+            Truncation::Attributes => "the page has more attributes than are kept",
+            Truncation::OpenElements => "the page nests elements deeper than is read",
+            Truncation::ParseTime => "the page takes too long to parse",
+        })
+    }
+}
+
+/// The time for evaluation on a page is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfTime;
+
+/// The clock of one evaluation. Looking at the clock costs more than visiting a node, so work is
+/// paid in units of about one node and the clock is looked at every few thousand.
+pub(crate) struct Budget {
+    deadline: Instant,
+    units: Cell<usize>,
+}
+
+const UNITS_BETWEEN_LOOKS: usize = 4_096;
+
+impl Budget {
+    pub(crate) fn until(deadline: Instant) -> Self {
+        Budget {
+            deadline,
+            units: Cell::new(UNITS_BETWEEN_LOOKS),
+        }
+    }
+
+    /// Pays for `units` of work, before or after doing it.
+    pub(crate) fn pay(&self, units: usize) -> Result<(), OutOfTime> {
+        let left = self.units.get();
+        if units < left {
+            self.units.set(left - units);
+            return Ok(());
+        }
+        self.units.set(UNITS_BETWEEN_LOOKS);
+        if Instant::now() < self.deadline {
+            Ok(())
+        } else {
+            Err(OutOfTime)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a crawler asks of every page: its links, its base, what its head says of it, its data
+//! scripts.
+
+use crate::document::Document;
+use crate::node::NodeRef;
+
+impl Document {
+    /// The `href` of the first `base` element that has one: what relative links are relative to.
+    pub fn base_href(&self) -> Option<&str> {
+        self.elements_by_tag("base")
+            .find_map(|base| base.attribute("href"))
+    }
+
+    /// The `href` of each `a` and `area`, in document order and as written.
+    pub fn links(&self) -> impl Iterator<Item = &str> {
+        let mut anchors = self.elements_by_tag("a").peekable();
+        let mut areas = self.elements_by_tag("area").peekable();
+        std::iter::from_fn(move || {
+            let area_first = match (anchors.peek(), areas.peek()) {
+                (Some(anchor), Some(area)) => area.id < anchor.id,
+                (None, Some(_)) => true,
+                _ => false,
+            };
+            if area_first {
+                areas.next()
+            } else {
+                anchors.next()
+            }
+        })
+        .filter_map(|link| link.attribute("href"))
+    }
+
+    /// The `content` of each `meta` whose `name`, `property`, `itemprop` or `http-equiv` is
+    /// `name`, letters' case aside: OpenGraph, Twitter cards, `description`, `robots`.
+    pub fn meta<'d>(&'d self, name: &str) -> impl Iterator<Item = &'d str> {
+        self.elements_by_tag("meta").filter_map(move |meta| {
+            let named = ["name", "property", "itemprop", "http-equiv"]
+                .iter()
+                .filter_map(|key| meta.attribute(key))
+                .any(|value| value.trim().eq_ignore_ascii_case(name));
+            if named {
+                meta.attribute("content")
+            } else {
+                None
+            }
+        })
+    }
+
+    /// The text of each `script` of a media type such as `application/ld+json`, parameters of
+    /// the type and letters' case aside.
+    pub fn scripts<'d>(&'d self, media_type: &str) -> impl Iterator<Item = &'d str> {
+        self.elements_by_tag("script")
+            .filter(move |script| {
+                let declared = script.attribute("type").unwrap_or("text/javascript");
+                let essence = declared.split(';').next().unwrap_or(declared);
+                essence.trim().eq_ignore_ascii_case(media_type)
+            })
+            .map(NodeRef::text)
+    }
+
+    /// The text of the first `title`.
+    pub fn title(&self) -> Option<&str> {
+        self.elements_by_tag("title").next().map(NodeRef::text)
+    }
+}

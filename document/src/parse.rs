@@ -1,0 +1,196 @@
+//! Feeding a page to the HTML or XML parser, in pieces, with an eye on the bounds.
+//!
+//! The parsers have no bounds of their own and some of their steps are quadratic in what a page
+//! controls (open elements, attributes of one tag). So a guard stands between tokenizer and tree
+//! builder: once a bound is reached it lets no token pass any more.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use html5ever::buffer_queue::BufferQueue;
+use html5ever::interface::{TokenizerResult, TreeSink};
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{self as html, Tag, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
+use xml5ever::tokenizer::{self as xml, XmlTokenizer, XmlTokenizerOpts};
+use xml5ever::tree_builder::{XmlTreeBuilder, XmlTreeBuilderOpts};
+
+use crate::growing::Growing;
+use crate::limits::{Limits, Truncation};
+use crate::sink::{Handle, Sink};
+
+const PIECE_BYTES: usize = 16 * 1024;
+const TOKENS_BETWEEN_LOOKS: u32 = 256;
+/// Pieces that yield not one token lie within a single tag, comment or attribute. Megabytes of
+/// that are normally read in a few dozen milliseconds; it takes this long only when the tokenizer
+/// compares each of thousands of attributes with all others, and each piece makes it worse.
+const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
+
+/// A page as far as it was read, and why not further.
+pub(crate) struct Parsed {
+    pub(crate) tree: Growing,
+    pub(crate) truncation: Option<Truncation>,
+}
+
+pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
+    let options = TreeBuilderOpts {
+        scripting_enabled: false,
+        drop_doctype: true,
+        ..Default::default()
+    };
+    let builder = TreeBuilder::new(Sink::new(limits), options);
+    let tokenizer = Tokenizer::new(Guard::new(builder, limits), TokenizerOpts::default());
+    let fits = feed(text, limits, &tokenizer.sink.progress, |queue| {
+        while !matches!(tokenizer.feed(queue), TokenizerResult::Done) {}
+    });
+    if tokenizer.sink.progress.stopped.get().is_none() {
+        tokenizer.end();
+    }
+    let Guard {
+        builder, progress, ..
+    } = tokenizer.sink;
+    Parsed {
+        tree: builder.sink.finish(),
+        truncation: progress.stopped.get().or(fits),
+    }
+}
+
+pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
+    let builder = XmlTreeBuilder::new(Sink::new(limits), XmlTreeBuilderOpts::default());
+    let tokenizer = XmlTokenizer::new(Guard::new(builder, limits), XmlTokenizerOpts::default());
+    let fits = feed(text, limits, &tokenizer.sink.progress, |queue| {
+        while let TokenizerResult::Script(_) = tokenizer.feed(queue) {}
+    });
+    if tokenizer.sink.progress.stopped.get().is_none() {
+        tokenizer.end();
+    }
+    let Guard {
+        builder, progress, ..
+    } = tokenizer.sink;
+    Parsed {
+        tree: builder.sink.finish(),
+        truncation: progress.stopped.get().or(fits),
+    }
+}
+
+/// Hands `text` over piece by piece until a bound is reached.
+fn feed(
+    text: &str,
+    limits: &Limits,
+    progress: &Progress,
+    consume: impl Fn(&BufferQueue),
+) -> Option<Truncation> {
+    let readable = &text[..text.floor_char_boundary(limits.input_bytes)];
+    let mut rest = readable;
+    let queue = BufferQueue::default();
+    let (mut tokens_before, mut last_token) = (0, Instant::now());
+    while !rest.is_empty() && progress.stopped.get().is_none() {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE_BYTES));
+        rest = after;
+        queue.push_back(StrTendril::from_slice(piece));
+        consume(&queue);
+        if progress.tokens.get() != tokens_before {
+            (tokens_before, last_token) = (progress.tokens.get(), Instant::now());
+        } else if last_token.elapsed() > TIME_WITHOUT_TOKEN {
+            progress.stopped.set(Some(Truncation::Attributes));
+        }
+        progress.look_at_clock();
+    }
+    (readable.len() < text.len()).then_some(Truncation::InputBytes)
+}
+
+/// How far the parser has come, and whether it must stop.
+struct Progress {
+    stopped: Cell<Option<Truncation>>,
+    tokens: Cell<u32>,
+    deadline: Instant,
+}
+
+impl Progress {
+    fn look_at_clock(&self) {
+        if self.stopped.get().is_none() && Instant::now() >= self.deadline {
+            self.stopped.set(Some(Truncation::ParseTime));
+        }
+    }
+}
+
+struct Guard<Builder> {
+    builder: Builder,
+    progress: Progress,
+    attributes_per_element: usize,
+}
+
+impl<Builder> Guard<Builder> {
+    fn new(builder: Builder, limits: &Limits) -> Self {
+        let deadline = Instant::now() + limits.parse_time;
+        let progress = Progress {
+            stopped: Cell::new(None),
+            tokens: Cell::new(0),
+            deadline,
+        };
+        Guard {
+            builder,
+            progress,
+            attributes_per_element: limits.attributes_per_element,
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.progress.stopped.get().is_some()
+    }
+
+    fn after_token(&self, full: Option<Truncation>) {
+        let tokens = self.progress.tokens.get().wrapping_add(1);
+        self.progress.tokens.set(tokens);
+        if full.is_some() {
+            self.progress.stopped.set(full);
+        } else if tokens.is_multiple_of(TOKENS_BETWEEN_LOOKS) {
+            self.progress.look_at_clock();
+        }
+    }
+}
+
+impl html::TokenSink for Guard<TreeBuilder<Handle, Sink>> {
+    type Handle = Handle;
+
+    fn process_token(&self, mut token: html::Token, line: u64) -> TokenSinkResult<Handle> {
+        if self.is_closed() || matches!(token, html::Token::ParseError(_)) {
+            return TokenSinkResult::Continue;
+        }
+        if let html::Token::TagToken(Tag { attrs, .. }) = &mut token {
+            attrs.truncate(self.attributes_per_element);
+        }
+        let result = self.builder.process_token(token, line);
+        self.after_token(self.builder.sink.full());
+        result
+    }
+
+    fn end(&self) {
+        html::TokenSink::end(&self.builder);
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.builder
+            .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+impl xml::TokenSink for Guard<XmlTreeBuilder<Handle, Sink>> {
+    type Handle = Handle;
+
+    fn process_token(&self, mut token: xml::Token) -> xml::ProcessResult<Handle> {
+        if self.is_closed() || matches!(token, xml::Token::ParseError(_)) {
+            return xml::ProcessResult::Continue;
+        }
+        if let xml::Token::Tag(tag) = &mut token {
+            tag.attrs.truncate(self.attributes_per_element);
+        }
+        let result = self.builder.process_token(token);
+        self.after_token(self.builder.sink.full());
+        result
+    }
+
+    fn end(&self) {
+        xml::TokenSink::end(&self.builder);
+    }
+}

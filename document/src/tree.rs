@@ -1,0 +1,381 @@
+//! The finished tree: nodes in document order, in columns that make the questions of XPath cheap.
+//!
+//! - A node's number is its place in document order; its descendants are the numbers up to `end`.
+//! - All text lies in one string in document order, so the string-value of an element is a slice.
+//! - Attributes lie in one list; those of a node run up to where those of the next node begin.
+//!
+//! Nothing in it changes after [`crate::freeze`] made it, apart from indexes built at first use.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use html5ever::LocalName;
+use rustc_hash::FxHashMap;
+
+/// A node of the tree, its number in document order.
+pub(crate) type NodeId = u32;
+/// A name of an element or attribute, numbered per tree.
+pub(crate) type NameId = u32;
+
+/// A name that no node of this tree has.
+pub(crate) const NO_NAME: NameId = u32::MAX;
+pub(crate) const ROOT: NodeId = 0;
+
+/// Numbers above all names, for nodes that are no elements.
+const TEXT: u32 = u32::MAX - 1;
+const COMMENT: u32 = u32::MAX - 2;
+const INSTRUCTION: u32 = u32::MAX - 3;
+const DOCUMENT: u32 = u32::MAX - 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Document,
+    Element(NameId),
+    Text,
+    Comment,
+    Instruction,
+}
+
+impl Kind {
+    fn to_number(self) -> u32 {
+        match self {
+            Kind::Document => DOCUMENT,
+            Kind::Element(name) => name,
+            Kind::Text => TEXT,
+            Kind::Comment => COMMENT,
+            Kind::Instruction => INSTRUCTION,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    kind: u32,
+    parent: NodeId,
+    end: NodeId,
+    /// Where this node begins in the text of all nodes.
+    text: u32,
+    /// Where its attributes begin in the list of all attributes.
+    attributes: u32,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Attribute {
+    pub(crate) owner: NodeId,
+    pub(crate) name: NameId,
+    start: u32,
+    end: u32,
+}
+
+/// The content of a comment or processing instruction.
+pub(crate) struct Aside {
+    pub(crate) node: NodeId,
+    pub(crate) target: Box<str>,
+    pub(crate) text: Box<str>,
+}
+
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    text: String,
+    attributes: Vec<Attribute>,
+    attribute_text: String,
+    asides: Vec<Aside>,
+    names: Names,
+    elements_by_name: OnceCell<NameIndex>,
+    attributes_by_name: OnceCell<NameIndex>,
+}
+
+impl Tree {
+    pub(crate) fn with_capacity(nodes: usize) -> Self {
+        Tree {
+            nodes: Vec::with_capacity(nodes + 1),
+            text: String::new(),
+            attributes: Vec::new(),
+            attribute_text: String::new(),
+            asides: Vec::new(),
+            names: Names::default(),
+            elements_by_name: OnceCell::new(),
+            attributes_by_name: OnceCell::new(),
+        }
+    }
+
+    // Growing, in document order; only the freezing uses these.
+
+    pub(crate) fn begin_node(&mut self, kind: Kind, parent: NodeId) -> NodeId {
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(Node {
+            kind: kind.to_number(),
+            parent,
+            end: id + 1,
+            text: self.text.len() as u32,
+            attributes: self.attributes.len() as u32,
+        });
+        id
+    }
+
+    pub(crate) fn end_node(&mut self, node: NodeId) {
+        self.nodes[node as usize].end = self.nodes.len() as NodeId;
+    }
+
+    pub(crate) fn push_text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    pub(crate) fn push_attribute(&mut self, owner: NodeId, name: NameId, value: &str) {
+        let start = self.attribute_text.len() as u32;
+        self.attribute_text.push_str(value);
+        let end = self.attribute_text.len() as u32;
+        self.attributes.push(Attribute {
+            owner,
+            name,
+            start,
+            end,
+        });
+    }
+
+    pub(crate) fn push_aside(&mut self, node: NodeId, target: &str, text: &str) {
+        self.asides.push(Aside {
+            node,
+            target: target.into(),
+            text: text.into(),
+        });
+    }
+
+    pub(crate) fn intern(&mut self, name: &LocalName) -> NameId {
+        self.names.intern(name)
+    }
+
+    pub(crate) fn attribute_bytes(&self) -> usize {
+        self.attribute_text.len()
+    }
+
+    /// Adds the sentinel behind the last node, so that "up to the next node" always has one.
+    pub(crate) fn finish(&mut self) {
+        self.begin_node(Kind::Document, ROOT);
+        self.nodes.shrink_to_fit();
+    }
+
+    // Reading.
+
+    /// Nodes in the tree, the document itself included.
+    pub(crate) fn len(&self) -> NodeId {
+        (self.nodes.len() - 1) as NodeId
+    }
+
+    pub(crate) fn kind(&self, node: NodeId) -> Kind {
+        match self.nodes[node as usize].kind {
+            DOCUMENT => Kind::Document,
+            TEXT => Kind::Text,
+            COMMENT => Kind::Comment,
+            INSTRUCTION => Kind::Instruction,
+            name => Kind::Element(name),
+        }
+    }
+
+    pub(crate) fn is_element(&self, node: NodeId) -> bool {
+        self.nodes[node as usize].kind < DOCUMENT
+    }
+
+    pub(crate) fn is_named(&self, node: NodeId, name: NameId) -> bool {
+        self.nodes[node as usize].kind == name
+    }
+
+    pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
+        (node != ROOT).then(|| self.nodes[node as usize].parent)
+    }
+
+    /// The number behind the node's last descendant.
+    pub(crate) fn end(&self, node: NodeId) -> NodeId {
+        self.nodes[node as usize].end
+    }
+
+    pub(crate) fn children(&self, node: NodeId) -> Children<'_> {
+        Children {
+            tree: self,
+            next: node + 1,
+            end: self.end(node),
+        }
+    }
+
+    pub(crate) fn next_sibling(&self, node: NodeId) -> Option<NodeId> {
+        let next = self.end(node);
+        let parent = self.parent(node)?;
+        (next < self.end(parent)).then_some(next)
+    }
+
+    /// Costs as many steps as the previous sibling's last descendant lies below it.
+    pub(crate) fn previous_sibling(&self, node: NodeId) -> Option<NodeId> {
+        let parent = self.parent(node)?;
+        let mut previous = node - 1;
+        if previous == parent {
+            return None;
+        }
+        while self.nodes[previous as usize].parent != parent {
+            previous = self.nodes[previous as usize].parent;
+        }
+        Some(previous)
+    }
+
+    /// The string-value of an element, the document or a text node.
+    pub(crate) fn text(&self, node: NodeId) -> &str {
+        let first = &self.nodes[node as usize];
+        let start = first.text as usize;
+        &self.text[start..self.nodes[first.end as usize].text as usize]
+    }
+
+    /// The string-value of any node.
+    pub(crate) fn string_value(&self, node: NodeId) -> &str {
+        match self.aside(node) {
+            Some(aside) => &aside.text,
+            None => self.text(node),
+        }
+    }
+
+    pub(crate) fn aside(&self, node: NodeId) -> Option<&Aside> {
+        if self.nodes[node as usize].kind != COMMENT
+            && self.nodes[node as usize].kind != INSTRUCTION
+        {
+            return None;
+        }
+        let found = self
+            .asides
+            .binary_search_by_key(&node, |aside| aside.node)
+            .ok()?;
+        Some(&self.asides[found])
+    }
+
+    pub(crate) fn attributes(&self, node: NodeId) -> Range<u32> {
+        self.nodes[node as usize].attributes..self.nodes[node as usize + 1].attributes
+    }
+
+    pub(crate) fn attribute(&self, index: u32) -> Attribute {
+        self.attributes[index as usize]
+    }
+
+    pub(crate) fn attribute_value(&self, index: u32) -> &str {
+        let Attribute { start, end, .. } = self.attributes[index as usize];
+        &self.attribute_text[start as usize..end as usize]
+    }
+
+    pub(crate) fn find_attribute(&self, node: NodeId, name: NameId) -> Option<u32> {
+        self.attributes(node)
+            .find(|index| self.attributes[*index as usize].name == name)
+    }
+
+    pub(crate) fn attribute_of(&self, node: NodeId, name: NameId) -> Option<&str> {
+        self.find_attribute(node, name)
+            .map(|index| self.attribute_value(index))
+    }
+
+    pub(crate) fn name(&self, name: NameId) -> &str {
+        &self.names.names[name as usize]
+    }
+
+    pub(crate) fn name_id(&self, name: &LocalName) -> NameId {
+        self.names.find(name)
+    }
+
+    /// The elements of a name, in document order.
+    pub(crate) fn elements_named(&self, name: NameId) -> &[NodeId] {
+        let index = self.elements_by_name.get_or_init(|| {
+            let elements = (0..self.len()).filter(|node| self.is_element(*node));
+            NameIndex::build(self.names.names.len(), elements, |node| {
+                self.nodes[node as usize].kind
+            })
+        });
+        index.named(name)
+    }
+
+    /// The attributes of a name, in document order.
+    pub(crate) fn attributes_named(&self, name: NameId) -> &[u32] {
+        let index = self.attributes_by_name.get_or_init(|| {
+            let all = 0..self.attributes.len() as u32;
+            NameIndex::build(self.names.names.len(), all, |index| {
+                self.attributes[index as usize].name
+            })
+        });
+        index.named(name)
+    }
+}
+
+pub(crate) struct Children<'t> {
+    tree: &'t Tree,
+    next: NodeId,
+    end: NodeId,
+}
+
+impl Iterator for Children<'_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        let child = self.next;
+        if child >= self.end {
+            return None;
+        }
+        self.next = self.tree.end(child);
+        Some(child)
+    }
+}
+
+#[derive(Default)]
+struct Names {
+    names: Vec<LocalName>,
+    numbers: FxHashMap<LocalName, NameId>,
+}
+
+impl Names {
+    fn intern(&mut self, name: &LocalName) -> NameId {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.names.len() as NameId;
+        self.names.push(name.clone());
+        self.numbers.insert(name.clone(), number);
+        number
+    }
+
+    fn find(&self, name: &LocalName) -> NameId {
+        self.numbers.get(name).copied().unwrap_or(NO_NAME)
+    }
+}
+
+/// Numbers grouped by name, each group in its first order.
+struct NameIndex {
+    starts: Vec<u32>,
+    numbers: Vec<u32>,
+}
+
+impl NameIndex {
+    fn build(
+        names: usize,
+        numbers: impl Iterator<Item = u32> + Clone,
+        name_of: impl Fn(u32) -> NameId,
+    ) -> Self {
+        let mut starts = vec![0_u32; names + 1];
+        for number in numbers.clone() {
+            starts[name_of(number) as usize + 1] += 1;
+        }
+        for name in 0..names {
+            starts[name + 1] += starts[name];
+        }
+        let mut places = starts.clone();
+        let mut grouped = vec![0; starts[names] as usize];
+        for number in numbers {
+            let place = &mut places[name_of(number) as usize];
+            grouped[*place as usize] = number;
+            *place += 1;
+        }
+        NameIndex {
+            starts,
+            numbers: grouped,
+        }
+    }
+
+    fn named(&self, name: NameId) -> &[u32] {
+        if name == NO_NAME {
+            return &[];
+        }
+        let (start, end) = (self.starts[name as usize], self.starts[name as usize + 1]);
+        &self.numbers[start as usize..end as usize]
+    }
+}

@@ -1,0 +1,441 @@
+//! A [`Plan`] at work on a page.
+//!
+//! Sets of nodes are lists in document order without repetitions. Everything that can take long
+//! pays from the budget of the page, so evaluation ends in time or in [`Stop::OutOfTime`]; one
+//! call of `sxd-xpath` in between can take no longer than it takes to read the page once.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use super::number::is_space;
+use super::plan::{NodeTest, Nodes, Number, Path, Plan, Predicate, Start, Step, Text, Way};
+use super::scalar::{Operand, Scalar};
+use super::sxd::{Single, SxdTree};
+use super::walk::{End, Found, Item, Walk, is_reverse};
+use crate::document::Document;
+use crate::limits::{Budget, OutOfTime};
+use crate::tree::{Kind, NameId, NodeId, Tree};
+
+/// Why an evaluation has no value.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    OutOfTime,
+    Engine(String),
+}
+
+impl From<OutOfTime> for Stop {
+    fn from(_: OutOfTime) -> Self {
+        Stop::OutOfTime
+    }
+}
+
+pub(crate) type Evaluated<T> = Result<T, Stop>;
+
+/// A node with its place among those that a predicate sees together.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) item: Item,
+    pub(crate) position: usize,
+    pub(crate) size: usize,
+}
+
+impl Place {
+    pub(crate) fn alone(item: Item) -> Self {
+        Place {
+            item,
+            position: 1,
+            size: 1,
+        }
+    }
+}
+
+/// How much of a set of nodes is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    All,
+    /// At least the first node in document order, if there is one; others may be left out.
+    First,
+}
+
+pub(crate) enum Outcome {
+    Nodes(Vec<Item>),
+    Single(Single),
+}
+
+pub(crate) struct Evaluator<'d> {
+    document: &'d Document,
+    pub(crate) tree: &'d Tree,
+    /// The page's numbers of the names of the expression.
+    pub(crate) names: &'d [NameId],
+    pub(crate) budget: &'d Budget,
+}
+
+impl<'d> Evaluator<'d> {
+    pub(crate) fn new(document: &'d Document, names: &'d [NameId], budget: &'d Budget) -> Self {
+        Evaluator {
+            document,
+            tree: &document.tree,
+            names,
+            budget,
+        }
+    }
+
+    pub(crate) fn run(&self, plan: &'d Plan, from: Item) -> Evaluated<Outcome> {
+        let place = Place::alone(from);
+        Ok(match plan {
+            Plan::Nodes(nodes) => Outcome::Nodes(self.nodes(nodes, place, Wanted::All)?),
+            Plan::Boolean(test) => Outcome::Single(Single::Boolean(self.test(test, place)?)),
+            Plan::Number(number) => Outcome::Single(Single::Number(self.number(number, place)?)),
+            Plan::Text(text) => Outcome::Single(Single::Text(self.text(text, place)?.into_owned())),
+        })
+    }
+
+    pub(crate) fn nodes(
+        &self,
+        nodes: &'d Nodes,
+        place: Place,
+        wanted: Wanted,
+    ) -> Evaluated<Vec<Item>> {
+        match nodes {
+            Nodes::Path(path) => self.path(path, place, wanted),
+            Nodes::Union(sets) => {
+                let mut union = Vec::new();
+                for set in sets {
+                    union.append(&mut self.nodes(set, place, wanted)?);
+                }
+                put_in_order(&mut union);
+                Ok(union)
+            }
+            Nodes::Id(text) => {
+                let words = self.text(text, place)?;
+                self.elements_with_id(words.split(is_space))
+            }
+            Nodes::Ids(nodes) => {
+                let items = self.nodes(nodes, place, Wanted::All)?;
+                let texts = items.iter().map(|item| self.string_value(*item));
+                self.elements_with_id(texts.flat_map(|text| text.split(is_space)))
+            }
+        }
+    }
+
+    pub(crate) fn first(&self, nodes: &'d Nodes, place: Place) -> Evaluated<Option<Item>> {
+        if let Nodes::Path(Path {
+            start: Start::Context,
+            steps,
+        }) = nodes
+            && steps.is_empty()
+        {
+            return Ok(Some(place.item));
+        }
+        Ok(self.nodes(nodes, place, Wanted::First)?.first().copied())
+    }
+
+    fn elements_with_id<'w>(&self, words: impl Iterator<Item = &'w str>) -> Evaluated<Vec<Item>> {
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let id = self.tree.name_id(&html5ever::local_name!("id"));
+        let mut found: Vec<(&str, Item)> = Vec::new();
+        for index in self.tree.attributes_named(id) {
+            self.budget.pay(1 + words.len())?;
+            let value = self.tree.attribute_value(*index);
+            let is_first = found.iter().all(|(known, _)| *known != value);
+            if words.contains(&value) && is_first {
+                found.push((value, Item::node(self.tree.attribute(*index).owner)));
+            }
+        }
+        Ok(found.into_iter().map(|(_, item)| item).collect())
+    }
+
+    fn path(&self, path: &'d Path, place: Place, wanted: Wanted) -> Evaluated<Vec<Item>> {
+        let wanted_of_start = if path.steps.is_empty() {
+            wanted
+        } else {
+            Wanted::All
+        };
+        let mut set = match &path.start {
+            Start::Context => vec![place.item],
+            Start::Root => vec![Item::ROOT],
+            Start::Filter(nodes, predicates) => {
+                let wanted = match predicates.first() {
+                    Some(Predicate::Place(1)) => Wanted::First,
+                    Some(_) => Wanted::All,
+                    None => wanted_of_start,
+                };
+                let nodes = self.nodes(nodes, place, wanted)?;
+                self.filter(predicates, nodes)?
+            }
+        };
+        for (number, step) in path.steps.iter().enumerate() {
+            let is_last = number + 1 == path.steps.len();
+            set = self.step(step, &set, if is_last { wanted } else { Wanted::All })?;
+            if set.is_empty() {
+                break;
+            }
+        }
+        Ok(set)
+    }
+
+    fn step(&self, step: &'d Step, from: &[Item], wanted: Wanted) -> Evaluated<Vec<Item>> {
+        if step.predicates.iter().any(Predicate::is_positional) {
+            return self.step_by_place(step, from);
+        }
+        let in_order = !is_reverse(step.axis);
+        let stop_at_first = wanted == Wanted::First && in_order && from.len() == 1;
+        let mut found = Vec::new();
+        self.walk(step, from, |item| {
+            for predicate in &step.predicates {
+                if !self.holds(predicate, Place::alone(item))? {
+                    return Ok(true);
+                }
+            }
+            found.push(item);
+            Ok(!stop_at_first)
+        })?;
+        put_in_order(&mut found);
+        Ok(found)
+    }
+
+    /// A step with a predicate that counts: from each node by itself, in the order of the axis.
+    fn step_by_place(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
+        let mut found = Vec::new();
+        if step.axis == Way::EachChild {
+            for siblings in self.children_by_parent(step, from)? {
+                found.append(&mut self.filter(&step.predicates, siblings)?);
+            }
+        } else {
+            let enough = match step.predicates.first() {
+                Some(Predicate::Place(place)) => *place,
+                _ => usize::MAX,
+            };
+            for item in from {
+                let mut candidates = Vec::new();
+                self.walk(step, std::slice::from_ref(item), |candidate| {
+                    candidates.push(candidate);
+                    Ok(candidates.len() < enough)
+                })?;
+                found.append(&mut self.filter(&step.predicates, candidates)?);
+            }
+        }
+        put_in_order(&mut found);
+        Ok(found)
+    }
+
+    /// The descendants that pass the node test, those of one parent together.
+    fn children_by_parent(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Vec<Item>>> {
+        let mut children: Vec<(Option<NodeId>, Item)> = Vec::new();
+        self.walk(step, from, |item| {
+            children.push((self.tree.parent(item.node), item));
+            Ok(true)
+        })?;
+        children.sort_by_key(|(parent, _)| *parent);
+        let families = children.chunk_by(|(one, _), (other, _)| one == other);
+        Ok(families
+            .map(|family| family.iter().map(|(_, item)| *item).collect())
+            .collect())
+    }
+
+    /// Walks a step; `visit` says whether to go on.
+    fn walk(
+        &self,
+        step: &'d Step,
+        from: &[Item],
+        mut visit: impl FnMut(Item) -> Evaluated<bool>,
+    ) -> Evaluated<()> {
+        let visit = |item| match visit(item) {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(End::Enough),
+            Err(stop) => ControlFlow::Break(End::Error(stop)),
+        };
+        let test = self.find_test(&step.test);
+        match (Walk {
+            tree: self.tree,
+            budget: self.budget,
+            test,
+            visit,
+        })
+        .run(step.axis, from)
+        {
+            ControlFlow::Continue(()) | ControlFlow::Break(End::Enough) => Ok(()),
+            ControlFlow::Break(End::Error(stop)) => Err(stop),
+        }
+    }
+
+    fn find_test(&self, test: &'d NodeTest) -> Found<'d> {
+        match test {
+            NodeTest::Name(name) => Found::Name(self.names[*name]),
+            NodeTest::AnyName => Found::AnyName,
+            NodeTest::AnyNode => Found::AnyNode,
+            NodeTest::Text => Found::Text,
+            NodeTest::Comment => Found::Comment,
+            NodeTest::Instruction(target) => Found::Instruction(target.as_deref()),
+        }
+    }
+
+    /// Keeps the items for which all predicates hold; each counts what the one before it left.
+    fn filter(&self, predicates: &'d [Predicate], mut items: Vec<Item>) -> Evaluated<Vec<Item>> {
+        for predicate in predicates {
+            let size = items.len();
+            match predicate {
+                Predicate::Place(place) => {
+                    items = items.get(place - 1).copied().into_iter().collect()
+                }
+                Predicate::Last => items = items.last().copied().into_iter().collect(),
+                _ => {
+                    let mut kept = Vec::new();
+                    for (before, item) in items.iter().enumerate() {
+                        let place = Place {
+                            item: *item,
+                            position: before + 1,
+                            size,
+                        };
+                        if self.holds(predicate, place)? {
+                            kept.push(*item);
+                        }
+                    }
+                    items = kept;
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    fn holds(&self, predicate: &'d Predicate, place: Place) -> Evaluated<bool> {
+        match predicate {
+            Predicate::Place(wanted) => Ok(place.position == *wanted),
+            Predicate::Last => Ok(place.position == place.size),
+            Predicate::Never => Ok(false),
+            Predicate::Number(number) => Ok(self.number(number, place)? == place.position as f64),
+            Predicate::Holds(test) | Predicate::HoldsAtPlace(test) => self.test(test, place),
+        }
+    }
+
+    pub(crate) fn string_value(&self, item: Item) -> &'d str {
+        match item.attribute() {
+            Some(index) => self.tree.attribute_value(index),
+            None => self.tree.string_value(item.node),
+        }
+    }
+
+    pub(crate) fn text(&self, text: &'d Text, place: Place) -> Evaluated<Cow<'d, str>> {
+        match text {
+            Text::Literal(text) => Ok(Cow::Borrowed(text)),
+            Text::Of(nodes) => {
+                let first = self.first(nodes, place)?;
+                Ok(Cow::Borrowed(
+                    first.map_or("", |item| self.string_value(item)),
+                ))
+            }
+            Text::Normalized(text) => {
+                let text = self.text(text, place)?;
+                self.budget.pay(text.len() / 16)?;
+                Ok(normalize_space(text))
+            }
+            Text::Name { nodes, local } => {
+                let name = self
+                    .first(nodes, place)?
+                    .map_or("", |item| self.name_of(item));
+                let local_part = name.rsplit_once(':').map_or(name, |(_, local)| local);
+                Ok(Cow::Borrowed(if *local { local_part } else { name }))
+            }
+            Text::Scalar(scalar) => match self.scalar(scalar, place)? {
+                Single::Text(text) => Ok(Cow::Owned(text)),
+                other => Err(unexpected("a string", &other)),
+            },
+        }
+    }
+
+    fn name_of(&self, item: Item) -> &'d str {
+        if let Some(index) = item.attribute() {
+            return self.tree.name(self.tree.attribute(index).name);
+        }
+        match self.tree.kind(item.node) {
+            Kind::Element(name) => self.tree.name(name),
+            Kind::Instruction => self.tree.aside(item.node).map_or("", |aside| &aside.target),
+            Kind::Document | Kind::Text | Kind::Comment => "",
+        }
+    }
+
+    pub(crate) fn number(&self, number: &'d Number, place: Place) -> Evaluated<f64> {
+        match number {
+            Number::Literal(number) => Ok(*number),
+            Number::Count(nodes) => Ok(self.nodes(nodes, place, Wanted::All)?.len() as f64),
+            Number::Sum(nodes) => {
+                let items = self.nodes(nodes, place, Wanted::All)?;
+                self.numbers(&items).map(|numbers| numbers.iter().sum())
+            }
+            Number::Scalar(scalar) => match self.scalar(scalar, place)? {
+                Single::Number(number) => Ok(number),
+                other => Err(unexpected("a number", &other)),
+            },
+        }
+    }
+
+    /// Lets `sxd-xpath` evaluate, after everything that it must not reach for itself.
+    pub(crate) fn scalar(&self, scalar: &'d Scalar, place: Place) -> Evaluated<Single> {
+        let mut variables = Vec::with_capacity(scalar.variables.len());
+        for variable in &scalar.variables {
+            let value = match &variable.value {
+                Operand::Position => Single::Number(place.position as f64),
+                Operand::Last => Single::Number(place.size as f64),
+                Operand::Text(text) => Single::Text(self.text(text, place)?.into_owned()),
+                Operand::Number(number) => Single::Number(self.number(number, place)?),
+                Operand::Test(test) => Single::Boolean(self.test(test, place)?),
+            };
+            if let Single::Text(text) = &value {
+                self.budget.pay(text.len() / 8)?;
+            }
+            variables.push((variable.name.as_str(), value));
+        }
+        self.budget.pay(CALL_UNITS)?;
+        if !scalar.needs_node {
+            let sxd = self.document.blank_sxd.get_or_init(SxdTree::blank);
+            return sxd
+                .evaluate(&scalar.expression, Item::ROOT, None, variables)
+                .map_err(Stop::Engine);
+        }
+        self.budget.pay(self.reach(place.item))?;
+        let sxd = self.document.sxd.get_or_init(|| SxdTree::of(self.tree));
+        let attribute = place
+            .item
+            .attribute()
+            .map(|index| self.tree.name(self.tree.attribute(index).name));
+        sxd.evaluate(&scalar.expression, place.item, attribute, variables)
+            .map_err(Stop::Engine)
+    }
+
+    /// What sxd may read at most from a node: what is below its parent.
+    fn reach(&self, item: Item) -> usize {
+        let nodes = self.tree.end(item.node) - item.node;
+        nodes as usize + self.tree.text(item.node).len() / 8
+    }
+}
+
+/// A call of sxd in units of the budget.
+const CALL_UNITS: usize = 50;
+
+fn unexpected(wanted: &str, got: &Single) -> Stop {
+    Stop::Engine(format!("expected {wanted}, got {got:?}"))
+}
+
+fn put_in_order(items: &mut Vec<Item>) {
+    if !items.is_sorted_by(|one, other| one < other) {
+        items.sort_unstable();
+        items.dedup();
+    }
+}
+
+fn normalize_space(text: Cow<'_, str>) -> Cow<'_, str> {
+    let trimmed = text.trim_matches(is_space);
+    let plain =
+        trimmed.len() == text.len() && !text.contains(['\t', '\r', '\n']) && !text.contains("  ");
+    if plain {
+        return text;
+    }
+    let mut normalized = String::with_capacity(trimmed.len());
+    for word in trimmed.split(is_space).filter(|word| !word.is_empty()) {
+        if !normalized.is_empty() {
+            normalized.push(' ');
+        }
+        normalized.push_str(word);
+    }
+    Cow::Owned(normalized)
+}

@@ -1,0 +1,115 @@
+//! Forms that nearly every scraper's expression contains, answered without a detour.
+
+use super::ast::{self, Axis, Comparison, Expression, Function};
+use super::plan::{AttributeTest, NodeTest, Nodes, Path, Relation, Side, Start, Test, Text, Way};
+
+/// The place of the attribute's name, if the nodes are one attribute of the node itself.
+pub(crate) fn lone_attribute(nodes: &Nodes) -> Option<usize> {
+    let Nodes::Path(Path {
+        start: Start::Context,
+        steps,
+    }) = nodes
+    else {
+        return None;
+    };
+    let [step] = steps.as_slice() else {
+        return None;
+    };
+    match step.test {
+        NodeTest::Name(name)
+            if step.axis == Way::Axis(Axis::Attribute) && step.predicates.is_empty() =>
+        {
+            Some(name)
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn attribute_test(name: usize, relation: Relation, value: String) -> Test {
+    Test::Attribute(AttributeTest {
+        name,
+        relation,
+        value,
+        ignore_case: false,
+    })
+}
+
+/// A comparison; `@name = 'value'` as the test of an attribute that it is.
+pub(crate) fn comparison(operator: Comparison, left: Side, right: Side) -> Test {
+    let attribute = match (&left, &right) {
+        (Side::Nodes(nodes), Side::Text(Text::Literal(value)))
+        | (Side::Text(Text::Literal(value)), Side::Nodes(nodes)) => {
+            lone_attribute(nodes).map(|name| (name, value.clone()))
+        }
+        _ => None,
+    };
+    match attribute {
+        Some((name, value)) if operator == Comparison::Equal => {
+            attribute_test(name, Relation::Equals, value)
+        }
+        _ => Test::Compare(operator, left, right),
+    }
+}
+
+/// Every text contains nothing, also that of a missing attribute; so an empty part is no test of
+/// an attribute.
+pub(crate) fn text_test(relation: Relation, text: Text, part: Text) -> Test {
+    if let (Text::Of(nodes), Text::Literal(value)) = (&text, &part)
+        && let Some(name) = lone_attribute(nodes)
+        && !value.is_empty()
+    {
+        return attribute_test(name, relation, value.clone());
+    }
+    match relation {
+        Relation::StartsWith => Test::StartsWith(text, part),
+        _ => Test::Contains(text, part),
+    }
+}
+
+/// The attribute and the word of `contains(concat(' ', normalize-space(@class), ' '), ' name ')`.
+/// Without `normalize-space` the same holds only of values whose words are parted by single
+/// spaces, so that form is left as it is.
+pub(crate) fn class_idiom<'e>(
+    text: &'e Expression,
+    part: &'e Expression,
+) -> Option<(&'e str, &'e str)> {
+    let Expression::Literal(part) = part else {
+        return None;
+    };
+    let word = part.strip_prefix(' ')?.strip_suffix(' ')?;
+    let Expression::Call(Function::Concat, pieces) = text else {
+        return None;
+    };
+    let [
+        Expression::Literal(before),
+        attribute,
+        Expression::Literal(after),
+    ] = pieces.as_slice()
+    else {
+        return None;
+    };
+    let Expression::Call(Function::NormalizeSpace, arguments) = attribute else {
+        return None;
+    };
+    let [
+        Expression::Path(ast::Path {
+            start: ast::Start::Context,
+            steps,
+        }),
+    ] = arguments.as_slice()
+    else {
+        return None;
+    };
+    let [
+        ast::Step {
+            axis: Axis::Attribute,
+            test: ast::Test::Name(name),
+            predicates,
+        },
+    ] = steps.as_slice()
+    else {
+        return None;
+    };
+    let is_word = !word.is_empty() && !word.contains([' ', '\t', '\r', '\n']);
+    (before == " " && after == " " && is_word && predicates.is_empty()).then_some((name, word))
+}

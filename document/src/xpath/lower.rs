@@ -1,0 +1,285 @@
+//! From an [`Expression`] to a [`Plan`]: what the tree answers, and what `sxd-xpath` does.
+
+use super::ast::{Axis, Expression, Function, Kind, Path, Start, Step, Test as WrittenTest};
+use super::error::{Fault, XPathError};
+use super::idioms::{attribute_test, class_idiom, comparison, lone_attribute, text_test};
+use super::plan::{
+    self, Names, NodeTest, Nodes, Number, Plan, Predicate, Relation, Side, Test, Text, Way,
+};
+use super::scalar::{self, Scalar};
+
+pub(crate) struct Lowering<'n> {
+    source: &'n str,
+    names: &'n mut Names,
+}
+
+type Lowered<T> = Result<T, XPathError>;
+
+impl<'n> Lowering<'n> {
+    pub(crate) fn new(source: &'n str, names: &'n mut Names) -> Self {
+        Lowering { source, names }
+    }
+
+    pub(crate) fn plan(&mut self, expression: &Expression) -> Lowered<Plan> {
+        Ok(match expression.kind() {
+            Kind::Nodes => Plan::Nodes(self.nodes(expression)?),
+            Kind::Boolean => Plan::Boolean(self.test(expression)?),
+            Kind::Number => Plan::Number(self.number(expression)?),
+            Kind::Text => Plan::Text(self.text(expression)?),
+        })
+    }
+
+    pub(crate) fn fault(&self, fault: Fault) -> XPathError {
+        XPathError::new(self.source, 0, fault)
+    }
+
+    pub(crate) fn nodes(&mut self, expression: &Expression) -> Lowered<Nodes> {
+        match expression {
+            Expression::Union(operands) => {
+                let sets = operands.iter().map(|operand| self.nodes(operand));
+                Ok(Nodes::Union(sets.collect::<Lowered<_>>()?))
+            }
+            Expression::Path(path) => self.path(path).map(Nodes::Path),
+            Expression::Call(Function::Id, arguments) if arguments[0].kind() == Kind::Nodes => {
+                Ok(Nodes::Ids(Box::new(self.nodes(&arguments[0])?)))
+            }
+            Expression::Call(Function::Id, arguments) => {
+                Ok(Nodes::Id(Box::new(self.text(&arguments[0])?)))
+            }
+            _ => Err(self.fault(Fault::NotNodes("the expression"))),
+        }
+    }
+
+    /// The expression as a condition.
+    pub(crate) fn test(&mut self, expression: &Expression) -> Lowered<Test> {
+        if expression.kind() == Kind::Nodes {
+            let nodes = self.nodes(expression)?;
+            return Ok(match lone_attribute(&nodes) {
+                Some(name) => attribute_test(name, Relation::Present, String::new()),
+                None => Test::Exists(nodes),
+            });
+        }
+        if expression.kind() == Kind::Text {
+            return Ok(Test::IsText(self.text(expression)?));
+        }
+        match expression {
+            Expression::Or(operands) => Ok(Test::Or(self.tests(operands)?)),
+            Expression::And(operands) => Ok(Test::And(self.tests(operands)?)),
+            Expression::Compare(operator, left, right)
+                if left.kind() == Kind::Nodes || right.kind() == Kind::Nodes =>
+            {
+                Ok(comparison(*operator, self.side(left)?, self.side(right)?))
+            }
+            Expression::Call(Function::Not, arguments) => {
+                Ok(Test::Not(Box::new(self.test(&arguments[0])?)))
+            }
+            Expression::Call(Function::Boolean, arguments) => self.test(&arguments[0]),
+            Expression::Call(Function::True, _) => Ok(Test::Always(true)),
+            Expression::Call(Function::False, _) => Ok(Test::Always(false)),
+            Expression::Call(Function::Lang, arguments) => {
+                Ok(Test::Lang(self.text(&arguments[0])?))
+            }
+            Expression::Call(Function::Contains, arguments) => self.contains(arguments),
+            Expression::Call(Function::StartsWith, arguments) => {
+                let (text, part) = (self.text(&arguments[0])?, self.text(&arguments[1])?);
+                Ok(text_test(Relation::StartsWith, text, part))
+            }
+            _ => Ok(Test::Scalar(self.scalar(expression, Kind::Boolean)?)),
+        }
+    }
+
+    /// `contains`, and in it the way in which XPath asks for a class: `contains(concat(' ',
+    /// normalize-space(@class), ' '), ' name ')`.
+    fn contains(&mut self, arguments: &[Expression]) -> Lowered<Test> {
+        if let Some((attribute, word)) = class_idiom(&arguments[0], &arguments[1]) {
+            let name = self.names.place_of(attribute);
+            return Ok(attribute_test(name, Relation::HasWord, word.to_owned()));
+        }
+        let (text, part) = (self.text(&arguments[0])?, self.text(&arguments[1])?);
+        Ok(text_test(Relation::Contains, text, part))
+    }
+
+    fn tests(&mut self, operands: &[Expression]) -> Lowered<Vec<Test>> {
+        operands.iter().map(|operand| self.test(operand)).collect()
+    }
+
+    fn side(&mut self, expression: &Expression) -> Lowered<Side> {
+        Ok(match expression.kind() {
+            Kind::Nodes => Side::Nodes(self.nodes(expression)?),
+            Kind::Boolean => Side::Boolean(Box::new(self.test(expression)?)),
+            Kind::Number => Side::Number(self.number(expression)?),
+            Kind::Text => Side::Text(self.text(expression)?),
+        })
+    }
+
+    /// The expression as a string.
+    pub(crate) fn text(&mut self, expression: &Expression) -> Lowered<Text> {
+        if expression.kind() == Kind::Nodes {
+            return Ok(Text::Of(self.nodes(expression)?));
+        }
+        match expression {
+            Expression::Literal(text) => Ok(Text::Literal(text.clone())),
+            Expression::Call(Function::String, arguments) => self.text_or_context(arguments),
+            Expression::Call(Function::NormalizeSpace, arguments) => {
+                Ok(Text::Normalized(Box::new(self.text_or_context(arguments)?)))
+            }
+            Expression::Call(
+                function @ (Function::Name | Function::LocalName | Function::NamespaceUri),
+                arguments,
+            ) => self.name_text(*function, arguments),
+            _ => Ok(Text::Scalar(self.scalar(expression, Kind::Text)?)),
+        }
+    }
+
+    fn text_or_context(&mut self, arguments: &[Expression]) -> Lowered<Text> {
+        match arguments.first() {
+            Some(argument) => self.text(argument),
+            None => Ok(Text::Of(context_node())),
+        }
+    }
+
+    pub(crate) fn name_text(
+        &mut self,
+        function: Function,
+        arguments: &[Expression],
+    ) -> Lowered<Text> {
+        let nodes = match arguments.first() {
+            Some(argument) => self.nodes(argument)?,
+            None => context_node(),
+        };
+        Ok(match function {
+            Function::NamespaceUri => Text::Literal(String::new()),
+            _ => Text::Name {
+                nodes,
+                local: function == Function::LocalName,
+            },
+        })
+    }
+
+    fn number(&mut self, expression: &Expression) -> Lowered<Number> {
+        match expression {
+            Expression::Number(number) => Ok(Number::Literal(*number)),
+            Expression::Call(function @ (Function::Count | Function::Sum), arguments) => {
+                self.count_or_sum(*function, &arguments[0])
+            }
+            _ => Ok(Number::Scalar(self.scalar(expression, Kind::Number)?)),
+        }
+    }
+
+    pub(crate) fn count_or_sum(
+        &mut self,
+        function: Function,
+        argument: &Expression,
+    ) -> Lowered<Number> {
+        let nodes = self.nodes(argument)?;
+        Ok(if function == Function::Count {
+            Number::Count(nodes)
+        } else {
+            Number::Sum(nodes)
+        })
+    }
+
+    fn scalar(&mut self, expression: &Expression, wanted: Kind) -> Lowered<Scalar> {
+        scalar::lower(expression, wanted, self)
+    }
+
+    fn path(&mut self, path: &Path) -> Lowered<plan::Path> {
+        let start = match &path.start {
+            Start::Context => plan::Start::Context,
+            Start::Root => plan::Start::Root,
+            Start::Filter(inner, predicates) => {
+                let nodes = Box::new(self.nodes(inner)?);
+                plan::Start::Filter(nodes, self.predicates(predicates)?)
+            }
+        };
+        let mut steps = Vec::with_capacity(path.steps.len());
+        let mut written = path.steps.iter().peekable();
+        while let Some(step) = written.next() {
+            let next = written.peek().copied();
+            if let Some(way) = next.and_then(|next| joined(step, next)) {
+                let next = written.next().expect("peeked");
+                steps.push(self.step(way, next)?);
+            } else if !is_self(step) {
+                steps.push(self.step(Way::Axis(step.axis), step)?);
+            }
+        }
+        Ok(plan::Path { start, steps })
+    }
+
+    fn step(&mut self, way: Way, step: &Step) -> Lowered<plan::Step> {
+        let predicates = self.predicates(&step.predicates)?;
+        let test = match &step.test {
+            WrittenTest::Name(name) => NodeTest::Name(self.names.place_of(name)),
+            WrittenTest::AnyName => NodeTest::AnyName,
+            WrittenTest::AnyNode => NodeTest::AnyNode,
+            WrittenTest::Text => NodeTest::Text,
+            WrittenTest::Comment => NodeTest::Comment,
+            WrittenTest::Instruction(target) => NodeTest::Instruction(target.clone()),
+        };
+        // Where no predicate counts places, the children of all descendants are the descendants.
+        let counts = predicates.iter().any(Predicate::is_positional);
+        let axis = match way {
+            Way::EachChild if !counts => Way::Axis(Axis::Descendant),
+            way => way,
+        };
+        Ok(plan::Step {
+            axis,
+            test,
+            predicates,
+        })
+    }
+
+    fn predicates(&mut self, written: &[Expression]) -> Lowered<Vec<Predicate>> {
+        written
+            .iter()
+            .map(|predicate| self.predicate(predicate))
+            .collect()
+    }
+
+    fn predicate(&mut self, written: &Expression) -> Lowered<Predicate> {
+        match written {
+            Expression::Number(number) => Ok(place(*number)),
+            Expression::Call(Function::Last, _) => Ok(Predicate::Last),
+            _ if written.kind() == Kind::Number => Ok(Predicate::Number(self.number(written)?)),
+            _ => {
+                let test = self.test(written)?;
+                Ok(if written.asks_for_place() {
+                    Predicate::HoldsAtPlace(test)
+                } else {
+                    Predicate::Holds(test)
+                })
+            }
+        }
+    }
+}
+
+fn place(number: f64) -> Predicate {
+    if number >= 1.0 && number.fract() == 0.0 && number <= f64::from(u32::MAX) {
+        Predicate::Place(number as usize)
+    } else {
+        Predicate::Never
+    }
+}
+
+fn is_self(step: &Step) -> bool {
+    step.axis == Axis::Myself && step.test == WrittenTest::AnyNode && step.predicates.is_empty()
+}
+
+/// `//` and the step behind it, in one.
+fn joined(step: &Step, next: &Step) -> Option<Way> {
+    let double_slash = step.axis == Axis::DescendantOrSelf
+        && step.test == WrittenTest::AnyNode
+        && step.predicates.is_empty();
+    match next.axis {
+        Axis::Child if double_slash => Some(Way::EachChild),
+        Axis::Attribute if double_slash && next.predicates.is_empty() => Some(Way::EachAttribute),
+        _ => None,
+    }
+}
+
+pub(crate) fn context_node() -> Nodes {
+    Nodes::Path(plan::Path {
+        start: plan::Start::Context,
+        steps: Vec::new(),
+    })
+}

@@ -1,0 +1,129 @@
+//! XPath 1.0 over a [`Document`].
+//!
+//! An expression is parsed ([`parser`]) and lowered ([`lower`]) once, into a plan ([`plan`]) whose
+//! sets of nodes are answered from the tree ([`walk`], [`evaluate`]) and whose remaining functions
+//! and operators are compiled by `sxd-xpath` ([`scalar`], [`sxd`]).
+
+pub(crate) mod ast;
+mod error;
+mod evaluate;
+mod idioms;
+mod lexer;
+mod lower;
+mod number;
+mod parser;
+pub(crate) mod plan;
+mod scalar;
+pub(crate) mod sxd;
+mod test;
+mod value;
+pub(crate) mod walk;
+
+use std::time::Instant;
+
+pub use error::XPathError;
+pub use value::{EvaluateError, XValue};
+
+use self::evaluate::{Evaluator, Outcome, Stop};
+use self::lower::Lowering;
+use self::plan::{Names, Plan};
+use self::walk::Item;
+use crate::document::Document;
+use crate::limits::Budget;
+use crate::node::NodeRef;
+
+/// A compiled XPath 1.0 expression, for any number of pages.
+///
+/// It stays on the thread that compiled it, because what `sxd-xpath` compiles does; compiling
+/// takes a few microseconds.
+///
+/// Names are written as in the page, in lower case for HTML and without namespaces: `//svg/path`.
+/// The prefixes of common feeds and of SVG (`dc:`, `media:`, `itunes:`, `xlink:`, ...) are part
+/// of the name; other prefixes are refused. There are no variables.
+pub struct XPath {
+    source: String,
+    names: Names,
+    plan: Plan,
+}
+
+impl XPath {
+    /// Compiles `expression`, of at most 4 KiB and 64 levels of nesting. Unknown functions,
+    /// variables, axes and prefixes, wrong argument counts and sets of nodes where none can be
+    /// are refused here, not on the first page.
+    pub fn compile(expression: &str) -> Result<XPath, XPathError> {
+        let parsed = parser::parse(expression)?;
+        let mut names = Names::default();
+        let plan = Lowering::new(expression, &mut names).plan(&parsed)?;
+        Ok(XPath {
+            source: expression.to_owned(),
+            names,
+            plan,
+        })
+    }
+
+    /// The expression as it was written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// Whether `expression` can be compiled, for checks at load.
+pub fn check_xpath(expression: &str) -> Result<(), XPathError> {
+    XPath::compile(expression).map(drop)
+}
+
+impl Document {
+    /// Evaluates at the document: one value per node in document order, or one value for an
+    /// expression that yields a string, number or boolean.
+    ///
+    /// All evaluations on a page share one budget of time ([`crate::Limits::evaluation_time`]);
+    /// when it is used up they end in [`EvaluateError::OutOfTime`].
+    pub fn evaluate(&self, xpath: &XPath) -> Result<Vec<XValue<'_>>, EvaluateError> {
+        self.evaluate_plan(&xpath.plan, &xpath.names, Item::ROOT)
+    }
+
+    /// Runs a plan and hands its values out.
+    pub(crate) fn evaluate_plan(
+        &self,
+        plan: &Plan,
+        names: &Names,
+        from: Item,
+    ) -> Result<Vec<XValue<'_>>, EvaluateError> {
+        Ok(match self.run(plan, names, from)? {
+            Outcome::Nodes(items) => items
+                .into_iter()
+                .map(|item| XValue::of_item(self, item))
+                .collect(),
+            Outcome::Single(single) => vec![XValue::of_single(single)],
+        })
+    }
+
+    /// Runs a plan on the time that is left for the page.
+    fn run(&self, plan: &Plan, names: &Names, from: Item) -> Result<Outcome, EvaluateError> {
+        let started = Instant::now();
+        let left = self.time_left.get();
+        let out_of_time = || EvaluateError::OutOfTime {
+            budget: self.evaluation_time(),
+        };
+        if left.is_zero() {
+            return Err(out_of_time());
+        }
+        let budget = Budget::until(started + left);
+        let names: Vec<_> = names.iter().map(|name| self.tree.name_id(name)).collect();
+        let outcome = Evaluator::new(self, &names, &budget).run(plan, from);
+        self.time_left.set(left.saturating_sub(started.elapsed()));
+        outcome.map_err(|stop| match stop {
+            Stop::OutOfTime => out_of_time(),
+            Stop::Engine(message) => EvaluateError::Engine(message),
+        })
+    }
+}
+
+impl<'d> NodeRef<'d> {
+    /// Evaluates with this node as the context: `.//a/@href`. A path from the root (`//a`) still
+    /// sees the whole document.
+    pub fn evaluate(self, xpath: &XPath) -> Result<Vec<XValue<'d>>, EvaluateError> {
+        self.document
+            .evaluate_plan(&xpath.plan, &xpath.names, Item::node(self.id))
+    }
+}

@@ -1,0 +1,440 @@
+//! From words to an [`Expression`], with the checks that keep every later step small: names are
+//! known, argument counts fit, nesting is bounded.
+
+use super::ast::{Axis, Comparison, Expression, Function, Kind, Operator, Path, Start, Step, Test};
+use super::error::{Fault, XPathError};
+use super::lexer::{Token, Word, tokens};
+
+pub(crate) const EXPRESSION_BYTES: usize = 4 * 1024;
+/// Levels of brackets, function calls, predicates and chained operators.
+pub(crate) const NESTING: usize = 64;
+/// Operands of one chain of `or`, `and` or `|`, and steps of one path.
+const CHAIN: usize = 256;
+
+/// Prefixes that name elements and attributes of common feeds and of SVG. A page's own
+/// declarations do not matter: the prefix is part of the name.
+const KNOWN_PREFIXES: [&str; 17] = [
+    "xlink", "xml", "xmlns", "dc", "dcterms", "content", "media", "atom", "itunes", "geo",
+    "georss", "image", "video", "news", "og", "slash", "wfw",
+];
+
+pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
+    if text.len() > EXPRESSION_BYTES {
+        let fault = Fault::TooLong {
+            bytes: text.len(),
+            most: EXPRESSION_BYTES,
+        };
+        return Err(XPathError::new(text, EXPRESSION_BYTES, fault));
+    }
+    let mut parser = Parser {
+        text,
+        tokens: tokens(text)?,
+        place: 0,
+        depth: 0,
+    };
+    if parser.tokens.is_empty() {
+        return Err(XPathError::new(text, 0, Fault::Empty));
+    }
+    let expression = parser.expression()?;
+    match parser.peek() {
+        None => Ok(expression),
+        Some(_) => Err(parser.unexpected()),
+    }
+}
+
+struct Parser<'e> {
+    text: &'e str,
+    tokens: Vec<Token>,
+    place: usize,
+    depth: usize,
+}
+
+type Parsed<T> = Result<T, XPathError>;
+
+impl Parser<'_> {
+    fn expression(&mut self) -> Parsed<Expression> {
+        self.deeper()?;
+        let mut operands = vec![self.conjunction()?];
+        while self.take("or") {
+            operands.push(self.conjunction()?);
+            self.check_chain(operands.len())?;
+        }
+        self.depth -= 1;
+        Ok(single_or(operands, Expression::Or))
+    }
+
+    fn conjunction(&mut self) -> Parsed<Expression> {
+        let mut operands = vec![self.equality()?];
+        while self.take("and") {
+            operands.push(self.equality()?);
+            self.check_chain(operands.len())?;
+        }
+        Ok(single_or(operands, Expression::And))
+    }
+
+    fn equality(&mut self) -> Parsed<Expression> {
+        const OPERATORS: [(&str, Comparison); 2] =
+            [("=", Comparison::Equal), ("!=", Comparison::NotEqual)];
+        self.chain(OPERATORS, Self::relation, Expression::Compare)
+    }
+
+    fn relation(&mut self) -> Parsed<Expression> {
+        const OPERATORS: [(&str, Comparison); 4] = [
+            ("<=", Comparison::LessOrEqual),
+            (">=", Comparison::GreaterOrEqual),
+            ("<", Comparison::Less),
+            (">", Comparison::Greater),
+        ];
+        self.chain(OPERATORS, Self::sum, Expression::Compare)
+    }
+
+    fn sum(&mut self) -> Parsed<Expression> {
+        const OPERATORS: [(&str, Operator); 2] = [("+", Operator::Add), ("-", Operator::Subtract)];
+        self.chain(OPERATORS, Self::product, Expression::Arithmetic)
+    }
+
+    fn product(&mut self) -> Parsed<Expression> {
+        const OPERATORS: [(&str, Operator); 3] = [
+            ("*", Operator::Multiply),
+            ("div", Operator::Divide),
+            ("mod", Operator::Remainder),
+        ];
+        self.chain(OPERATORS, Self::negation, Expression::Arithmetic)
+    }
+
+    /// A chain of operators of one rank; each link is a level of nesting.
+    fn chain<O: Copy, const N: usize>(
+        &mut self,
+        operators: [(&str, O); N],
+        operand: fn(&mut Self) -> Parsed<Expression>,
+        combine: fn(O, Box<Expression>, Box<Expression>) -> Expression,
+    ) -> Parsed<Expression> {
+        let depth = self.depth;
+        let mut left = operand(self)?;
+        while let Some((_, operator)) = operators.iter().find(|(symbol, _)| self.is_next(symbol)) {
+            self.deeper()?;
+            self.place += 1;
+            let right = operand(self)?;
+            left = combine(*operator, Box::new(left), Box::new(right));
+        }
+        self.depth = depth;
+        Ok(left)
+    }
+
+    fn negation(&mut self) -> Parsed<Expression> {
+        if !self.is_next("-") {
+            return self.union();
+        }
+        self.deeper()?;
+        self.place += 1;
+        let negated = Expression::Negate(Box::new(self.negation()?));
+        self.depth -= 1;
+        Ok(negated)
+    }
+
+    fn union(&mut self) -> Parsed<Expression> {
+        let start = self.place;
+        let mut operands = vec![self.path()?];
+        while self.take("|") {
+            operands.push(self.path()?);
+            self.check_chain(operands.len())?;
+        }
+        if operands.len() > 1 && operands.iter().any(|operand| operand.kind() != Kind::Nodes) {
+            return Err(self.fault_at(start, Fault::NotNodes("each side of `|`")));
+        }
+        Ok(single_or(operands, Expression::Union))
+    }
+
+    fn path(&mut self) -> Parsed<Expression> {
+        if self.begins_primary() {
+            return self.filter_path();
+        }
+        let mut steps = Vec::new();
+        let start = if self.take("//") {
+            steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
+            self.steps(&mut steps)?;
+            Start::Root
+        } else if self.take("/") {
+            if self.begins_step() {
+                self.steps(&mut steps)?;
+            }
+            Start::Root
+        } else {
+            self.steps(&mut steps)?;
+            Start::Context
+        };
+        Ok(Expression::Path(Path { start, steps }))
+    }
+
+    /// A bracketed expression, call, literal or number, then predicates and steps.
+    fn filter_path(&mut self) -> Parsed<Expression> {
+        let place = self.place;
+        let primary = self.primary()?;
+        let predicates = self.predicates()?;
+        let mut steps = Vec::new();
+        if self.take("//") {
+            steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
+            self.steps(&mut steps)?;
+        } else if self.take("/") {
+            self.steps(&mut steps)?;
+        }
+        if predicates.is_empty() && steps.is_empty() {
+            return Ok(primary);
+        }
+        if primary.kind() != Kind::Nodes {
+            return Err(self.fault_at(place, Fault::NotNodes("what stands before `[` or `/`")));
+        }
+        Ok(Expression::Path(Path {
+            start: Start::Filter(Box::new(primary), predicates),
+            steps,
+        }))
+    }
+
+    fn primary(&mut self) -> Parsed<Expression> {
+        let place = self.place;
+        match self.next()? {
+            Word::Literal(text) => Ok(Expression::Literal(text)),
+            Word::Number(number) => Ok(Expression::Number(number)),
+            Word::Function(name) => self.call(place, &name),
+            Word::Variable(name) => Err(self.fault_at(place, Fault::UnknownVariable(name))),
+            _ => {
+                let inner = self.expression()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+        }
+    }
+
+    fn call(&mut self, place: usize, name: &str) -> Parsed<Expression> {
+        let known = Function::ALL
+            .iter()
+            .find(|function| function.name() == name);
+        let function =
+            *known.ok_or_else(|| self.fault_at(place, Fault::UnknownFunction(name.to_owned())))?;
+        self.expect("(")?;
+        let mut arguments = Vec::new();
+        if !self.is_next(")") {
+            arguments.push(self.expression()?);
+            while self.take(",") {
+                arguments.push(self.expression()?);
+                self.check_chain(arguments.len())?;
+            }
+        }
+        self.expect(")")?;
+        if !function.arguments().contains(&arguments.len()) {
+            return Err(self.fault_at(place, Fault::Arguments(function, arguments.len())));
+        }
+        let wants_nodes = matches!(
+            function,
+            Function::Count
+                | Function::Sum
+                | Function::Name
+                | Function::LocalName
+                | Function::NamespaceUri
+        );
+        if wants_nodes
+            && arguments
+                .iter()
+                .any(|argument| argument.kind() != Kind::Nodes)
+        {
+            return Err(self.fault_at(place, Fault::NotNodes("the argument")));
+        }
+        Ok(Expression::Call(function, arguments))
+    }
+
+    fn steps(&mut self, steps: &mut Vec<Step>) -> Parsed<()> {
+        loop {
+            steps.push(self.step()?);
+            self.check_chain(steps.len())?;
+            if self.take("//") {
+                steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
+            } else if !self.take("/") {
+                return Ok(());
+            }
+        }
+    }
+
+    fn step(&mut self) -> Parsed<Step> {
+        if self.take(".") {
+            return Ok(Step::new(Axis::Myself, Test::AnyNode));
+        }
+        if self.take("..") {
+            return Ok(Step::new(Axis::Parent, Test::AnyNode));
+        }
+        let axis = self.axis()?;
+        let test = self.node_test()?;
+        let predicates = self.predicates()?;
+        Ok(Step {
+            axis,
+            test,
+            predicates,
+        })
+    }
+
+    fn axis(&mut self) -> Parsed<Axis> {
+        if self.take("@") {
+            return Ok(Axis::Attribute);
+        }
+        let Some(Word::Axis(name)) = self.peek() else {
+            return Ok(Axis::Child);
+        };
+        let known = Axis::NAMES.iter().find(|(known, _)| known == name);
+        let Some((_, axis)) = known else {
+            let fault = Fault::UnknownAxis(name.clone());
+            return Err(self.fault_at(self.place, fault));
+        };
+        self.place += 1;
+        self.expect("::")?;
+        Ok(*axis)
+    }
+
+    fn node_test(&mut self) -> Parsed<Test> {
+        let place = self.place;
+        match self.next()? {
+            Word::Name(name) if name == "*" => Ok(Test::AnyName),
+            Word::Name(name) => self.name_test(place, name),
+            Word::NodeType(node_type) => self.type_test(&node_type),
+            _ => {
+                self.place = place;
+                Err(self.unexpected())
+            }
+        }
+    }
+
+    fn name_test(&mut self, place: usize, name: String) -> Parsed<Test> {
+        match name.split_once(':') {
+            Some((prefix, local)) if local == "*" || !KNOWN_PREFIXES.contains(&prefix) => {
+                Err(self.fault_at(place, Fault::UnknownPrefix(prefix.to_owned())))
+            }
+            _ => Ok(Test::Name(name)),
+        }
+    }
+
+    fn type_test(&mut self, node_type: &str) -> Parsed<Test> {
+        self.expect("(")?;
+        let mut target = None;
+        if node_type == "processing-instruction"
+            && let Some(Word::Literal(literal)) = self.peek()
+        {
+            target = Some(literal.clone());
+            self.place += 1;
+        }
+        self.expect(")")?;
+        Ok(match node_type {
+            "text" => Test::Text,
+            "comment" => Test::Comment,
+            "node" => Test::AnyNode,
+            _ => Test::Instruction(target),
+        })
+    }
+
+    fn predicates(&mut self) -> Parsed<Vec<Expression>> {
+        let mut predicates = Vec::new();
+        while self.take("[") {
+            predicates.push(self.expression()?);
+            self.expect("]")?;
+            self.check_chain(predicates.len())?;
+        }
+        Ok(predicates)
+    }
+
+    fn begins_primary(&self) -> bool {
+        match self.peek() {
+            Some(Word::Symbol(symbol)) => *symbol == "(",
+            Some(word) => matches!(
+                word,
+                Word::Literal(_) | Word::Number(_) | Word::Function(_) | Word::Variable(_)
+            ),
+            None => false,
+        }
+    }
+
+    fn begins_step(&self) -> bool {
+        match self.peek() {
+            Some(Word::Symbol(symbol)) => matches!(*symbol, "." | ".." | "@"),
+            Some(word) => matches!(word, Word::Name(_) | Word::NodeType(_) | Word::Axis(_)),
+            None => false,
+        }
+    }
+
+    fn deeper(&mut self) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth > NESTING {
+            return Err(self.fault_at(self.place, Fault::TooDeep { most: NESTING }));
+        }
+        Ok(())
+    }
+
+    fn check_chain(&self, length: usize) -> Parsed<()> {
+        if length > CHAIN {
+            return Err(self.fault_at(self.place, Fault::TooMany { most: CHAIN }));
+        }
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<&Word> {
+        self.tokens.get(self.place).map(|token| &token.word)
+    }
+
+    fn next(&mut self) -> Parsed<Word> {
+        match self.tokens.get(self.place) {
+            Some(token) => {
+                self.place += 1;
+                Ok(token.word.clone())
+            }
+            None => Err(self.unexpected()),
+        }
+    }
+
+    fn is_next(&self, symbol: &str) -> bool {
+        matches!(self.peek(), Some(Word::Symbol(next)) if *next == symbol)
+    }
+
+    fn take(&mut self, symbol: &str) -> bool {
+        let taken = self.is_next(symbol);
+        self.place += usize::from(taken);
+        taken
+    }
+
+    fn expect(&mut self, symbol: &str) -> Parsed<()> {
+        if self.take(symbol) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// The next word does not belong where it stands.
+    fn unexpected(&self) -> XPathError {
+        match self.tokens.get(self.place) {
+            None => XPathError::new(self.text, self.text.len(), Fault::UnexpectedEnd),
+            Some(token) => {
+                let end = self
+                    .tokens
+                    .get(self.place + 1)
+                    .map_or(self.text.len(), |t| t.offset);
+                let found = self.text[token.offset..end].trim_end().to_owned();
+                XPathError::new(self.text, token.offset, Fault::Unexpected(found))
+            }
+        }
+    }
+
+    fn fault_at(&self, place: usize, fault: Fault) -> XPathError {
+        let offset = self
+            .tokens
+            .get(place)
+            .map_or(self.text.len(), |token| token.offset);
+        XPathError::new(self.text, offset, fault)
+    }
+}
+
+fn single_or(
+    mut operands: Vec<Expression>,
+    combine: fn(Vec<Expression>) -> Expression,
+) -> Expression {
+    if operands.len() == 1 {
+        operands.swap_remove(0)
+    } else {
+        combine(operands)
+    }
+}

@@ -1,0 +1,188 @@
+//! What is left of an expression to do on a page: the form that evaluation works on.
+//!
+//! Sets of nodes, comparisons of them and the few tests that scrapers write in every predicate
+//! are answered from the tree and its indexes. Every other function, operator and conversion is a
+//! [`Scalar`], evaluated by `sxd-xpath`. CSS selectors lower to the same form.
+
+use html5ever::LocalName;
+
+use super::ast::{Axis, Comparison};
+use super::scalar::Scalar;
+
+/// A set of nodes.
+pub(crate) enum Nodes {
+    Path(Path),
+    Union(Vec<Nodes>),
+    /// The elements whose `id` is one of the words of a text.
+    Id(Box<Text>),
+    /// The same for the texts of several nodes.
+    Ids(Box<Nodes>),
+}
+
+pub(crate) struct Path {
+    pub(crate) start: Start,
+    pub(crate) steps: Vec<Step>,
+}
+
+pub(crate) enum Start {
+    Context,
+    Root,
+    /// A set, of which the predicates hold in document order.
+    Filter(Box<Nodes>, Vec<Predicate>),
+}
+
+pub(crate) struct Step {
+    pub(crate) axis: Way,
+    pub(crate) test: NodeTest,
+    pub(crate) predicates: Vec<Predicate>,
+}
+
+/// An axis, or two steps in one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Axis(Axis),
+    /// `descendant-or-self::node()/child::`, where a predicate counts places among siblings.
+    EachChild,
+    /// `descendant-or-self::node()/attribute::`
+    EachAttribute,
+}
+
+pub(crate) enum NodeTest {
+    /// The place of the name in [`Names`].
+    Name(usize),
+    AnyName,
+    AnyNode,
+    Text,
+    Comment,
+    Instruction(Option<String>),
+}
+
+pub(crate) enum Predicate {
+    /// `[3]`
+    Place(usize),
+    /// `[last()]`
+    Last,
+    /// `[1.5]`
+    Never,
+    /// A number that is compared with the place.
+    Number(Number),
+    /// A test that does not ask for the place.
+    Holds(Test),
+    /// A test that asks for `position()` or `last()`.
+    HoldsAtPlace(Test),
+}
+
+impl Predicate {
+    /// Whether the other nodes of its step matter.
+    pub(crate) fn is_positional(&self) -> bool {
+        !matches!(self, Predicate::Holds(_) | Predicate::Never)
+    }
+}
+
+pub(crate) enum Test {
+    Always(bool),
+    Exists(Nodes),
+    /// The text is not empty.
+    IsText(Text),
+    Compare(Comparison, Side, Side),
+    And(Vec<Test>),
+    Or(Vec<Test>),
+    Not(Box<Test>),
+    Contains(Text, Text),
+    StartsWith(Text, Text),
+    Lang(Text),
+    /// The common tests of one attribute of the node itself.
+    Attribute(AttributeTest),
+    /// The node's place among its siblings is `step * n + offset` for some n from 0.
+    Sibling(SiblingPlace),
+    Scalar(Scalar),
+}
+
+pub(crate) struct AttributeTest {
+    pub(crate) name: usize,
+    pub(crate) relation: Relation,
+    pub(crate) value: String,
+    /// Letters' case of ASCII does not matter.
+    pub(crate) ignore_case: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Present,
+    Equals,
+    Contains,
+    StartsWith,
+    EndsWith,
+    /// One of the words of the attribute.
+    HasWord,
+    /// The value, or the value and a hyphen first.
+    HasPrefixWord,
+}
+
+pub(crate) struct SiblingPlace {
+    pub(crate) step: i32,
+    pub(crate) offset: i32,
+    pub(crate) same_name: bool,
+    pub(crate) from_end: bool,
+}
+
+/// One side of a comparison in which at least one side is a set of nodes.
+pub(crate) enum Side {
+    Nodes(Nodes),
+    Text(Text),
+    Number(Number),
+    Boolean(Box<Test>),
+}
+
+pub(crate) enum Text {
+    Literal(String),
+    /// The string-value of the first node.
+    Of(Nodes),
+    /// With white space trimmed and collapsed.
+    Normalized(Box<Text>),
+    /// The name of the first node; without its prefix if `local`.
+    Name {
+        nodes: Nodes,
+        local: bool,
+    },
+    Scalar(Scalar),
+}
+
+pub(crate) enum Number {
+    Literal(f64),
+    Count(Nodes),
+    Sum(Nodes),
+    Scalar(Scalar),
+}
+
+/// A whole expression.
+pub(crate) enum Plan {
+    Nodes(Nodes),
+    Boolean(Test),
+    Number(Number),
+    Text(Text),
+}
+
+/// The names that an expression asks for. Each page numbers its names anew, so they are looked
+/// up once per evaluation.
+#[derive(Default)]
+pub(crate) struct Names {
+    names: Vec<LocalName>,
+}
+
+impl Names {
+    pub(crate) fn place_of(&mut self, name: &str) -> usize {
+        let name = LocalName::from(name);
+        match self.names.iter().position(|known| *known == name) {
+            Some(place) => place,
+            None => {
+                self.names.push(name);
+                self.names.len() - 1
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &LocalName> {
+        self.names.iter()
+    }
+}

@@ -1,0 +1,303 @@
+//! The part of an expression that `sxd-xpath` evaluates: functions, arithmetic, conversions,
+//! comparisons of single values.
+//!
+//! sxd is not given the whole expression, for three reasons. It has no budget, and a path can
+//! take it hours; it puts the whole document in order whenever it takes the first of several
+//! nodes; and in a few places it does not follow the recommendation (`!=`, `<` on sets of nodes,
+//! `number('+5')`). So what it gets is made harmless: of a path it keeps only a single step to the
+//! node itself, its parent, an attribute or its children; any other set of nodes is answered from
+//! the tree before and handed over as the value that is asked of it, in a variable.
+
+use sxd_xpath::{Factory, XPath as SxdXPath};
+
+use super::ast::{
+    Axis, Comparison, Expression, Function, Kind, Operator, Path, Start, Step, Test as NodeTest,
+};
+use super::error::{Fault, XPathError};
+use super::lower::Lowering;
+use super::plan::{Number, Test, Text};
+
+/// An expression for `sxd-xpath`, and what must be known before it is evaluated.
+pub(crate) struct Scalar {
+    pub(crate) expression: SxdXPath,
+    pub(crate) variables: Vec<Variable>,
+    /// Whether it reaches for the node itself, so that the page must exist as an sxd document.
+    pub(crate) needs_node: bool,
+}
+
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: Operand,
+}
+
+pub(crate) enum Operand {
+    Position,
+    Last,
+    Text(Text),
+    Number(Number),
+    Test(Test),
+}
+
+/// Lowers an expression to a [`Scalar`] that yields `wanted`.
+pub(crate) fn lower(
+    expression: &Expression,
+    wanted: Kind,
+    lowering: &mut Lowering<'_>,
+) -> Result<Scalar, XPathError> {
+    let mut writer = Writer {
+        lowering,
+        text: String::new(),
+        variables: Vec::new(),
+        needs_node: false,
+    };
+    writer.write(expression, wanted)?;
+    let refused = |message: String| writer.lowering.fault(Fault::Engine(message));
+    let expression = match Factory::new().build(&writer.text) {
+        Ok(Some(expression)) => expression,
+        Ok(None) => return Err(refused("nothing to evaluate".to_owned())),
+        Err(error) => return Err(refused(error.to_string())),
+    };
+    let Writer {
+        variables,
+        needs_node,
+        ..
+    } = writer;
+    Ok(Scalar {
+        expression,
+        variables,
+        needs_node,
+    })
+}
+
+/// Writes the text that sxd compiles.
+struct Writer<'l, 'n> {
+    lowering: &'l mut Lowering<'n>,
+    text: String,
+    variables: Vec<Variable>,
+    needs_node: bool,
+}
+
+type Written = Result<(), XPathError>;
+
+impl Writer<'_, '_> {
+    /// Writes `expression` so that sxd sees a value of the kind `wanted`. Conversions are written
+    /// out wherever sxd's silent ones differ from the recommendation.
+    fn write(&mut self, expression: &Expression, wanted: Kind) -> Written {
+        match (expression.kind(), wanted) {
+            (Kind::Nodes, _) => return self.write_nodes(expression, wanted),
+            (Kind::Number | Kind::Boolean, Kind::Text) => self.text.push_str("string("),
+            (Kind::Text, Kind::Number) => self.text.push_str("number("),
+            (Kind::Text | Kind::Number, Kind::Boolean) => self.text.push_str("boolean("),
+            _ => self.text.push('('),
+        }
+        self.write_value(expression)?;
+        self.text.push(')');
+        Ok(())
+    }
+
+    fn write_value(&mut self, expression: &Expression) -> Written {
+        match expression {
+            Expression::Or(operands) => self.write_joined(operands, " or "),
+            Expression::And(operands) => self.write_joined(operands, " and "),
+            Expression::Compare(comparison, left, right) => {
+                self.write_comparison(expression, *comparison, left, right)
+            }
+            Expression::Arithmetic(operator, left, right) => {
+                self.write(left, Kind::Number)?;
+                self.text.push_str(match operator {
+                    Operator::Add => " + ",
+                    Operator::Subtract => " - ",
+                    Operator::Multiply => " * ",
+                    Operator::Divide => " div ",
+                    Operator::Remainder => " mod ",
+                });
+                self.write(right, Kind::Number)
+            }
+            Expression::Negate(inner) => {
+                self.text.push('-');
+                self.write(inner, Kind::Number)
+            }
+            Expression::Literal(text) => {
+                let quote = if text.contains('"') { '\'' } else { '"' };
+                self.text.extend([quote]);
+                self.text.push_str(text);
+                self.text.extend([quote]);
+                Ok(())
+            }
+            Expression::Number(number) if number.is_finite() => {
+                self.text.push_str(&number.to_string());
+                Ok(())
+            }
+            Expression::Number(_) => {
+                self.text.push_str("(1 div 0)");
+                Ok(())
+            }
+            Expression::Call(function, arguments) => self.write_call(*function, arguments),
+            Expression::Union(_) | Expression::Path(_) => {
+                unreachable!("sets of nodes are written by write_nodes")
+            }
+        }
+    }
+
+    fn write_joined(&mut self, operands: &[Expression], operator: &str) -> Written {
+        for (place, operand) in operands.iter().enumerate() {
+            if place > 0 {
+                self.text.push_str(operator);
+            }
+            self.write(operand, Kind::Boolean)?;
+        }
+        Ok(())
+    }
+
+    /// Comparisons of sets of nodes are answered from the tree; of the others, the operands are
+    /// brought to the kind that decides (section 3.4).
+    fn write_comparison(
+        &mut self,
+        whole: &Expression,
+        comparison: Comparison,
+        left: &Expression,
+        right: &Expression,
+    ) -> Written {
+        let kinds = [left.kind(), right.kind()];
+        if kinds.contains(&Kind::Nodes) {
+            let test = self.lowering.test(whole)?;
+            return self.write_variable(Operand::Test(test));
+        }
+        let equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+        let decisive = if !equality || kinds.contains(&Kind::Number) {
+            Kind::Number
+        } else {
+            Kind::Text
+        };
+        let decisive = if equality && kinds.contains(&Kind::Boolean) {
+            Kind::Boolean
+        } else {
+            decisive
+        };
+        self.write(left, decisive)?;
+        self.text.push_str(match comparison {
+            Comparison::Equal => " = ",
+            Comparison::NotEqual => " != ",
+            Comparison::Less => " < ",
+            Comparison::LessOrEqual => " <= ",
+            Comparison::Greater => " > ",
+            Comparison::GreaterOrEqual => " >= ",
+        });
+        self.write(right, decisive)
+    }
+
+    fn write_call(&mut self, function: Function, arguments: &[Expression]) -> Written {
+        let wanted = match function {
+            Function::Position => return self.write_variable(Operand::Position),
+            Function::Last => return self.write_variable(Operand::Last),
+            Function::Name | Function::LocalName | Function::NamespaceUri => {
+                let text = self.lowering.name_text(function, arguments)?;
+                return self.write_variable(Operand::Text(text));
+            }
+            Function::Count | Function::Sum => {
+                let number = self.lowering.count_or_sum(function, &arguments[0])?;
+                return self.write_variable(Operand::Number(number));
+            }
+            Function::Lang => {
+                let text = self.lowering.text(&arguments[0])?;
+                return self.write_variable(Operand::Test(Test::Lang(text)));
+            }
+            Function::Boolean | Function::Not => [Kind::Boolean; 3],
+            Function::Number | Function::Floor | Function::Ceiling | Function::Round => {
+                [Kind::Number; 3]
+            }
+            Function::Substring => [Kind::Text, Kind::Number, Kind::Number],
+            _ => [Kind::Text; 3],
+        };
+        self.text.push_str(function.name());
+        self.text.push('(');
+        for (place, argument) in arguments.iter().enumerate() {
+            if place > 0 {
+                self.text.push_str(", ");
+            }
+            self.write(argument, wanted[place.min(2)])?;
+        }
+        if arguments.is_empty() && !matches!(function, Function::True | Function::False) {
+            self.needs_node = true;
+            self.text.push_str("string(self::node())");
+        }
+        self.text.push(')');
+        Ok(())
+    }
+
+    fn write_nodes(&mut self, expression: &Expression, wanted: Kind) -> Written {
+        if let Some(step) = single_step(expression) {
+            self.needs_node = true;
+            let first_only = if step.axis == Axis::Child { "[1]" } else { "" };
+            let path = format!("{}{first_only}", step_text(step));
+            self.text.push_str(&match wanted {
+                Kind::Number => format!("number({path})"),
+                Kind::Text => format!("string({path})"),
+                Kind::Boolean | Kind::Nodes => format!("boolean({path})"),
+            });
+            return Ok(());
+        }
+        let nodes = self.lowering.nodes(expression)?;
+        match wanted {
+            Kind::Boolean | Kind::Nodes => self.write_variable(Operand::Test(Test::Exists(nodes))),
+            Kind::Text => self.write_variable(Operand::Text(Text::Of(nodes))),
+            Kind::Number => {
+                self.text.push_str("number(");
+                self.write_variable(Operand::Text(Text::Of(nodes)))?;
+                self.text.push(')');
+                Ok(())
+            }
+        }
+    }
+
+    fn write_variable(&mut self, value: Operand) -> Written {
+        let name = format!("v{}", self.variables.len());
+        self.text.push('$');
+        self.text.push_str(&name);
+        self.variables.push(Variable { name, value });
+        Ok(())
+    }
+}
+
+/// The only step of a path that sxd can take quickly, whatever the page: to the node itself, its
+/// parent, one attribute, or its children.
+fn single_step(expression: &Expression) -> Option<&Step> {
+    let Expression::Path(Path {
+        start: Start::Context,
+        steps,
+    }) = expression
+    else {
+        return None;
+    };
+    let [step] = steps.as_slice() else {
+        return None;
+    };
+    let plain_name = match &step.test {
+        NodeTest::Name(name) => !name.contains(':'),
+        NodeTest::Instruction(_) => false,
+        NodeTest::AnyName => step.axis == Axis::Child,
+        _ => true,
+    };
+    let near = matches!(
+        step.axis,
+        Axis::Myself | Axis::Parent | Axis::Attribute | Axis::Child
+    );
+    (near && plain_name && step.predicates.is_empty()).then_some(step)
+}
+
+fn step_text(step: &Step) -> String {
+    let axis = match step.axis {
+        Axis::Parent => "parent",
+        Axis::Attribute => "attribute",
+        Axis::Child => "child",
+        _ => "self",
+    };
+    let test = match &step.test {
+        NodeTest::Name(name) => name,
+        NodeTest::AnyName => "*",
+        NodeTest::Text => "text()",
+        NodeTest::Comment => "comment()",
+        _ => "node()",
+    };
+    format!("{axis}::{test}")
+}

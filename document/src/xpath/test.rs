@@ -1,0 +1,298 @@
+//! Conditions: what a predicate or a boolean expression asks of a node.
+
+use rustc_hash::FxHashSet;
+
+use super::ast::Comparison;
+use super::evaluate::{Evaluated, Evaluator, Place, Stop, Wanted};
+use super::number::{is_space, text_to_number};
+use super::plan::{AttributeTest, Relation, SiblingPlace, Side, Test};
+use super::sxd::Single;
+use super::walk::Item;
+use crate::tree::NodeId;
+
+impl<'d> Evaluator<'d> {
+    pub(crate) fn test(&self, test: &'d Test, place: Place) -> Evaluated<bool> {
+        match test {
+            Test::Always(value) => Ok(*value),
+            Test::Exists(nodes) => Ok(self.first(nodes, place)?.is_some()),
+            Test::IsText(text) => Ok(!self.text(text, place)?.is_empty()),
+            Test::Compare(comparison, left, right) => self.compare(*comparison, left, right, place),
+            Test::And(tests) => {
+                for test in tests {
+                    if !self.test(test, place)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Test::Or(tests) => {
+                for test in tests {
+                    if self.test(test, place)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Test::Not(test) => Ok(!self.test(test, place)?),
+            Test::Contains(text, part) => {
+                let (text, part) = (self.text(text, place)?, self.text(part, place)?);
+                self.budget.pay(text.len() / 32)?;
+                Ok(text.contains(&*part))
+            }
+            Test::StartsWith(text, part) => Ok(self
+                .text(text, place)?
+                .starts_with(&*self.text(part, place)?)),
+            Test::Lang(language) => {
+                let wanted = self.text(language, place)?;
+                self.is_in_language(place.item.node, &wanted)
+            }
+            Test::Attribute(test) => Ok(self.attribute_holds(test, place.item)),
+            Test::Sibling(wanted) => self.is_sibling_at(wanted, place.item),
+            Test::Scalar(scalar) => match self.scalar(scalar, place)? {
+                Single::Boolean(value) => Ok(value),
+                other => Err(Stop::Engine(format!("expected a boolean, got {other:?}"))),
+            },
+        }
+    }
+
+    fn attribute_holds(&self, test: &AttributeTest, item: Item) -> bool {
+        if !item.is_node() {
+            return false;
+        }
+        let Some(value) = self.tree.attribute_of(item.node, self.names[test.name]) else {
+            return false;
+        };
+        if test.ignore_case {
+            let wanted = test.value.to_ascii_lowercase();
+            relates(test.relation, &value.to_ascii_lowercase(), &wanted)
+        } else {
+            relates(test.relation, value, &test.value)
+        }
+    }
+
+    /// `lang()`: the nearest `lang` or `xml:lang` decides.
+    fn is_in_language(&self, node: NodeId, wanted: &str) -> Evaluated<bool> {
+        let names = [
+            html5ever::local_name!("lang"),
+            html5ever::LocalName::from("xml:lang"),
+        ];
+        let names = names.map(|name| self.tree.name_id(&name));
+        let mut next = Some(node);
+        while let Some(node) = next {
+            self.budget.pay(1)?;
+            let declared = names
+                .iter()
+                .find_map(|name| self.tree.attribute_of(node, *name));
+            if let Some(language) = declared {
+                let head = language.get(..wanted.len());
+                let matches = head.is_some_and(|head| head.eq_ignore_ascii_case(wanted));
+                return Ok(
+                    matches && matches!(language.as_bytes().get(wanted.len()), None | Some(b'-'))
+                );
+            }
+            next = self.tree.parent(node);
+        }
+        Ok(false)
+    }
+
+    fn is_sibling_at(&self, wanted: &SiblingPlace, item: Item) -> Evaluated<bool> {
+        let node = item.node;
+        let kind = self.tree.kind(node);
+        let counts = |sibling: &NodeId| {
+            self.tree.is_element(*sibling)
+                && (!wanted.same_name || self.tree.kind(*sibling) == kind)
+        };
+        let next = |node: NodeId| match wanted.from_end {
+            true => self.tree.next_sibling(node),
+            false => self.tree.previous_sibling(node),
+        };
+        let farthest = if wanted.step > 0 {
+            i64::MAX
+        } else {
+            i64::from(wanted.offset)
+        };
+        let mut place = 1_i64;
+        let mut nearer = next(node);
+        while let Some(sibling) = nearer {
+            self.budget.pay(1)?;
+            place += i64::from(counts(&sibling));
+            if place > farthest {
+                return Ok(false);
+            }
+            nearer = next(sibling);
+        }
+        let beyond = place - i64::from(wanted.offset);
+        Ok(match i64::from(wanted.step) {
+            0 => beyond == 0,
+            step => beyond % step == 0 && beyond / step >= 0,
+        })
+    }
+
+    /// A comparison in which a set of nodes takes part: it holds if it holds for one of them
+    /// (section 3.4).
+    fn compare(
+        &self,
+        comparison: Comparison,
+        left: &'d Side,
+        right: &'d Side,
+        place: Place,
+    ) -> Evaluated<bool> {
+        match (left, right) {
+            (Side::Nodes(left), Side::Nodes(right)) => {
+                let left = self.nodes(left, place, Wanted::All)?;
+                let right = self.nodes(right, place, Wanted::All)?;
+                self.compare_sets(comparison, &left, &right)
+            }
+            (Side::Nodes(nodes), Side::Boolean(test)) => {
+                let exists = self.first(nodes, place)?.is_some();
+                Ok(holds_for_booleans(
+                    comparison,
+                    exists,
+                    self.test(test, place)?,
+                ))
+            }
+            (Side::Nodes(nodes), other) => {
+                let items = self.nodes(nodes, place, Wanted::All)?;
+                self.compare_set(comparison, &items, other, place)
+            }
+            (other, Side::Nodes(_)) => self.compare(mirrored(comparison), right, other, place),
+            _ => Err(Stop::Engine(
+                "a comparison without a set of nodes".to_owned(),
+            )),
+        }
+    }
+
+    fn compare_set(
+        &self,
+        comparison: Comparison,
+        items: &[Item],
+        other: &'d Side,
+        place: Place,
+    ) -> Evaluated<bool> {
+        let number = match other {
+            Side::Number(number) => self.number(number, place)?,
+            Side::Text(text) => {
+                let text = self.text(text, place)?;
+                if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+                    let equal = comparison == Comparison::Equal;
+                    return self.any(items, |value| (value == text) == equal);
+                }
+                text_to_number(&text)
+            }
+            Side::Nodes(_) | Side::Boolean(_) => {
+                return Err(Stop::Engine("a comparison of the wrong kind".to_owned()));
+            }
+        };
+        self.any(items, |value| {
+            holds_for_numbers(comparison, text_to_number(value), number)
+        })
+    }
+
+    fn compare_sets(
+        &self,
+        comparison: Comparison,
+        left: &[Item],
+        right: &[Item],
+    ) -> Evaluated<bool> {
+        match comparison {
+            Comparison::Equal => {
+                let values = self.values(left)?;
+                self.any(right, |value| values.contains(value))
+            }
+            // Some value differs from some other unless all are the same.
+            Comparison::NotEqual => {
+                let (left, right) = (self.values(left)?, self.values(right)?);
+                let both = !left.is_empty() && !right.is_empty();
+                Ok(both && (left.len() > 1 || right.len() > 1 || left != right))
+            }
+            _ => {
+                let (left, right) = (self.numbers(left)?, self.numbers(right)?);
+                let less = matches!(comparison, Comparison::Less | Comparison::LessOrEqual);
+                let low = |numbers: &[f64]| numbers.iter().copied().fold(f64::NAN, f64::min);
+                let high = |numbers: &[f64]| numbers.iter().copied().fold(f64::NAN, f64::max);
+                let best = if less {
+                    (low(&left), high(&right))
+                } else {
+                    (high(&left), low(&right))
+                };
+                Ok(holds_for_numbers(comparison, best.0, best.1))
+            }
+        }
+    }
+
+    fn any(&self, items: &[Item], mut holds: impl FnMut(&str) -> bool) -> Evaluated<bool> {
+        for item in items {
+            let value = self.string_value(*item);
+            self.budget.pay(1 + value.len() / 32)?;
+            if holds(value) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn values(&self, items: &[Item]) -> Evaluated<FxHashSet<&'d str>> {
+        let mut values = FxHashSet::default();
+        for item in items {
+            let value = self.string_value(*item);
+            self.budget.pay(1 + value.len() / 8)?;
+            values.insert(value);
+        }
+        Ok(values)
+    }
+
+    pub(crate) fn numbers(&self, items: &[Item]) -> Evaluated<Vec<f64>> {
+        let mut numbers = Vec::with_capacity(items.len());
+        for item in items {
+            let value = self.string_value(*item);
+            self.budget.pay(1 + value.len() / 8)?;
+            numbers.push(text_to_number(value));
+        }
+        Ok(numbers)
+    }
+}
+
+fn relates(relation: Relation, value: &str, wanted: &str) -> bool {
+    match relation {
+        Relation::Present => true,
+        Relation::Equals => value == wanted,
+        Relation::Contains => value.contains(wanted),
+        Relation::StartsWith => value.starts_with(wanted),
+        Relation::EndsWith => value.ends_with(wanted),
+        Relation::HasWord => value
+            .split(|c| is_space(c) || c == '\u{c}')
+            .any(|word| word == wanted),
+        Relation::HasPrefixWord => value
+            .strip_prefix(wanted)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+    }
+}
+
+fn mirrored(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+        equality => equality,
+    }
+}
+
+fn holds_for_booleans(comparison: Comparison, left: bool, right: bool) -> bool {
+    holds_for_numbers(
+        comparison,
+        f64::from(u8::from(left)),
+        f64::from(u8::from(right)),
+    )
+}
+
+fn holds_for_numbers(comparison: Comparison, left: f64, right: f64) -> bool {
+    match comparison {
+        Comparison::Equal => left == right,
+        Comparison::NotEqual => left != right,
+        Comparison::Less => left < right,
+        Comparison::LessOrEqual => left <= right,
+        Comparison::Greater => left > right,
+        Comparison::GreaterOrEqual => left >= right,
+    }
+}

@@ -1,0 +1,347 @@
+//! The axes of XPath over the tree.
+//!
+//! A walk starts from a whole set of nodes at once and visits no node twice, however the set
+//! overlaps: `//*//*//*` costs three passes over the page. From a single node it goes in the
+//! order of the axis, so that whoever counts places can stop it early.
+
+use std::ops::{ControlFlow, Range};
+
+use rustc_hash::FxHashSet;
+
+use super::ast::Axis;
+use super::plan::Way;
+use crate::limits::{Budget, OutOfTime};
+use crate::tree::{Kind, NameId, NodeId, ROOT, Tree};
+
+/// A node of XPath: a node of the tree or one of its attributes. Ordered as the document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Item {
+    pub(crate) node: NodeId,
+    /// The number of the attribute plus one; 0 for the node itself.
+    attribute: u32,
+}
+
+impl Item {
+    pub(crate) const ROOT: Item = Item::node(ROOT);
+
+    pub(crate) const fn node(node: NodeId) -> Self {
+        Item { node, attribute: 0 }
+    }
+
+    pub(crate) fn of_attribute(node: NodeId, index: u32) -> Self {
+        Item {
+            node,
+            attribute: index + 1,
+        }
+    }
+
+    /// The attribute's number, if it is one.
+    pub(crate) fn attribute(self) -> Option<u32> {
+        self.attribute.checked_sub(1)
+    }
+
+    pub(crate) fn is_node(self) -> bool {
+        self.attribute == 0
+    }
+}
+
+/// A node test with its name looked up for the page.
+#[derive(Clone, Copy)]
+pub(crate) enum Found<'p> {
+    Name(NameId),
+    AnyName,
+    AnyNode,
+    Text,
+    Comment,
+    Instruction(Option<&'p str>),
+}
+
+/// Why a walk ends before its end: the visitor has enough, or there is no time.
+pub(crate) enum End<E> {
+    Enough,
+    Error(E),
+}
+
+pub(crate) type Flow<E> = ControlFlow<End<E>>;
+
+pub(crate) struct Walk<'t, F> {
+    pub(crate) tree: &'t Tree,
+    pub(crate) budget: &'t Budget,
+    pub(crate) test: Found<'t>,
+    pub(crate) visit: F,
+}
+
+/// Whether a walk from one node goes against document order.
+pub(crate) fn is_reverse(way: Way) -> bool {
+    use Axis::{Ancestor, AncestorOrSelf, Preceding, PrecedingSibling};
+    matches!(
+        way,
+        Way::Axis(Ancestor | AncestorOrSelf | Preceding | PrecedingSibling)
+    )
+}
+
+impl<E, F> Walk<'_, F>
+where
+    E: From<OutOfTime>,
+    F: FnMut(Item) -> Flow<E>,
+{
+    /// Walks from every item of `from`, which is in document order.
+    pub(crate) fn run(&mut self, way: Way, from: &[Item]) -> Flow<E> {
+        match way {
+            Way::EachChild => self.descendants(from, false),
+            Way::EachAttribute => self.attributes_within(from),
+            Way::Axis(axis) => self.run_axis(axis, from),
+        }
+    }
+
+    fn run_axis(&mut self, axis: Axis, from: &[Item]) -> Flow<E> {
+        match axis {
+            Axis::Myself => from.iter().try_for_each(|item| self.offer_item(*item)),
+            Axis::Child => from
+                .iter()
+                .filter(|item| item.is_node())
+                .try_for_each(|item| {
+                    self.tree
+                        .children(item.node)
+                        .try_for_each(|child| self.offer(child))
+                }),
+            Axis::Descendant => self.descendants(from, false),
+            Axis::DescendantOrSelf => self.descendants(from, true),
+            Axis::Attribute => from
+                .iter()
+                .filter(|item| item.is_node())
+                .try_for_each(|item| self.attributes(item.node)),
+            Axis::Parent => from.iter().try_for_each(|item| match self.parent(*item) {
+                Some(parent) => self.offer(parent),
+                None => ControlFlow::Continue(()),
+            }),
+            Axis::Ancestor => self.ancestors(from, false),
+            Axis::AncestorOrSelf => self.ancestors(from, true),
+            Axis::Following => self.following(from),
+            Axis::Preceding => self.preceding(from),
+            Axis::FollowingSibling => self.following_siblings(from),
+            Axis::PrecedingSibling => self.preceding_siblings(from),
+            // Elements have no namespaces here.
+            Axis::Namespace => ControlFlow::Continue(()),
+        }
+    }
+
+    fn parent(&self, item: Item) -> Option<NodeId> {
+        if item.is_node() {
+            self.tree.parent(item.node)
+        } else {
+            Some(item.node)
+        }
+    }
+
+    fn descendants(&mut self, from: &[Item], with_self: bool) -> Flow<E> {
+        let mut covered = 0;
+        for item in from {
+            if !item.is_node() {
+                if with_self {
+                    self.offer_item(*item)?;
+                }
+                continue;
+            }
+            let first = item.node + NodeId::from(!with_self);
+            let end = self.tree.end(item.node);
+            self.range(first.max(covered)..end)?;
+            covered = covered.max(end);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn attributes(&mut self, node: NodeId) -> Flow<E> {
+        if let Found::Name(name) = self.test {
+            self.pay(1)?;
+            return match self.tree.find_attribute(node, name) {
+                Some(index) => (self.visit)(Item::of_attribute(node, index)),
+                None => ControlFlow::Continue(()),
+            };
+        }
+        if !matches!(self.test, Found::AnyName | Found::AnyNode) {
+            return ControlFlow::Continue(());
+        }
+        self.tree.attributes(node).try_for_each(|index| {
+            self.pay(1)?;
+            (self.visit)(Item::of_attribute(node, index))
+        })
+    }
+
+    /// The attributes of the items and of all that lies within them.
+    fn attributes_within(&mut self, from: &[Item]) -> Flow<E> {
+        let mut covered = 0;
+        for item in from.iter().filter(|item| item.is_node()) {
+            let end = self.tree.end(item.node);
+            let owners = item.node.max(covered)..end;
+            covered = covered.max(end);
+            let Found::Name(name) = self.test else {
+                owners
+                    .into_iter()
+                    .try_for_each(|owner| self.attributes(owner))?;
+                continue;
+            };
+            let named = self.tree.attributes_named(name);
+            let owner_of = |index: u32| self.tree.attribute(index).owner;
+            let first = named.partition_point(|index| owner_of(*index) < owners.start);
+            for index in &named[first..] {
+                let owner = owner_of(*index);
+                if owner >= owners.end {
+                    break;
+                }
+                self.pay(1)?;
+                (self.visit)(Item::of_attribute(owner, *index))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn ancestors(&mut self, from: &[Item], with_self: bool) -> Flow<E> {
+        let mut seen = FxHashSet::default();
+        for item in from {
+            if with_self && !item.is_node() {
+                self.offer_item(*item)?;
+            }
+            let mut next = match with_self && item.is_node() {
+                true => Some(item.node),
+                false => self.parent(*item),
+            };
+            while let Some(node) = next {
+                if from.len() > 1 && !seen.insert(node) {
+                    break;
+                }
+                self.offer(node)?;
+                next = self.tree.parent(node);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn following(&mut self, from: &[Item]) -> Flow<E> {
+        let behind = |item: &Item| {
+            if item.is_node() {
+                self.tree.end(item.node)
+            } else {
+                item.node + 1
+            }
+        };
+        match from.iter().map(behind).min() {
+            Some(first) => self.range(first..self.tree.len()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn preceding(&mut self, from: &[Item]) -> Flow<E> {
+        let Some(last) = from.last() else {
+            return ControlFlow::Continue(());
+        };
+        if let Found::Name(name) = self.test {
+            let named = self.tree.elements_named(name);
+            let before = named.partition_point(|node| *node < last.node);
+            return named[..before].iter().rev().try_for_each(|node| {
+                self.pay(1)?;
+                self.offer_if(self.tree.end(*node) <= last.node, *node)
+            });
+        }
+        (0..last.node).rev().try_for_each(|node| {
+            self.pay(1)?;
+            self.offer_if(self.tree.end(node) <= last.node, node)
+        })
+    }
+
+    fn following_siblings(&mut self, from: &[Item]) -> Flow<E> {
+        let mut parents = FxHashSet::default();
+        for item in from.iter().filter(|item| item.is_node()) {
+            if from.len() > 1 && !parents.insert(self.tree.parent(item.node)) {
+                continue;
+            }
+            let mut next = self.tree.next_sibling(item.node);
+            while let Some(sibling) = next {
+                self.offer(sibling)?;
+                next = self.tree.next_sibling(sibling);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn preceding_siblings(&mut self, from: &[Item]) -> Flow<E> {
+        let mut parents = FxHashSet::default();
+        for item in from.iter().rev().filter(|item| item.is_node()) {
+            if from.len() > 1 && !parents.insert(self.tree.parent(item.node)) {
+                continue;
+            }
+            let mut next = self.tree.previous_sibling(item.node);
+            while let Some(sibling) = next {
+                self.offer(sibling)?;
+                next = self.tree.previous_sibling(sibling);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// All nodes of a stretch of the document, by the index if only a name is wanted.
+    fn range(&mut self, nodes: Range<NodeId>) -> Flow<E> {
+        let Found::Name(name) = self.test else {
+            return nodes.into_iter().try_for_each(|node| self.offer(node));
+        };
+        let named = self.tree.elements_named(name);
+        let first = named.partition_point(|node| *node < nodes.start);
+        for node in &named[first..] {
+            if *node >= nodes.end {
+                break;
+            }
+            self.pay(1)?;
+            (self.visit)(Item::node(*node))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn offer(&mut self, node: NodeId) -> Flow<E> {
+        self.offer_item(Item::node(node))
+    }
+
+    fn offer_if(&mut self, condition: bool, node: NodeId) -> Flow<E> {
+        if condition {
+            self.offer(node)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn offer_item(&mut self, item: Item) -> Flow<E> {
+        self.pay(1)?;
+        if self.passes(item) {
+            (self.visit)(item)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// The node test. Names are those of elements here, also where the item is an attribute that
+    /// a step kept (`@href/self::href` is empty).
+    fn passes(&self, item: Item) -> bool {
+        match self.test {
+            Found::AnyNode => true,
+            _ if !item.is_node() => false,
+            Found::Name(name) => self.tree.is_named(item.node, name),
+            Found::AnyName => self.tree.is_element(item.node),
+            Found::Text => self.tree.kind(item.node) == Kind::Text,
+            Found::Comment => self.tree.kind(item.node) == Kind::Comment,
+            Found::Instruction(target) => {
+                self.tree.kind(item.node) == Kind::Instruction
+                    && target.is_none_or(|target| {
+                        self.tree
+                            .aside(item.node)
+                            .is_some_and(|aside| &*aside.target == target)
+                    })
+            }
+        }
+    }
+
+    fn pay(&self, units: usize) -> Flow<E> {
+        match self.budget.pay(units) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(out_of_time) => ControlFlow::Break(End::Error(out_of_time.into())),
+        }
+    }
+}

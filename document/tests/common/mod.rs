@@ -1,0 +1,31 @@
+//! Shorthands of the tests.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use webfill_document::{Document, Limits, Selector, XPath, XValue};
+
+pub(crate) fn html(page: &str) -> Document {
+    Document::parse_html(page, &Limits::default())
+}
+
+pub(crate) fn evaluate<'d>(document: &'d Document, expression: &str) -> Vec<XValue<'d>> {
+    let xpath = XPath::compile(expression).unwrap_or_else(|error| panic!("{error}"));
+    document
+        .evaluate(&xpath)
+        .unwrap_or_else(|error| panic!("{expression}: {error}"))
+}
+
+pub(crate) fn texts(document: &Document, expression: &str) -> Vec<String> {
+    evaluate(document, expression)
+        .iter()
+        .map(|value| value.text().into_owned())
+        .collect()
+}
+
+pub(crate) fn selected(document: &Document, selector: &str) -> Vec<String> {
+    let selector = Selector::compile(selector).unwrap_or_else(|error| panic!("{error}"));
+    let found = document.select(&selector).unwrap();
+    found
+        .iter()
+        .map(|value| value.text().into_owned())
+        .collect()
+}

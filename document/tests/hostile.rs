@@ -1,0 +1,330 @@
+//! Pages written to hurt. Each is parsed and asked on a stack of 2 MiB and must end within
+//! seconds, which is far more than it takes and far less than it took without the limits.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{html, texts};
+use webfill_document::{Document, EvaluateError, Limits, Selector, Truncation, XPath};
+
+/// What every page is asked.
+const QUESTIONS: [&str; 14] = [
+    "string(/)",
+    "//span[. = 'x']",
+    "//*//*//*//*",
+    "//div//div//div[last()]",
+    "count(//@*)",
+    "//*[contains(., 'zz')]",
+    "//a[contains(text(), 'Read')]",
+    "//*[normalize-space() = 'x']",
+    "//a[not(preceding::a/@href = @href)]",
+    "//*[string-length(.) > 3][position() mod 2 = 1]",
+    "//p[1] | (//p)[1] | //p[last()]",
+    "//*[count(ancestor::*) > 600]",
+    "//b/following::*/preceding-sibling::*[1]",
+    "concat(//body, //body)",
+];
+
+/// Parses the page and asks it everything, on a small stack and against the clock.
+fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncation> {
+    let run = move || {
+        let started = Instant::now();
+        let document = Document::parse_html(&page, &limits);
+        for question in QUESTIONS {
+            let xpath = XPath::compile(question).unwrap();
+            match document.evaluate(&xpath) {
+                Ok(_) | Err(EvaluateError::OutOfTime { .. }) => {}
+                Err(error) => panic!("{name}: {question}: {error}"),
+            }
+        }
+        let selector =
+            Selector::compile("div > p ~ p:nth-child(odd), :has(b):not(:empty)").unwrap();
+        assert!(!matches!(
+            document.select(&selector),
+            Err(EvaluateError::Engine(_))
+        ));
+        let _ = (document.links().count(), document.root().outer_html().len());
+        assert!(
+            document.root().descendants().count() < limits.nodes + 10_000,
+            "{name}"
+        );
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "{name}: {:?}",
+            started.elapsed()
+        );
+        document.truncated()
+    };
+    let thread = std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(run)
+        .unwrap();
+    thread.join().unwrap_or_else(|_| panic!("{name} panicked"))
+}
+
+/// Limits with less patience, so that the tests are quick.
+fn brisk() -> Limits {
+    let evaluation_time = Duration::from_secs(1);
+    Limits {
+        parse_time: Duration::from_secs(2),
+        evaluation_time,
+        ..Limits::default()
+    }
+}
+
+#[test]
+fn deep_nesting_is_cut() {
+    let nested = survive("div", "<div>".repeat(200_000), brisk());
+    assert_eq!(nested, Some(Truncation::OpenElements));
+    let options = survive("option", "<option><div>".repeat(100_000), brisk());
+    assert_eq!(options, Some(Truncation::OpenElements));
+    survive("svg", "<svg><template>".repeat(50_000), brisk());
+    survive("table", "<table><tr><td>".repeat(30_000), brisk());
+    survive("formatting", "<a><b><i>".repeat(50_000), brisk());
+    survive("font", "<font color=red>x</p>".repeat(50_000), brisk());
+}
+
+#[test]
+fn a_tree_is_never_deeper_than_the_limit() {
+    let limits = Limits {
+        depth: 20,
+        ..Limits::default()
+    };
+    let page = format!(
+        "{}deep{}<p>after",
+        "<div>".repeat(100),
+        "</div>".repeat(100)
+    );
+    let document = Document::parse_html(&page, &limits);
+    let deepest = document
+        .root()
+        .descendants()
+        .map(|node| std::iter::successors(node.parent(), |node| node.parent()).count());
+    assert_eq!(deepest.max(), Some(21));
+    assert_eq!(document.truncated(), None);
+    assert_eq!(document.root().text(), "deepafter");
+    assert_eq!(texts(&document, "count(//div)"), ["100"]);
+    assert_eq!(texts(&document, "//body/p"), ["after"]);
+}
+
+#[test]
+fn the_adoption_agency_cannot_fill_the_memory() {
+    let bold: String = (0..8_000).map(|i| format!("<b x={i}>")).collect();
+    let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
+    assert_eq!(
+        survive("bold", reconstructed, brisk()),
+        Some(Truncation::OpenElements)
+    );
+    let bold: String = (0..1_000).map(|i| format!("<b x={i}>")).collect();
+    let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
+    assert!(survive("bold again", reconstructed, brisk()).is_some());
+    let long_value = format!("<p><b x={}>{}", "v".repeat(100_000), "x<p>".repeat(20_000));
+    assert_eq!(
+        survive("copied value", long_value, brisk()),
+        Some(Truncation::Attributes)
+    );
+    survive(
+        "misnested",
+        "<a><p><b></a></p><i></b>".repeat(30_000),
+        brisk(),
+    );
+}
+
+#[test]
+fn many_attributes_are_cut() {
+    let attributes: String = (0..50_000).map(|i| format!(" a{i}=v")).collect();
+    let started = Instant::now();
+    survive(
+        "attributes",
+        format!("<p>before<div{attributes}><p>behind"),
+        brisk(),
+    );
+    assert!(started.elapsed() < Duration::from_secs(5));
+
+    let attributes: String = (0..400).map(|i| format!(" a{i}=v")).collect();
+    let document = html(&format!("<div{attributes}>x"));
+    assert_eq!(texts(&document, "count(//div/@*)"), ["256"]);
+    assert_eq!(texts(&document, "//div"), ["x"]);
+
+    let bodies: String = (0..20_000).map(|i| format!("<body a{i}=v>")).collect();
+    survive("bodies", bodies, brisk());
+}
+
+#[test]
+fn long_pages_are_cut() {
+    let limits = Limits {
+        input_bytes: 1 << 20,
+        ..brisk()
+    };
+    let cut = survive("long", "<p>paragraph ü</p>".repeat(100_000), limits);
+    assert_eq!(cut, Some(Truncation::InputBytes));
+    let many = survive("nodes", "<p>x".repeat(500_000), brisk());
+    assert_eq!(many, Some(Truncation::Nodes));
+}
+
+#[test]
+fn long_parts_are_read() {
+    let attribute = format!("<p x='{}'>after</p>", "value ".repeat(500_000));
+    assert_eq!(survive("value", attribute, brisk()), None);
+    let comment = format!("<!--{}--><p>after</p>", "comment - ".repeat(300_000));
+    assert_eq!(survive("comment", comment, brisk()), None);
+    let script = format!(
+        "<script>{}</script><p>after</p>",
+        "a < b && c ".repeat(300_000)
+    );
+    assert_eq!(survive("script", script, brisk()), None);
+}
+
+#[test]
+fn text_in_small_pieces_is_one_text() {
+    for piece in [
+        "a&amp;b",
+        "a < b ",
+        "a\0b",
+        "&notit; &#x0; &#xD800; &#99999999; ",
+    ] {
+        survive("pieces", format!("<p>{}", piece.repeat(150_000)), brisk());
+    }
+    let document = html("<p>a&amp;b &lt; c\0d &#x0;</p>");
+    assert_eq!(texts(&document, "//p/text()"), ["a&b < cd \u{fffd}"]);
+}
+
+#[test]
+fn foster_parenting_keeps_text_in_order() {
+    survive(
+        "foster",
+        format!("<table>{}", "x<tr>y".repeat(20_000)),
+        brisk(),
+    );
+    let document = html("<table><tr><td>in</td>out<b>bold</b></table>");
+    assert_eq!(
+        texts(&document, "//body/text() | //body/b"),
+        ["out", "bold"]
+    );
+    assert_eq!(document.root().text(), "outboldin");
+}
+
+#[test]
+fn unfinished_and_broken_markup_is_read_as_far_as_it_goes() {
+    let ends = [
+        "<p>x<!-- open",
+        "<p>x<script>open",
+        "<p>x<a href='open",
+        "<p>x<",
+        "<p>x</",
+        "<p>x&",
+        "<p>x<![CDATA[ y",
+        "<p>x<?php echo ?>",
+        "<p>x<!doctype",
+        "<p>x\u{fffd}\u{1}\u{b}\u{7f}",
+        "\u{feff}<p>x",
+        "<p>x<svg><![CDATA[y]]>",
+        "<p>x<math><annotation-xml encoding=text/html><p>",
+    ];
+    for end in ends {
+        let document = html(end);
+        assert!(texts(&document, "string(//p)")[0].starts_with('x'), "{end}");
+        assert_eq!(
+            texts(&document, "//p[starts-with(string-length(.) - 1, '')]").len(),
+            texts(&document, "//p").len()
+        );
+    }
+    assert_eq!(html("").node_count(), 4);
+}
+
+#[test]
+fn characters_that_xml_forbids_reach_the_engine() {
+    let document = html("<p id='\u{1}\u{b}'>a\u{1}\u{fffe}b<x\u{1}y z\u{2}=1>c");
+    assert_eq!(
+        texts(&document, "translate(//p, '\u{1}', '')"),
+        ["a\u{fffe}bc"]
+    );
+    assert_eq!(texts(&document, "//p[string-length(@id) + 0 = 2]").len(), 1);
+    assert_eq!(
+        texts(
+            &document,
+            "count(//*[string-length(name()) + count(@*) = 4])"
+        ),
+        ["4"]
+    );
+}
+
+#[test]
+fn an_expression_ends_with_the_time_of_its_page() {
+    let links: String = (0..20_000)
+        .map(|i| format!("<a href='/{i}'>l</a> "))
+        .collect();
+    let evaluation_time = Duration::from_millis(300);
+    let limits = Limits {
+        evaluation_time,
+        ..Limits::default()
+    };
+    let expensive = [
+        "//a[not(preceding::a/@href = @href)]",
+        "//a[count(//a) > 3]",
+        "//a[count(following::a[@href]) = 1]",
+        "//a[sum(//a) = string-length(//a[3])]",
+        "//a[contains(concat(//body, //body), 'zzz')]",
+        "//a[translate(//body, 'l', 'm') = 'x']",
+        "//a[count(preceding-sibling::a[last()]) = 7]",
+        "//a[//a = preceding::a]",
+    ];
+    for expression in expensive {
+        let document = Document::parse_html(&links, &limits);
+        let started = Instant::now();
+        let xpath = XPath::compile(expression).unwrap();
+        let result = document.evaluate(&xpath);
+        let took = started.elapsed();
+        assert!(
+            matches!(result, Err(EvaluateError::OutOfTime { .. })),
+            "{expression}: {took:?}"
+        );
+        assert!(took < Duration::from_secs(2), "{expression}: {took:?}");
+        assert!(
+            document.evaluate(&xpath).is_err(),
+            "the budget is that of the page"
+        );
+    }
+    let document = Document::parse_html(&links, &limits);
+    assert_eq!(
+        document
+            .evaluate(&XPath::compile("//*//*//*//a").unwrap())
+            .unwrap()
+            .len(),
+        0
+    );
+    assert_eq!(texts(&document, "count(//a)"), ["20000"]);
+}
+
+#[test]
+fn xml_is_bounded_like_html() {
+    let pages = [
+        "<a>".repeat(200_000),
+        format!("<r>{}", "<i/>".repeat(600_000)),
+        format!(
+            "<r {}>x</r>",
+            (0..50_000)
+                .map(|i| format!("a{i}='v' "))
+                .collect::<String>()
+        ),
+        "<a></b></></c><".repeat(50_000),
+        "<?xml version='1.0'?><!DOCTYPE r [<!ENTITY a 'aaaa'>]><r>&a;&a;&#x0;&nbsp;</r>".to_owned(),
+        "\0\0<r>\0</r>text behind<r2/>".to_owned(),
+        "text only".to_owned(),
+        String::new(),
+    ];
+    for page in pages {
+        let started = Instant::now();
+        let document = Document::parse_xml(&page, &brisk());
+        assert!(!texts(&document, "string(/)").is_empty());
+        assert!(
+            !texts(
+                &document,
+                "string-length(/) + count(//*) + string-length(name(//*))"
+            )
+            .is_empty()
+        );
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+}

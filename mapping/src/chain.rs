@@ -1,0 +1,41 @@
+//! Runs the processors of a chain one after the other.
+
+use crate::item::Item;
+use crate::mapping::{Chain, Step};
+use crate::run::{OutOfTime, Run};
+
+/// Looks on while a chain runs.
+pub(crate) trait Watch {
+    /// Whether there is anybody to look; if not, no input is kept for it.
+    const LOOKS: bool;
+
+    fn step(&mut self, step: &Step, input: &[Item<'_>], output: &[Item<'_>], run: &Run<'_>);
+}
+
+/// Nobody looks on.
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    const LOOKS: bool = false;
+
+    fn step(&mut self, _: &Step, _: &[Item<'_>], _: &[Item<'_>], _: &Run<'_>) {}
+}
+
+impl Chain {
+    /// What the chain makes of the page. Texts that are empty in the end are no values.
+    pub(crate) fn run<'p, W: Watch>(
+        &self,
+        run: &Run<'p>,
+        watch: &mut W,
+    ) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut items = vec![Item::Page];
+        for step in &self.steps {
+            run.check_time()?;
+            let input = if W::LOOKS { items.clone() } else { Vec::new() };
+            items = step.processor.apply(items, run)?;
+            watch.step(step, &input, &items, run);
+        }
+        items.retain(|item| !run.text(item).is_empty());
+        Ok(items)
+    }
+}

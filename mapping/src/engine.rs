@@ -1,0 +1,229 @@
+//! Extracts fields and links from pages, one thread's worth.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use webfill_urls::{MAX_URL_BYTES, Url, canonical};
+
+use crate::chain::{Unwatched, Watch};
+use crate::extraction::{ExtractError, Extraction, PageInput, PageKind, Wants};
+use crate::item::Item;
+use crate::limits::Limits;
+use crate::link_scan::scan_links;
+use crate::mapping::{Chain, Field, Mapping};
+use crate::page::Page;
+use crate::run::{OutOfTime, Run};
+use crate::selectors::CompiledSelectors;
+use crate::set::{MappingIndex, MappingSet};
+
+/// A mapping set at work on one thread. XPath and CSS are compiled at first use and kept.
+pub struct Engine {
+    set: Arc<MappingSet>,
+    limits: Limits,
+    selectors: CompiledSelectors,
+}
+
+impl Engine {
+    pub fn new(set: Arc<MappingSet>, limits: Limits) -> Engine {
+        let selectors = CompiledSelectors::new(set.selectors());
+        Engine { set, limits, selectors }
+    }
+
+    pub fn set(&self) -> &Arc<MappingSet> {
+        &self.set
+    }
+
+    /// Extracts what the mapping of the page's URL yields. No more is parsed than is needed: of a
+    /// page that no mapping matches and whose links nobody wants, nothing.
+    ///
+    /// # Errors
+    ///
+    /// The deadline passed.
+    pub fn extract(&self, page: PageInput<'_>, wants: Wants) -> Result<Extraction, ExtractError> {
+        let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
+        let mut extraction = self.extract_as(mapping, page, wants)?;
+        extraction.warnings.splice(0..0, warnings);
+        Ok(extraction)
+    }
+
+    /// Extracts by a mapping that is chosen whatever the URL; by none, only links.
+    ///
+    /// # Errors
+    ///
+    /// The deadline passed.
+    pub fn extract_as(
+        &self,
+        mapping: Option<MappingIndex>,
+        page: PageInput<'_>,
+        wants: Wants,
+    ) -> Result<Extraction, ExtractError> {
+        let page = Page::new(page, &self.limits, wants.deadline);
+        let run = self.run(&page, wants);
+        let mut extraction = Extraction::default();
+        let done = self.fill(&mut extraction, mapping, wants, &run);
+        done.map_err(|OutOfTime| ExtractError::OutOfTime {
+            mapping: mapping.map_or("none", |index| self.set.name(index)).to_owned(),
+            subject: run.subject(),
+        })?;
+        extraction.truncated = page.truncated();
+        extraction.warnings = run.into_warnings();
+        Ok(extraction)
+    }
+
+    pub(crate) fn run<'p>(&'p self, page: &'p Page<'p>, wants: Wants) -> Run<'p> {
+        Run::new(page, &self.selectors, &self.limits, wants.deadline)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn fill(
+        &self,
+        extraction: &mut Extraction,
+        mapping: Option<MappingIndex>,
+        wants: Wants,
+        run: &Run<'_>,
+    ) -> Result<(), OutOfTime> {
+        if let Some(index) = mapping {
+            let mapping = self.set.mapping(index);
+            extraction.mapping = Some(mapping.name.clone());
+            for field in &mapping.fields {
+                run.set_subject(format!("field {}", field.name));
+                if let Some(value) = field_value(field, &field.alternatives, run, &mut Unwatched)? {
+                    extraction.fields.insert(field.name.clone(), value);
+                }
+            }
+            if wants.mapped_links {
+                extraction.links = mapped_links(mapping, run)?;
+            }
+        }
+        if wants.all_links {
+            run.set_subject("all links".to_owned());
+            extraction.all_links = all_links(run)?;
+        }
+        Ok(())
+    }
+}
+
+/// The value of a field: what the first of `alternatives` that yields something yields.
+pub(crate) fn field_value<W: Watch>(
+    field: &Field,
+    alternatives: &[Chain],
+    run: &Run<'_>,
+    watch: &mut W,
+) -> Result<Option<Value>, OutOfTime> {
+    for chain in alternatives {
+        let items = chain.run(run, watch)?;
+        if !items.is_empty() {
+            return Ok(value_of(field, items, run));
+        }
+    }
+    Ok(None)
+}
+
+fn value_of(field: &Field, mut items: Vec<Item<'_>>, run: &Run<'_>) -> Option<Value> {
+    if !field.multiple {
+        items.truncate(1);
+    }
+    let mut values = Vec::with_capacity(items.len());
+    let mut bytes = 0;
+    for item in items {
+        let value = json_value(item, run);
+        bytes += value.as_str().map_or(0, str::len);
+        values.push(value);
+        if bytes > run.limits.step_bytes {
+            run.warn("the values are too long together, the rest was dropped");
+            break;
+        }
+    }
+    match field.multiple {
+        true => Some(Value::Array(values)),
+        false => values.pop(),
+    }
+}
+
+fn json_value(item: Item<'_>, run: &Run<'_>) -> Value {
+    if let Item::Number(number) = item {
+        return Value::Number(number);
+    }
+    let text = run.text(&item);
+    let length = text.floor_char_boundary(run.limits.value_bytes);
+    if length < text.len() {
+        run.warn(format_args!("a value was cut to {length} bytes"));
+    }
+    Value::String(text[..length].to_owned())
+}
+
+fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
+    let mut links = Links::new(run.page.base(), run.limits.links);
+    for (number, parser) in mapping.url_parsers.iter().enumerate() {
+        run.set_subject(format!("url_parsers[{number}]"));
+        for item in parser.run(run, &mut Unwatched)? {
+            links.add(&run.text(&item));
+        }
+        run.check_time()?;
+    }
+    Ok(links.finish(run))
+}
+
+/// Every link of the page, by its tree if there is one already, else by its tags alone, which
+/// costs a fraction of a tree.
+fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
+    run.check_time()?;
+    if run.page.kind() == PageKind::Html && !run.page.is_parsed() {
+        let scan = scan_links(run.page.text(), run.limits.links);
+        let own = run.page.url();
+        let base = scan.base.and_then(|href| canonical(href.trim(), Some(own)).ok());
+        let mut links = Links::new(base.as_ref().unwrap_or(own), run.limits.links);
+        scan.hrefs.iter().for_each(|href| links.add(href));
+        return Ok(links.finish(run));
+    }
+    let mut links = Links::new(run.page.base(), run.limits.links);
+    if let Some(document) = run.page.tree() {
+        document.links().for_each(|href| links.add(href));
+    }
+    Ok(links.finish(run))
+}
+
+/// Links made absolute and canonical, each once.
+pub(crate) struct Links<'b> {
+    base: &'b Url,
+    most: usize,
+    found: Vec<String>,
+    seen: HashSet<String>,
+    left_out: usize,
+}
+
+impl<'b> Links<'b> {
+    pub(crate) fn new(base: &'b Url, most: usize) -> Links<'b> {
+        Links { base, most, found: Vec::new(), seen: HashSet::new(), left_out: 0 }
+    }
+
+    /// Adds a link as it is written on the page.
+    pub(crate) fn add(&mut self, text: &str) {
+        let text = text.trim();
+        let link = match canonical(text, Some(self.base)) {
+            Ok(url) => String::from(url),
+            // Kept as it is, for whoever counts refused links; unless it is no link by any measure.
+            Err(_) if text.len() <= MAX_URL_BYTES => text.to_owned(),
+            Err(_) => return self.left_out += 1,
+        };
+        if self.seen.contains(&link) {
+            return;
+        }
+        if self.found.len() >= self.most {
+            return self.left_out += 1;
+        }
+        self.seen.insert(link.clone());
+        self.found.push(link);
+    }
+
+    pub(crate) fn finish(self, run: &Run<'_>) -> Vec<String> {
+        if self.left_out > 0 {
+            run.warn(format_args!("{} links too many or too long were left out", self.left_out));
+        }
+        self.found
+    }
+}

@@ -1,0 +1,122 @@
+//! What is wrong with a mapping, told to the person who writes it: file, line, JSON path,
+//! the offending text, and the nearest right name where one is near.
+
+use std::fmt;
+
+/// One thing that is wrong in one mapping file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, as it was named to the loader.
+    pub source: String,
+    /// Counted from 1; unknown where the file could not be read at all.
+    pub line: Option<usize>,
+    /// Counted from 1; only known for JSON that does not parse.
+    pub column: Option<usize>,
+    /// Where in the JSON, such as `fields[1].processors[0].parameters.expression`; empty for the
+    /// file as a whole.
+    pub path: String,
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, ": {}", self.path)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Everything that is wrong in a set of mappings, not only the first; displayed one per line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct LoadErrors(pub Vec<Fault>);
+
+impl fmt::Display for LoadErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.0.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The user's own text as it is repeated in a message: quoted, on one line, shortened.
+pub(crate) fn quoted(text: &str) -> String {
+    const SHOWN_CHARS: usize = 120;
+    let mut shown = String::with_capacity(text.len().min(SHOWN_CHARS) + 2);
+    shown.push('"');
+    for (index, character) in text.chars().enumerate() {
+        if index == SHOWN_CHARS {
+            shown.push('…');
+            break;
+        }
+        match character {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            control if control.is_control() => shown.extend(control.escape_unicode()),
+            other => shown.push(other),
+        }
+    }
+    shown.push('"');
+    shown
+}
+
+/// The one of `names` that a person probably meant by `typed`, as the end of a sentence.
+pub(crate) fn did_you_mean<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    const NEAR: f64 = 0.75;
+    let folded = typed.to_ascii_lowercase().replace('-', "_");
+    names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&folded, name), name))
+        .filter(|(nearness, _)| *nearness >= NEAR)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, name)| format!(", did you mean `{name}`?"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_file_line_path_and_text() {
+        let fault = Fault {
+            source: "shop.json".into(),
+            line: Some(12),
+            column: None,
+            path: "fields[0].name".into(),
+            message: format!("bad name {}", quoted("A\nB")),
+        };
+        assert_eq!(
+            fault.to_string(),
+            r#"shop.json:12: fields[0].name: bad name "A\nB""#
+        );
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+        let names = ["expression", "pattern", "selector"];
+        assert_eq!(
+            did_you_mean("expresion", names),
+            ", did you mean `expression`?"
+        );
+        assert_eq!(did_you_mean("zzz", names), "");
+    }
+
+    #[test]
+    fn quoted_text_is_short_and_on_one_line() {
+        let long = quoted(&"x".repeat(5000));
+        assert!(long.chars().count() < 130);
+        assert_eq!(quoted("\u{1b}[31m"), r#""\u{1b}[31m""#);
+    }
+}

@@ -1,0 +1,183 @@
+//! Where each value of a JSON text stands, so that a fault can name its line, and which keys an
+//! object holds twice, which `serde_json` would silently merge.
+
+use std::collections::HashMap;
+
+/// Lines by JSON path, and paths of keys that repeat an earlier key of the same object.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    lines: HashMap<String, usize>,
+    pub(crate) duplicates: Vec<String>,
+}
+
+impl Positions {
+    /// Walks `text`, which must have been accepted by `serde_json` (that also bounds its depth).
+    pub(crate) fn of(text: &str) -> Positions {
+        let mut walk = Walk {
+            bytes: text.as_bytes(),
+            at: 0,
+            line: 1,
+            found: Positions::default(),
+        };
+        walk.value("");
+        walk.found
+    }
+
+    /// The line of the value at `path`, or of the nearest value around it.
+    pub(crate) fn line(&self, path: &str) -> Option<usize> {
+        let mut path = path;
+        loop {
+            if let Some(line) = self.lines.get(path) {
+                return Some(*line);
+            }
+            let end = path.rfind(['.', '['])?;
+            path = &path[..end];
+        }
+    }
+}
+
+/// `path` extended by an object key: `.key`, or `["key"]` where the key is no plain word.
+pub(crate) fn key_path(path: &str, key: &str) -> String {
+    let plain = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-'));
+    match (plain, path.is_empty()) {
+        (true, true) => key.to_owned(),
+        (true, false) => format!("{path}.{key}"),
+        (false, _) => format!("{path}[{}]", crate::fault::quoted(key)),
+    }
+}
+
+struct Walk<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    line: usize,
+    found: Positions,
+}
+
+impl Walk<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            match byte {
+                b'\n' => self.line += 1,
+                b' ' | b'\t' | b'\r' => {}
+                other => return Some(other),
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn value(&mut self, path: &str) {
+        let first = self.peek();
+        self.found.lines.insert(path.to_owned(), self.line);
+        match first {
+            Some(b'{') => self.object(path),
+            Some(b'[') => self.array(path),
+            Some(b'"') => {
+                self.string();
+            }
+            _ => self.skip_while(|byte| !matches!(byte, b',' | b']' | b'}')),
+        }
+    }
+
+    fn object(&mut self, path: &str) {
+        self.at += 1;
+        let mut keys: Vec<String> = Vec::new();
+        loop {
+            match self.peek() {
+                Some(b'"') => {}
+                Some(b',') => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => break,
+            }
+            let key = self.string();
+            let value_path = key_path(path, &key);
+            self.skip_while(|byte| byte != b':');
+            self.at += 1;
+            self.value(&value_path);
+            if keys.contains(&key) {
+                self.found.duplicates.push(value_path);
+            }
+            keys.push(key);
+        }
+        self.at += 1;
+    }
+
+    fn array(&mut self, path: &str) {
+        self.at += 1;
+        let mut index = 0;
+        loop {
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') | None => break,
+                Some(_) => {
+                    self.value(&format!("{path}[{index}]"));
+                    index += 1;
+                }
+            }
+        }
+        self.at += 1;
+    }
+
+    /// Reads the string that starts here, escapes resolved.
+    fn string(&mut self) -> String {
+        let start = self.at;
+        self.at += 1;
+        while let Some(&byte) = self.bytes.get(self.at) {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'"' => break,
+                _ => {}
+            }
+        }
+        let end = self.at.min(self.bytes.len());
+        serde_json::from_slice(&self.bytes[start..end]).unwrap_or_default()
+    }
+
+    fn skip_while(&mut self, goes_on: impl Fn(u8) -> bool) {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !goes_on(byte) {
+                return;
+            }
+            if byte == b'\n' {
+                self.line += 1;
+            }
+            self.at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{
+  "name": "a\"b", "on": true,
+  "fields": [
+    {"name": "x"},
+
+    { "name": "y", "odd key": {"in": 1},
+      "name": "z" }
+  ]
+}"#;
+
+    #[test]
+    fn every_value_has_its_line() {
+        let positions = Positions::of(TEXT);
+        assert_eq!(positions.line(""), Some(1));
+        assert_eq!(positions.line("on"), Some(2));
+        assert_eq!(positions.line("fields[0].name"), Some(4));
+        assert_eq!(positions.line(r#"fields[1]["odd key"].in"#), Some(6));
+        assert_eq!(positions.line("fields[1].missing.deeper"), Some(6));
+    }
+
+    #[test]
+    fn a_key_given_twice_is_found() {
+        assert_eq!(Positions::of(TEXT).duplicates, ["fields[1].name"]);
+    }
+}

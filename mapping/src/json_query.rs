@@ -1,0 +1,241 @@
+//! JSON found in pages, and JSONPath (RFC 9535) over it, both bounded: how many values a text may
+//! hold is counted before it is parsed, and what an expression may cost is estimated before it runs.
+
+use serde_json::Value;
+use serde_json_path::JsonPath;
+
+use crate::fault::quoted;
+use crate::limits::Limits;
+use crate::pattern::MAX_EXPRESSION_BYTES;
+
+/// Brackets within brackets of an expression.
+const MAX_NESTING: usize = 64;
+
+/// What one call of `match` or `search` costs, in visits of a value: each compiles its expression.
+const REGEX_CALL_VISITS: usize = 256;
+
+/// Parses `text` as JSON. Control characters within strings, which the standard forbids and
+/// browsers refuse, are taken as spaces, since real pages have them.
+///
+/// # Errors
+///
+/// Why the text is not parsed.
+pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Value, String> {
+    let values = count_values(text);
+    if values > limits.json_values {
+        return Err(format!("about {values} JSON values, {} is the most", limits.json_values));
+    }
+    serde_json::from_str(text).or_else(|error| {
+        let cleaned = text.replace(|c: char| c < ' ', " ");
+        serde_json::from_str(&cleaned).map_err(|_| format!("not JSON: {error}"))
+    })
+}
+
+/// An estimate from above: every value but the first follows a comma or an opening bracket.
+fn count_values(text: &str) -> usize {
+    let mut in_string = false;
+    let mut escaped = false;
+    let mut count = 1;
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// A compiled JSONPath expression.
+#[derive(Debug)]
+pub(crate) struct JsonQuery {
+    path: JsonPath,
+    cost: Cost,
+}
+
+impl JsonQuery {
+    /// # Errors
+    ///
+    /// One line that repeats the expression and says what is wrong with it.
+    pub(crate) fn compile(expression: &str) -> Result<JsonQuery, String> {
+        let refuse =
+            |reason: String| format!("invalid JSONPath {}: {reason}", quoted(expression));
+        if expression.len() > MAX_EXPRESSION_BYTES {
+            return Err(refuse(format!("over {MAX_EXPRESSION_BYTES} bytes long")));
+        }
+        let cost = Cost::of(expression);
+        if cost.nesting > MAX_NESTING {
+            return Err(refuse(format!("over {MAX_NESTING} brackets deep")));
+        }
+        let path = JsonPath::parse(expression).map_err(|error| {
+            let reason = format!("{} at character {}", error.message(), error.position());
+            refuse(match expression.starts_with('$') {
+                true => reason,
+                false => format!("{reason}; an expression begins with $"),
+            })
+        })?;
+        Ok(JsonQuery { path, cost })
+    }
+
+    /// The values that the expression finds, in order.
+    ///
+    /// # Errors
+    ///
+    /// The expression could take too long on this value, so it was not tried.
+    pub(crate) fn find<'v>(&self, value: &'v Value, limits: &Limits) -> Result<Vec<&'v Value>, String> {
+        if self.cost.can_explode() {
+            let visits = self.cost.visits(value);
+            if visits > limits.json_visits {
+                return Err("the JSONPath could take too long on this page, make it more direct".to_owned());
+            }
+        }
+        Ok(self.path.query(value).all())
+    }
+}
+
+/// What in an expression multiplies its cost.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Cost {
+    /// `..`: each after the first visits every value once for each level above it.
+    descendants: u32,
+    /// `$` within a filter: starts over from the top for every value tested.
+    restarts: u32,
+    /// Selectors within one bracket, multiplied over all brackets: `[*,*]` doubles what follows.
+    selectors: usize,
+    regex_calls: bool,
+    nesting: usize,
+}
+
+impl Cost {
+    fn of(expression: &str) -> Cost {
+        let mut cost = Cost {
+            selectors: 1,
+            regex_calls: expression.contains("match") || expression.contains("search"),
+            ..Cost::default()
+        };
+        let mut open: Vec<(char, usize)> = Vec::new();
+        let mut quote = None;
+        let mut before = ' ';
+        let mut characters = expression.char_indices();
+        while let Some((at, character)) = characters.next() {
+            match (quote, character) {
+                (Some(_), '\\') => {
+                    characters.next();
+                }
+                (Some(opened), closing) if opened == closing => quote = None,
+                (Some(_), _) => {}
+                (None, '\'' | '"') => quote = Some(character),
+                (None, '[' | '(') => open.push((character, 1)),
+                (None, ']' | ')') => {
+                    let (_, selectors) = open.pop().unwrap_or((' ', 1));
+                    cost.selectors = cost.selectors.saturating_mul(selectors);
+                }
+                (None, ',') => {
+                    if let Some((_, selectors)) = open.last_mut().filter(|(c, _)| *c == '[') {
+                        *selectors += 1;
+                    }
+                }
+                (None, '.') if before == '.' => cost.descendants += 1,
+                (None, '$') if at > 0 => cost.restarts += 1,
+                _ => {}
+            }
+            cost.nesting = cost.nesting.max(open.len());
+            before = if quote.is_none() { character } else { ' ' };
+        }
+        cost
+    }
+
+    fn can_explode(&self) -> bool {
+        self.descendants > 1 || self.restarts > 0 || self.selectors > 1 || self.regex_calls
+    }
+
+    /// How many visits of values the expression takes at most on `value`, roughly.
+    fn visits(&self, value: &Value) -> usize {
+        let (values, depth) = size(value);
+        let levels = depth.saturating_pow(self.descendants.saturating_sub(1));
+        values
+            .saturating_mul(levels)
+            .saturating_mul(values.saturating_pow(self.restarts))
+            .saturating_mul(self.selectors)
+            .saturating_mul(if self.regex_calls { REGEX_CALL_VISITS } else { 1 })
+    }
+}
+
+/// How many values there are, and how deep they nest; the parser bounds the depth.
+fn size(value: &Value) -> (usize, usize) {
+    let add = |(values, depth): (usize, usize), child: &Value| {
+        let (more, deeper) = size(child);
+        (values + more, depth.max(deeper + 1))
+    };
+    match value {
+        Value::Array(entries) => entries.iter().fold((1, 1), add),
+        Value::Object(members) => members.values().fold((1, 1), add),
+        _ => (1, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn what_multiplies_the_cost_is_seen_outside_of_texts_only() {
+        let cost = Cost::of("$..a[?@.b == $.c && match(@.d, '..,[$')][*,*]");
+        assert_eq!((cost.descendants, cost.restarts, cost.selectors), (1, 1, 2));
+        assert!(cost.regex_calls);
+        assert!(!Cost::of("$.store.book[*]['a..$']").can_explode());
+    }
+
+    #[test]
+    fn expressions_that_explode_are_refused_within_milliseconds() {
+        let mut deep = json!([1, 2]);
+        for _ in 0..100 {
+            deep = json!([deep, 1]);
+        }
+        let wide = json!(vec![json!({"a": "b"}); 50_000]);
+        let limits = Limits::default();
+        let doubling = format!("${}", "[*,*]".repeat(60));
+        let cases = [
+            ("$..*..*..*..*", &deep),
+            (doubling.as_str(), &deep),
+            ("$..[?count($..*) > 3]", &wide),
+            ("$[?match(@.a, '(a|b)*')]", &wide),
+        ];
+        for (expression, value) in cases {
+            let query = JsonQuery::compile(expression).unwrap();
+            let start = Instant::now();
+            assert!(query.find(value, &limits).is_err(), "{expression}");
+            assert!(start.elapsed() < Duration::from_millis(500), "{expression}");
+        }
+        let plain = JsonQuery::compile("$..a").unwrap();
+        assert_eq!(plain.find(&wide, &limits).unwrap().len(), 50_000);
+    }
+
+    #[test]
+    fn bad_expressions_are_refused_with_the_place() {
+        for (expression, part) in [
+            ("store.book", "begins with $"),
+            ("$[", "at character"),
+            ("$[?@.a ==]", "at character"),
+            (&format!("$[?{}", "(".repeat(3000)), "brackets deep"),
+            (&format!("${}", ".a".repeat(3000)), "bytes long"),
+        ] {
+            let error = JsonQuery::compile(expression).unwrap_err();
+            assert!(error.contains(part), "{expression}: {error}");
+        }
+    }
+
+    #[test]
+    fn json_with_raw_line_breaks_in_texts_is_read_and_huge_json_is_not() {
+        let limits = Limits::default();
+        assert_eq!(parse("{\"a\": \"b\nc\"}", &limits), Ok(json!({"a": "b c"})));
+        let huge = format!("[{}1]", "1,".repeat(600_000));
+        assert!(parse(&huge, &limits).unwrap_err().contains("600002"));
+        assert!(parse("{", &limits).unwrap_err().starts_with("not JSON"));
+        assert!(parse(&"[".repeat(100_000), &limits).is_err());
+    }
+}

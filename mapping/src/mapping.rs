@@ -1,0 +1,250 @@
+//! A mapping in its checked form, and how it is read from JSON.
+
+use serde_json::{Map, Value};
+
+use crate::catalogue;
+use crate::fault::quoted;
+use crate::parameters::Parameters;
+use crate::reader::{At, Key, Object, Reader};
+use crate::run::Processor;
+use crate::selectors::Selectors;
+use crate::url_pattern::UrlPattern;
+
+/// Which pages, which links to follow, which fields to extract.
+pub(crate) struct Mapping {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) url_parsers: Vec<Chain>,
+    pub(crate) fields: Vec<Field>,
+}
+
+/// One field: the first alternative that yields a value gives it.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) multiple: bool,
+    pub(crate) alternatives: Vec<Chain>,
+}
+
+/// Processors, each working on what the one before it left.
+pub(crate) struct Chain {
+    pub(crate) description: Option<String>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One processor with its parameters.
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) parameters: Map<String, Value>,
+    pub(crate) processor: Box<dyn Processor>,
+}
+
+const fn required(name: &'static str) -> Key {
+    Key { name, required: true }
+}
+
+const fn optional(name: &'static str) -> Key {
+    Key { name, required: false }
+}
+
+/// Keys of a mapping. `$schema` is for editors.
+pub(crate) const MAPPING_KEYS: &[Key] = &[
+    optional("$schema"),
+    required("name"),
+    optional("description"),
+    required("url_patterns"),
+    optional("url_parsers"),
+    optional("fields"),
+];
+pub(crate) const URL_PATTERN_KEYS: &[Key] =
+    &[required("type"), required("pattern"), optional("description")];
+pub(crate) const URL_PARSER_KEYS: &[Key] = &[optional("description"), required("processors")];
+pub(crate) const FIELD_KEYS: &[Key] = &[
+    required("name"),
+    optional("description"),
+    optional("multiple"),
+    optional("processors"),
+    optional("alternatives"),
+];
+pub(crate) const STEP_KEYS: &[Key] = &[required("type"), optional("parameters")];
+
+/// Field names are keys in databases, where `$` and `.` mean something.
+pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
+/// Mapping names are typed in commands and shown in logs.
+pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
+const MAX_NAME_BYTES: usize = 100;
+
+/// Reads one mapping with its URL patterns; what is wrong is reported to `reader`, and none is
+/// the answer when too little is left.
+pub(crate) fn read_mapping(
+    at: &At<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Option<(Mapping, Vec<UrlPattern>)> {
+    let object = reader.object(at, MAPPING_KEYS)?;
+    let name = read_name(&object, is_mapping_name, MAPPING_NAME, reader);
+    reader.text_of(&object, "$schema");
+    let description = reader.text_of(&object, "description").map(str::to_owned);
+    let url_patterns = read_url_patterns(&object, reader);
+    let url_parsers = reader
+        .list_of(&object, "url_parsers")
+        .iter()
+        .filter_map(|parser| read_url_parser(parser, reader, selectors))
+        .collect();
+    let fields = read_fields(&object, reader, selectors);
+    let mapping = Mapping { name: name?, description, url_parsers, fields };
+    Some((mapping, url_patterns))
+}
+
+fn read_name(
+    object: &Object<'_>,
+    is_right: fn(&str) -> bool,
+    form: &str,
+    reader: &mut Reader<'_>,
+) -> Option<String> {
+    let at = object.get("name")?;
+    let name = reader.text(&at)?;
+    if name.len() > MAX_NAME_BYTES {
+        reader.fault(&at.path, format!("a name has at most {MAX_NAME_BYTES} bytes"));
+    } else if !is_right(name) {
+        reader.fault(&at.path, format!("bad name {}: it must match {form}", quoted(name)));
+    }
+    Some(name.to_owned())
+}
+
+fn is_field_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+fn is_mapping_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+fn read_url_patterns(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<UrlPattern> {
+    let Some(at) = object.get("url_patterns") else {
+        return Vec::new();
+    };
+    let entries = reader.list(&at);
+    if at.value.as_array().is_some_and(Vec::is_empty) {
+        reader.fault(&at.path, "a mapping without patterns never matches");
+    }
+    entries.iter().filter_map(|entry| read_url_pattern(entry, reader)).collect()
+}
+
+fn read_url_pattern(at: &At<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> {
+    let object = reader.object(at, URL_PATTERN_KEYS)?;
+    reader.text_of(&object, "description");
+    let kind = reader.text_of(&object, "type");
+    let pattern = reader.text_of(&object, "pattern");
+    let (kind, pattern) = (kind?, pattern?);
+    match UrlPattern::compile(kind, pattern) {
+        Ok(pattern) => Some(pattern),
+        Err(fault) => {
+            reader.fault(&format!("{}.{}", at.path, fault.key), fault.message);
+            None
+        }
+    }
+}
+
+fn read_url_parser(
+    at: &At<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Option<Chain> {
+    let object = reader.object(at, URL_PARSER_KEYS)?;
+    let description = reader.text_of(&object, "description").map(str::to_owned);
+    let processors = object.get("processors")?;
+    Some(Chain { description, ..read_chain(&processors, reader, selectors) })
+}
+
+fn read_fields(
+    object: &Object<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for at in reader.list_of(object, "fields") {
+        let Some(field) = read_field(&at, reader, selectors) else {
+            continue;
+        };
+        if fields.iter().any(|known| known.name == field.name) {
+            let message = format!("another field is called {} already", quoted(&field.name));
+            reader.fault(&format!("{}.name", at.path), message);
+        }
+        fields.push(field);
+    }
+    fields
+}
+
+fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<Field> {
+    let object = reader.object(at, FIELD_KEYS)?;
+    let name = read_name(&object, is_field_name, FIELD_NAME, reader);
+    reader.text_of(&object, "description");
+    let multiple = reader.boolean_of(&object, "multiple").unwrap_or(false);
+    let alternatives = match (object.get("processors"), object.get("alternatives")) {
+        (Some(processors), None) => vec![read_chain(&processors, reader, selectors)],
+        (None, Some(alternatives)) => read_alternatives(&alternatives, reader, selectors),
+        _ => {
+            reader.fault(&at.path, "a field needs either `processors` or `alternatives`");
+            Vec::new()
+        }
+    };
+    Some(Field { name: name?, multiple, alternatives })
+}
+
+fn read_alternatives(
+    at: &At<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Vec<Chain> {
+    let chains = reader.list(at);
+    if at.value.as_array().is_some_and(Vec::is_empty) {
+        reader.fault(&at.path, "there are no alternatives");
+    }
+    chains.iter().map(|chain| read_chain(chain, reader, selectors)).collect()
+}
+
+fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Chain {
+    let entries = reader.list(at);
+    if at.value.as_array().is_some_and(Vec::is_empty) {
+        reader.fault(&at.path, "there are no processors");
+    }
+    let steps = entries.iter().filter_map(|entry| read_step(entry, reader, selectors)).collect();
+    Chain { description: None, steps }
+}
+
+fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<Step> {
+    let object = reader.object(at, STEP_KEYS)?;
+    let kind = object.get("type")?;
+    let entry = match catalogue::find(reader.text(&kind)?) {
+        Ok(entry) => entry,
+        Err(message) => {
+            reader.fault(&kind.path, message);
+            return None;
+        }
+    };
+    let none = Map::new();
+    let (given, path) = match object.get("parameters") {
+        None => (&none, at.path.clone()),
+        Some(At { value: Value::Object(members), path }) => (members, path),
+        Some(other) => {
+            reader.wrong_type(&other, "an object");
+            return None;
+        }
+    };
+    let parameters = Parameters::check(entry, given, &path, reader)?;
+    match (entry.build)(&parameters, selectors) {
+        Ok(processor) => Some(Step { name: entry.name, parameters: given.clone(), processor }),
+        Err(refusals) => {
+            for refusal in refusals {
+                let place = match refusal.parameter.is_empty() {
+                    true => path.clone(),
+                    false => format!("{path}.{}", refusal.parameter),
+                };
+                reader.fault(&place, refusal.message);
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! One page, parsed only as far as the mapping asks: the tree, the JSON in it, the base of its
+//! links, each at first use.
+
+use std::cell::OnceCell;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use typed_arena::Arena;
+use webfill_document::{Document, Limits as DocumentLimits};
+use webfill_urls::{Url, canonical};
+
+use crate::extraction::{PageInput, PageKind};
+use crate::json_query;
+use crate::limits::Limits;
+use crate::run::Run;
+
+/// A page and what was parsed of it.
+pub(crate) struct Page<'a> {
+    input: PageInput<'a>,
+    document: OnceCell<Document>,
+    json: OnceCell<Vec<Value>>,
+    json_ld: OnceCell<Vec<Value>>,
+    base: OnceCell<Url>,
+    /// Texts that a chain took for HTML.
+    fragments: Arena<Document>,
+    limits: &'a Limits,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(input: PageInput<'a>, limits: &'a Limits, deadline: Option<Instant>) -> Self {
+        Page {
+            input,
+            document: OnceCell::new(),
+            json: OnceCell::new(),
+            json_ld: OnceCell::new(),
+            base: OnceCell::new(),
+            fragments: Arena::new(),
+            limits,
+            deadline,
+        }
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.input.text
+    }
+
+    pub(crate) fn url(&self) -> &'a Url {
+        self.input.url
+    }
+
+    /// Whether the tree was needed already.
+    pub(crate) fn is_parsed(&self) -> bool {
+        self.document.get().is_some()
+    }
+
+    pub(crate) fn kind(&self) -> PageKind {
+        self.input.kind
+    }
+
+    /// The tree, of an HTML or XML page; a warning says so where there is none.
+    pub(crate) fn document(&self, run: &Run<'_>) -> Option<&Document> {
+        let document = self.tree();
+        if document.is_none() {
+            run.warn("the page is neither HTML nor XML, so it has no elements");
+        }
+        document
+    }
+
+    /// The tree, if the page is of a kind that has one.
+    pub(crate) fn tree(&self) -> Option<&Document> {
+        let parse = match self.input.kind {
+            PageKind::Html => Document::parse_html,
+            PageKind::Xml => Document::parse_xml,
+            PageKind::Json | PageKind::Text => return None,
+        };
+        Some(self.document.get_or_init(|| parse(self.input.text, &self.document_limits())))
+    }
+
+    /// Why the end of the page is missing from its tree, if it was parsed and cut.
+    pub(crate) fn truncated(&self) -> Option<String> {
+        let truncation = self.document.get()?.truncated()?;
+        Some(truncation.to_string())
+    }
+
+    /// Parses a text of a chain as HTML.
+    pub(crate) fn fragment(&self, text: &str) -> &Document {
+        self.fragments.alloc(Document::parse_html(text, &self.document_limits()))
+    }
+
+    fn document_limits(&self) -> DocumentLimits {
+        let limits = self.limits.document.clone();
+        let left = self.deadline.map_or(Duration::MAX, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
+        DocumentLimits {
+            parse_time: limits.parse_time.min(left),
+            evaluation_time: limits.evaluation_time.min(left),
+            ..limits
+        }
+    }
+
+    /// What relative links are relative to: the page's own base element, else its URL.
+    pub(crate) fn base(&self) -> &Url {
+        self.base.get_or_init(|| {
+            let href = self.tree().and_then(Document::base_href);
+            href.and_then(|href| canonical(href.trim(), Some(self.input.url)).ok())
+                .unwrap_or_else(|| self.input.url.clone())
+        })
+    }
+
+    /// The JSON of a JSON page, or of all data scripts of an HTML page.
+    pub(crate) fn json(&self, run: &Run<'_>) -> &[Value] {
+        self.json.get_or_init(|| {
+            self.parse_json(run, |media_type| {
+                media_type == "application/json" || media_type.ends_with("+json")
+            })
+        })
+    }
+
+    /// The JSON-LD of an HTML page; a JSON page as a whole.
+    pub(crate) fn json_ld(&self, run: &Run<'_>) -> &[Value] {
+        self.json_ld
+            .get_or_init(|| self.parse_json(run, |media_type| media_type == "application/ld+json"))
+    }
+
+    fn parse_json(&self, run: &Run<'_>, wanted: impl Fn(&str) -> bool) -> Vec<Value> {
+        let mut texts: Vec<&str> = Vec::new();
+        match self.tree() {
+            Some(document) => texts.extend(script_texts(document, wanted)),
+            None => texts.push(self.input.text),
+        }
+        let mut values = Vec::new();
+        for text in texts {
+            if run.check_time().is_err() {
+                break;
+            }
+            match json_query::parse(without_comment(text), self.limits) {
+                Ok(value) => values.push(value),
+                Err(reason) => run.warn(format_args!("JSON of the page was skipped: {reason}")),
+            }
+        }
+        values
+    }
+}
+
+fn script_texts(document: &Document, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+    document.elements_by_tag("script").filter_map(move |script| {
+        let declared = script.attribute("type")?;
+        let media_type = declared.split(';').next().unwrap_or_default();
+        wanted(&media_type.trim().to_ascii_lowercase()).then(|| script.text())
+    })
+}
+
+/// Data scripts are sometimes wrapped in a comment, against browsers of the nineties.
+fn without_comment(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("<!--").and_then(|text| text.strip_suffix("-->"));
+    let inner = inner.or_else(|| text.strip_prefix("//<![CDATA[")?.strip_suffix("//]]>"));
+    inner.map_or(text, str::trim)
+}

@@ -1,0 +1,152 @@
+//! The text of a part of a page as a person would read it.
+
+use webfill_document::NodeRef;
+
+/// The readable text of `node`, about `max_bytes` at most.
+pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
+    let mut writer = Writer::default();
+    if node.is_text() {
+        writer.flowing(node.text());
+    }
+    let in_pre = node.tag() == Some("pre");
+    node.children().for_each(|child| write(child, &mut writer, in_pre, max_bytes));
+    writer.text
+}
+
+/// Documents bound how deep they nest.
+fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize) {
+    if writer.text.len() > max_bytes {
+        return;
+    }
+    if node.is_text() {
+        return match in_pre {
+            true => writer.preformatted(node.text()),
+            false => writer.flowing(node.text()),
+        };
+    }
+    let Some(tag) = node.tag() else {
+        // Only the document itself has children without being an element.
+        node.children().for_each(|child| write(child, writer, in_pre, max_bytes));
+        return;
+    };
+    let gap = match tag {
+        "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg" => return,
+        "br" => return writer.line_break(),
+        "td" | "th" => return cell(node, writer, max_bytes),
+        _ => gap_around(tag),
+    };
+    writer.gap(gap);
+    let in_pre = in_pre || tag == "pre";
+    node.children().for_each(|child| write(child, writer, in_pre, max_bytes));
+    writer.gap(gap);
+}
+
+fn cell(node: NodeRef<'_>, writer: &mut Writer, max_bytes: usize) {
+    writer.space();
+    node.children().for_each(|child| write(child, writer, false, max_bytes));
+    writer.space();
+}
+
+/// How many line breaks stand before and after an element.
+fn gap_around(tag: &str) -> usize {
+    match tag {
+        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "dl" | "table" | "pre"
+        | "blockquote" | "figure" | "hr" | "section" | "article" => 2,
+        "div" | "li" | "dt" | "dd" | "tr" | "header" | "footer" | "main" | "nav" | "aside"
+        | "address" | "form" | "fieldset" | "figcaption" | "caption" | "details" | "summary"
+        | "body" | "html" | "center" | "legend" | "hgroup" | "search" | "dialog" => 1,
+        _ => 0,
+    }
+}
+
+/// Text with pending white space, which is only written before the next word.
+#[derive(Default)]
+struct Writer {
+    text: String,
+    breaks: usize,
+    space: bool,
+}
+
+impl Writer {
+    fn gap(&mut self, breaks: usize) {
+        self.breaks = self.breaks.max(breaks);
+    }
+
+    fn line_break(&mut self) {
+        self.breaks = (self.breaks + 1).min(2);
+    }
+
+    fn space(&mut self) {
+        self.space = true;
+    }
+
+    fn flowing(&mut self, text: &str) {
+        let is_space = |c: char| c.is_whitespace() && c != '\u{a0}';
+        self.space |= text.starts_with(is_space);
+        let mut words = text.split(is_space).filter(|word| !word.is_empty()).peekable();
+        while let Some(word) = words.next() {
+            self.before_text();
+            self.text.push_str(word);
+            self.space = words.peek().is_some() || text.ends_with(is_space);
+        }
+    }
+
+    fn preformatted(&mut self, text: &str) {
+        let text = match self.breaks {
+            0 => text,
+            _ => text.trim_start_matches('\n'),
+        };
+        if !text.is_empty() {
+            self.before_text();
+            self.text.push_str(text);
+        }
+    }
+
+    fn before_text(&mut self) {
+        let at_start = self.text.is_empty();
+        if self.breaks > 0 && !at_start {
+            let end = self.text.trim_end_matches([' ', '\n']).len();
+            self.text.truncate(end);
+            self.text.push_str(if self.breaks == 1 { "\n" } else { "\n\n" });
+        } else if self.space && !at_start {
+            self.text.push(' ');
+        }
+        self.breaks = 0;
+        self.space = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webfill_document::{Document, Limits};
+
+    fn text(html: &str) -> String {
+        let document = Document::parse_html(html, &Limits::default());
+        readable_text(document.root(), 10_000)
+    }
+
+    #[test]
+    fn white_space_is_what_a_reader_sees() {
+        for (html, expected) in [
+            ("a<b>b</b> c\n\n <i> d</i>", "ab c d"),
+            ("<p>one</p>\n\n<p>two<p>three", "one\n\ntwo\n\nthree"),
+            ("<div>a</div><div>b</div>c", "a\nb\nc"),
+            ("a<br>b<br><br>c<br><br><br>d", "a\nb\n\nc\n\nd"),
+            ("<table><tr><td>a<td>b<tr><th>c</table>", "a b\nc"),
+            ("x<pre>\n  if a:\n    b\n</pre>y", "x\n\n  if a:\n    b\n\ny"),
+            ("<title>t</title><style>s</style>b<noscript>n</noscript>", "b"),
+            ("a&nbsp;b", "a\u{a0}b"),
+            ("  ", ""),
+        ] {
+            assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn it_stops_at_the_limit() {
+        let html = "<p>word</p>".repeat(10_000);
+        let document = Document::parse_html(&html, &Limits::default());
+        assert!(readable_text(document.root(), 1000).len() < 1100);
+    }
+}

@@ -1,0 +1,156 @@
+//! The parameters of one processor: checked against its declaration, then read without doubt.
+
+use serde_json::{Map, Value};
+
+use crate::catalogue::{Entry, Kind, Parameter, Presence};
+use crate::reader::{At, Key, Reader, type_name};
+
+/// Parameters that have the declared names and types.
+pub(crate) struct Parameters<'v> {
+    entry: &'static Entry,
+    given: &'v Map<String, Value>,
+}
+
+impl<'v> Parameters<'v> {
+    /// Checks names and types; what is wrong is reported to `reader`.
+    pub(crate) fn check(
+        entry: &'static Entry,
+        given: &'v Map<String, Value>,
+        path: &str,
+        reader: &mut Reader<'_>,
+    ) -> Option<Parameters<'v>> {
+        let keys: Vec<Key> = entry
+            .parameters
+            .iter()
+            .map(|parameter| Key {
+                name: parameter.name,
+                required: matches!(parameter.presence, Presence::Required),
+            })
+            .collect();
+        let before = reader.fault_count();
+        reader.check_keys(given, path, &keys);
+        for parameter in entry.parameters {
+            if let Some(value) = given.get(parameter.name) {
+                let path = crate::json_positions::key_path(path, parameter.name);
+                check_kind(parameter.kind, &At { value, path }, reader);
+            }
+        }
+        (reader.fault_count() == before).then_some(Parameters { entry, given })
+    }
+
+    /// A text that is required or has a default.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.optional_text(name)
+            .expect("the table declares this text as required or with a default")
+    }
+
+    pub(crate) fn optional_text(&self, name: &str) -> Option<&str> {
+        match self.given.get(name) {
+            Some(value) => value.as_str(),
+            None => match self.declared(name).presence {
+                Presence::Text(default) => Some(default),
+                _ => None,
+            },
+        }
+    }
+
+    /// True or false; false is the default of every flag that declares none.
+    pub(crate) fn boolean(&self, name: &str) -> bool {
+        match self.given.get(name) {
+            Some(value) => value.as_bool().unwrap_or_default(),
+            None => matches!(self.declared(name).presence, Presence::Boolean(true)),
+        }
+    }
+
+    pub(crate) fn integer(&self, name: &str) -> Option<i64> {
+        self.declared(name);
+        self.given.get(name).and_then(Value::as_i64)
+    }
+
+    /// A count or size, which the declaration bounds from below.
+    pub(crate) fn size(&self, name: &str) -> Option<usize> {
+        self.integer(name).and_then(|value| usize::try_from(value).ok())
+    }
+
+    /// The texts of a list; none if it is not given.
+    pub(crate) fn texts(&self, name: &str) -> Vec<&str> {
+        self.declared(name);
+        let entries = self.given.get(name).and_then(Value::as_array);
+        entries
+            .map(|entries| entries.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default()
+    }
+
+    /// The entries of an object of texts.
+    pub(crate) fn table(&self, name: &str) -> Vec<(&str, &str)> {
+        self.declared(name);
+        let members = self.given.get(name).and_then(Value::as_object);
+        members
+            .map(|members| {
+                let entry = |(key, value): (&'v String, &'v Value)| Some((key.as_str(), value.as_str()?));
+                members.iter().filter_map(entry).collect()
+            })
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    fn declared(&self, name: &str) -> &'static Parameter {
+        self.entry
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == name)
+            .expect("a processor reads only parameters that its entry declares")
+    }
+}
+
+/// How a person is told what a parameter may hold.
+pub(crate) fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "a text".to_owned(),
+        Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
+        Kind::Boolean => "true or false".to_owned(),
+        Kind::TextList => "a list of texts".to_owned(),
+        Kind::TextTable => "an object of texts".to_owned(),
+        Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
+        Kind::Group => "the number or the name of a group".to_owned(),
+    }
+}
+
+fn check_kind(kind: Kind, at: &At<'_>, reader: &mut Reader<'_>) {
+    match (kind, at.value) {
+        (Kind::TextList, Value::Array(entries)) => {
+            for (index, value) in entries.iter().enumerate() {
+                let path = format!("{}[{index}]", at.path);
+                check_kind(Kind::Text, &At { value, path }, reader);
+            }
+        }
+        (Kind::TextTable, Value::Object(members)) => {
+            for (key, value) in members {
+                let path = crate::json_positions::key_path(&at.path, key);
+                check_kind(Kind::Text, &At { value, path }, reader);
+            }
+        }
+        (kind, value) if fits(kind, value) => {}
+        (kind, value) => {
+            let found = match value {
+                Value::String(_) | Value::Number(_) => value.to_string(),
+                other => type_name(other).to_owned(),
+            };
+            reader.fault(&at.path, format!("expected {}, found {found}", expected(kind)));
+        }
+    }
+}
+
+fn fits(kind: Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Text => value.is_string(),
+        Kind::Integer(min, max) => value.as_i64().is_some_and(|number| (min..=max).contains(&number)),
+        Kind::Boolean => value.is_boolean(),
+        Kind::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
+        Kind::Group => value.is_string() || value.as_u64().is_some(),
+        Kind::TextList | Kind::TextTable => false,
+    }
+}

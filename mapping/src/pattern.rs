@@ -1,0 +1,212 @@
+//! Regular expressions: `regex` (linear time) for what it can express, `fancy-regex` for
+//! look-around and back references, bounded in steps so that no page can make one hang.
+
+use regex::RegexBuilder;
+
+/// The longest expression of any kind, in bytes.
+pub(crate) const MAX_EXPRESSION_BYTES: usize = 4096;
+
+/// Bounds the memory that one compiled expression takes.
+const MAX_COMPILED_BYTES: usize = 2 << 20;
+
+/// A compiled regular expression.
+#[derive(Debug, Clone)]
+pub(crate) enum Pattern {
+    Plain(regex::Regex),
+    Fancy(fancy_regex::Regex),
+}
+
+/// The expression was given up on this text: it took more steps than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GaveUp;
+
+/// One match; group 0 is the whole of it.
+pub(crate) enum Groups<'t> {
+    Plain(regex::Captures<'t>),
+    Fancy(fancy_regex::Captures<'t, str>),
+}
+
+impl<'t> Groups<'t> {
+    /// The text of a group, unless the group took no part in the match.
+    pub(crate) fn get(&self, group: usize) -> Option<&'t str> {
+        match self {
+            Groups::Plain(groups) => groups.get(group).map(|found| found.as_str()),
+            Groups::Fancy(groups) => groups.get(group).map(|found| found.as_str()),
+        }
+    }
+
+    /// Where the whole match stands, in bytes.
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        match self {
+            Groups::Plain(groups) => groups.get(0).map(|found| found.range()),
+            Groups::Fancy(groups) => groups.get(0).map(|found| found.range()),
+        }
+        .unwrap_or_default()
+    }
+}
+
+impl Pattern {
+    /// Compiles `text`. `step_limit` bounds the backtracking of expressions with look-around or
+    /// back references; others need no limit.
+    ///
+    /// # Errors
+    ///
+    /// One line that says what is wrong with the expression, and where.
+    pub(crate) fn compile(text: &str, step_limit: usize) -> Result<Pattern, String> {
+        if text.len() > MAX_EXPRESSION_BYTES {
+            return Err(format!(
+                "{} bytes are too long, {MAX_EXPRESSION_BYTES} is the most",
+                text.len()
+            ));
+        }
+        let plain = RegexBuilder::new(text)
+            .size_limit(MAX_COMPILED_BYTES)
+            .build();
+        let refusal = match plain {
+            Ok(regex) => return Ok(Pattern::Plain(regex)),
+            Err(refusal) => refusal,
+        };
+        let fancy = fancy_regex::RegexBuilder::new(text)
+            .backtrack_limit(step_limit)
+            .delegate_size_limit(MAX_COMPILED_BYTES)
+            .build();
+        match (fancy, refusal) {
+            (_, regex::Error::CompiledTooBig(limit)) => Err(format!(
+                "the compiled expression takes more than {limit} bytes; use smaller repetitions"
+            )),
+            (Ok(regex), _) => Ok(Pattern::Fancy(regex)),
+            (Err(error), refusal) => Err(one_line(&refusal, &error)),
+        }
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> Result<bool, GaveUp> {
+        match self {
+            Pattern::Plain(regex) => Ok(regex.is_match(text)),
+            Pattern::Fancy(regex) => regex.is_match(text).map_err(|_| GaveUp),
+        }
+    }
+
+    /// Calls `visit` with each match from left to right until it answers false.
+    pub(crate) fn each_match<'t>(
+        &self,
+        text: &'t str,
+        mut visit: impl FnMut(Groups<'t>) -> bool,
+    ) -> Result<(), GaveUp> {
+        match self {
+            Pattern::Plain(regex) => {
+                for groups in regex.captures_iter(text) {
+                    if !visit(Groups::Plain(groups)) {
+                        break;
+                    }
+                }
+            }
+            Pattern::Fancy(regex) => {
+                for groups in regex.captures_iter(text) {
+                    if !visit(Groups::Fancy(groups.map_err(|_| GaveUp)?)) {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many groups the expression has, the whole match counted as one.
+    pub(crate) fn group_count(&self) -> usize {
+        match self {
+            Pattern::Plain(regex) => regex.captures_len(),
+            Pattern::Fancy(regex) => regex.captures_len(),
+        }
+    }
+
+    /// The number of the group called `name`.
+    pub(crate) fn named_group(&self, name: &str) -> Option<usize> {
+        self.group_names()
+            .into_iter()
+            .position(|known| known == Some(name))
+    }
+
+    /// The names of all groups, in order; most have none.
+    pub(crate) fn group_names(&self) -> Vec<Option<&str>> {
+        match self {
+            Pattern::Plain(regex) => regex.capture_names().collect(),
+            Pattern::Fancy(regex) => regex.capture_names().collect(),
+        }
+    }
+}
+
+/// Both engines refused: what the plain one says, unless it only lacks what the other has.
+fn one_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
+    let report = refusal.to_string();
+    let last_line = report.lines().last().unwrap_or_default();
+    let message = last_line.strip_prefix("error: ").unwrap_or(last_line);
+    if message.contains("not supported") {
+        return error.to_string().replace('\n', " ");
+    }
+    match report.lines().find_map(caret_column) {
+        Some(column) => format!("{message}, at character {column}"),
+        None => message.to_owned(),
+    }
+}
+
+/// Where `regex` points its caret, counted from 1; its report indents the expression by four.
+fn caret_column(line: &str) -> Option<usize> {
+    let caret = line.find('^')?;
+    let only_caret = line.trim_start().chars().all(|c| matches!(c, '^' | ' '));
+    (only_caret && caret >= 4).then(|| caret - 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn matches(pattern: &str, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        Pattern::compile(pattern, 1000)
+            .unwrap()
+            .each_match(text, |groups| {
+                found.push(groups.get(0).unwrap_or_default().to_owned());
+                true
+            })
+            .unwrap();
+        found
+    }
+
+    #[test]
+    fn plain_expressions_stay_plain_and_look_around_works() {
+        assert!(matches!(
+            Pattern::compile(r"\d+", 10),
+            Ok(Pattern::Plain(_))
+        ));
+        assert!(matches!(
+            Pattern::compile(r"a(?!b)", 10),
+            Ok(Pattern::Fancy(_))
+        ));
+        assert_eq!(matches(r"\d+", "1 22 333"), ["1", "22", "333"]);
+        assert_eq!(matches(r"\b(\w)\w\1\b", "aba abc cdc"), ["aba", "cdc"]);
+    }
+
+    #[test]
+    fn a_catastrophic_expression_is_given_up_in_milliseconds() {
+        let pattern = Pattern::compile(r"^(?:(?:a|aa)(?!x))+$", 20_000).unwrap();
+        let text = format!("{}!", "a".repeat(60));
+        let start = Instant::now();
+        assert_eq!(pattern.is_match(&text), Err(GaveUp));
+        assert!(start.elapsed() < Duration::from_millis(500));
+    }
+
+    #[test]
+    fn errors_fit_on_one_line_and_name_the_place() {
+        for (pattern, part) in [
+            ("a(b", "unclosed group, at character 2"),
+            ("[z-a]", "invalid character class range"),
+            (r"(?!a)(", "parenthes"),
+            (r"\w{1000}{1000}", "takes more than"),
+        ] {
+            let error = Pattern::compile(pattern, 10).unwrap_err();
+            assert!(error.contains(part), "{pattern}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+}

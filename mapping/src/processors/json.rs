@@ -1,0 +1,87 @@
+//! `jsonpath`: values out of JSON, wherever it is found.
+
+use serde_json::Value;
+
+use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::item::Item;
+use crate::json_query::{self, JsonQuery};
+use crate::run::{OutOfTime, Output, Processor, Run};
+
+pub(crate) const JSONPATH: Entry = Entry {
+    name: "jsonpath",
+    family: Family::Find,
+    summary: "Yields what a JSONPath (RFC 9535) finds: in a JSON page, in the data scripts of an HTML page (application/json and application/ld+json), or in values that are JSON. Objects and lists stay JSON for a later jsonpath; null is dropped.",
+    parameters: &[Parameter {
+        name: "expression",
+        kind: Kind::Text,
+        presence: Presence::Required,
+        meaning: "the JSONPath, beginning with $",
+    }],
+    examples: &[
+        Example {
+            parameters: r#"{"expression": "$.people[*].name"}"#,
+            input: Input::Values(&[r#"{"people": [{"name": "Ada"}, {"name": "Mary"}]}"#]),
+            output: &["Ada", "Mary"],
+        },
+        Example {
+            parameters: r#"{"expression": "$.props.user.id"}"#,
+            input: Input::Page(r#"<script id="data" type="application/json">{"props": {"user": {"id": 7}}}</script>"#),
+            output: &["7"],
+        },
+    ],
+    build: |parameters, _| {
+        let query = JsonQuery::compile(parameters.text("expression"));
+        let query = query.map_err(|message| refusal("expression", message))?;
+        Ok(Box::new(JsonPaths(query)))
+    },
+};
+
+struct JsonPaths(JsonQuery);
+
+impl Processor for JsonPaths {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut output = run.output();
+        for item in items {
+            let goes_on = match &item {
+                Item::Page => run.page.json(run).iter().all(|json| push_found(&self.0, json, run, &mut output)),
+                other => match json_query::parse(&run.text(other), run.limits) {
+                    Ok(json) => push_found(&self.0, &json, run, &mut output),
+                    Err(reason) => {
+                        run.warn(format_args!("jsonpath: a value was skipped: {reason}"));
+                        true
+                    }
+                },
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        output.finish()
+    }
+}
+
+/// Adds what `query` finds in `json`; false means that no more is wanted.
+pub(super) fn push_found(
+    query: &JsonQuery,
+    json: &Value,
+    run: &Run<'_>,
+    output: &mut Output<'_, '_>,
+) -> bool {
+    match query.find(json, run.limits) {
+        Ok(found) => found.into_iter().all(|value| push_json(value, output)),
+        Err(reason) => {
+            run.warn(reason);
+            true
+        }
+    }
+}
+
+/// Adds a JSON value: texts and numbers as such, null not at all, the rest as JSON.
+pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => output.push_text(text.clone()),
+        Value::Number(number) => output.push(Item::Number(number.clone())),
+        other => output.push_text(other.to_string()),
+    }
+}

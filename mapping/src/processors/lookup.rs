@@ -1,0 +1,69 @@
+//! `map`: replaces whole values by a look-up table.
+
+use std::collections::HashMap;
+
+use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::run::EachText;
+
+pub(crate) const MAP: Entry = Entry {
+    name: "map",
+    family: Family::Text,
+    summary: "Replaces whole values by a look-up table.",
+    parameters: &[
+        Parameter {
+            name: "table",
+            kind: Kind::TextTable,
+            presence: Presence::Required,
+            meaning: "what to put in place of which value",
+        },
+        Parameter {
+            name: "others",
+            kind: Kind::Choice(&["keep", "drop"]),
+            presence: Presence::Text("keep"),
+            meaning: "what happens to values that the table does not hold",
+        },
+        Parameter {
+            name: "ignore_case",
+            kind: Kind::Boolean,
+            presence: Presence::Boolean(false),
+            meaning: "take upper-case and lower-case letters as equal",
+        },
+    ],
+    examples: &[
+        Example {
+            parameters: r#"{"table": {"UK": "United Kingdom"}}"#,
+            input: Input::Values(&["UK", "France"]),
+            output: &["United Kingdom", "France"],
+        },
+        Example {
+            parameters: r#"{"table": {"yes": "true", "no": "false"}, "others": "drop", "ignore_case": true}"#,
+            input: Input::Values(&["Yes", "perhaps"]),
+            output: &["true"],
+        },
+    ],
+    build: |parameters, _| {
+        let ignore_case = parameters.boolean("ignore_case");
+        let keep_others = parameters.text("others") == "keep";
+        let table: HashMap<String, String> = parameters
+            .table("table")
+            .into_iter()
+            .map(|(from, to)| (key(from, ignore_case), to.to_owned()))
+            .collect();
+        if table.is_empty() {
+            return Err(refusal("table", "the table is empty"));
+        }
+        Ok(Box::new(EachText(move |text: &str| {
+            match table.get(&key(text, ignore_case)) {
+                Some(replacement) => Some(replacement.clone()),
+                None => keep_others.then(|| text.to_owned()),
+            }
+        })))
+    },
+};
+
+fn key(text: &str, ignore_case: bool) -> String {
+    match ignore_case {
+        true => text.to_lowercase(),
+        false => text.to_owned(),
+    }
+}

@@ -1,0 +1,53 @@
+//! Processors for values that hold markup: `html_to_text`, `decode_entities`.
+
+use crate::catalogue::{Entry, Example, Family, Input};
+use crate::entities::decoded;
+use crate::item::Item;
+use crate::page_text::readable_text;
+use crate::run::{EachText, OutOfTime, Processor, Run};
+
+pub(crate) const HTML_TO_TEXT: Entry = Entry {
+    name: "html_to_text",
+    family: Family::Text,
+    summary: "Makes readable text of elements or of HTML: blocks on lines of their own, an empty line between paragraphs, scripts and styles left out. First in a chain it takes the body of the page.",
+    parameters: &[],
+    examples: &[Example {
+        parameters: "{}",
+        input: Input::Values(&["<h2>Ada</h2><p>First\n programmer,<br>of <b>London</b>.</p><script>x()</script><ul><li>a<li>b</ul>"]),
+        output: &["Ada\n\nFirst programmer,\nof London.\n\na\nb"],
+    }],
+    build: |_, _| Ok(Box::new(HtmlToText)),
+};
+
+struct HtmlToText;
+
+impl Processor for HtmlToText {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut output = run.output();
+        for item in items {
+            let node = match &item {
+                Item::Node(node) => Some(*node),
+                Item::Page => run.page.document(run).map(|document| document.root()),
+                text => Some(run.page.fragment(&run.text(text)).root()),
+            };
+            let text = node.map(|node| readable_text(node, run.limits.value_bytes));
+            if !text.is_none_or(|text| output.push_text(text)) {
+                break;
+            }
+        }
+        output.finish()
+    }
+}
+
+pub(crate) const DECODE_ENTITIES: Entry = Entry {
+    name: "decode_entities",
+    family: Family::Text,
+    summary: "Makes characters of HTML's character references; for texts that were escaped twice, or come from JSON.",
+    parameters: &[],
+    examples: &[Example {
+        parameters: "{}",
+        input: Input::Values(&["Caf&eacute; &amp; Bar &#x2014; a < b"]),
+        output: &["Café & Bar — a < b"],
+    }],
+    build: |_, _| Ok(Box::new(EachText(|text: &str| Some(decoded(text))))),
+};

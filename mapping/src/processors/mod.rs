@@ -1,0 +1,32 @@
+//! The processors, one small family a file. Each is declared by an entry of the
+//! [catalogue](crate::catalogue), which says what it does.
+
+pub(crate) mod date;
+pub(crate) mod json;
+pub(crate) mod json_ld;
+pub(crate) mod list;
+pub(crate) mod lookup;
+pub(crate) mod markup;
+pub(crate) mod meta;
+pub(crate) mod number;
+pub(crate) mod regex;
+pub(crate) mod replace;
+pub(crate) mod select;
+pub(crate) mod text;
+pub(crate) mod url;
+pub(crate) mod validate;
+
+use crate::catalogue::{Refusal, refusal};
+use crate::fault::quoted;
+use crate::pattern::Pattern;
+
+/// Steps after which one search of a look-around expression is given up; a few milliseconds.
+const STEP_LIMIT: usize = 200_000;
+
+/// Compiles the regular expression that a parameter holds.
+fn pattern(parameter: &str, text: &str) -> Result<Pattern, Vec<Refusal>> {
+    Pattern::compile(text, STEP_LIMIT).map_err(|reason| {
+        let message = format!("invalid regular expression {}: {reason}", quoted(text));
+        refusal(parameter, message)
+    })
+}

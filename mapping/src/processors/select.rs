@@ -1,0 +1,157 @@
+//! `xpath` and `css`: parts of the page, or of the elements that an earlier processor found.
+
+use serde_json::Number;
+use webfill_document::{Document, EvaluateError, NodeRef, XValue};
+
+use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
+use crate::fault::quoted;
+use crate::item::Item;
+use crate::run::{OutOfTime, Output, Processor, Run};
+use crate::selectors::{SelectorId, XPathId};
+
+pub(crate) const XPATH: Entry = Entry {
+    name: "xpath",
+    family: Family::Find,
+    summary: "Yields what an XPath 1.0 expression finds: in the page, from each element that the processor before it left, or in values that are HTML. Elements are named in lower case, without namespaces.",
+    parameters: &[Parameter {
+        name: "expression",
+        kind: Kind::Text,
+        presence: Presence::Required,
+        meaning: "the XPath; begin with .// to search within earlier elements",
+    }],
+    examples: &[
+        Example {
+            parameters: r#"{"expression": "//ul[@class='sites']//a/@href"}"#,
+            input: Input::Page(r#"<ul class="sites"><li><a href="/ada">Ada</a><li><a href="/mary">Mary</a></ul>"#),
+            output: &["/ada", "/mary"],
+        },
+        Example {
+            parameters: r#"{"expression": "normalize-space(//h1)"}"#,
+            input: Input::Page("<h1> Ada\n Lovelace</h1>"),
+            output: &["Ada Lovelace"],
+        },
+        Example {
+            parameters: r#"{"expression": "//b/text()"}"#,
+            input: Input::Values(&["born in <b>London</b>"]),
+            output: &["London"],
+        },
+    ],
+    build: |parameters, selectors| {
+        let expression = parameters.text("expression");
+        match selectors.xpath(expression) {
+            Ok(id) => Ok(Box::new(ByXPath(id))),
+            Err(reason) => {
+                let message = format!("invalid XPath {}: {reason}", quoted(expression));
+                Err(refusal("expression", message))
+            }
+        }
+    },
+};
+
+pub(crate) const CSS: Entry = Entry {
+    name: "css",
+    family: Family::Find,
+    summary: "Yields what a CSS selector finds: in the page, within each element that the processor before it left, or in values that are HTML. At the end of a selector, `::attr(name)` takes an attribute and `::text` the texts right within the element.",
+    parameters: &[Parameter {
+        name: "selector",
+        kind: Kind::Text,
+        presence: Presence::Required,
+        meaning: "the selector, or several separated by commas",
+    }],
+    examples: &[
+        Example {
+            parameters: r#"{"selector": "ul.sites > li:first-child"}"#,
+            input: Input::Page(r#"<ul class="sites"><li>Ada</li><li>Mary</li></ul>"#),
+            output: &["Ada"],
+        },
+        Example {
+            parameters: r#"{"selector": "a[rel=me]::attr(href)"}"#,
+            input: Input::Page(r#"<a rel="me" href="/ada">Ada</a><a href="/about">About</a>"#),
+            output: &["/ada"],
+        },
+    ],
+    build: |parameters, selectors| {
+        let selector = parameters.text("selector");
+        match selectors.selector(selector) {
+            Ok(id) => Ok(Box::new(ByCss(id))),
+            Err(reason) => {
+                let message = format!("invalid CSS selector {}: {reason}", quoted(selector));
+                Err(refusal("selector", message))
+            }
+        }
+    },
+};
+
+struct ByXPath(XPathId);
+
+impl Processor for ByXPath {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let xpath = run.selectors.xpath(self.0);
+        select(items, run, |place| place.evaluate(xpath))
+    }
+}
+
+struct ByCss(SelectorId);
+
+impl Processor for ByCss {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let selector = run.selectors.selector(self.0);
+        select(items, run, |place| place.select(selector))
+    }
+}
+
+fn select<'p>(
+    items: Vec<Item<'p>>,
+    run: &Run<'p>,
+    search: impl Fn(NodeRef<'p>) -> Result<Vec<XValue<'p>>, EvaluateError>,
+) -> Result<Vec<Item<'p>>, OutOfTime> {
+    let mut output = run.output();
+    for item in items {
+        run.check_time()?;
+        let Some(place) = place(&item, run) else {
+            continue;
+        };
+        match search(place) {
+            Ok(values) => {
+                if !values.into_iter().all(|value| push_value(value, &mut output)) {
+                    break;
+                }
+            }
+            Err(error) => run.warn(error),
+        }
+    }
+    run.check_time()?;
+    output.finish()
+}
+
+/// The node to search from.
+fn place<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
+    match item {
+        Item::Page => run.page.document(run).map(Document::root),
+        Item::Node(node) => Some(*node),
+        text => Some(run.page.fragment(&run.text(text)).root()),
+    }
+}
+
+fn push_value<'p>(value: XValue<'p>, output: &mut Output<'_, 'p>) -> bool {
+    match value {
+        XValue::Node(node) if node.is_element() => output.push(Item::Node(node)),
+        XValue::Node(node) => output.push_str(node.text()),
+        XValue::Attribute(attribute) => output.push_str(attribute.value()),
+        XValue::Number(number) => match json_number(number) {
+            Some(number) => output.push(Item::Number(number)),
+            None => true,
+        },
+        XValue::Text(text) => output.push_text(text),
+        XValue::Boolean(boolean) => output.push_text(boolean.to_string()),
+    }
+}
+
+/// A number as JSON writes it; XPath's are all floating, and some are none at all.
+fn json_number(number: f64) -> Option<Number> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.fract() == 0.0 && number.abs() <= EXACT {
+        true => Some(Number::from(number as i64)),
+        false => Number::from_f64(number),
+    }
+}

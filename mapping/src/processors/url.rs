@@ -1,0 +1,31 @@
+//! `url`: makes links absolute and canonical.
+
+use webfill_urls::canonical;
+
+use crate::catalogue::{Entry, Example, Family, Input};
+use crate::item::Item;
+use crate::run::{OutOfTime, Processor, Run};
+
+pub(crate) const URL: Entry = Entry {
+    name: "url",
+    family: Family::Convert,
+    summary: "Makes every value an absolute, canonical URL, as a link on the page is read; values that are no http or https URL are dropped. url_parsers do this by themselves at their end.",
+    parameters: &[],
+    examples: &[Example {
+        parameters: "{}",
+        input: Input::Values(&["../ada#works", "HTTP://ADA.example:80", "mailto:ada@ada.example"]),
+        output: &["https://people.example/ada", "http://ada.example/"],
+    }],
+    build: |_, _| Ok(Box::new(AbsoluteUrl)),
+};
+
+struct AbsoluteUrl;
+
+impl Processor for AbsoluteUrl {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let base = run.page.base();
+        run.each_text(items, |text| {
+            canonical(text.trim(), Some(base)).ok().map(|url| url.to_string())
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Reads checked shapes out of a mapping's JSON. Every fault is kept and reading goes on, so that
+//! one load reports all there is to put right.
+
+use serde_json::{Map, Value};
+
+use crate::fault::{Fault, did_you_mean};
+use crate::json_positions::{Positions, key_path};
+use crate::source::Source;
+
+/// A value, and the path that leads to it.
+#[derive(Debug, Clone)]
+pub(crate) struct At<'v> {
+    pub(crate) value: &'v Value,
+    pub(crate) path: String,
+}
+
+/// An object whose keys are known to be right.
+#[derive(Debug, Clone)]
+pub(crate) struct Object<'v> {
+    members: &'v Map<String, Value>,
+    pub(crate) path: String,
+}
+
+impl<'v> Object<'v> {
+    pub(crate) fn get(&self, key: &str) -> Option<At<'v>> {
+        self.members.get(key).map(|value| At {
+            value,
+            path: key_path(&self.path, key),
+        })
+    }
+}
+
+/// A key that an object may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) required: bool,
+}
+
+/// One file being read.
+pub(crate) struct Reader<'s> {
+    source: &'s Source,
+    positions: Positions,
+    faults: Vec<Fault>,
+}
+
+impl<'s> Reader<'s> {
+    /// Parses the file; the one fault is that it is no JSON.
+    pub(crate) fn parse(source: &'s Source) -> Result<(Reader<'s>, Value), Fault> {
+        let value = serde_json::from_str(&source.text).map_err(|error| Fault {
+            source: source.name.clone(),
+            line: Some(error.line()),
+            column: Some(error.column()),
+            path: String::new(),
+            message: format!("not valid JSON: {}", without_place(&error)),
+        })?;
+        let mut reader = Reader {
+            source,
+            positions: Positions::of(&source.text),
+            faults: Vec::new(),
+        };
+        for path in std::mem::take(&mut reader.positions.duplicates) {
+            reader.fault(&path, "this key is given twice");
+        }
+        Ok((reader, value))
+    }
+
+    pub(crate) fn fault(&mut self, path: &str, message: impl Into<String>) {
+        self.faults.push(Fault {
+            source: self.source.name.clone(),
+            line: self.positions.line(path),
+            column: None,
+            path: path.to_owned(),
+            message: message.into(),
+        });
+    }
+
+    pub(crate) fn fault_count(&self) -> usize {
+        self.faults.len()
+    }
+
+    pub(crate) fn into_faults(self) -> Vec<Fault> {
+        self.faults
+    }
+
+    /// An object that holds no key but `keys`, and all required ones.
+    pub(crate) fn object<'v>(&mut self, at: &At<'v>, keys: &[Key]) -> Option<Object<'v>> {
+        let Value::Object(members) = at.value else {
+            self.wrong_type(at, "an object");
+            return None;
+        };
+        self.check_keys(members, &at.path, keys);
+        Some(Object {
+            members,
+            path: at.path.clone(),
+        })
+    }
+
+    /// Reports the keys of `members` that are not among `keys`, and the required ones it lacks.
+    pub(crate) fn check_keys(&mut self, members: &Map<String, Value>, path: &str, keys: &[Key]) {
+        for key in members.keys() {
+            if !keys.iter().any(|known| known.name == key) {
+                let meant = did_you_mean(key, keys.iter().map(|known| known.name));
+                self.fault(&key_path(path, key), format!("unknown key `{key}`{meant}"));
+            }
+        }
+        for key in keys.iter().filter(|key| key.required) {
+            if !members.contains_key(key.name) {
+                self.fault(path, format!("the key `{}` is missing", key.name));
+            }
+        }
+    }
+
+    /// A text, or a fault.
+    pub(crate) fn text<'v>(&mut self, at: &At<'v>) -> Option<&'v str> {
+        match at.value {
+            Value::String(text) => Some(text),
+            _ => {
+                self.wrong_type(at, "a text");
+                None
+            }
+        }
+    }
+
+    /// The text under `key`, if the key is there.
+    pub(crate) fn text_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Option<&'v str> {
+        object.get(key).and_then(|at| self.text(&at))
+    }
+
+    pub(crate) fn boolean_of(&mut self, object: &Object<'_>, key: &str) -> Option<bool> {
+        let at = object.get(key)?;
+        let value = at.value.as_bool();
+        if value.is_none() {
+            self.wrong_type(&at, "true or false");
+        }
+        value
+    }
+
+    /// The entries of a list, or a fault.
+    pub(crate) fn list<'v>(&mut self, at: &At<'v>) -> Vec<At<'v>> {
+        let Value::Array(entries) = at.value else {
+            self.wrong_type(at, "a list");
+            return Vec::new();
+        };
+        entries
+            .iter()
+            .enumerate()
+            .map(|(index, value)| At {
+                value,
+                path: format!("{}[{index}]", at.path),
+            })
+            .collect()
+    }
+
+    /// The entries of the list under `key`; none if the key is not there.
+    pub(crate) fn list_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Vec<At<'v>> {
+        match object.get(key) {
+            Some(at) => self.list(&at),
+            None => Vec::new(),
+        }
+    }
+
+    pub(crate) fn wrong_type(&mut self, at: &At<'_>, expected: &str) {
+        let found = type_name(at.value);
+        self.fault(&at.path, format!("expected {expected}, found {found}"));
+    }
+}
+
+/// What a person calls the type of `value`.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// serde_json ends its message with line and column, which a fault names in front.
+fn without_place(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.rfind(" at line ") {
+        Some(end) => message[..end].to_owned(),
+        None => message,
+    }
+}

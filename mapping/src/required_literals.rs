@@ -1,0 +1,158 @@
+//! Texts that every match of a pattern must contain. Looking for them first spares a URL the
+//! hundreds of patterns that cannot match it.
+
+use fancy_regex::Expr;
+use regex_syntax::hir::{Hir, HirKind};
+
+/// Shorter texts, and those that most URLs contain, would let everything through.
+const MIN_USEFUL_BYTES: usize = 4;
+const COMMON: &str = "https://www.";
+
+/// Collects the literals of one sequence and keeps the most telling ones.
+#[derive(Debug, Default)]
+pub(crate) struct RequiredLiterals {
+    run: String,
+    best: Option<Vec<String>>,
+}
+
+impl RequiredLiterals {
+    /// The text goes on right after the last one.
+    pub(crate) fn extend(&mut self, text: &str) {
+        self.run.push_str(text);
+    }
+
+    /// Something unknown stands between the last text and the next.
+    pub(crate) fn end_run(&mut self) {
+        if !self.run.is_empty() {
+            let run = std::mem::take(&mut self.run);
+            self.offer(Some(vec![run]));
+        }
+    }
+
+    /// One of `literals` must be there too.
+    fn offer(&mut self, literals: Option<Vec<String>>) {
+        let Some(literals) = literals else { return };
+        let useful = |text: &String| text.len() >= MIN_USEFUL_BYTES && !COMMON.contains(text.as_str());
+        if !literals.iter().all(useful) {
+            return;
+        }
+        if shortest(&literals) > self.best.as_deref().map_or(0, shortest) {
+            self.best = Some(literals);
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Option<Vec<String>> {
+        self.end_run();
+        self.best
+    }
+}
+
+fn shortest(literals: &[String]) -> usize {
+    literals.iter().map(String::len).min().unwrap_or(0)
+}
+
+/// The literals of an expression that `regex` compiled.
+pub(crate) fn of_plain(pattern: &str) -> Option<Vec<String>> {
+    let hir = regex_syntax::parse(pattern).ok()?;
+    of_hir(&hir)
+}
+
+fn of_hir(hir: &Hir) -> Option<Vec<String>> {
+    let mut literals = RequiredLiterals::default();
+    walk_hir(hir, &mut literals);
+    literals.finish()
+}
+
+fn walk_hir(hir: &Hir, literals: &mut RequiredLiterals) {
+    match hir.kind() {
+        HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
+            Ok(text) => literals.extend(text),
+            Err(_) => literals.end_run(),
+        },
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Capture(capture) => walk_hir(&capture.sub, literals),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| walk_hir(part, literals)),
+        HirKind::Repetition(repetition) => {
+            literals.end_run();
+            if repetition.min > 0 {
+                literals.offer(of_hir(&repetition.sub));
+            }
+        }
+        HirKind::Alternation(branches) => {
+            literals.end_run();
+            literals.offer(any_of(branches.iter().map(of_hir)));
+        }
+        HirKind::Class(_) => literals.end_run(),
+    }
+}
+
+/// The literals of an expression that only `fancy-regex` compiles.
+pub(crate) fn of_fancy(pattern: &str) -> Option<Vec<String>> {
+    let tree = Expr::parse_tree(pattern).ok()?;
+    of_expr(&tree.expr)
+}
+
+fn of_expr(expr: &Expr) -> Option<Vec<String>> {
+    let mut literals = RequiredLiterals::default();
+    walk_expr(expr, &mut literals);
+    literals.finish()
+}
+
+fn walk_expr(expr: &Expr, literals: &mut RequiredLiterals) {
+    match expr {
+        Expr::Literal { val, .. } => literals.extend(val),
+        Expr::Empty | Expr::Assertion(_) | Expr::LookAround(..) => {}
+        Expr::Group(inner) => walk_expr(inner, literals),
+        Expr::AtomicGroup(inner) => walk_expr(inner, literals),
+        Expr::Concat(parts) => parts.iter().for_each(|part| walk_expr(part, literals)),
+        Expr::Repeat { child, lo, .. } => {
+            literals.end_run();
+            if *lo > 0 {
+                literals.offer(of_expr(child));
+            }
+        }
+        Expr::Alt(branches) => {
+            literals.end_run();
+            literals.offer(any_of(branches.iter().map(of_expr)));
+        }
+        _ => literals.end_run(),
+    }
+}
+
+/// One literal of every branch, if every branch has one.
+fn any_of(branches: impl Iterator<Item = Option<Vec<String>>>) -> Option<Vec<String>> {
+    let sets: Option<Vec<Vec<String>>> = branches.collect();
+    sets.map(|sets| sets.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_typical_pattern_is_found() {
+        let plain = r"^https?://(?:www\.)?example\.com/(?:user|people)/\w+$";
+        assert_eq!(of_plain(plain), Some(vec!["example.com/".into()]));
+        let fancy = r"^https?:\/\/(?:(?:www|\w{2})\.)?gravatar\.com\/(?!avatar|support)\w+\/?$";
+        assert_eq!(of_fancy(fancy), Some(vec!["gravatar.com/".into()]));
+    }
+
+    #[test]
+    fn alternatives_need_one_literal_each() {
+        let both = r"^https://(?:a\.example|b\.example)/";
+        assert_eq!(
+            of_plain(both),
+            Some(vec!["a.example".into(), "b.example".into()])
+        );
+        assert_eq!(of_plain(r"a\.example|\d+"), None);
+        assert_eq!(of_fancy(r"(?!x)(?:a\.example|\d+)"), None);
+    }
+
+    #[test]
+    fn what_may_be_absent_is_not_required() {
+        assert_eq!(of_plain(r"(?:optional)?\d"), None);
+        assert_eq!(of_plain(r"https?://\w+"), None);
+        assert_eq!(of_fancy(r"(?!refused\.example)\w"), None);
+        assert_eq!(of_plain(r"(?i)example"), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! One pass over one page: what processors may use, and the bounds that hold for them.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::time::Instant;
+
+use crate::item::Item;
+use crate::limits::Limits;
+use crate::page::Page;
+use crate::selectors::CompiledSelectors;
+
+/// One step of a chain: maps a list of values to a list.
+pub(crate) trait Processor: Send + Sync {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime>;
+}
+
+/// The time given for the page is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfTime;
+
+/// What processors may use while they work on one page.
+pub(crate) struct Run<'p> {
+    pub(crate) page: &'p Page<'p>,
+    pub(crate) selectors: &'p CompiledSelectors,
+    pub(crate) limits: &'p Limits,
+    deadline: Option<Instant>,
+    warnings: RefCell<Vec<String>>,
+    warnings_left_out: Cell<usize>,
+    /// What is being extracted, named in front of warnings.
+    subject: RefCell<String>,
+}
+
+impl<'p> Run<'p> {
+    pub(crate) fn new(
+        page: &'p Page<'p>,
+        selectors: &'p CompiledSelectors,
+        limits: &'p Limits,
+        deadline: Option<Instant>,
+    ) -> Run<'p> {
+        Run {
+            page,
+            selectors,
+            limits,
+            deadline,
+            warnings: RefCell::default(),
+            warnings_left_out: Cell::new(0),
+            subject: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn set_subject(&self, subject: String) {
+        self.subject.replace(subject);
+    }
+
+    pub(crate) fn subject(&self) -> String {
+        self.subject.borrow().clone()
+    }
+
+    /// Keeps a warning, each text once and only so many.
+    pub(crate) fn warn(&self, message: impl std::fmt::Display) {
+        let subject = self.subject.borrow();
+        let text = match subject.is_empty() {
+            true => message.to_string(),
+            false => format!("{subject}: {message}"),
+        };
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.contains(&text) {
+            return;
+        }
+        if warnings.len() < self.limits.warnings {
+            warnings.push(text);
+        } else {
+            self.warnings_left_out.set(self.warnings_left_out.get() + 1);
+        }
+    }
+
+    pub(crate) fn into_warnings(self) -> Vec<String> {
+        let mut warnings = self.warnings.into_inner();
+        let left_out = self.warnings_left_out.get();
+        if left_out > 0 {
+            warnings.push(format!("{left_out} more warnings"));
+        }
+        warnings
+    }
+
+    pub(crate) fn check_time(&self) -> Result<(), OutOfTime> {
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(OutOfTime),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    pub(crate) fn text<'i>(&'i self, item: &'i Item<'p>) -> Cow<'i, str> {
+        item.text(self.page.text())
+    }
+
+    /// An empty list that keeps to the limits.
+    pub(crate) fn output<'r>(&'r self) -> Output<'r, 'p> {
+        Output {
+            run: self,
+            items: Vec::new(),
+            bytes: 0,
+            full: false,
+            late: false,
+        }
+    }
+
+    /// Maps each item's text by `change`, which drops the value by answering none.
+    pub(crate) fn each_text(
+        &self,
+        items: Vec<Item<'p>>,
+        mut change: impl FnMut(&str) -> Option<String>,
+    ) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut output = self.output();
+        for item in items {
+            let changed = change(&self.text(&item));
+            if !changed.is_none_or(|text| output.push_text(text)) {
+                break;
+            }
+        }
+        output.finish()
+    }
+
+    /// Keeps the items whose text `keeps`, as they are.
+    pub(crate) fn filter(
+        &self,
+        items: Vec<Item<'p>>,
+        mut keeps: impl FnMut(&str) -> bool,
+    ) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut kept = Vec::new();
+        for item in items {
+            self.check_time()?;
+            if keeps(&self.text(&item)) {
+                kept.push(item);
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// The values that one processor yields, kept within the limits.
+pub(crate) struct Output<'r, 'p> {
+    run: &'r Run<'p>,
+    items: Vec<Item<'p>>,
+    bytes: usize,
+    full: bool,
+    late: bool,
+}
+
+impl<'p> Output<'_, 'p> {
+    /// Adds a text; false means that no more is wanted.
+    pub(crate) fn push_text(&mut self, mut text: String) -> bool {
+        let length = self.allowed_length(&text);
+        text.truncate(length);
+        self.push(text.into())
+    }
+
+    /// Adds a text that is part of the page.
+    pub(crate) fn push_str(&mut self, text: &'p str) -> bool {
+        let length = self.allowed_length(text);
+        self.push(Item::Text(Cow::Borrowed(&text[..length])))
+    }
+
+    fn allowed_length(&mut self, text: &str) -> usize {
+        let most = self.run.limits.value_bytes;
+        let length = text.floor_char_boundary(most);
+        if length < text.len() {
+            self.run.warn(format_args!("a value was cut to {most} bytes"));
+        }
+        self.bytes += length;
+        length
+    }
+
+    /// Adds an item; false means that no more is wanted.
+    pub(crate) fn push(&mut self, item: Item<'p>) -> bool {
+        let limits = self.run.limits;
+        if self.items.len() >= limits.values {
+            self.stop(format_args!("more than {} values", limits.values));
+        } else if self.bytes > limits.step_bytes {
+            self.stop(format_args!("more than {} bytes of values", limits.step_bytes));
+        } else {
+            self.items.push(item);
+        }
+        self.late = self.late || self.run.check_time().is_err();
+        !self.full && !self.late
+    }
+
+    fn stop(&mut self, what: std::fmt::Arguments<'_>) {
+        self.full = true;
+        self.run.warn(format_args!("{what}, the rest was dropped"));
+    }
+
+    pub(crate) fn finish(self) -> Result<Vec<Item<'p>>, OutOfTime> {
+        match self.late {
+            true => Err(OutOfTime),
+            false => Ok(self.items),
+        }
+    }
+}
+
+/// A processor that changes each text on its own, or drops it.
+pub(crate) struct EachText<F>(pub(crate) F);
+
+impl<F: Fn(&str) -> Option<String> + Send + Sync> Processor for EachText<F> {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        run.each_text(items, &self.0)
+    }
+}
+
+/// A processor that keeps or drops each value by its text.
+pub(crate) struct KeepIf<F>(pub(crate) F);
+
+impl<F: Fn(&str) -> bool + Send + Sync> Processor for KeepIf<F> {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        run.filter(items, &self.0)
+    }
+}

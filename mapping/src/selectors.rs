@@ -1,0 +1,91 @@
+//! The XPath expressions and CSS selectors of a mapping set.
+//!
+//! The set keeps their texts, checked, each once. Compiled forms are tied to a thread, so every
+//! engine compiles its own, on first use.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use webfill_document::{Selector, XPath, check_selector, check_xpath};
+
+/// Which XPath expression of the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct XPathId(usize);
+
+/// Which CSS selector of the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SelectorId(usize);
+
+/// Checked texts.
+#[derive(Debug, Default)]
+pub(crate) struct Selectors {
+    xpaths: Texts,
+    selectors: Texts,
+}
+
+/// Distinct texts, numbered in the order in which they came.
+#[derive(Debug, Default)]
+struct Texts {
+    numbers: HashMap<String, usize>,
+}
+
+impl Texts {
+    fn number_of(&mut self, text: &str) -> usize {
+        let next = self.numbers.len();
+        *self.numbers.entry(text.to_owned()).or_insert(next)
+    }
+
+    fn in_order(&self) -> Vec<&str> {
+        let mut texts = vec![""; self.numbers.len()];
+        for (text, number) in &self.numbers {
+            texts[*number] = text;
+        }
+        texts
+    }
+}
+
+impl Selectors {
+    /// Checks an XPath expression and keeps it.
+    pub(crate) fn xpath(&mut self, expression: &str) -> Result<XPathId, String> {
+        check_xpath(expression)
+            .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;
+        Ok(XPathId(self.xpaths.number_of(expression)))
+    }
+
+    /// Checks a CSS selector and keeps it.
+    pub(crate) fn selector(&mut self, selector: &str) -> Result<SelectorId, String> {
+        check_selector(selector)
+            .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;
+        Ok(SelectorId(self.selectors.number_of(selector)))
+    }
+}
+
+/// One thread's compiled forms.
+pub(crate) struct CompiledSelectors {
+    xpaths: Vec<(String, OnceCell<XPath>)>,
+    selectors: Vec<(String, OnceCell<Selector>)>,
+}
+
+impl CompiledSelectors {
+    pub(crate) fn new(texts: &Selectors) -> CompiledSelectors {
+        CompiledSelectors {
+            xpaths: uncompiled(&texts.xpaths),
+            selectors: uncompiled(&texts.selectors),
+        }
+    }
+
+    pub(crate) fn xpath(&self, id: XPathId) -> &XPath {
+        let (text, compiled) = &self.xpaths[id.0];
+        compiled.get_or_init(|| XPath::compile(text).expect("expressions are checked at load"))
+    }
+
+    pub(crate) fn selector(&self, id: SelectorId) -> &Selector {
+        let (text, compiled) = &self.selectors[id.0];
+        compiled.get_or_init(|| Selector::compile(text).expect("selectors are checked at load"))
+    }
+}
+
+fn uncompiled<T>(texts: &Texts) -> Vec<(String, OnceCell<T>)> {
+    let entry = |text: &str| (text.to_owned(), OnceCell::new());
+    texts.in_order().into_iter().map(entry).collect()
+}

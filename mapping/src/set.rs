@@ -1,0 +1,193 @@
+//! A checked set of mappings, shared by all threads of a process.
+//!
+//! A set that exists is right: whatever can be wrong in a mapping is found while it is loaded.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use crate::fault::{Fault, LoadErrors, quoted};
+use crate::mapping::{Mapping, read_mapping};
+use crate::reader::{At, Reader};
+use crate::selectors::Selectors;
+use crate::source::{self, Source};
+use crate::url_index::UrlIndex;
+use crate::url_pattern::UrlPattern;
+
+/// One mapping of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MappingIndex(usize);
+
+/// Mappings, all checked; cheap to share in an `Arc`.
+pub struct MappingSet {
+    sources: Vec<Source>,
+    mappings: Vec<Mapping>,
+    index: UrlIndex,
+    selectors: Selectors,
+}
+
+impl MappingSet {
+    /// Loads every `*.json` of a folder, in order of name, but not `schema.json` nor what is in
+    /// sub-folders. A folder without mappings gives an empty set.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong in any of the files.
+    pub fn load_dir(dir: &Path) -> Result<MappingSet, LoadErrors> {
+        MappingSet::from_sources(source::read_dir(dir).map_err(LoadErrors)?)
+    }
+
+    /// Loads one file.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong in it.
+    pub fn load_file(path: &Path) -> Result<MappingSet, LoadErrors> {
+        let source = source::read_file(path).map_err(|fault| LoadErrors(vec![fault]))?;
+        MappingSet::from_sources(vec![source])
+    }
+
+    /// Checks mappings that were read elsewhere. Each source holds one mapping or a list of them;
+    /// the order of sources, and within them of mappings, decides which one wins a URL.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong in any of them.
+    pub fn from_sources(sources: Vec<Source>) -> Result<MappingSet, LoadErrors> {
+        let mut loading = Loading::default();
+        for source in &sources {
+            loading.read(source);
+        }
+        if !loading.faults.is_empty() {
+            return Err(LoadErrors(loading.faults));
+        }
+        Ok(MappingSet {
+            sources,
+            mappings: loading.mappings,
+            index: UrlIndex::new(loading.url_patterns),
+            selectors: loading.selectors,
+        })
+    }
+
+    /// The files as they were read, to be sent to workers.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// A hash of the content of all files: equal for sets that do the same.
+    pub fn version(&self) -> String {
+        let texts: Vec<&str> = self.sources.iter().map(|source| source.text.as_str()).collect();
+        webfill_urls::page_hash(&texts.join("\0"))
+    }
+
+    /// How many mappings there are.
+    pub fn len(&self) -> usize {
+        self.mappings.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.mappings.is_empty()
+    }
+
+    /// Every mapping, in the order in which they win.
+    pub fn indexes(&self) -> impl Iterator<Item = MappingIndex> {
+        (0..self.mappings.len()).map(MappingIndex)
+    }
+
+    /// The mapping of a canonical URL: the first whose patterns match it.
+    pub fn find(&self, url: &str) -> Option<MappingIndex> {
+        let found = self.find_with_warnings(url);
+        for warning in found.1 {
+            tracing::warn!(url, "{warning}");
+        }
+        found.0
+    }
+
+    /// Every mapping that matches a canonical URL; the first of them wins.
+    pub fn find_all(&self, url: &str) -> Vec<MappingIndex> {
+        self.index.all(url).mappings.into_iter().map(MappingIndex).collect()
+    }
+
+    pub(crate) fn find_with_warnings(&self, url: &str) -> (Option<MappingIndex>, Vec<String>) {
+        let found = self.index.first(url);
+        let warn = |&mapping: &usize| {
+            let name = &self.mappings[mapping].name;
+            format!("a URL pattern of mapping {name} took too many steps, which counts as no match")
+        };
+        (
+            found.mappings.first().copied().map(MappingIndex),
+            found.gave_up.iter().map(warn).collect(),
+        )
+    }
+
+    /// The mapping of a name.
+    pub fn by_name(&self, name: &str) -> Option<MappingIndex> {
+        self.mappings.iter().position(|mapping| mapping.name == name).map(MappingIndex)
+    }
+
+    /// The name of a mapping.
+    pub fn name(&self, index: MappingIndex) -> &str {
+        &self.mapping(index).name
+    }
+
+    /// What the mapping says of itself.
+    pub fn description(&self, index: MappingIndex) -> Option<&str> {
+        self.mapping(index).description.as_deref()
+    }
+
+    /// The names of the fields that any mapping extracts.
+    pub fn field_names(&self) -> BTreeSet<&str> {
+        let fields = self.mappings.iter().flat_map(|mapping| &mapping.fields);
+        fields.map(|field| field.name.as_str()).collect()
+    }
+
+    pub(crate) fn mapping(&self, index: MappingIndex) -> &Mapping {
+        &self.mappings[index.0]
+    }
+
+    pub(crate) fn selectors(&self) -> &Selectors {
+        &self.selectors
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Loading {
+    mappings: Vec<Mapping>,
+    url_patterns: Vec<(usize, UrlPattern)>,
+    selectors: Selectors,
+    /// Where each name was given first.
+    names: HashMap<String, String>,
+    faults: Vec<Fault>,
+}
+
+impl Loading {
+    fn read(&mut self, source: &Source) {
+        let (mut reader, value) = match Reader::parse(source) {
+            Ok(parsed) => parsed,
+            Err(fault) => return self.faults.push(fault),
+        };
+        let top = At { value: &value, path: String::new() };
+        let entries = match value.is_array() {
+            true => reader.list(&top),
+            false => vec![top],
+        };
+        for entry in entries {
+            self.read_entry(&entry, &mut reader, source);
+        }
+        self.faults.extend(reader.into_faults());
+    }
+
+    fn read_entry(&mut self, at: &At<'_>, reader: &mut Reader<'_>, source: &Source) {
+        let Some((mapping, patterns)) = read_mapping(at, reader, &mut self.selectors) else {
+            return;
+        };
+        if let Some(other) = self.names.get(&mapping.name) {
+            let message = format!("{} is the name of a mapping in {other} already", quoted(&mapping.name));
+            reader.fault(&crate::json_positions::key_path(&at.path, "name"), message);
+        }
+        self.names.entry(mapping.name.clone()).or_insert_with(|| source.name.clone());
+        let number = self.mappings.len();
+        self.url_patterns.extend(patterns.into_iter().map(|pattern| (number, pattern)));
+        self.mappings.push(mapping);
+    }
+}

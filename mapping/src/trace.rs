@@ -1,0 +1,193 @@
+//! What every processor made of a page, for the person who writes the mapping.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::chain::Watch;
+use crate::engine::{Engine, Links, field_value};
+use crate::extraction::{PageInput, Wants};
+use crate::item::Item;
+use crate::mapping::{Chain, Field, Step};
+use crate::page::Page;
+use crate::run::{OutOfTime, Run};
+use crate::set::MappingIndex;
+
+const SHOWN_VALUES: usize = 20;
+const SHOWN_CHARS: usize = 300;
+
+/// How a mapping came to what it yields on a page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trace {
+    pub url: String,
+    pub mapping: String,
+    /// Every mapping whose patterns match the URL; the first of them is used in a crawl.
+    pub matching: Vec<String>,
+    pub fields: Vec<FieldTrace>,
+    pub url_parsers: Vec<UrlParserTrace>,
+    /// Why the end of the page was not read.
+    pub truncated: Option<String>,
+    pub warnings: Vec<String>,
+}
+
+/// How one field came to its value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FieldTrace {
+    pub name: String,
+    /// Null where the field stays empty.
+    pub value: Value,
+    /// Which step of each alternative lost the value.
+    pub empty_because: Vec<String>,
+    /// The steps of each alternative that was tried.
+    pub alternatives: Vec<Vec<StepTrace>>,
+}
+
+/// How one url_parser came to its links.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UrlParserTrace {
+    pub description: Option<String>,
+    pub links: Vec<String>,
+    pub empty_because: Option<String>,
+    pub steps: Vec<StepTrace>,
+}
+
+/// What one processor made of its input.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepTrace {
+    pub processor: &'static str,
+    pub parameters: Map<String, Value>,
+    pub input: Values,
+    pub output: Values,
+}
+
+/// Values as a person looks at them: not all of them, nor all of each.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Values {
+    pub count: usize,
+    pub shown: Vec<String>,
+}
+
+impl Engine {
+    /// Traces the mapping of the page's URL, or the one that is named; none if there is none.
+    pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
+        let set = self.set();
+        let url = page.url.as_str();
+        let index = mapping.or_else(|| set.find(url))?;
+        let page = Page::new(page, self.limits(), None);
+        let run = self.run(&page, Wants::default());
+        let mapping = set.mapping(index);
+        let fields = mapping.fields.iter().map(|field| trace_field(field, &run)).collect();
+        let parsers = mapping.url_parsers.iter().enumerate();
+        let url_parsers = parsers.map(|(number, chain)| trace_parser(number, chain, &run)).collect();
+        let matching = set.find_all(url).into_iter();
+        Some(Trace {
+            url: url.to_owned(),
+            mapping: mapping.name.clone(),
+            matching: matching.map(|index| set.name(index).to_owned()).collect(),
+            fields,
+            url_parsers,
+            truncated: page.truncated(),
+            warnings: run.into_warnings(),
+        })
+    }
+}
+
+fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
+    run.set_subject(format!("field {}", field.name));
+    let mut alternatives: Vec<Vec<StepTrace>> = Vec::new();
+    let mut value = Value::Null;
+    for chain in &field.alternatives {
+        let mut steps = Steps::default();
+        let one = std::slice::from_ref(chain);
+        let found = field_value(field, one, run, &mut steps);
+        alternatives.push(steps.0);
+        if let Ok(Some(found)) = found {
+            value = found;
+            break;
+        }
+    }
+    let empty_because = match value {
+        Value::Null => alternatives.iter().map(|steps| what_lost_it(steps)).collect(),
+        _ => Vec::new(),
+    };
+    FieldTrace { name: field.name.clone(), value, empty_because, alternatives }
+}
+
+fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
+    run.set_subject(format!("url_parsers[{number}]"));
+    let mut steps = Steps::default();
+    let mut links = Links::new(run.page.base(), run.limits.links);
+    if let Ok(items) = chain.run(run, &mut steps) {
+        items.iter().for_each(|item| links.add(&run.text(item)));
+    }
+    let links = links.finish(run);
+    UrlParserTrace {
+        description: chain.description.clone(),
+        empty_because: links.is_empty().then(|| what_lost_it(&steps.0)),
+        links,
+        steps: steps.0,
+    }
+}
+
+/// The steps of a chain as they run.
+#[derive(Default)]
+struct Steps(Vec<StepTrace>);
+
+impl Watch for Steps {
+    const LOOKS: bool = true;
+
+    fn step(&mut self, step: &Step, input: &[Item<'_>], output: &[Item<'_>], run: &Run<'_>) {
+        self.0.push(StepTrace {
+            processor: step.name,
+            parameters: step.parameters.clone(),
+            input: Values::of(input, run),
+            output: Values::of(output, run),
+        });
+    }
+}
+
+impl Values {
+    fn of(items: &[Item<'_>], run: &Run<'_>) -> Values {
+        let shown = items.iter().take(SHOWN_VALUES);
+        Values {
+            count: items.len(),
+            shown: shown.map(|item| shown_item(item, run)).collect(),
+        }
+    }
+
+    fn are_empty_texts(&self) -> bool {
+        self.count == self.shown.len() && self.shown.iter().all(String::is_empty)
+    }
+}
+
+fn shown_item(item: &Item<'_>, run: &Run<'_>) -> String {
+    let text = match item {
+        Item::Page => return format!("(the page, {} bytes)", run.page.text().len()),
+        Item::Node(node) => node.outer_html(),
+        other => run.text(other).into_owned(),
+    };
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The step after which nothing was left.
+fn what_lost_it(steps: &[StepTrace]) -> String {
+    for (index, step) in steps.iter().enumerate() {
+        let (number, name) = (index + 1, step.processor);
+        if step.output.count == 0 && index == 0 {
+            return format!("step 1, {name}, found nothing in the page");
+        }
+        if step.output.count == 0 {
+            let values = match step.input.count {
+                1 => "the one value".to_owned(),
+                count => format!("all {count} values"),
+            };
+            return format!("step {number}, {name}, dropped {values} of step {index}");
+        }
+        if step.output.are_empty_texts() {
+            return format!("step {number}, {name}, left only empty text");
+        }
+    }
+    "the time for the page was over".to_owned()
+}

@@ -1,0 +1,269 @@
+//! One URL pattern of a mapping: `regex`, `glob`, `prefix` or `host`. All of them look at the
+//! canonical URL, whose scheme and host are lower-case and whose path is never empty.
+
+use globset::{GlobBuilder, GlobMatcher};
+use webfill_urls::Url;
+
+use crate::fault::{did_you_mean, quoted};
+use crate::pattern::{GaveUp, MAX_EXPRESSION_BYTES, Pattern};
+use crate::required_literals::{RequiredLiterals, of_fancy, of_plain};
+
+/// Steps after which a look-around expression is given up on one URL; about 0.3 ms.
+const STEP_LIMIT: usize = 20_000;
+
+/// The kinds of pattern, as files name them, with what each means.
+pub(crate) const KINDS: &[(&str, &str)] = &[
+    (
+        "regex",
+        "a regular expression found anywhere in the URL; anchor it with ^ and $; look-around is allowed",
+    ),
+    (
+        "glob",
+        "the whole URL, where * is any text without /, ** any text, ? one character, [ab] one of, {a,b} either",
+    ),
+    (
+        "prefix",
+        "how the URL begins, at least up to the / after the host",
+    ),
+    (
+        "host",
+        "the host: example.org, or *.example.org for all hosts below it",
+    ),
+];
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub(crate) enum UrlPattern {
+    Regex(Pattern),
+    Glob { matcher: GlobMatcher, text: String },
+    Prefix(String),
+    Host(String),
+    /// Every host that ends in this text, which begins with a dot.
+    HostsBelow(String),
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PatternFault {
+    /// Which key of the pattern is at fault: `type` or `pattern`.
+    pub(crate) key: &'static str,
+    /// One line that repeats the text and says what is wrong with it.
+    pub(crate) message: String,
+}
+
+impl UrlPattern {
+    /// Compiles a pattern of the kind that a file names.
+    pub(crate) fn compile(kind: &str, text: &str) -> Result<UrlPattern, PatternFault> {
+        let compiled = match kind {
+            "regex" | "glob" | "prefix" | "host" if text.is_empty() => {
+                Err("there is no pattern".to_owned())
+            }
+            "regex" => Pattern::compile(text, STEP_LIMIT).map(UrlPattern::Regex),
+            "glob" => compile_glob(text),
+            "prefix" => compile_prefix(text),
+            "host" => compile_host(text),
+            other => return Err(unknown_kind(other)),
+        };
+        compiled.map_err(|reason| PatternFault {
+            key: "pattern",
+            message: format!("invalid {kind} {}: {reason}", quoted(text)),
+        })
+    }
+
+    pub(crate) fn is_match(&self, url: &str) -> Result<bool, GaveUp> {
+        match self {
+            UrlPattern::Regex(pattern) => pattern.is_match(url),
+            UrlPattern::Glob { matcher, .. } => Ok(matcher.is_match(url)),
+            UrlPattern::Prefix(prefix) => Ok(url.starts_with(prefix)),
+            UrlPattern::Host(host) => Ok(host_of(url) == host),
+            UrlPattern::HostsBelow(ending) => Ok(host_of(url).ends_with(ending.as_str())),
+        }
+    }
+
+    /// Texts of which at least one is in every URL that matches; none where nothing useful is
+    /// known. Letters may differ in case.
+    pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
+        match self {
+            UrlPattern::Regex(Pattern::Plain(regex)) => of_plain(regex.as_str()),
+            UrlPattern::Regex(Pattern::Fancy(regex)) => of_fancy(regex.as_str()),
+            UrlPattern::Glob { text, .. } => glob_literals(text),
+            UrlPattern::Prefix(prefix) => Some(vec![prefix.clone()]),
+            UrlPattern::Host(host) => Some(vec![format!("//{host}")]),
+            UrlPattern::HostsBelow(ending) => Some(vec![ending.clone()]),
+        }
+    }
+}
+
+fn unknown_kind(kind: &str) -> PatternFault {
+    let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+    let meant = did_you_mean(kind, names.iter().copied());
+    PatternFault {
+        key: "type",
+        message: format!(
+            "unknown type of pattern {}{meant} (known: {})",
+            quoted(kind),
+            names.join(", ")
+        ),
+    }
+}
+
+fn compile_glob(text: &str) -> Result<UrlPattern, String> {
+    if text.len() > MAX_EXPRESSION_BYTES {
+        return Err(format!("over {MAX_EXPRESSION_BYTES} bytes long"));
+    }
+    if text.matches('{').count() > 16 {
+        return Err("more than 16 groups of alternatives".to_owned());
+    }
+    let glob = GlobBuilder::new(text)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
+        .map_err(|error| error.kind().to_string())?;
+    Ok(UrlPattern::Glob {
+        matcher: glob.compile_matcher(),
+        text: text.to_owned(),
+    })
+}
+
+/// Runs of plain characters outside of every special construct of a glob.
+fn glob_literals(text: &str) -> Option<Vec<String>> {
+    let mut literals = RequiredLiterals::default();
+    let mut characters = text.chars();
+    let mut inside: usize = 0;
+    while let Some(character) = characters.next() {
+        match character {
+            '{' | '[' => {
+                inside += 1;
+                literals.end_run();
+            }
+            '}' | ']' => inside = inside.saturating_sub(1),
+            '*' | '?' => literals.end_run(),
+            '\\' => {
+                let escaped = characters.next();
+                if inside == 0 {
+                    literals.extend(&escaped.map(String::from).unwrap_or_default());
+                }
+            }
+            plain if inside == 0 => literals.extend(plain.encode_utf8(&mut [0; 4])),
+            _ => {}
+        }
+    }
+    literals.finish()
+}
+
+fn compile_prefix(text: &str) -> Result<UrlPattern, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("a prefix begins with http:// or https://".to_owned());
+    }
+    let host_end = text.find("://").map_or(0, |at| at + 3);
+    if !text[host_end..].contains('/') {
+        return Err(format!(
+            "end the host with a slash, {}, or other hosts that begin alike match too",
+            quoted(&format!("{text}/"))
+        ));
+    }
+    if !url.as_str().starts_with(text) {
+        return Err(format!(
+            "never the beginning of a canonical URL; write {}",
+            quoted(url.as_str())
+        ));
+    }
+    Ok(UrlPattern::Prefix(text.to_owned()))
+}
+
+fn compile_host(text: &str) -> Result<UrlPattern, String> {
+    let (host, below) = match text.strip_prefix("*.") {
+        Some(host) => (host, true),
+        None => (text, false),
+    };
+    let hint = "write a host such as example.org, or *.example.org for all hosts below it";
+    let bare = |character: char| matches!(character, '/' | '@' | '?' | '#' | '*' | ' ');
+    if host.contains(bare) || (host.contains(':') && !host.starts_with('[')) {
+        return Err(hint.to_owned());
+    }
+    let url = Url::parse(&format!("http://{host}/")).map_err(|error| format!("{error}; {hint}"))?;
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    if host.is_empty() {
+        return Err(hint.to_owned());
+    }
+    Ok(if below {
+        UrlPattern::HostsBelow(format!(".{host}"))
+    } else {
+        UrlPattern::Host(host.to_owned())
+    })
+}
+
+/// The host within a canonical URL.
+fn host_of(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let authority = &url[start..];
+    let authority = &authority[..authority.find(['/', '?', '#']).unwrap_or(authority.len())];
+    let port = authority.rfind(':').filter(|&at| !authority[at..].contains(']'));
+    &authority[..port.unwrap_or(authority.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matched(kind: &str, text: &str, url: &str) -> bool {
+        UrlPattern::compile(kind, text).unwrap().is_match(url).unwrap()
+    }
+
+    #[test]
+    fn a_regex_is_found_anywhere_in_the_url() {
+        let gravatar = r"^https?:\/\/(?:(?:www|\w{2})\.)?gravatar\.com\/(?!avatar|support|site|connect)\w+\/?$";
+        assert!(matched("regex", gravatar, "https://en.gravatar.com/ada"));
+        assert!(matched("regex", gravatar, "http://gravatar.com/ada/"));
+        assert!(!matched("regex", gravatar, "https://gravatar.com/avatar"));
+        assert!(!matched("regex", gravatar, "https://gravatar.com/ada/x"));
+        assert!(matched("regex", "/item/", "https://a.example/item/7"));
+    }
+
+    #[test]
+    fn a_glob_is_the_whole_url_and_a_star_stays_within_a_segment() {
+        let library = "https://docs.python.org/3/library/*.html";
+        assert!(matched("glob", library, "https://docs.python.org/3/library/os.html"));
+        assert!(!matched("glob", library, "https://docs.python.org/3/library/a/os.html"));
+        assert!(!matched("glob", library, "https://docs.python.org/3/library/os.html?x=1"));
+        assert!(matched("glob", "https://*.example/**", "https://a.example/b/c"));
+        assert!(matched("glob", "https://a.example/{x,y}/?", "https://a.example/y/1"));
+    }
+
+    #[test]
+    fn a_prefix_is_literal() {
+        assert!(matched("prefix", "https://a.example/x", "https://a.example/xyz"));
+        assert!(!matched("prefix", "https://a.example/x.", "https://a.example/xyz"));
+    }
+
+    #[test]
+    fn a_host_is_the_whole_host_or_all_below() {
+        assert!(matched("host", "A.example", "https://a.example:8080/x"));
+        assert!(!matched("host", "a.example", "https://b.a.example/"));
+        assert!(!matched("host", "a.example", "https://a.example.evil.test/a.example"));
+        assert!(matched("host", "*.a.example", "http://x.y.a.example/"));
+        assert!(!matched("host", "*.a.example", "http://a.example/"));
+        assert!(!matched("host", "*.a.example", "http://xa.example/"));
+        assert!(matched("host", "bücher.example", "http://xn--bcher-kva.example/"));
+        assert!(matched("host", "[::1]", "http://[::1]:81/"));
+    }
+
+    #[test]
+    fn patterns_that_cannot_be_meant_are_refused_with_advice() {
+        for (kind, text, part) in [
+            ("prefix", "https://a.example", "end the host with a slash"),
+            ("prefix", "a.example/", "relative URL without a base"),
+            ("prefix", "https://A.example/", "write \"https://a.example/\""),
+            ("host", "https://a.example", "write a host such as"),
+            ("host", "a.example:80", "write a host such as"),
+            ("glob", "https://a.example/[", "unclosed character class"),
+            ("regex", "a(", "unclosed group"),
+            ("regexp", "a", "did you mean `regex`?"),
+            ("host", "", "there is no pattern"),
+        ] {
+            let error = UrlPattern::compile(kind, text).unwrap_err().message;
+            assert!(error.contains(part), "{kind} {text}: {error}");
+        }
+    }
+}

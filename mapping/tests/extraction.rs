@@ -1,0 +1,260 @@
+//! Pages in, fields and links out.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_mapping::{
+    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants,
+};
+use webfill_urls::Url;
+
+fn engine(mapping: &Value) -> Engine {
+    engine_within(mapping, Limits::default())
+}
+
+fn engine_within(mapping: &Value, limits: Limits) -> Engine {
+    let source = Source { name: "test.json".into(), text: mapping.to_string() };
+    let set = MappingSet::from_sources(vec![source]).unwrap_or_else(|errors| panic!("{errors}"));
+    Engine::new(Arc::new(set), limits)
+}
+
+/// A mapping of one host with these fields and url_parsers.
+fn mapping(fields: Value, url_parsers: Value) -> Value {
+    json!({
+        "name": "people",
+        "url_patterns": [{"type": "host", "pattern": "people.example"}],
+        "fields": fields,
+        "url_parsers": url_parsers,
+    })
+}
+
+fn step(kind: &str, parameters: Value) -> Value {
+    json!({"type": kind, "parameters": parameters})
+}
+
+fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
+    let url = Url::parse("https://people.example/list/").unwrap();
+    let wants = Wants { mapped_links: true, all_links: true, deadline: None };
+    engine.extract(PageInput { url: &url, kind, text }, wants).unwrap()
+}
+
+/// The value that one chain gives a field with `multiple`.
+fn values(processors: Value, kind: PageKind, text: &str) -> Value {
+    let field = json!({"name": "f", "multiple": true, "processors": processors});
+    let extraction = extract(&engine(&mapping(json!([field]), json!([]))), kind, text);
+    assert_eq!(extraction.warnings, [] as [&str; 0]);
+    extraction.fields.get("f").cloned().unwrap_or(Value::Null)
+}
+
+#[test]
+fn nodes_stay_nodes_so_that_a_later_processor_goes_on_from_them() {
+    let page = "<ul><li><a href=/1>one</a><b>x</b></li><li><a href=/2>two</a></li></ul><a href=/3>no</a>";
+    let chain = json!([step("css", json!({"selector": "li"})), step("xpath", json!({"expression": ".//a/@href"}))]);
+    assert_eq!(values(chain, PageKind::Html, page), json!(["/1", "/2"]));
+    let chain = json!([
+        step("xpath", json!({"expression": "//li"})),
+        step("last", json!({})),
+        step("css", json!({"selector": "a::attr(href)"})),
+    ]);
+    assert_eq!(values(chain, PageKind::Html, page), json!(["/2"]));
+    let chain = json!([
+        step("xpath", json!({"expression": "//li"})),
+        step("filter", json!({"pattern": "x$"})),
+        step("xpath", json!({"expression": "a"})),
+    ]);
+    assert_eq!(values(chain, PageKind::Html, page), json!(["one"]));
+}
+
+#[test]
+fn a_field_takes_the_first_value_unless_it_has_multiple() {
+    let processors = json!([step("css", json!({"selector": "b"}))]);
+    let fields = json!([
+        {"name": "one", "processors": processors},
+        {"name": "all", "multiple": true, "processors": processors},
+        {"name": "none", "processors": [step("css", json!({"selector": "i"}))]},
+        {"name": "no_list", "multiple": true, "processors": [step("css", json!({"selector": "i"}))]},
+    ]);
+    let engine = engine(&mapping(fields, json!([])));
+    let extraction = extract(&engine, PageKind::Html, "<b> </b><b></b><b>x</b><b>y</b>");
+    let fields = Value::Object(extraction.fields);
+    assert_eq!(fields, json!({"one": " ", "all": [" ", "x", "y"]}));
+}
+
+#[test]
+fn the_first_alternative_that_yields_something_wins() {
+    let alternatives = json!([
+        [step("css", json!({"selector": "h1"})), step("trim", json!({}))],
+        [step("meta", json!({"name": "og:title"}))],
+        [step("css", json!({"selector": "title"}))],
+    ]);
+    let engine = engine(&mapping(json!([{"name": "t", "alternatives": alternatives}]), json!([])));
+    let title = |page: &str| extract(&engine, PageKind::Html, page).fields.get("t").cloned();
+    let meta = "<meta property='og:title' content=meta><title>title</title>";
+    assert_eq!(title(&format!("{meta}<h1>heading</h1>")), Some(json!("heading")));
+    assert_eq!(title(&format!("{meta}<h1>  </h1>")), Some(json!("meta")));
+    assert_eq!(title("<title>title</title>"), Some(json!("title")));
+    assert_eq!(title("<p>nothing"), None);
+}
+
+#[test]
+fn json_is_read_from_json_pages_data_scripts_and_values() {
+    let chain = json!([step("jsonpath", json!({"expression": "$.a[*]"})), step("jsonpath", json!({"expression": "$.b"}))]);
+    let data = r#"{"a": [{"b": "x"}, {"b": 7}, {"b": null}, {"c": 1}, {"b": [1, {"d": true}]}]}"#;
+    let expected = json!(["x", 7, r#"[1,{"d":true}]"#]);
+    assert_eq!(values(chain.clone(), PageKind::Json, data), expected);
+    let page = format!("<script type='application/json; charset=utf-8'>{data}</script><script>{data}</script>");
+    assert_eq!(values(chain, PageKind::Html, &page), expected);
+    let chain = json!([
+        step("xpath", json!({"expression": "//div/@data-x"})),
+        step("jsonpath", json!({"expression": "$..c"})),
+    ]);
+    assert_eq!(values(chain, PageKind::Html, r#"<div data-x='{"b": {"c": "<b>y</b>"}}'>"#), json!(["<b>y</b>"]));
+    let chain = json!([
+        step("jsonpath", json!({"expression": "$.html"})),
+        step("css", json!({"selector": "b"})),
+    ]);
+    assert_eq!(values(chain, PageKind::Json, r#"{"html": "a <b>y</b>"}"#), json!(["y"]));
+}
+
+#[test]
+fn xml_pages_have_elements_and_text_pages_have_text() {
+    let chain = json!([step("xpath", json!({"expression": "//item/pubDate"}))]);
+    let feed = "<?xml version='1.0'?><rss><channel><item><pubDate>today</pubDate></item></channel></rss>";
+    assert_eq!(values(chain, PageKind::Xml, feed), json!(["today"]));
+    let chain = json!([step("regex", json!({"pattern": "(?m)^name: (.+)$"}))]);
+    assert_eq!(values(chain, PageKind::Text, "id: 1\nname: Ada"), json!(["Ada"]));
+}
+
+#[test]
+fn an_xpath_on_a_page_without_elements_yields_nothing_and_says_so() {
+    let fields = json!([{"name": "f", "processors": [step("xpath", json!({"expression": "//a"}))]}]);
+    let extraction = extract(&engine(&mapping(fields, json!([]))), PageKind::Json, "{}");
+    assert!(extraction.fields.is_empty());
+    assert_eq!(extraction.warnings, ["field f: the page is neither HTML nor XML, so it has no elements"]);
+}
+
+#[test]
+fn links_are_absolute_canonical_and_given_once() {
+    let parser = json!({"processors": [step("css", json!({"selector": "a.x::attr(href)"}))]});
+    let engine = engine(&mapping(json!([]), json!([parser])));
+    let page = "<base href='/b/'><a class=x href='1#top'></a><a class=x href=' ../b/1 '></a>\
+        <a class=x href='mailto:a@b.example'></a><a href='HTTPS://Other.example'></a><a class=x href='//['>\
+        </a><a class=x href=''></a>";
+    let extraction = extract(&engine, PageKind::Html, page);
+    assert_eq!(extraction.links, ["https://people.example/b/1", "mailto:a@b.example", "//["]);
+    assert_eq!(
+        extraction.all_links,
+        ["https://people.example/b/1", "mailto:a@b.example", "https://other.example/", "//[", "https://people.example/b/"]
+    );
+}
+
+#[test]
+fn all_links_are_the_same_with_and_without_a_tree() {
+    let page = "<base href='/b/'><a href='1'></a><map><area href='2'></map><a href='3'><script>'<a href=no>'</script>";
+    let parser = json!({"processors": [step("css", json!({"selector": "a"}))]});
+    let with_tree = extract(&engine(&mapping(json!([]), json!([parser]))), PageKind::Html, page);
+    let without = extract(&engine(&mapping(json!([]), json!([]))), PageKind::Html, page);
+    let expected: Vec<String> = (1..4).map(|n| format!("https://people.example/b/{n}")).collect();
+    assert_eq!(with_tree.all_links, expected);
+    assert_eq!(without.all_links, expected);
+}
+
+#[test]
+fn output_is_bounded_in_number_and_size() {
+    let limits = Limits { values: 10, value_bytes: 100, links: 5, ..Limits::default() };
+    let fields = json!([
+        {"name": "many", "multiple": true, "processors": [step("css", json!({"selector": "a"}))]},
+        {"name": "long", "processors": [step("css", json!({"selector": "p"}))]},
+        {"name": "grown", "processors": [
+            step("css", json!({"selector": "p"})),
+            step("replace", json!({"find": "x", "with": "y".repeat(1000)})),
+        ]},
+    ]);
+    let parser = json!({"processors": [step("css", json!({"selector": "a::attr(href)"}))]});
+    let engine = engine_within(&mapping(fields, json!([parser])), limits);
+    let anchors: String = (0..50).map(|n| format!("<a href=/{n}>{n}</a>")).collect();
+    let page = format!("{anchors}<p>{}</p>", "x".repeat(1_000_000));
+    let extraction = extract(&engine, PageKind::Html, &page);
+    assert_eq!(extraction.fields["many"].as_array().map(Vec::len), Some(10));
+    assert_eq!(extraction.fields["long"].as_str().map(str::len), Some(100));
+    assert_eq!(extraction.fields["grown"].as_str().map(str::len), Some(100));
+    assert_eq!(extraction.links.len(), 5);
+    assert_eq!(extraction.all_links.len(), 5);
+    let warnings = extraction.warnings.join("\n");
+    for part in ["field many: more than 10 values", "field long: a value was cut to 100 bytes", "links too many"] {
+        assert!(warnings.contains(part), "{part} not in\n{warnings}");
+    }
+}
+
+#[test]
+fn an_extraction_ends_at_its_deadline() {
+    // Quadratic for any engine: from every letter the search runs to the end of the text.
+    let fields = json!([{"name": "slow", "processors": [step("regex", json!({"pattern": ".*[^A-Z]|[A-Z]"}))]}]);
+    let limits = Limits { values: usize::MAX, ..Limits::default() };
+    let engine = engine_within(&mapping(fields, json!([])), limits);
+    let url = Url::parse("https://people.example/").unwrap();
+    let text = "A".repeat(2_000_000);
+    let start = Instant::now();
+    let wants = Wants { deadline: Some(start + Duration::from_millis(100)), ..Wants::default() };
+    let page = PageInput { url: &url, kind: PageKind::Text, text: &text };
+    let expected = ExtractError::OutOfTime { mapping: "people".into(), subject: "field slow".into() };
+    assert_eq!(engine.extract(page, wants), Err(expected));
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_page_of_no_mapping_yields_links_only_if_they_are_wanted() {
+    let engine = engine(&mapping(json!([]), json!([])));
+    let url = Url::parse("https://elsewhere.example/").unwrap();
+    let page = PageInput { url: &url, kind: PageKind::Html, text: "<a href=x>x</a>" };
+    assert_eq!(engine.extract(page, Wants::default()), Ok(Extraction::default()));
+    let wants = Wants { all_links: true, ..Wants::default() };
+    assert_eq!(engine.extract(page, wants).unwrap().all_links, ["https://elsewhere.example/x"]);
+}
+
+#[test]
+fn a_cut_page_says_why() {
+    let mut limits = Limits::default();
+    limits.document.nodes = 100;
+    let fields = json!([{"name": "f", "processors": [step("css", json!({"selector": "b"}))]}]);
+    let engine = engine_within(&mapping(fields, json!([])), limits);
+    let extraction = extract(&engine, PageKind::Html, &"<b>x</b>".repeat(1000));
+    assert_eq!(extraction.truncated.as_deref(), Some("the page has more nodes than are kept"));
+    assert_eq!(extraction.fields["f"], "x");
+}
+
+#[test]
+fn a_trace_shows_each_step_and_which_one_lost_the_value() {
+    let fields = json!([
+        {"name": "found", "processors": [step("css", json!({"selector": "b"})), step("uppercase", json!({}))]},
+        {"name": "lost", "alternatives": [
+            [step("css", json!({"selector": "h1"}))],
+            [step("css", json!({"selector": "b"})), step("filter", json!({"pattern": "^z"})), step("trim", json!({}))],
+            [step("css", json!({"selector": "i"})), step("trim", json!({}))],
+        ]},
+    ]);
+    let parser = json!({"description": "people", "processors": [step("css", json!({"selector": "a"}))]});
+    let engine = engine(&mapping(fields, json!([parser])));
+    let url = Url::parse("https://people.example/list/").unwrap();
+    let page = PageInput { url: &url, kind: PageKind::Html, text: "<b>x</b><b>y</b><i> </i>" };
+    let trace = engine.trace(None, page).expect("the mapping matches");
+    assert_eq!(trace.matching, ["people"]);
+    assert_eq!(trace.fields[0].value, "X");
+    let steps = &trace.fields[0].alternatives[0];
+    assert_eq!(steps[0].input.shown, ["(the page, 24 bytes)"]);
+    assert_eq!(steps[0].output.shown, ["<b>x</b>", "<b>y</b>"]);
+    assert_eq!(steps[1].output.shown, ["X", "Y"]);
+    assert_eq!(
+        trace.fields[1].empty_because,
+        [
+            "step 1, css, found nothing in the page",
+            "step 2, filter, dropped all 2 values of step 1",
+            "step 2, trim, left only empty text",
+        ]
+    );
+    assert_eq!(trace.url_parsers[0].empty_because.as_deref(), Some("step 1, css, found nothing in the page"));
+    let json = serde_json::to_value(&trace).unwrap();
+    assert_eq!(json["fields"][1]["value"], Value::Null);
+    assert_eq!(json["fields"][0]["alternatives"][0][1]["processor"], "uppercase");
+}
