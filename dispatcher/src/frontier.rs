@@ -1,0 +1,162 @@
+//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one
+//! SQLite file.
+//!
+//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
+//! *done*; its row is never deleted. A crawl's counters say at every commit that
+//! `discovered = queued + leased + done + skipped`, and the tables of the same file can be asked
+//! whether that is so, by any program.
+//!
+//! All calls up to a [`commit`](Frontier::commit) are one transaction: an outcome with the links
+//! it brought, the site's clock, the counters. Nothing may be sent to anyone before the commit
+//! that it rests on. After a crash the file is as the last commit left it: what was leased is
+//! queued again when the file is opened, and its sites count as fetched from at that moment.
+//!
+//! Memory is bounded, whatever the number of tasks and sites: the dispatcher has a *window* of
+//! sites in memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
+//! [`return_site`](Frontier::return_site); the rest wait on disk.
+//!
+//! One thread owns a frontier. Other programs may read the file at any time.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use webfill_wire::CrawlKey;
+
+use self::crawls::Crawl;
+use self::names::Names;
+use crate::excluded_sites::ExcludedSites;
+use crate::seen::Seen;
+
+mod answers;
+mod crawls;
+mod done;
+mod error;
+mod feed;
+mod late;
+mod lease;
+mod names;
+mod recovery;
+mod resolved;
+mod schema;
+mod sites;
+
+pub use self::answers::{
+    AlreadyDone, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack, LeaseBatch,
+    Leased, Refused, SiteDue, SiteId, TaskId, TaskSketch,
+};
+pub use self::error::FrontierError;
+
+/// The frontier's file within the state folder.
+pub const FILE_NAME: &str = "dispatcher.db";
+
+/// How much memory the frontier may take, and what holds for all crawls.
+#[derive(Debug, Clone)]
+pub struct FrontierConfig {
+    /// For the dedupe memory; taken as it is needed. 128 MiB answer ten million URLs mostly
+    /// without the disk.
+    pub seen_memory_bytes: usize,
+    /// For pages of the database.
+    pub page_cache_bytes: usize,
+    /// Between two fetches of a site that has not told its own delay yet.
+    pub default_delay_ms: u32,
+    /// Sites that no crawl touches.
+    pub excluded: ExcludedSites,
+}
+
+impl Default for FrontierConfig {
+    fn default() -> Self {
+        FrontierConfig {
+            seen_memory_bytes: 128 << 20,
+            page_cache_bytes: 32 << 20,
+            default_delay_ms: 15_000,
+            excluded: ExcludedSites::default(),
+        }
+    }
+}
+
+/// The durable memory of the dispatcher.
+#[derive(Debug)]
+pub struct Frontier {
+    path: PathBuf,
+    db: Connection,
+    seen: Seen,
+    sites: Names,
+    records: Names,
+    /// The crawls asked for since the start.
+    crawls: HashMap<CrawlKey, Crawl>,
+    excluded: ExcludedSites,
+    in_transaction: bool,
+    /// An error has undone calls whose effects are still in memory.
+    closed: bool,
+}
+
+impl Frontier {
+    /// Opens the frontier in a state folder, or makes a new one there. What a crash left leased
+    /// is queued again, and no site that had something leased is due before its delay, counted
+    /// from now, has passed.
+    pub fn open(dir: &Path, config: FrontierConfig, now_ms: i64) -> Result<Self, FrontierError> {
+        let path = dir.join(FILE_NAME);
+        let db = schema::open(&path, &config)?;
+        let fault = |source| FrontierError::database("open the frontier", &path, source);
+        db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
+        recovery::requeue_leased(&db, config.default_delay_ms, now_ms).map_err(fault)?;
+        let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
+        db.execute_batch("COMMIT").map_err(fault)?;
+        Ok(Frontier {
+            path,
+            db,
+            seen,
+            sites: Names::of_sites(),
+            records: Names::of_records(),
+            crawls: HashMap::new(),
+            excluded: config.excluded,
+            in_transaction: false,
+            closed: false,
+        })
+    }
+
+    /// Makes all calls since the last commit durable, together.
+    pub fn commit(&mut self) -> Result<(), FrontierError> {
+        if !self.in_transaction {
+            return Ok(());
+        }
+        self.guarded("commit", |frontier| {
+            frontier.write_counters()?;
+            frontier.db.prepare_cached("COMMIT")?.execute([])?;
+            Ok(())
+        })?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Runs work within the transaction. An error undoes all that is uncommitted, and closes the
+    /// frontier, because what it holds in memory is then ahead of the file.
+    fn guarded<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
+    ) -> Result<T, FrontierError> {
+        if self.closed {
+            return Err(FrontierError::Closed { path: self.path.clone() });
+        }
+        let result = self.begin().and_then(|()| work(self));
+        result.map_err(|source| {
+            self.closed = true;
+            // SQLite may have rolled back by itself; that makes this one fail, and is as good.
+            self.db.execute_batch("ROLLBACK").ok();
+            FrontierError::database(doing, &self.path, source)
+        })
+    }
+
+    fn begin(&mut self) -> rusqlite::Result<()> {
+        if !self.in_transaction {
+            self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            self.in_transaction = true;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

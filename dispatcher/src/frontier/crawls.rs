@@ -1,0 +1,209 @@
+//! The crawls: what was asked, and the counters, which are kept in memory and written with each
+//! commit.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_wire::{CrawlKey, Outcome, Reason};
+
+use super::answers::CrawlStatus;
+use super::{Frontier, FrontierError};
+use crate::crawl_spec::CrawlSpec;
+use crate::scope::Scope;
+
+/// A crawl in memory.
+#[derive(Debug)]
+pub(super) struct Crawl {
+    pub(super) spec: CrawlSpec,
+    pub(super) scope: Scope,
+    pub(super) status: CrawlStatus,
+    /// The outcome that awaits its queued tasks, once it is over.
+    pub(super) ended: Option<Outcome>,
+    /// Up to this task nothing of it is queued; see [`Frontier::end_queued`].
+    pub(super) ended_up_to: i64,
+    /// Whether the counters differ from what is stored.
+    pub(super) changed: bool,
+}
+
+impl Crawl {
+    /// The outcome of a task that would be handed out now, if the crawl is over.
+    pub(super) fn ending(&self, now_ms: i64) -> Option<Outcome> {
+        let expired = self.spec.expires_at_ms.is_some_and(|at| at as i64 <= now_ms);
+        self.ended.or(expired.then_some(Outcome::Expired))
+    }
+
+    pub(super) fn count_skipped(&mut self, reason: Reason) {
+        self.status.discovered += 1;
+        *self.status.skipped.entry(reason).or_default() += 1;
+    }
+
+    /// A task has left the queue or its lease for good.
+    pub(super) fn count_outcome(&mut self, outcome: Outcome) {
+        self.status.done += 1;
+        *self.status.outcomes.entry(outcome).or_default() += 1;
+        self.changed = true;
+    }
+}
+
+impl Frontier {
+    /// Opens a crawl, new or known; what it asks for holds from now on.
+    pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
+        Scope::compile(spec)?;
+        let key = self.guarded("open a crawl", |frontier| {
+            let spec_json = serde_json::to_string(spec)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+            let sql = "INSERT INTO crawls (app_id, crawl_id, spec) VALUES (?1, ?2, ?3)
+                       ON CONFLICT DO UPDATE SET spec = excluded.spec, ended = NULL RETURNING id";
+            let values = params![spec.app_id, spec.crawl_id, spec_json];
+            // What is in memory may be ahead of the table.
+            frontier.write_counters()?;
+            frontier.db.query_row(sql, values, |row| row.get(0))
+        })?;
+        self.crawls.remove(&key);
+        self.crawl(key)?;
+        Ok(key)
+    }
+
+    /// The crawls that have something queued or leased.
+    pub fn unfinished_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
+        self.guarded("list the crawls", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT id FROM crawls WHERE queued + leased > 0 ORDER BY id";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
+    pub fn spec(&mut self, key: CrawlKey) -> Result<&CrawlSpec, FrontierError> {
+        Ok(&self.crawl(key)?.spec)
+    }
+
+    /// The counters, uncommitted changes included; costs no disk access.
+    pub fn crawl_status(&mut self, key: CrawlKey) -> Result<CrawlStatus, FrontierError> {
+        Ok(self.crawl(key)?.status.clone())
+    }
+
+    /// Notes how many lines of the seed input are fed, in the same transaction as their tasks.
+    pub fn set_fed(&mut self, key: CrawlKey, lines: u64) -> Result<(), FrontierError> {
+        let crawl = self.crawl(key)?;
+        crawl.status.fed_lines = lines;
+        crawl.changed = true;
+        self.guarded("note what is fed", |_| Ok(()))
+    }
+
+    pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
+        let is_known = self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
+        let crawl = self.crawls.get_mut(&key).filter(|_| is_known);
+        crawl.ok_or(FrontierError::UnknownCrawl(key))
+    }
+
+    /// The crawl of a stored task.
+    pub(super) fn known_crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl> {
+        self.load_crawl(key)?;
+        self.crawls.get_mut(&key).ok_or(rusqlite::Error::QueryReturnedNoRows)
+    }
+
+    fn load_crawl(&mut self, key: CrawlKey) -> Result<bool> {
+        if self.crawls.contains_key(&key) {
+            return Ok(true);
+        }
+        let Some((spec, status, ended)) = read(&self.db, key)? else { return Ok(false) };
+        let scope = Scope::compile(&spec).map_err(|error| unreadable(0, error))?;
+        let crawl = Crawl { spec, scope, status, ended, ended_up_to: 0, changed: false };
+        self.crawls.insert(key, crawl);
+        Ok(true)
+    }
+
+    pub(super) fn write_counters(&mut self) -> Result<()> {
+        for (key, crawl) in self.crawls.iter_mut().filter(|(_, crawl)| crawl.changed) {
+            write(&self.db, *key, crawl)?;
+            crawl.changed = false;
+        }
+        Ok(())
+    }
+}
+
+type Stored = (CrawlSpec, CrawlStatus, Option<Outcome>);
+
+fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
+    let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
+               links, bytes, sites FROM crawls WHERE id = ?1";
+    let stored = |row: &Row<'_>| {
+        let spec: String = row.get(0)?;
+        let spec = serde_json::from_str(&spec).map_err(|error| unreadable(0, error))?;
+        let ended = row.get::<_, Option<String>>(1)?;
+        let ended = ended.map(|name| named(1, &name)).transpose()?;
+        let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
+        let status = CrawlStatus {
+            fed_lines: count(2)?,
+            discovered: count(3)?,
+            queued: count(4)?,
+            leased: count(5)?,
+            done: count(6)?,
+            pages: count(7)?,
+            fields: count(8)?,
+            links: count(9)?,
+            bytes: count(10)?,
+            sites: count(11)?,
+            outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
+            skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
+        };
+        Ok((spec, status, ended))
+    };
+    db.query_row(sql, [key], stored).optional()
+}
+
+fn read_counts<T>(db: &Connection, sql: &str, key: CrawlKey) -> Result<BTreeMap<T, u64>>
+where
+    T: FromStr<Err = String> + Ord,
+{
+    let mut select = db.prepare(sql)?;
+    let counts = select.query_map([key], |row| {
+        let name: String = row.get(0)?;
+        Ok((named(0, &name)?, row.get::<_, i64>(1)? as u64))
+    })?;
+    counts.collect()
+}
+
+fn named<T: FromStr<Err = String>>(column: usize, name: &str) -> Result<T> {
+    name.parse().map_err(|error: String| unreadable(column, error))
+}
+
+fn unreadable(
+    column: usize,
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
+}
+
+fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
+    let status = &crawl.status;
+    let sql = "UPDATE crawls SET ended = ?2, fed_lines = ?3, discovered = ?4, queued = ?5,
+               leased = ?6, done = ?7, pages = ?8, fields = ?9, links = ?10, bytes = ?11,
+               sites = ?12 WHERE id = ?1";
+    db.prepare_cached(sql)?.execute(params![
+        key,
+        crawl.ended.map(Outcome::as_str),
+        status.fed_lines as i64,
+        status.discovered as i64,
+        status.queued as i64,
+        status.leased as i64,
+        status.done as i64,
+        status.pages as i64,
+        status.fields as i64,
+        status.links as i64,
+        status.bytes as i64,
+        status.sites as i64,
+    ])?;
+    let mut replace = db.prepare_cached("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3)")?;
+    for (outcome, n) in &status.outcomes {
+        replace.execute(params![key, outcome.as_str(), *n as i64])?;
+    }
+    let mut replace = db.prepare_cached("INSERT OR REPLACE INTO skipped VALUES (?1, ?2, ?3)")?;
+    for (reason, n) in &status.skipped {
+        replace.execute(params![key, reason.as_str(), *n as i64])?;
+    }
+    Ok(())
+}

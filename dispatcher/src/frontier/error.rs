@@ -1,0 +1,52 @@
+//! What can go wrong with the frontier, by what to do next.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use webfill_wire::CrawlKey;
+
+use crate::scope::ScopeError;
+
+/// After any error but [`Scope`](FrontierError::Scope) and
+/// [`UnknownCrawl`](FrontierError::UnknownCrawl) the uncommitted calls are undone on disk and the
+/// frontier refuses all further work: drop it, and open it again once the cause is gone.
+#[derive(Debug, thiserror::Error)]
+pub enum FrontierError {
+    #[error("cannot open the frontier {path}: {source}", path = path.display())]
+    Open { path: PathBuf, source: rusqlite::Error },
+    #[error(
+        "{path} was not written by webfill: choose another state folder, or move the file away",
+        path = path.display()
+    )]
+    Foreign { path: PathBuf },
+    #[error(
+        "{path} was written by a newer webfill (format {found}, this one knows {known}): \
+         use that version, or choose another state folder",
+        path = path.display()
+    )]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "no space left on disk for {path}: free some and start again; \
+         everything up to the last commit is safe",
+        path = path.display()
+    )]
+    DiskFull { path: PathBuf },
+    #[error("cannot {doing} in {path}: {source}", path = path.display())]
+    Database { doing: &'static str, path: PathBuf, source: rusqlite::Error },
+    #[error("the frontier {path} is closed after an earlier error", path = path.display())]
+    Closed { path: PathBuf },
+    #[error("no crawl has the key {0}")]
+    UnknownCrawl(CrawlKey),
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+}
+
+impl FrontierError {
+    pub(super) fn database(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => FrontierError::DiskFull { path },
+            _ => FrontierError::Database { doing, path, source },
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Judging candidates and queueing those that are new: seeds, links and redirects alike.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use webfill_urls::Url;
+use webfill_wire::{CrawlKey, Reason};
+
+use super::answers::{AlreadyDone, Candidate, FeedTally, Refused, SiteId, TaskId};
+use super::crawls::Crawl;
+use super::names::Names;
+use super::schema::{DONE, QUEUED};
+use super::{Frontier, FrontierError, resolved, sites};
+use crate::excluded_sites::ExcludedSites;
+use crate::intake::{self, MAX_REDIRECTS, Refusal};
+use crate::seen::Seen;
+
+impl Frontier {
+    /// Judges candidates in order and queues those that are new to the crawl.
+    pub fn feed(
+        &mut self,
+        crawl: CrawlKey,
+        candidates: &[Candidate<'_>],
+        now_ms: i64,
+    ) -> Result<FeedTally, FrontierError> {
+        self.crawl(crawl)?;
+        self.guarded("queue URLs", |frontier| {
+            let records = frontier.record_ids(candidates)?;
+            let mut feeding = frontier.feeding(crawl, now_ms);
+            for (index, (candidate, records)) in candidates.iter().zip(&records).enumerate() {
+                if feeding.is_unwanted(candidate.records.len(), records) {
+                    feeding.tally.unwanted += 1;
+                    continue;
+                }
+                let origin = Origin {
+                    depth: candidate.depth,
+                    priority: feeding.crawl.spec.priority_at(candidate.depth),
+                    redirects: 0,
+                    parent: candidate.parent,
+                    base: None,
+                    records,
+                };
+                if let Some(refusal) = feeding.judge(candidate.url, &origin)? {
+                    feeding.note_refused(index, &refusal);
+                }
+            }
+            feeding.finish()
+        })
+    }
+
+    /// Of each candidate the ids of those of its records that are still unresolved.
+    fn record_ids(&mut self, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
+        let mut all = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let mut ids = Vec::with_capacity(candidate.records.len());
+            for name in candidate.records {
+                let id = self.records.id_of(&self.db, name)?;
+                if !resolved::is_resolved(&self.db, id)? {
+                    ids.push(id);
+                }
+            }
+            all.push(ids);
+        }
+        Ok(all)
+    }
+
+    /// Begins a batch for a crawl that is in memory.
+    pub(super) fn feeding(&mut self, key: CrawlKey, now_ms: i64) -> Feeding<'_> {
+        let crawl = self.crawls.get_mut(&key).expect("the caller has read the crawl");
+        Feeding {
+            db: &self.db,
+            seen: &mut self.seen,
+            site_names: &mut self.sites,
+            excluded: &self.excluded,
+            key,
+            crawl,
+            now_ms,
+            fed: HashMap::new(),
+            tally: FeedTally::default(),
+        }
+    }
+}
+
+/// Where candidates come from, and what their tasks take over.
+pub(super) struct Origin<'a> {
+    pub(super) depth: u16,
+    pub(super) priority: u8,
+    pub(super) redirects: u8,
+    pub(super) parent: Option<TaskId>,
+    /// What relative links refer to.
+    pub(super) base: Option<&'a Url>,
+    /// Unresolved ones only.
+    pub(super) records: &'a [i64],
+}
+
+/// A batch being judged. What it adds to the sites is written once, at its end.
+pub(super) struct Feeding<'a> {
+    db: &'a Connection,
+    seen: &'a mut Seen,
+    site_names: &'a mut Names,
+    excluded: &'a ExcludedSites,
+    key: CrawlKey,
+    pub(super) crawl: &'a mut Crawl,
+    now_ms: i64,
+    fed: HashMap<SiteId, FedSite>,
+    pub(super) tally: FeedTally,
+}
+
+/// What a batch adds to one site.
+#[derive(Default)]
+struct FedSite {
+    queued: u64,
+    top_priority: u8,
+    /// What the crawl had accepted for it before, once that was asked for.
+    accepted_before: Option<u64>,
+}
+
+impl Feeding<'_> {
+    /// Whether nothing is to be gained: of its records none is unresolved, or the crawl is over.
+    pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
+        (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.now_ms).is_some()
+    }
+
+    /// Judges one URL and queues it if it is new. Returns why it was refused, unless it is a
+    /// duplicate.
+    pub(super) fn judge(&mut self, text: &str, origin: &Origin<'_>) -> Result<Option<Refusal>> {
+        let refusal = match self.intake(text, origin) {
+            Ok(url) => match self.admit(&url, origin)? {
+                None => return Ok(None),
+                Some(reason) => Refusal::Scope(reason),
+            },
+            Err(refusal) => refusal,
+        };
+        let reason = refusal.reason();
+        self.crawl.count_skipped(reason);
+        *self.tally.skipped.entry(reason).or_default() += 1;
+        Ok((reason != Reason::Duplicate).then_some(refusal))
+    }
+
+    fn intake(&self, text: &str, origin: &Origin<'_>) -> std::result::Result<Url, Refusal> {
+        // Before the URL is parsed: on most pages of a shallow crawl it decides about all links.
+        if !self.crawl.scope.reaches(origin.depth) || origin.redirects > MAX_REDIRECTS {
+            return Err(Refusal::Scope(Reason::TooDeep));
+        }
+        intake::judge(text, origin.base, &self.crawl.scope, self.excluded)
+    }
+
+    /// Queues a URL of the crawl's scope, or says why not.
+    fn admit(&mut self, url: &Url, origin: &Origin<'_>) -> Result<Option<Reason>> {
+        let key = self.seen.key(self.key, url.as_str());
+        if self.seen.contains(self.db, key)? && !self.is_stale(key)? {
+            for record in origin.records {
+                self.attach(key, *record)?;
+            }
+            return Ok(Some(Reason::Duplicate));
+        }
+        let site = SiteId(self.site_names.id_of(self.db, &webfill_urls::site(url))?);
+        if !self.within_budget(site)? {
+            return Ok(Some(Reason::Budget));
+        }
+        self.enqueue(key, url, site, origin)?;
+        Ok(None)
+    }
+
+    /// Whether the crawl wants pages again after a time, and this one is that old.
+    fn is_stale(&mut self, key: u64) -> Result<bool> {
+        let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else { return Ok(false) };
+        let Some(task) = self.seen.task_of(self.db, key)? else { return Ok(false) };
+        let latest = self.now_ms.saturating_sub_unsigned(refresh_after_ms);
+        let sql = "SELECT 1 FROM tasks WHERE id = ?1 AND state = ?2 AND done_at_ms <= ?3";
+        self.db.prepare_cached(sql)?.exists(params![task as i64, DONE, latest])
+    }
+
+    /// Makes a URL that is a task already serve one more record.
+    fn attach(&mut self, key: u64, record: i64) -> Result<()> {
+        let pair_key = self.seen.pair_key(key, record);
+        if self.seen.recall(pair_key) {
+            return Ok(());
+        }
+        let Some(task) = self.seen.task_of(self.db, key)? else { return Ok(()) };
+        let sql = "INSERT OR IGNORE INTO task_records (task, record, late)
+                   SELECT id, ?2, state <> ?3 FROM tasks WHERE id = ?1";
+        let values = params![task as i64, record, QUEUED];
+        let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
+        self.seen.note(pair_key);
+        if is_new && let Some(done) = done_page(self.db, task, record)? {
+            self.tally.already_done.push(done);
+        }
+        Ok(())
+    }
+
+    fn within_budget(&mut self, site: SiteId) -> Result<bool> {
+        let Some(budget) = self.crawl.spec.domain_max_pages else { return Ok(true) };
+        let fed = self.fed.entry(site).or_default();
+        let before = match fed.accepted_before {
+            Some(before) => before,
+            None => accepted(self.db, self.key, site)?,
+        };
+        fed.accepted_before = Some(before);
+        Ok(before + fed.queued < budget)
+    }
+
+    fn enqueue(&mut self, key: u64, url: &Url, site: SiteId, origin: &Origin<'_>) -> Result<()> {
+        let sql = "INSERT INTO tasks
+                   (crawl, site, priority, depth, redirects, parent, seen_at_ms, url)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let task = self.db.prepare_cached(sql)?.insert(params![
+            self.key,
+            site,
+            origin.priority,
+            origin.depth,
+            origin.redirects,
+            origin.parent.map(|parent| parent as i64),
+            self.now_ms,
+            url.as_str(),
+        ])?;
+        let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
+        for record in origin.records {
+            self.db.prepare_cached(sql)?.execute([task, *record])?;
+        }
+        self.seen.insert(key, task as u64);
+        let fed = self.fed.entry(site).or_default();
+        fed.queued += 1;
+        fed.top_priority = fed.top_priority.max(origin.priority);
+        self.tally.accepted += 1;
+        Ok(())
+    }
+
+    fn note_refused(&mut self, index: usize, refusal: &Refusal) {
+        let refused = Refused { index, reason: refusal.reason(), why: refusal.why() };
+        self.tally.refused.push(refused);
+    }
+
+    /// Writes what the batch adds to its sites and its crawl.
+    pub(super) fn finish(mut self) -> Result<FeedTally> {
+        for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
+            if sites::count_queued(self.db, *site, fed.queued, fed.top_priority)? {
+                self.tally.woken.push(*site);
+            }
+            let sql = "INSERT INTO crawl_sites VALUES (?1, ?2, ?3)
+                       ON CONFLICT DO UPDATE SET accepted = accepted + excluded.accepted
+                       RETURNING accepted";
+            let mut upsert = self.db.prepare_cached(sql)?;
+            let values = params![self.key, site, fed.queued as i64];
+            let accepted: i64 = upsert.query_row(values, |row| row.get(0))?;
+            self.crawl.status.sites += u64::from(accepted as u64 == fed.queued);
+        }
+        self.crawl.status.discovered += self.tally.accepted;
+        self.crawl.status.queued += self.tally.accepted;
+        self.crawl.changed = true;
+        self.seen.settle(self.db)?;
+        Ok(self.tally)
+    }
+}
+
+fn accepted(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
+    let sql = "SELECT accepted FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let accepted = select.query_row(params![crawl, site], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(accepted.unwrap_or(0) as u64)
+}
+
+fn done_page(db: &Connection, task: TaskId, record: i64) -> Result<Option<AlreadyDone>> {
+    let sql = "SELECT url, depth, name FROM tasks, records
+               WHERE tasks.id = ?1 AND state = ?2 AND records.id = ?3";
+    let page = |row: &rusqlite::Row<'_>| {
+        Ok(AlreadyDone { task, url: row.get(0)?, depth: row.get(1)?, record: row.get(2)? })
+    };
+    db.prepare_cached(sql)?.query_row(params![task as i64, DONE, record], page).optional()
+}

@@ -1,0 +1,62 @@
+//! Records that are complete, and what need not be fetched for them any more.
+
+use rusqlite::{Connection, Result, Row};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::answers::{SiteId, TaskId};
+use super::{Frontier, FrontierError, sites};
+
+impl Frontier {
+    /// Notes that a record is complete. What is queued for it, and for no unresolved record,
+    /// ends in `stopped`.
+    pub fn record_resolved(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
+        self.guarded("close a record", |frontier| frontier.resolve(record, now_ms))
+    }
+
+    pub(super) fn resolve(&mut self, record: &str, now_ms: i64) -> Result<()> {
+        let record = self.records.id_of(&self.db, record)?;
+        let sql = "UPDATE records SET resolved = 1 WHERE id = ?1 AND resolved = 0";
+        if self.db.prepare_cached(sql)?.execute([record])? == 0 {
+            return Ok(());
+        }
+        for (task, crawl, site) in needless_tasks(&self.db, record)? {
+            self.close_queued(crawl, task, Outcome::Stopped, now_ms)?;
+            sites::count_taken(&self.db, site, 1)?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn is_resolved(db: &Connection, record: i64) -> Result<bool> {
+    let sql = "SELECT resolved FROM records WHERE id = ?1";
+    db.prepare_cached(sql)?.query_row([record], |row| row.get(0))
+}
+
+/// What is queued for this record and for no unresolved one.
+fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<(TaskId, CrawlKey, SiteId)>> {
+    let sql = "SELECT t.id, t.crawl, t.site
+               FROM task_records served JOIN tasks t ON t.id = served.task
+               WHERE served.record = ?1 AND t.state = 0 AND NOT EXISTS (
+                   SELECT 1 FROM task_records other JOIN records r ON r.id = other.record
+                   WHERE other.task = t.id AND r.resolved = 0)";
+    let task = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?));
+    db.prepare_cached(sql)?.query_map([record], task)?.collect()
+}
+
+/// A record that a task serves.
+pub(super) struct Served {
+    pub(super) id: i64,
+    pub(super) name: String,
+    /// It came while the task was leased.
+    pub(super) late: bool,
+    pub(super) resolved: bool,
+}
+
+pub(super) fn served_by(db: &Connection, task: TaskId) -> Result<Vec<Served>> {
+    let sql = "SELECT id, name, late, resolved FROM task_records JOIN records ON id = record
+               WHERE task = ?1";
+    let served = |row: &Row<'_>| {
+        Ok(Served { id: row.get(0)?, name: row.get(1)?, late: row.get(2)?, resolved: row.get(3)? })
+    };
+    db.prepare_cached(sql)?.query_map([task as i64], served)?.collect()
+}

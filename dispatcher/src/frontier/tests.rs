@@ -1,0 +1,164 @@
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use webfill_wire::{Outcome, Reason, SiteClock, TaskDone};
+
+use super::*;
+use crate::crawl_spec::CrawlSpec;
+
+mod feeding;
+mod leasing;
+mod opening;
+mod serving_records;
+
+/// A frontier's tables with nothing in them.
+pub(crate) fn empty_database() -> (TempDir, Connection) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = schema::open(&dir.path().join(FILE_NAME), &FrontierConfig::default()).unwrap();
+    (dir, db)
+}
+
+/// A frontier with one crawl of depth 3.
+struct Bench {
+    dir: TempDir,
+    frontier: Frontier,
+    spec: CrawlSpec,
+    crawl: CrawlKey,
+}
+
+fn bench() -> Bench {
+    bench_with(|_| ())
+}
+
+fn bench_with(change: impl FnOnce(&mut CrawlSpec)) -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let mut spec = CrawlSpec::new("app", "crawl");
+    spec.max_depth = 3;
+    change(&mut spec);
+    let crawl = frontier.open_crawl(&spec).unwrap();
+    Bench { dir, frontier, spec, crawl }
+}
+
+impl Bench {
+    fn feed(&mut self, urls: &[&str]) -> FeedTally {
+        self.feed_for(urls, &[], 0)
+    }
+
+    fn feed_for(&mut self, urls: &[&str], records: &[&str], now_ms: i64) -> FeedTally {
+        let records: Vec<String> = records.iter().map(|name| name.to_string()).collect();
+        let candidate = |url| Candidate { url, depth: 0, parent: None, records: &records };
+        let candidates: Vec<_> = urls.iter().copied().map(candidate).collect();
+        self.frontier.feed(self.crawl, &candidates, now_ms).unwrap()
+    }
+
+    /// Everything that is queued anywhere, leased.
+    fn lease_all(&mut self) -> Vec<Leased> {
+        self.lease_all_at(0)
+    }
+
+    fn lease_all_at(&mut self, now_ms: i64) -> Vec<Leased> {
+        let mut tasks = Vec::new();
+        for site in self.frontier.next_sites(i64::MAX, 1_000).unwrap() {
+            let batch = self.frontier.lease(site.id, 1_000, now_ms).unwrap();
+            tasks.extend(batch.tasks);
+            self.frontier.return_site(site.id, &site.clock).unwrap();
+        }
+        tasks
+    }
+
+    fn lease_one(&mut self) -> Leased {
+        let mut tasks = self.lease_all();
+        assert_eq!(tasks.len(), 1, "{tasks:?}");
+        tasks.remove(0)
+    }
+
+    fn done(&mut self, task: &Leased, links: &[&str]) -> DoneTally {
+        self.report(&TaskDone { links: owned(links), ..report(task) })
+    }
+
+    fn report(&mut self, report: &TaskDone) -> DoneTally {
+        self.report_at(report, 0)
+    }
+
+    fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> DoneTally {
+        match self.frontier.done(report, now_ms).unwrap() {
+            Done::Counted(tally) => tally,
+            Done::Stale => panic!("stale: {report:?}"),
+        }
+    }
+
+    fn status(&mut self) -> CrawlStatus {
+        self.frontier.crawl_status(self.crawl).unwrap()
+    }
+
+    fn outcomes(&mut self) -> Vec<(Outcome, u64)> {
+        self.status().outcomes.into_iter().collect()
+    }
+
+    /// As after kill -9: what is not committed is lost.
+    fn reopen(self, now_ms: i64) -> Bench {
+        let Bench { dir, frontier, spec, .. } = self;
+        drop(frontier);
+        let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), now_ms).unwrap();
+        let crawl = frontier.open_crawl(&spec).unwrap();
+        Bench { dir, frontier, spec, crawl }
+    }
+
+    fn assert_conserved(&mut self) {
+        self.frontier.commit().unwrap();
+        assert_conserved(self.dir.path());
+    }
+}
+
+fn report(task: &Leased) -> TaskDone {
+    TaskDone {
+        task: task.task,
+        attempt: task.attempt,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 1_000,
+        fields: 2,
+        links: Vec::new(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| text.to_string()).collect()
+}
+
+fn urls(tasks: &[Leased]) -> Vec<&str> {
+    tasks.iter().map(|task| task.url.as_str()).collect()
+}
+
+fn skipped(reasons: &[(Reason, u64)]) -> BTreeMap<Reason, u64> {
+    reasons.iter().copied().collect()
+}
+
+/// Asks the file itself, as another program would.
+fn assert_conserved(dir: &Path) {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    let faults = "
+        SELECT 'crawl ' || c.id FROM crawls c WHERE
+            discovered <> queued + leased + done
+                + (SELECT coalesce(sum(n), 0) FROM skipped WHERE crawl = c.id)
+            OR queued <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 0)
+            OR leased <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 1)
+            OR done <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 2)
+            OR done <> (SELECT coalesce(sum(n), 0) FROM outcomes WHERE crawl = c.id)
+            OR sites <> (SELECT count(DISTINCT site) FROM tasks WHERE crawl = c.id)
+        UNION ALL
+        SELECT 'site ' || s.name FROM sites s WHERE
+            queued <> (SELECT count(*) FROM tasks WHERE site = s.id AND state = 0)
+            OR top_priority <> (SELECT coalesce(max(priority), 0) FROM tasks
+                                WHERE site = s.id AND state = 0)
+        UNION ALL
+        SELECT 'outcome of ' || t.id FROM tasks t WHERE (state = 2) <> (outcome IS NOT NULL)";
+    let mut select = db.prepare(faults).unwrap();
+    let faults: Result<Vec<String>, _> = select.query_map([], |row| row.get(0)).unwrap().collect();
+    assert_eq!(faults.unwrap(), Vec::<String>::new());
+}

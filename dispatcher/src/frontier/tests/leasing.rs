@@ -1,0 +1,167 @@
+use super::*;
+
+fn only_site(bench: &mut Bench) -> SiteDue {
+    let mut sites = bench.frontier.next_sites(i64::MAX, 10).unwrap();
+    assert_eq!(sites.len(), 1);
+    sites.remove(0)
+}
+
+#[test]
+fn the_highest_priority_goes_first_and_then_the_oldest() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/1", "http://a.org/2"]);
+    let mut urgent = CrawlSpec::new("app", "urgent");
+    urgent.priority = 90;
+    bench.crawl = bench.frontier.open_crawl(&urgent).unwrap();
+    bench.feed(&["http://a.org/3"]);
+    let site = only_site(&mut bench);
+    assert_eq!((site.queued, site.top_priority), (3, 90));
+    let batch = bench.frontier.lease(site.id, 2, 0).unwrap();
+    assert_eq!(urls(&batch.tasks), ["http://a.org/3", "http://a.org/1"]);
+    assert_eq!(batch.left, 1);
+    let batch = bench.frontier.lease(site.id, 2, 0).unwrap();
+    assert_eq!(urls(&batch.tasks), ["http://a.org/2"]);
+    assert_eq!(batch.left, 0);
+    bench.assert_conserved();
+}
+
+#[test]
+fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/", "http://b.org/", "http://c.org/", "http://d.org/"]);
+    let due_at = |name: &str| match name {
+        "a.org" => 300,
+        "b.org" => 100,
+        "c.org" => 200,
+        _ => 900,
+    };
+    for site in bench.frontier.next_sites(i64::MAX, 10).unwrap() {
+        let clock = Clock { due_at_ms: due_at(&site.name), ..Clock::default() };
+        bench.frontier.return_site(site.id, &clock).unwrap();
+    }
+    let mut urgent = CrawlSpec::new("app", "urgent");
+    urgent.priority = 90;
+    bench.crawl = bench.frontier.open_crawl(&urgent).unwrap();
+    bench.feed(&["http://a.org/urgent", "http://d.org/urgent"]);
+
+    assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(100));
+    let names = |sites: Vec<SiteDue>| sites.into_iter().map(|s| s.name).collect::<Vec<_>>();
+    assert_eq!(names(bench.frontier.next_sites(500, 2).unwrap()), ["a.org", "b.org"]);
+    assert_eq!(names(bench.frontier.next_sites(500, 2).unwrap()), ["c.org"]);
+    assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(900));
+    assert_eq!(names(bench.frontier.next_sites(i64::MAX, 2).unwrap()), ["d.org"]);
+    assert_eq!(bench.frontier.next_due_ms().unwrap(), None);
+}
+
+#[test]
+fn a_clock_is_kept_with_its_owner() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/"]);
+    let site = only_site(&mut bench);
+    assert_eq!(site.clock, Clock::default());
+    let clock = Clock {
+        due_at_ms: 7_000,
+        delay_ms: Some(2_500),
+        last_start_ms: Some(4_500),
+        owner: Some("vm-3".into()),
+    };
+    bench.frontier.save_clock(site.id, &clock).unwrap();
+    bench.frontier.commit().unwrap();
+    let mut bench = bench.reopen(0);
+    assert_eq!(only_site(&mut bench).clock, clock);
+    assert_eq!(bench.frontier.site(site.id).unwrap().unwrap().clock, clock);
+}
+
+#[test]
+fn an_outcome_counts_once() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/"]);
+    let task = bench.lease_one();
+    let mut wrong = report(&task);
+    wrong.attempt += 1;
+    wrong.links = owned(&["/a"]);
+    assert_eq!(bench.frontier.done(&wrong, 0).unwrap(), Done::Stale);
+    let unknown = TaskDone { task: u64::MAX, ..report(&task) };
+    assert_eq!(bench.frontier.done(&unknown, 0).unwrap(), Done::Stale);
+    bench.done(&task, &[]);
+    assert_eq!(bench.frontier.done(&report(&task), 0).unwrap(), Done::Stale);
+    assert_eq!(bench.outcomes(), [(Outcome::Ok, 1)]);
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/"]);
+    let first = bench.lease_one();
+    let back = |bench: &mut Bench, task: &Leased, blamed| {
+        bench.frontier.give_back(task.task, task.attempt, blamed, 0).unwrap()
+    };
+    assert_eq!(back(&mut bench, &first, false), GivenBack::Requeued);
+    assert_eq!(back(&mut bench, &first, false), GivenBack::Stale);
+    let second = bench.lease_one();
+    assert_eq!((second.task, second.attempt, second.deaths), (first.task, 2, 0));
+    assert_eq!(bench.frontier.done(&report(&first), 0).unwrap(), Done::Stale);
+    bench.done(&second, &[]);
+    bench.assert_conserved();
+}
+
+#[test]
+fn the_third_death_ends_a_task() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/"]);
+    for death in 1..=3 {
+        let task = bench.lease_one();
+        assert_eq!(task.deaths, death - 1);
+        let back = bench.frontier.give_back(task.task, task.attempt, true, 0).unwrap();
+        let expected = if death == 3 { GivenBack::Quarantined } else { GivenBack::Requeued };
+        assert_eq!(back, expected);
+        bench.assert_conserved();
+    }
+    assert_eq!(bench.outcomes(), [(Outcome::Crashed, 1)]);
+    assert!(bench.lease_all().is_empty());
+}
+
+#[test]
+fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
+    let mut bench = bench_with(|spec| spec.expires_at_ms = Some(1_000));
+    bench.feed(&["http://a.org/1", "http://a.org/2"]);
+    let site = only_site(&mut bench);
+    let held = bench.frontier.lease(site.id, 1, 999).unwrap().tasks.remove(0);
+    let batch = bench.frontier.lease(site.id, 1, 1_000).unwrap();
+    assert_eq!(batch, LeaseBatch::default());
+    assert_eq!(bench.outcomes(), [(Outcome::Expired, 1)]);
+    // What was handed out in time still counts, but leads nowhere.
+    let tally = bench.report_at(&TaskDone { links: owned(&["/3"]), ..report(&held) }, 2_000);
+    assert_eq!(tally.links.unwanted, 1);
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
+    let mut bench = bench();
+    let urls: Vec<String> = (0..50).map(|n| format!("http://s{}.org/{n}", n % 7)).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    bench.feed(&urls);
+    assert!(!bench.frontier.end_queued(bench.crawl, 0).unwrap(), "it is not over");
+    bench.frontier.stop_crawl(bench.crawl).unwrap();
+    while bench.frontier.end_queued(bench.crawl, 0).unwrap() {}
+    assert_eq!(bench.outcomes(), [(Outcome::Stopped, 50)]);
+    assert_eq!(bench.frontier.next_due_ms().unwrap(), None);
+    bench.assert_conserved();
+    let mut bench = bench.reopen(0);
+    assert_eq!(bench.feed(&["http://s0.org/new"]).accepted, 1);
+    assert_eq!(bench.lease_all().len(), 1);
+}
+
+#[test]
+fn hostile_figures_are_counted_without_a_panic() {
+    let mut bench = bench();
+    bench.feed(&["http://a.org/1", "http://a.org/2"]);
+    for task in bench.lease_all() {
+        let report = TaskDone { body_bytes: u64::MAX, fields: u32::MAX, ..report(&task) };
+        bench.report(&report);
+    }
+    assert_eq!(bench.status().bytes, i64::MAX as u64);
+    bench.assert_conserved();
+}

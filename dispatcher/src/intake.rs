@@ -1,0 +1,97 @@
+//! Step 1 of a URL's journey: canonical form, then scope, then excluded sites. Each refusal has
+//! one reason. Whether a URL was seen before, and whether its site's budget is spent, only the
+//! frontier knows.
+
+use webfill_urls::{Url, UrlRefusal};
+use webfill_wire::Reason;
+
+use crate::excluded_sites::ExcludedSites;
+use crate::scope::Scope;
+
+/// More redirects in a row than this lead nowhere.
+pub const MAX_REDIRECTS: u8 = 5;
+
+/// Why a URL is not for this crawl.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    Url(UrlRefusal),
+    Scope(Reason),
+}
+
+impl Refusal {
+    pub fn reason(&self) -> Reason {
+        match self {
+            Refusal::Url(UrlRefusal::UnsupportedScheme { .. }) => Reason::UnsupportedScheme,
+            Refusal::Url(UrlRefusal::Invalid { .. }) => Reason::InvalidUrl,
+            Refusal::Scope(reason) => *reason,
+        }
+    }
+
+    /// One clause for people.
+    pub fn why(&self) -> String {
+        match self {
+            Refusal::Url(refusal) => refusal.to_string(),
+            Refusal::Scope(reason) => explained(*reason).to_owned(),
+        }
+    }
+}
+
+/// What a refusal by the crawl's own limits means, for people.
+pub fn explained(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Duplicate => "seen before in this crawl",
+        Reason::TooDeep => "deeper than the crawl's depth, or too many redirects in a row",
+        Reason::OutOfDomain => "outside the allowed domains",
+        Reason::DeniedPattern => "matches a deny pattern, or no allow pattern",
+        Reason::DeniedExtension => "its extension is not fetched",
+        Reason::ExcludedSite => "its site is on the list of excluded sites",
+        Reason::InvalidUrl => "not a URL",
+        Reason::UnsupportedScheme => "neither http nor https",
+        Reason::Budget => "the crawl's budget for this site is spent",
+    }
+}
+
+/// Judges one link or seed and returns its canonical form. Pure, and about a microsecond.
+pub fn judge(
+    text: &str,
+    base: Option<&Url>,
+    scope: &Scope,
+    excluded: &ExcludedSites,
+) -> Result<Url, Refusal> {
+    let url = webfill_urls::canonical(text, base).map_err(Refusal::Url)?;
+    scope.judge(&url).map_err(Refusal::Scope)?;
+    if !excluded.is_empty() && excluded.excludes(&url, &webfill_urls::site(&url)) {
+        return Err(Refusal::Scope(Reason::ExcludedSite));
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl_spec::CrawlSpec;
+
+    fn reason(text: &str) -> Reason {
+        let mut spec = CrawlSpec::new("app", "crawl");
+        spec.allowed_domains = vec!["example.com".into()];
+        let scope = Scope::compile(&spec).unwrap();
+        judge(text, None, &scope, &ExcludedSites::default()).unwrap_err().reason()
+    }
+
+    #[test]
+    fn each_refusal_has_its_reason() {
+        assert_eq!(reason("mailto:a@example.com"), Reason::UnsupportedScheme);
+        assert_eq!(reason("http://[broken/"), Reason::InvalidUrl);
+        assert_eq!(reason("/relative"), Reason::InvalidUrl);
+        assert_eq!(reason("http://other.com/"), Reason::OutOfDomain);
+        assert_eq!(reason("http://example.com/a.jpg"), Reason::DeniedExtension);
+    }
+
+    #[test]
+    fn a_link_is_read_relative_to_its_page() {
+        let scope = Scope::compile(&CrawlSpec::new("app", "crawl")).unwrap();
+        let page = Url::parse("http://example.com/a/b").unwrap();
+        let judged = judge("../c#top", Some(&page), &scope, &ExcludedSites::default());
+        assert_eq!(judged.unwrap().as_str(), "http://example.com/c");
+    }
+}

@@ -1,0 +1,151 @@
+//! What the dispatcher itself writes to the store, on a thread of its own: the state of crawls,
+//! pages that killed their workers, and stored pages applied to further records.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use webfill_startup::Fault;
+use webfill_store::{ApplyPage, Crawl, Page, RecordState, Save, Store, StoreError, StoreUri};
+use webfill_wire::CrawlKey;
+
+use crate::frontier::AlreadyDone;
+
+/// Something to write.
+pub enum Entry {
+    Crawl(Box<Crawl>),
+    /// A page that ended without a worker to save it.
+    Page(Box<Page>),
+    Apply(Application),
+}
+
+/// A stored page that a further record wants.
+#[derive(Debug, Clone)]
+pub struct Application {
+    pub crawl: CrawlKey,
+    pub crawl_id: String,
+    pub page: AlreadyDone,
+}
+
+/// What came of it.
+pub enum Written {
+    Applied {
+        application: Application,
+        resolved: bool,
+        links: Vec<String>,
+    },
+    /// The store is of no more use.
+    Failed(Fault),
+}
+
+/// The thread's handle.
+pub struct Ledger {
+    entries: mpsc::UnboundedSender<Entry>,
+    thread: JoinHandle<()>,
+}
+
+impl Ledger {
+    /// Opens the store and starts the thread.
+    pub fn start(
+        store: &StoreUri,
+        cache: Option<&StoreUri>,
+        on_written: impl Fn(Written) + Send + 'static,
+    ) -> Result<Ledger, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
+        let opened = runtime.block_on(webfill_store::open(store, cache));
+        let backends = opened.map_err(store_fault)?;
+        let (entries, queue) = mpsc::unbounded_channel();
+        let thread = std::thread::Builder::new()
+            .name("ledger".into())
+            .spawn(move || runtime.block_on(keep(backends.store, queue, on_written)))
+            .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
+        Ok(Ledger {
+            entries,
+            thread,
+        })
+    }
+
+    /// Writes what is left, and ends.
+    pub fn finish(self) {
+        drop(self.entries);
+        if self.thread.join().is_err() {
+            tracing::error!(event = "ledger_panicked", "the ledger thread panicked");
+        }
+    }
+
+    pub fn write(&self, entry: Entry) {
+        // The thread ends only with this handle or after it has reported a fault.
+        let _ = self.entries.send(entry);
+    }
+}
+
+/// A store that is out of reach is asked again after this long.
+const RETRY: Duration = Duration::from_millis(500);
+
+async fn keep(
+    store: Arc<dyn Store>,
+    mut queue: mpsc::UnboundedReceiver<Entry>,
+    on_written: impl Fn(Written),
+) {
+    while let Some(entry) = queue.recv().await {
+        loop {
+            match write(&store, &entry).await {
+                Ok(Some(written)) => on_written(written),
+                Ok(None) => {}
+                Err(error) if error.is_retry() => {
+                    tokio::time::sleep(RETRY).await;
+                    continue;
+                }
+                Err(error) if error.is_entry() => {
+                    tracing::error!(event = "entry_refused", %error, "the store refuses an entry");
+                }
+                Err(error) => return on_written(Written::Failed(store_fault(error))),
+            }
+            break;
+        }
+    }
+}
+
+async fn write(store: &Arc<dyn Store>, entry: &Entry) -> Result<Option<Written>, StoreError> {
+    match entry {
+        Entry::Crawl(crawl) => store.put_crawl(Crawl::clone(crawl)).await.map(|()| None),
+        Entry::Page(page) => {
+            let save = Save {
+                page: Page::clone(page),
+                records: Vec::new(),
+            };
+            let mut answers = store.save(vec![save]).await;
+            answers.pop().map_or(Ok(None), |answer| answer.map(|_| None))
+        }
+        Entry::Apply(application) => apply(store, application).await.map(Some),
+    }
+}
+
+async fn apply(store: &Arc<dyn Store>, application: &Application) -> Result<Written, StoreError> {
+    let wanted = ApplyPage {
+        page_id: webfill_store::page_id(&application.crawl_id, &application.page.url),
+        record: application.page.record.clone(),
+    };
+    let applied = store.apply_pages(vec![wanted]).await?.pop().flatten();
+    let (resolved, links) = match applied {
+        Some(applied) => (applied.state == RecordState::Resolved, applied.links),
+        None => (false, Vec::new()),
+    };
+    Ok(Written::Applied {
+        application: application.clone(),
+        resolved,
+        links,
+    })
+}
+
+fn store_fault(error: StoreError) -> Fault {
+    if error.is_fatal() {
+        Fault::fatal(error)
+    } else {
+        Fault::error(error)
+    }
+}

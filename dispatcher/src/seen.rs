@@ -1,0 +1,291 @@
+//! Step 2 of a URL's journey: whether a crawl has met it before, and as which task.
+//!
+//! The durable fact is the task's own row; everything here is derived from it and can be built
+//! again. A URL is known by a 64-bit hash of crawl and URL, keyed with a secret of the database,
+//! so that no page can aim at collisions: among 100 million URLs the chance that a single one is
+//! taken for another is one in 3,700.
+//!
+//! A key is in one of two places. The *tail* holds the keys of the latest tasks in memory, with
+//! their tasks; after a crash it is read again from the tasks above the last indexed one. When it
+//! is full it is written to disk as one sorted *run*, and runs of similar size are merged, so
+//! that there are few. In front of the runs stand two memories of fixed size: the keys met last,
+//! exact, and a filter that knows most new keys for new. Memory is bounded; disk takes 13 bytes
+//! a key, written about five times over.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use rusqlite::{Connection, Result};
+use siphasher::sip::SipHasher13;
+use webfill_wire::CrawlKey;
+
+use self::filter::Filter;
+use self::hot_keys::HotKeys;
+use self::merge::Merge;
+use self::runs::Run;
+
+mod cache_lines;
+mod filter;
+mod hot_keys;
+mod merge;
+mod runs;
+
+/// What a key and its task cost in the tail's hash table.
+const TAIL_ENTRY_BYTES: usize = 17;
+
+/// How many slices of dropped runs are freed at least each time.
+const SLICES_FREED: u64 = 16;
+
+/// The dedupe memory of all crawls.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    secret: (u64, u64),
+    tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
+    tail_limit: usize,
+    last_task: u64,
+    /// Insertions that the pace of merging has not yet taken into account.
+    unpaced: u64,
+    /// Oldest first.
+    runs: Vec<Run>,
+    /// Always of the last runs.
+    merge: Option<Merge>,
+    hot: HotKeys,
+    filter: Filter,
+    filter_bytes: usize,
+}
+
+impl Seen {
+    /// Reads the runs' keys and the tasks that are in no run yet.
+    pub(crate) fn open(db: &Connection, memory_bytes: usize) -> Result<Seen> {
+        let runs = runs::open(db)?;
+        let filter_bytes = memory_bytes / 16 * 7;
+        let mut seen = Seen {
+            secret: secret(db)?,
+            tail: HashMap::default(),
+            tail_limit: tail_limit(memory_bytes / 8),
+            last_task: runs.last().map_or(0, |run| run.last_task),
+            unpaced: 0,
+            runs,
+            merge: None,
+            hot: HotKeys::new(memory_bytes / 16 * 7),
+            filter: Filter::for_keys(0, filter_bytes),
+            filter_bytes,
+        };
+        seen.hot.grow_for(seen.indexed_keys());
+        seen.build_filter(db, true)?;
+        seen.read_tail(db)?;
+        seen.plan_merge(db)?;
+        Ok(seen)
+    }
+
+    /// The key of a canonical URL within a crawl. Never zero.
+    pub(crate) fn key(&self, crawl: CrawlKey, url: &str) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
+        hasher.write(&crawl.to_le_bytes());
+        hasher.write(url.as_bytes());
+        hasher.finish().max(1)
+    }
+
+    /// The key of "this URL is known to serve this record", for [`Seen::recall`].
+    pub(crate) fn pair_key(&self, key: u64, record: i64) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
+        hasher.write(&key.to_le_bytes());
+        hasher.write(&record.to_le_bytes());
+        hasher.finish().max(1)
+    }
+
+    /// Whether the URL was met before.
+    pub(crate) fn contains(&mut self, db: &Connection, key: u64) -> Result<bool> {
+        if self.hot.contains(key) || self.tail.contains_key(&key) {
+            return Ok(true);
+        }
+        if !self.filter.may_hold(key) {
+            return Ok(false);
+        }
+        // The oldest run is the largest by far.
+        for run in &self.runs {
+            if run.find(db, key)?.is_some() {
+                self.hot.insert(key);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The latest task of a URL.
+    pub(crate) fn task_of(&mut self, db: &Connection, key: u64) -> Result<Option<u64>> {
+        if let Some(task) = self.tail.get(&key) {
+            return Ok(Some(*task));
+        }
+        if !self.filter.may_hold(key) {
+            return Ok(None);
+        }
+        for run in self.runs.iter().rev() {
+            if let Some(task) = run.find(db, key)? {
+                return Ok(Some(task));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes that the URL became a task; a later task of the same URL takes its place.
+    pub(crate) fn insert(&mut self, key: u64, task: u64) {
+        self.tail.insert(key, task);
+        self.last_task = self.last_task.max(task);
+        self.unpaced += 1;
+    }
+
+    /// Whether this was noted lately; kept in memory only, so that "no" may be wrong.
+    pub(crate) fn recall(&mut self, pair_key: u64) -> bool {
+        self.hot.contains(pair_key)
+    }
+
+    pub(crate) fn note(&mut self, pair_key: u64) {
+        if !self.hot.contains(pair_key) {
+            self.hot.insert(pair_key);
+        }
+    }
+
+    /// Keeps the tail within its bounds and goes on with the merge, inside the transaction of
+    /// the tasks. To be called after each batch of insertions.
+    pub(crate) fn settle(&mut self, db: &Connection) -> Result<()> {
+        if self.tail.len() >= self.tail_limit {
+            self.advance_merge(db, u64::MAX)?;
+            self.write_tail(db)?;
+            self.plan_merge(db)?;
+        } else if self.unpaced > 0 {
+            let share = self.merge_share();
+            self.advance_merge(db, share)?;
+            runs::sweep(db, share + SLICES_FREED)?;
+        }
+        self.unpaced = 0;
+        Ok(())
+    }
+
+    fn indexed_keys(&self) -> u64 {
+        self.runs.iter().map(|run| run.keys).sum()
+    }
+
+    /// How many slices to merge now, so that the merge is over when the tail is half full.
+    fn merge_share(&self) -> u64 {
+        let slices = self.merge.as_ref().map_or(0, Merge::slices);
+        (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
+    }
+
+    fn write_tail(&mut self, db: &Connection) -> Result<()> {
+        let mut entries: Vec<_> = self.tail.drain().collect();
+        entries.sort_unstable();
+        let run = Run::begin(db, entries.len() as u64, self.last_task)?;
+        for slice in entries.chunk_by(|a, b| run.slice_of(a.0) == run.slice_of(b.0)) {
+            run.write_slice(db, run.slice_of(slice[0].0), slice)?;
+        }
+        run.finish(db)?;
+        self.runs.push(run);
+        self.hot.grow_for(self.indexed_keys());
+        for (key, _) in &entries {
+            self.filter.insert(*key);
+            self.note(*key);
+        }
+        if self.filter.is_outgrown(self.indexed_keys(), self.filter_bytes) {
+            self.build_filter(db, false)?;
+        }
+        Ok(())
+    }
+
+    fn build_filter(&mut self, db: &Connection, also_hot: bool) -> Result<()> {
+        self.filter = Filter::for_keys(self.indexed_keys(), self.filter_bytes);
+        let mut entries = Vec::new();
+        for run in &self.runs {
+            for slice in 0..run.slices {
+                entries.clear();
+                run.read_slice(db, slice, &mut entries)?;
+                entries.iter().for_each(|(key, _)| self.filter.insert(*key));
+                if also_hot {
+                    entries.iter().for_each(|(key, _)| self.hot.insert(*key));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_tail(&mut self, db: &Connection) -> Result<()> {
+        let sql = "SELECT id, crawl, url FROM tasks WHERE id > ?1";
+        let mut select = db.prepare(sql)?;
+        let mut rows = select.query([self.last_task as i64])?;
+        while let Some(row) = rows.next()? {
+            let key = self.key(row.get(1)?, row.get_ref(2)?.as_str()?);
+            self.insert(key, row.get::<_, i64>(0)? as u64);
+        }
+        Ok(())
+    }
+
+    /// Merges the last runs as long as the one before is at most twice as large as they are
+    /// together; what remains at least triples from run to run.
+    fn plan_merge(&mut self, db: &Connection) -> Result<()> {
+        let mut keys = 0;
+        let mut merged = 0;
+        for run in self.runs.iter().rev() {
+            if merged > 0 && run.keys > 2 * keys {
+                break;
+            }
+            keys += run.keys;
+            merged += 1;
+        }
+        if merged > 1 {
+            let sources = &self.runs[self.runs.len() - merged..];
+            self.merge = Some(Merge::begin(db, sources)?);
+        }
+        Ok(())
+    }
+
+    fn advance_merge(&mut self, db: &Connection, slices: u64) -> Result<()> {
+        let Some(mut merge) = self.merge.take() else { return Ok(()) };
+        merge.advance(db, slices)?;
+        if !merge.is_written() {
+            self.merge = Some(merge);
+            return Ok(());
+        }
+        let sources = merge.sources();
+        let output = merge.finish(db)?;
+        self.runs.truncate(self.runs.len() - sources);
+        self.runs.push(output);
+        Ok(())
+    }
+}
+
+/// The largest number of keys whose hash table fits: it doubles, and is at most 7/8 full.
+fn tail_limit(bytes: usize) -> usize {
+    let buckets = (bytes / TAIL_ENTRY_BYTES).max(1_024);
+    (1 << buckets.ilog2()) / 8 * 7
+}
+
+/// Made once for each database.
+fn secret(db: &Connection) -> Result<(u64, u64)> {
+    let sql = "INSERT OR IGNORE INTO meta VALUES ('seen_secret', randomblob(16))";
+    db.execute(sql, [])?;
+    let sql = "SELECT value FROM meta WHERE name = 'seen_secret'";
+    let secret: [u8; 16] = db.query_row(sql, [], |row| row.get(0))?;
+    let secret = u128::from_le_bytes(secret);
+    Ok((secret as u64, (secret >> 64) as u64))
+}
+
+/// Keys are hashes; hashing them again would gain nothing.
+#[derive(Debug, Default)]
+struct AlreadyHashed(u64);
+
+impl Hasher for AlreadyHashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only keys are hashed, and they are u64");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

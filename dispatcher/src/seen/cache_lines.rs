@@ -1,0 +1,40 @@
+//! Memory in 64-byte lines, so that one look-up costs one cache miss. Pages that were never
+//! written cost nothing.
+
+const WORDS: usize = 8;
+
+/// The bytes of one line.
+pub(super) const LINE_BYTES: usize = WORDS * size_of::<u64>();
+
+/// A fixed number of lines of eight words, all zero at first.
+#[derive(Debug)]
+pub(super) struct CacheLines {
+    words: Vec<u64>,
+    first: usize,
+    lines: usize,
+}
+
+impl CacheLines {
+    pub(super) fn new(lines: usize) -> Self {
+        // The spare line lets the first one start where a cache line does.
+        let words = vec![0; (lines + 1) * WORDS];
+        let first = words.as_ptr().align_offset(LINE_BYTES).min(WORDS);
+        CacheLines { words, first, lines }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.lines
+    }
+
+    /// The line that a key belongs to. Keys in ascending order visit the lines in order.
+    pub(super) fn line_of(&mut self, key: u64) -> &mut [u64; WORDS] {
+        let line = ((key as u128 * self.lines as u128) >> 64) as usize;
+        let start = self.first + line * WORDS;
+        let line = &mut self.words[start..start + WORDS];
+        line.try_into().expect("a line has eight words")
+    }
+
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words[self.first..self.first + self.lines * WORDS]
+    }
+}

@@ -1,0 +1,108 @@
+//! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for
+//! a large merge.
+
+use rusqlite::{Connection, Result};
+
+use super::runs::{Entry, Run};
+
+/// A merge under way. Its sources stay in use until it is finished.
+#[derive(Debug)]
+pub(super) struct Merge {
+    sources: Vec<Cursor>,
+    output: Run,
+    written: u64,
+}
+
+impl Merge {
+    pub(super) fn begin(db: &Connection, sources: &[Run]) -> Result<Merge> {
+        let keys = sources.iter().map(|run| run.keys).sum();
+        let last_task = sources.iter().map(|run| run.last_task).max().unwrap_or(0);
+        let sources = sources.iter().cloned().map(Cursor::new).collect();
+        Ok(Merge { sources, output: Run::begin(db, keys, last_task)?, written: 0 })
+    }
+
+    pub(super) fn slices(&self) -> u64 {
+        self.output.slices
+    }
+
+    /// How many runs it merges.
+    pub(super) fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
+    pub(super) fn is_written(&self) -> bool {
+        self.written == self.output.slices
+    }
+
+    /// Writes at most so many slices of the output.
+    pub(super) fn advance(&mut self, db: &Connection, most: u64) -> Result<()> {
+        let mut entries = Vec::new();
+        let end = self.output.slices.min(self.written.saturating_add(most));
+        while self.written < end {
+            entries.clear();
+            self.gather(db, &mut entries)?;
+            self.output.write_slice(db, self.written, &entries)?;
+            self.written += 1;
+        }
+        Ok(())
+    }
+
+    /// The output takes the place of its sources.
+    pub(super) fn finish(self, db: &Connection) -> Result<Run> {
+        debug_assert!(self.is_written());
+        for source in &self.sources {
+            source.run.discard(db)?;
+        }
+        self.output.finish(db)?;
+        Ok(self.output)
+    }
+
+    /// The entries of the next output slice. A URL that was fetched again has the same key in
+    /// two sources; its latest task counts.
+    fn gather(&mut self, db: &Connection, entries: &mut Vec<Entry>) -> Result<()> {
+        loop {
+            let mut least: Option<(Entry, usize)> = None;
+            for (nth, source) in self.sources.iter_mut().enumerate() {
+                if let Some(entry) = source.peek(db)?
+                    && least.is_none_or(|(so_far, _)| entry < so_far)
+                {
+                    least = Some((entry, nth));
+                }
+            }
+            let Some((entry, nth)) = least else { return Ok(()) };
+            if self.output.slice_of(entry.0) != self.written {
+                return Ok(());
+            }
+            self.sources[nth].next += 1;
+            match entries.last_mut() {
+                Some(last) if last.0 == entry.0 => *last = entry,
+                _ => entries.push(entry),
+            }
+        }
+    }
+}
+
+/// Reads a run from its first key to its last.
+#[derive(Debug)]
+struct Cursor {
+    run: Run,
+    slices_read: u64,
+    entries: Vec<Entry>,
+    next: usize,
+}
+
+impl Cursor {
+    fn new(run: Run) -> Cursor {
+        Cursor { run, slices_read: 0, entries: Vec::new(), next: 0 }
+    }
+
+    fn peek(&mut self, db: &Connection) -> Result<Option<Entry>> {
+        while self.next == self.entries.len() && self.slices_read < self.run.slices {
+            self.entries.clear();
+            self.next = 0;
+            self.run.read_slice(db, self.slices_read, &mut self.entries)?;
+            self.slices_read += 1;
+        }
+        Ok(self.entries.get(self.next).copied())
+    }
+}

@@ -1,0 +1,175 @@
+//! The part of the seen index that is on disk: sorted runs of (key, task).
+//!
+//! A run divides the space of keys into equal slices; each slice is one row of about one
+//! database page, so that a look-up reads one page and needs no directory in memory. A run is
+//! written once and never changed. It is `building` until its last slice is written, then
+//! `live`, and `dropped` once it was merged into another; after a crash a run that was being
+//! built is dropped, for its sources are still live.
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+
+/// On average; more than 310 do not fit a page of 4 KiB, which one slice in 8,000 then exceeds.
+const KEYS_PER_SLICE: u64 = 250;
+
+const KEY_BYTES: usize = 8;
+/// Enough for a million million tasks.
+const TASK_BYTES: usize = 5;
+const ENTRY_BYTES: usize = KEY_BYTES + TASK_BYTES;
+
+/// A key and the task that it became.
+pub(super) type Entry = (u64, u64);
+
+/// One sorted run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Run {
+    pub(super) id: i64,
+    pub(super) slices: u64,
+    pub(super) keys: u64,
+    /// All tasks up to this one are in this run or in older ones.
+    pub(super) last_task: u64,
+}
+
+impl Run {
+    /// Begins a run of at most so many keys.
+    pub(super) fn begin(db: &Connection, keys: u64, last_task: u64) -> Result<Run> {
+        let slices = keys.div_ceil(KEYS_PER_SLICE).max(1);
+        let sql = "INSERT INTO seen_runs (state, slices, keys, last_task)
+                   VALUES ('building', ?1, ?2, ?3) RETURNING id";
+        let values = params![slices as i64, keys as i64, last_task as i64];
+        let id = db.query_row(sql, values, |row| row.get(0))?;
+        Ok(Run { id, slices, keys, last_task })
+    }
+
+    pub(super) fn finish(&self, db: &Connection) -> Result<()> {
+        set_state(db, self.id, "live")
+    }
+
+    pub(super) fn discard(&self, db: &Connection) -> Result<()> {
+        set_state(db, self.id, "dropped")
+    }
+
+    pub(super) fn slice_of(&self, key: u64) -> u64 {
+        ((key as u128 * self.slices as u128) >> 64) as u64
+    }
+
+    /// Writes one slice; the entries are in ascending order and belong there.
+    pub(super) fn write_slice(&self, db: &Connection, slice: u64, entries: &[Entry]) -> Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+        for (key, _) in entries {
+            bytes.extend_from_slice(&key.to_be_bytes());
+        }
+        for (_, task) in entries {
+            bytes.extend_from_slice(&task.to_be_bytes()[8 - TASK_BYTES..]);
+        }
+        let mut insert = db.prepare_cached("INSERT INTO seen_slices VALUES (?1, ?2)")?;
+        insert.execute(params![self.row_of(slice), bytes])?;
+        Ok(())
+    }
+
+    /// Appends a slice's entries, in ascending order.
+    pub(super) fn read_slice(
+        &self,
+        db: &Connection,
+        slice: u64,
+        entries: &mut Vec<Entry>,
+    ) -> Result<()> {
+        let mut read = db.prepare_cached("SELECT entries FROM seen_slices WHERE id = ?1")?;
+        let mut rows = read.query([self.row_of(slice)])?;
+        if let Some(row) = rows.next()? {
+            let slice = Slice(row.get_ref(0)?.as_blob()?);
+            entries.extend((0..slice.len()).map(|nth| (slice.key(nth), slice.task(nth))));
+        }
+        Ok(())
+    }
+
+    /// The task of a key, if it is in this run.
+    pub(super) fn find(&self, db: &Connection, key: u64) -> Result<Option<u64>> {
+        let mut read = db.prepare_cached("SELECT entries FROM seen_slices WHERE id = ?1")?;
+        let row = self.row_of(self.slice_of(key));
+        let found = |row: &rusqlite::Row<'_>| Ok(Slice(row.get_ref(0)?.as_blob()?).find(key));
+        Ok(read.query_row([row], found).optional()?.flatten())
+    }
+
+    fn row_of(&self, slice: u64) -> i64 {
+        first_row(self.id) + slice as i64
+    }
+}
+
+/// Rows of one run follow each other; 2^32 slices are more than any run has.
+fn first_row(run: i64) -> i64 {
+    run << 32
+}
+
+fn set_state(db: &Connection, run: i64, state: &str) -> Result<()> {
+    let mut update = db.prepare_cached("UPDATE seen_runs SET state = ?2 WHERE id = ?1")?;
+    update.execute(params![run, state])?;
+    Ok(())
+}
+
+/// The live runs, oldest first. What a crash left half built is dropped.
+pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
+    db.execute("UPDATE seen_runs SET state = 'dropped' WHERE state = 'building'", [])?;
+    let sql = "SELECT id, slices, keys, last_task FROM seen_runs WHERE state = 'live' ORDER BY id";
+    let mut select = db.prepare(sql)?;
+    let runs = select.query_map([], |row| {
+        Ok(Run {
+            id: row.get(0)?,
+            slices: row.get::<_, i64>(1)? as u64,
+            keys: row.get::<_, i64>(2)? as u64,
+            last_task: row.get::<_, i64>(3)? as u64,
+        })
+    })?;
+    runs.collect()
+}
+
+/// Frees at most so many slices of dropped runs; their pages are used again.
+pub(super) fn sweep(db: &Connection, most: u64) -> Result<()> {
+    let mut oldest = db.prepare_cached("SELECT id FROM seen_runs WHERE state = 'dropped'")?;
+    let Some(run) = oldest.query_row([], |row| row.get::<_, i64>(0)).optional()? else {
+        return Ok(());
+    };
+    let sql = "DELETE FROM seen_slices WHERE id IN
+               (SELECT id FROM seen_slices WHERE id >= ?1 AND id < ?2 LIMIT ?3)";
+    let freed = db.prepare_cached(sql)?.execute([first_row(run), first_row(run + 1), most as i64])?;
+    if (freed as u64) < most {
+        db.prepare_cached("DELETE FROM seen_runs WHERE id = ?1")?.execute([run])?;
+    }
+    Ok(())
+}
+
+/// All keys of a slice in ascending order, then their tasks in the same order.
+struct Slice<'a>(&'a [u8]);
+
+impl Slice<'_> {
+    fn len(&self) -> usize {
+        self.0.len() / ENTRY_BYTES
+    }
+
+    fn key(&self, nth: usize) -> u64 {
+        let bytes = &self.0[nth * KEY_BYTES..][..KEY_BYTES];
+        u64::from_be_bytes(bytes.try_into().expect("a key has eight bytes"))
+    }
+
+    fn task(&self, nth: usize) -> u64 {
+        let start = self.len() * KEY_BYTES + nth * TASK_BYTES;
+        let mut bytes = [0; 8];
+        bytes[8 - TASK_BYTES..].copy_from_slice(&self.0[start..start + TASK_BYTES]);
+        u64::from_be_bytes(bytes)
+    }
+
+    fn find(&self, key: u64) -> Option<u64> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.key(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low < self.len() && self.key(low) == key).then(|| self.task(low))
+    }
+}

@@ -1,0 +1,100 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::frontier::tests::empty_database;
+
+/// Keys as a hash would give them; another sequence for each seed.
+pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
+    (0..n).map(move |nth| {
+        let mut hasher = SipHasher13::new_with_keys(seed, 0);
+        hasher.write_u64(nth);
+        hasher.finish().max(1)
+    })
+}
+
+/// The least memory there is: the tail takes 896 keys.
+const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
+
+fn opened() -> (TempDir, Connection, Seen) {
+    let (dir, db) = empty_database();
+    let seen = Seen::open(&db, LEAST).unwrap();
+    (dir, db, seen)
+}
+
+fn insert_all(seen: &mut Seen, db: &Connection, keys: impl Iterator<Item = u64>) {
+    for (nth, key) in keys.enumerate() {
+        assert!(!seen.contains(db, key).unwrap());
+        seen.insert(key, nth as u64 + 1);
+        if nth % 50 == 0 {
+            seen.settle(db).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_key_is_found_with_its_task_wherever_it_is_kept() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 100_000));
+    assert!(!seen.runs.is_empty() && !seen.tail.is_empty());
+    for (nth, key) in keys(1, 100_000).enumerate() {
+        assert!(seen.contains(&db, key).unwrap(), "key {nth}");
+        assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
+    }
+    assert!(keys(2, 100_000).all(|key| !seen.contains(&db, key).unwrap()));
+}
+
+#[test]
+fn few_runs_remain_and_merged_ones_are_freed() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 200_000));
+    assert!(seen.runs.len() <= 8, "{} runs", seen.runs.len());
+    let slices: u64 = seen.runs.iter().map(|run| run.slices).sum();
+    let stored: u64 = db
+        .query_row("SELECT count(*) FROM seen_slices", [], |row| row.get::<_, i64>(0))
+        .unwrap() as u64;
+    assert!(stored <= 3 * slices, "{stored} slices stored, {slices} in use");
+}
+
+#[test]
+fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
+    let (_dir, db, mut seen) = opened();
+    let mut merging = 0;
+    for (nth, key) in keys(1, 30_000).enumerate() {
+        seen.insert(key, nth as u64 + 1);
+        seen.settle(&db).unwrap();
+        if seen.merge.is_some() && nth % 7 == 0 {
+            merging += 1;
+            let tail = std::mem::take(&mut seen.tail);
+            seen = Seen::open(&db, LEAST).unwrap();
+            seen.tail = tail;
+            seen.last_task = nth as u64 + 1;
+        }
+    }
+    assert!(merging > 10, "restarted during {merging} merges");
+    for (nth, key) in keys(1, 30_000).enumerate() {
+        assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
+    }
+}
+
+#[test]
+fn the_latest_task_of_a_key_counts_through_merges() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 5_000));
+    for (nth, key) in keys(1, 5_000).enumerate() {
+        seen.insert(key, 5_001 + nth as u64);
+        seen.settle(&db).unwrap();
+    }
+    for (nth, key) in keys(1, 5_000).enumerate() {
+        assert_eq!(seen.task_of(&db, key).unwrap(), Some(5_001 + nth as u64));
+    }
+}
+
+#[test]
+fn keys_differ_by_crawl_and_by_database() {
+    let (_dir, db, seen) = opened();
+    let (_other_dir, _other_db, other) = opened();
+    let key = seen.key(1, "http://a.org/");
+    assert_eq!(key, Seen::open(&db, LEAST).unwrap().key(1, "http://a.org/"));
+    assert_ne!(key, seen.key(2, "http://a.org/"));
+    assert_ne!(key, other.key(1, "http://a.org/"));
+}

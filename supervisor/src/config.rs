@@ -1,0 +1,49 @@
+//! What a supervisor is told at its start.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How many workers a supervisor has, and how much it holds for them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SupervisorConfig {
+    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port.
+    pub dispatcher: String,
+    /// The supervisor's name, unique in the fleet. Left out: the host's name.
+    pub id: Option<String>,
+    /// Worker processes. 0: one per core.
+    pub workers: u16,
+    /// Tasks held at most, in the queue and with the workers. 0: four for each fetch in flight.
+    pub queue: u32,
+    /// Bytes of URLs held at most.
+    pub queue_url_bytes: u64,
+}
+
+impl Default for SupervisorConfig {
+    fn default() -> Self {
+        SupervisorConfig {
+            dispatcher: "tcp://127.0.0.1:5555".into(),
+            id: None,
+            workers: 0,
+            queue: 0,
+            queue_url_bytes: 16 << 20,
+        }
+    }
+}
+
+/// Everything that a supervisor process needs, with the defaults filled in.
+#[derive(Debug, Clone)]
+pub struct SupervisorSetup {
+    pub id: String,
+    pub workers: u16,
+    pub queue: u32,
+    pub queue_url_bytes: u64,
+    /// The dispatcher's tasks and outcomes sockets.
+    pub tasks_endpoint: String,
+    pub outcomes_endpoint: String,
+    /// The folder of the sockets between this supervisor and its workers.
+    pub sockets: PathBuf,
+    /// The configuration file that workers are started with.
+    pub config_file: PathBuf,
+}

@@ -1,0 +1,187 @@
+//! The bounded queue: which task is with which worker, and how much room is left.
+
+use std::collections::HashMap;
+
+use webfill_wire::{Credit, ReturnCause, Task, TaskReturned};
+
+/// A lease held by this supervisor.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    attempt: u32,
+    slot: u16,
+    url_bytes: u64,
+    /// The worker has it; otherwise it waits for the worker to be ready.
+    sent: bool,
+}
+
+/// Everything that this supervisor holds. Its size never exceeds the credit that was granted.
+#[derive(Debug)]
+pub struct Queue {
+    held: HashMap<u64, Held>,
+    granted: Credit,
+    limit: Credit,
+}
+
+impl Queue {
+    pub fn new(limit: Credit) -> Queue {
+        Queue {
+            held: HashMap::new(),
+            granted: limit,
+            limit,
+        }
+    }
+
+    /// The credit to say hello with: the room left now.
+    pub fn fresh_credit(&mut self) -> Credit {
+        let held_bytes: u64 = self.held.values().map(|held| held.url_bytes).sum();
+        self.granted = Credit {
+            tasks: self.limit.tasks.saturating_sub(self.held.len() as u64),
+            url_bytes: self.limit.url_bytes.saturating_sub(held_bytes),
+        };
+        self.granted
+    }
+
+    /// The running total of credit since hello.
+    pub fn credit(&self) -> Credit {
+        self.granted
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// The leases held, as hello lists them.
+    pub fn leases(&self) -> Vec<(u64, u32)> {
+        let leases = self.held.iter();
+        leases.map(|(task, held)| (*task, held.attempt)).collect()
+    }
+
+    pub fn hold(&mut self, task: &Task, slot: u16, sent: bool) {
+        let held = Held {
+            attempt: task.attempt,
+            slot,
+            url_bytes: task.url.len() as u64,
+            sent,
+        };
+        self.held.insert(task.task, held);
+    }
+
+    pub fn mark_sent(&mut self, task: u64) {
+        if let Some(held) = self.held.get_mut(&task) {
+            held.sent = true;
+        }
+    }
+
+    /// A lease has ended. Returns false if it is not held (any more), so that it is not told twice.
+    pub fn release(&mut self, task: u64, attempt: u32) -> bool {
+        match self.held.get(&task) {
+            Some(held) if held.attempt == attempt => {
+                self.granted.tasks += 1;
+                self.granted.url_bytes += held.url_bytes;
+                self.held.remove(&task);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The leases that a dead worker had, ended; `blamed` is the page that it worked on.
+    pub fn give_back(&mut self, slot: u16, blamed: Option<u64>) -> Vec<TaskReturned> {
+        let held = self.held.iter();
+        let lost: Vec<TaskReturned> = held
+            .filter(|(_, held)| held.slot == slot && held.sent)
+            .map(|(task, held)| TaskReturned {
+                task: *task,
+                attempt: held.attempt,
+                cause: match blamed {
+                    Some(suspect) if suspect == *task => ReturnCause::KilledWorker,
+                    _ => ReturnCause::WorkerDied,
+                },
+            })
+            .collect();
+        for returned in &lost {
+            self.release(returned.task, returned.attempt);
+        }
+        lost
+    }
+}
+
+/// The worker that a site's tasks go to: always the same one, also after a restart.
+pub fn slot_of(site: &str, workers: u16) -> u16 {
+    // FNV-1a, 64 bits; the high bits decide, the low ones are the weaker.
+    let hash = site.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    ((u128::from(hash) * u128::from(workers)) >> 64) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(id: u64) -> Task {
+        Task {
+            task: id,
+            attempt: 1,
+            crawl: 1,
+            url: "https://example.com/".into(),
+            site: "example.com".into(),
+            depth: 0,
+            wait_ms: 0,
+            parent: None,
+            records: Vec::new(),
+        }
+    }
+
+    const LIMIT: Credit = Credit {
+        tasks: 10,
+        url_bytes: 1_000,
+    };
+
+    #[test]
+    fn credit_grows_with_each_lease_that_ends() {
+        let mut queue = Queue::new(LIMIT);
+        queue.hold(&task(1), 0, true);
+        queue.hold(&task(2), 0, true);
+        assert_eq!(queue.credit(), LIMIT);
+        assert!(queue.release(1, 1));
+        assert!(!queue.release(1, 1), "a lease ends once");
+        assert!(!queue.release(2, 9), "another attempt is another lease");
+        assert_eq!(queue.credit().tasks, 11);
+        assert_eq!(queue.fresh_credit().tasks, 9);
+        assert_eq!(queue.credit().url_bytes, 1_000 - 20);
+    }
+
+    #[test]
+    fn a_dead_worker_gives_back_what_it_had_and_no_more() {
+        let mut queue = Queue::new(LIMIT);
+        queue.hold(&task(1), 0, true);
+        queue.hold(&task(2), 0, true);
+        queue.hold(&task(3), 0, false);
+        queue.hold(&task(4), 1, true);
+        let mut back = queue.give_back(0, Some(2));
+        back.sort_by_key(|returned| returned.task);
+        assert_eq!(back.len(), 2);
+        assert_eq!(back[0].cause, ReturnCause::WorkerDied);
+        assert_eq!(back[1].cause, ReturnCause::KilledWorker);
+        assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn sites_spread_over_the_workers_and_stay() {
+        let mut counts = [0; 8];
+        for n in 0..8_000 {
+            let site = format!("site-{n}.example");
+            assert_eq!(slot_of(&site, 8), slot_of(&site, 8));
+            counts[slot_of(&site, 8) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (800..1_200).contains(count)),
+            "{counts:?}"
+        );
+    }
+}

@@ -1,0 +1,404 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use webfill_startup::ExitStatus;
+use webfill_wire::Follow;
+
+/// Fills the gaps of a dataset from the web, politely.
+#[derive(Debug, Parser)]
+#[command(
+    name = "webfill",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Crawl on this machine: a dispatcher, a supervisor and N workers as processes of their own
+    Crawl(Box<CrawlOptions>),
+    /// Serve a small site on loopback, crawl it, print the records; needs nothing
+    Demo(DemoOptions),
+    /// Write the pages or records of a store as JSON lines or CSV
+    Export(ExportOptions),
+    /// Check, try and describe mappings
+    #[command(subcommand)]
+    Mapping(MappingCommand),
+    /// Run the dispatcher of a fleet
+    Dispatcher(DispatcherOptions),
+    /// Run a supervisor of a fleet
+    Supervisor(SupervisorOptions),
+    /// Run a worker; started by a supervisor, never by hand
+    #[command(hide = true)]
+    Worker(WorkerOptions),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct CrawlOptions {
+    /// URLs to begin with
+    pub urls: Vec<String>,
+    /// Seeds: a URL per line, JSON lines, or CSV with a header; `-` is standard input; .gz is read as such
+    #[arg(long, value_name = "FILE")]
+    pub seeds: Option<PathBuf>,
+    /// Settings file; flags and WEBFILL_ variables win over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of mapping files [default: etl-mappings]
+    #[arg(long, value_name = "DIR")]
+    pub mappings: Option<PathBuf>,
+    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    /// Where robots.txt files and site clocks are kept [default: the store]
+    #[arg(long, value_name = "URI")]
+    pub cache: Option<String>,
+    /// Folder of the dispatcher's files, sockets and logs [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Worker processes [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    pub workers: Option<u16>,
+    /// Fetches in flight per worker [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub concurrency: Option<u32>,
+    /// Link depth; seeds are 0
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub depth: u16,
+    /// Seconds between two requests to a site whose robots.txt names none [default: 15]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub delay: Option<f64>,
+    /// Do not ask for robots.txt; only honoured for loopback and private addresses
+    #[arg(long)]
+    pub ignore_robots: bool,
+    /// Page that explains the crawl, sent in the user agent; required for public addresses
+    #[arg(long, value_name = "URL", value_parser = contact)]
+    pub contact: Option<String>,
+    /// Permit loopback, private and link-local targets
+    #[arg(long)]
+    pub allow_private_networks: bool,
+    /// HTTP(S) or SOCKS5 proxy for all fetches; the environment's proxy variables are not consulted
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
+    /// HOST:PORT:ADDR[:PORT] as curl's, repeatable; `*` as HOST is a wildcard
+    #[arg(long, value_name = "HOST:PORT:ADDR[:PORT]")]
+    pub resolve: Vec<String>,
+    /// PEM file of certificate authorities to trust beside the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Links followed: those of url_parsers, every link, or none
+    #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
+    pub follow: Follow,
+    /// Only these domains and their subdomains; repeatable or separated by commas
+    #[arg(long, value_name = "DOMAIN", value_delimiter = ',')]
+    pub allowed_domains: Vec<String>,
+    /// Only URLs that match one of these patterns; repeatable
+    #[arg(long, value_name = "REGEX")]
+    pub allow_regex: Vec<String>,
+    /// No URL that matches one of these patterns, allowed or not; repeatable
+    #[arg(long, value_name = "REGEX")]
+    pub deny_regex: Vec<String>,
+    /// Path extensions not fetched, instead of the built-in list; repeatable or separated by commas
+    #[arg(long, value_name = "EXT", value_delimiter = ',')]
+    pub deny_extensions: Option<Vec<String>>,
+    /// Pages of one site, at most
+    #[arg(long, value_name = "N")]
+    pub domain_max_pages: Option<u64>,
+    /// Domains never crawled: one per line or `rank,domain`; of the first N; .gz and .zip are read as such
+    #[arg(long, value_name = "FILE[:N]")]
+    pub exclude_sites: Option<String>,
+    /// Application id
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    pub app: String,
+    /// Crawl id; an id used before resumes that crawl [default: a fresh id]
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub crawl: Option<String>,
+    /// Stop politely after so many pages
+    #[arg(long, value_name = "N")]
+    pub max_pages: Option<u64>,
+    /// Stop politely after this long: 90s, 15m, 2h, 1d
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_time: Option<std::time::Duration>,
+    /// Fetch seen URLs again after this long: 90s, 15m, 2h, 1d [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub refresh_after: Option<std::time::Duration>,
+    /// What is printed on standard output at the end
+    #[arg(long, value_enum, default_value = "human")]
+    pub summary: SummaryFormat,
+    /// What is shown on standard error meanwhile
+    #[arg(long, value_enum, default_value = "auto")]
+    pub progress: ProgressStyle,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SummaryFormat {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressStyle {
+    /// A bar on a terminal, a plain line a minute elsewhere
+    Auto,
+    Bar,
+    Plain,
+    None,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoOptions {
+    /// Where the records are kept [default: a temporary file]
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    /// Keep the temporary folder and say where it is
+    #[arg(long)]
+    pub keep: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// What to write
+    #[arg(value_enum)]
+    pub what: ExportWhat,
+    /// The store to read
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "sqlite:webfill.db",
+        env = "WEBFILL_STORE"
+    )]
+    pub store: String,
+    #[arg(long, value_enum, default_value = "jsonl")]
+    pub format: ExportFormat,
+    /// Only this application's
+    #[arg(long, value_name = "ID")]
+    pub app: Option<String>,
+    /// Only this crawl's
+    #[arg(long, value_name = "ID")]
+    pub crawl: Option<String>,
+    /// A file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportWhat {
+    Records,
+    Pages,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    Jsonl,
+    Csv,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MappingCommand {
+    /// Check mapping files; every fault is listed
+    Check {
+        /// Files or folders
+        #[arg(default_value = "etl-mappings")]
+        paths: Vec<PathBuf>,
+    },
+    /// Run a mapping on a saved page; the result is JSON on standard output
+    Test {
+        /// The mapping file
+        mapping: PathBuf,
+        /// The saved page; `-` is standard input
+        page: PathBuf,
+        /// The page's URL; without it the mapping's patterns are not asked
+        #[arg(long)]
+        url: Option<String>,
+        /// The page's Content-Type
+        #[arg(long, value_name = "TYPE")]
+        content_type: Option<String>,
+        /// Show each processor's input and output, and why a field is empty
+        #[arg(long)]
+        trace: bool,
+    },
+    /// Print the JSON Schema of mapping files, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub struct DispatcherOptions {
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Host name or address to listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST")]
+    pub listen: Option<String>,
+    /// The tasks socket's port; outcomes and control are the next two [default: 5555]
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Folder of the dispatcher's files and logs [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Folder of mapping files [default: etl-mappings]
+    #[arg(long, value_name = "DIR")]
+    pub mappings: Option<PathBuf>,
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    #[arg(long, value_name = "URI")]
+    pub cache: Option<String>,
+    /// Sockets in the state folder instead of ports
+    #[arg(long, hide = true)]
+    pub local: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SupervisorOptions {
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    #[arg(long, value_name = "tcp://HOST:PORT")]
+    pub dispatcher: Option<String>,
+    /// The supervisor's name, unique in the fleet [default: the host's name]
+    #[arg(long, value_name = "NAME", value_parser = id)]
+    pub id: Option<String>,
+    /// Worker processes [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    pub workers: Option<u16>,
+    /// Tasks held at most [default: four for each fetch in flight]
+    #[arg(long, value_name = "N")]
+    pub queue: Option<u32>,
+    /// Folder of sockets and logs [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    #[arg(long, value_name = "URI")]
+    pub cache: Option<String>,
+    /// Sockets in the state folder instead of ports
+    #[arg(long, hide = true)]
+    pub local: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkerOptions {
+    #[arg(long)]
+    pub config: PathBuf,
+    #[arg(long)]
+    pub slot: u16,
+    #[arg(long)]
+    pub incarnation: u32,
+}
+
+/// One clear sentence for a mistyped command; the whole text for `--help`.
+pub fn tell_usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            print!("{error}");
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{error}");
+            ExitCode::from(ExitStatus::Usage.code())
+        }
+        _ => {
+            let text = error.to_string();
+            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let mut sentence = lines
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned();
+            for line in lines
+                .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+            {
+                sentence.push_str(if line.starts_with("tip:") { "; " } else { " " });
+                sentence.push_str(line.trim_start_matches("tip: "));
+            }
+            eprintln!("webfill: {sentence}");
+            ExitCode::from(ExitStatus::Usage.code())
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("not a number of seconds between 0 and 86400".into()),
+    }
+}
+
+/// `90s`, `15m`, `2h`, `1d`, or seconds alone.
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || format!("`{text}` is not a duration such as 90s, 15m, 2h or 1d");
+    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) => text.split_at(at),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
+    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
+fn follow(text: &str) -> Result<Follow, String> {
+    text.parse()
+}
+
+/// Ids are parts of keys and of file names.
+fn id(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    match text.len() {
+        1..=128 if text.chars().all(allowed) => Ok(text.to_owned()),
+        _ => Err("an id has 1 to 128 letters, digits, or - _ . :".into()),
+    }
+}
+
+fn contact(text: &str) -> Result<String, String> {
+    let is_page = text.starts_with("http://") || text.starts_with("https://");
+    let fits = text.len() <= 200
+        && text
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !"()".contains(c));
+    match is_page && fits {
+        true => Ok(text.to_owned()),
+        false => Err("the contact is the URL of a page that explains the crawl".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("90").unwrap().as_secs(), 90);
+        assert_eq!(duration("15m").unwrap().as_secs(), 900);
+        assert_eq!(duration("1.5h").unwrap().as_secs(), 5_400);
+        for wrong in ["", "m", "-1s", "5 weeks", "1w", "infs"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_contact_is_a_page() {
+        assert!(contact("https://example.org/crawl").is_ok());
+        assert!(contact("me@example.org").is_err());
+        assert!(contact("https://example.org/\r\nX: y").is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! Asks the dispatcher over its control socket: one question at a time, JSON both ways.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use webfill_dispatcher::control::Request;
+use webfill_startup::Fault;
+use webfill_wire::socket::{Pattern, Place, SocketSpec, Sockets};
+
+/// A dispatcher that was restarted has lost the question: it is asked again. Every request may be
+/// repeated without harm.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+const DISPATCHER: u32 = 1;
+
+/// A connection to the dispatcher.
+pub struct ControlClient {
+    endpoint: String,
+    connection: Connection,
+}
+
+/// A socket of its own per try: the answer to a question that was given up reaches nobody.
+struct Connection {
+    sockets: Sockets,
+    answers: mpsc::Receiver<Vec<u8>>,
+}
+
+impl ControlClient {
+    pub fn connect(endpoint: &str) -> Result<ControlClient, Fault> {
+        Ok(ControlClient {
+            endpoint: endpoint.to_owned(),
+            connection: Connection::open(endpoint)?,
+        })
+    }
+
+    /// Asks until there is an answer; `meanwhile` runs between the tries and may give up.
+    pub fn ask<A: DeserializeOwned>(
+        &mut self,
+        request: &Request,
+        mut meanwhile: impl FnMut() -> Result<(), Fault>,
+    ) -> Result<A, Fault> {
+        let question = serde_json::to_vec(request)
+            .map_err(|error| Fault::error(format!("cannot ask the dispatcher: {error}")))?;
+        loop {
+            let outbox = self.connection.sockets.outbox();
+            outbox.send(DISPATCHER, question.clone());
+            match self.connection.answers.recv_timeout(ANSWER_WITHIN) {
+                Ok(answer) => return read(&answer),
+                Err(_) => meanwhile()?,
+            }
+            self.connection = Connection::open(&self.endpoint)?;
+        }
+    }
+}
+
+impl Connection {
+    fn open(endpoint: &str) -> Result<Connection, Fault> {
+        let (answered, answers) = mpsc::channel();
+        let spec = SocketSpec {
+            name: DISPATCHER,
+            pattern: Pattern::Client,
+            place: Place::Connect(endpoint.to_owned()),
+            identity: None,
+        };
+        let sockets = Sockets::start(vec![spec], move |arrived| {
+            let _ = answered.send(arrived.frame);
+        })
+        .map_err(Fault::error)?;
+        Ok(Connection { sockets, answers })
+    }
+}
+
+fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
+    let unreadable =
+        |error: serde_json::Error| Fault::error(format!("the dispatcher's answer: {error}"));
+    let answer: Value = serde_json::from_slice(answer).map_err(unreadable)?;
+    if let Some(error) = answer.get("error") {
+        let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();
+        return Err(Fault::usage(format!(
+            "{}: {}",
+            text("path"),
+            text("message")
+        )));
+    }
+    serde_json::from_value(answer).map_err(unreadable)
+}

@@ -1,0 +1,348 @@
+//! `webfill crawl`: a dispatcher, a supervisor and N workers on this machine, from the first seed
+//! to the summary.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use webfill_dispatcher::Endpoints;
+use webfill_dispatcher::control::Request;
+use webfill_dispatcher::crawl_spec::CrawlSpec;
+use webfill_dispatcher::excluded_sites::ExcludedSites;
+use webfill_dispatcher::scope::Scope;
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::state::{StateFolder, socket_folder};
+use webfill_startup::{ExitStatus, Fault, log};
+use webfill_store::{CrawlId, RecordCounts, Store};
+
+use crate::cli::{CrawlOptions, SummaryFormat};
+use crate::control_client::ControlClient;
+use crate::feeding::{self, Feeding};
+use crate::fleet::Fleet;
+use crate::progress::Progress;
+use crate::roles::load_mappings;
+use crate::settings::Settings;
+use crate::summary::{Counters, Summary};
+
+/// How often the crawl is looked at, and its records counted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const COUNT_EVERY: Duration = Duration::from_secs(2);
+
+/// Why the crawl ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Finished,
+    Interrupted,
+    Limit(&'static str),
+}
+
+pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
+    let crawl = Crawl::prepare(options)?;
+    let format = crawl.options.summary;
+    let (summary, status) = crawl.run()?;
+    match format {
+        SummaryFormat::Json => println!("{}", summary.json()),
+        SummaryFormat::Human => print!("{}", summary.text()),
+    }
+    Ok(status)
+}
+
+/// A crawl whose every setting was found good.
+pub struct Crawl {
+    options: CrawlOptions,
+    settings: Settings,
+    spec: CrawlSpec,
+}
+
+impl Crawl {
+    /// Judges everything that was typed, before anything is opened.
+    pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
+        let mut settings = Settings::load(options.config.as_deref())?;
+        apply_flags(&mut settings, &options);
+        settings.validate()?;
+        require_contact(&settings)?;
+        load_mappings(&settings.mappings)?;
+        let spec = spec_of(&options);
+        Scope::compile(&spec).map_err(Fault::usage)?;
+        if let Some(list) = &settings.dispatcher.exclude_sites {
+            ExcludedSites::load(list).map_err(Fault::usage)?;
+        }
+        if options.urls.is_empty() && options.seeds.is_none() && options.crawl.is_none() {
+            return Err(Fault::usage(
+                "nothing to crawl: give URLs, --seeds FILE, or --crawl ID to resume",
+            ));
+        }
+        feeding::check(options.seeds.as_deref())?;
+        Ok(Crawl {
+            options,
+            settings,
+            spec,
+        })
+    }
+
+    /// Runs it to its end.
+    pub fn run(mut self) -> Result<(Summary, ExitStatus), Fault> {
+        let started = Instant::now();
+        signals::install();
+        let state = StateFolder::open(&self.settings.state, "crawl")?;
+        state.path().clone_into(&mut self.settings.state);
+        let _log = log::start(&self.settings.log_folder(), "crawl", &self.settings.log)?;
+        let config_file = state.path().join("webfill.toml");
+        self.settings.write(&config_file)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+        let store = runtime
+            .block_on(webfill_store::open(&self.settings.store_uri()?, None))
+            .map_err(feeding::store_fault)?
+            .store;
+        let mut fleet = Fleet::start(&config_file)?;
+        let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
+        let mut client = ControlClient::connect(&endpoint)?;
+        let opened: Opened = client.ask(
+            &Request::OpenCrawl {
+                spec: Box::new(self.spec.clone()),
+            },
+            || fleet.look_after(),
+        )?;
+        let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store))?;
+        let mut watch = Watch {
+            crawl: opened.crawl,
+            id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
+            store,
+            runtime,
+            progress: Progress::start(self.options.progress),
+            deadline: self.options.max_time.map(|limit| started + limit),
+            counters: Counters::default(),
+            records: RecordCounts::default(),
+            count_at: Instant::now(),
+        };
+        let end = watch.until_the_end(&mut client, &mut fleet, &mut feeding)?;
+        let broken_seeds = feeding.stop()?;
+        watch.drain(&mut client, &mut fleet, end)?;
+        watch.progress.finish();
+        let summary = Summary {
+            crawl_id: self.spec.crawl_id,
+            counters: watch.counters,
+            records: watch.records,
+            broken_seeds,
+            elapsed: started.elapsed(),
+            ended_early: match end {
+                End::Finished => None,
+                End::Interrupted => Some("interrupted"),
+                End::Limit(limit) => Some(limit),
+            },
+            store: self.settings.store,
+            state: self
+                .options
+                .state
+                .unwrap_or_else(|| Settings::default().state),
+        };
+        Ok((summary, end.status()))
+    }
+
+    fn feed(
+        &self,
+        opened: &Opened,
+        endpoint: &str,
+        store: Arc<dyn Store>,
+    ) -> Result<Feeding, Fault> {
+        Feeding::start(feeding::Input {
+            urls: self.options.urls.clone(),
+            seeds: self.options.seeds.clone(),
+            crawl: opened.crawl,
+            crawl_id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
+            fed_lines: opened.fed_lines,
+            endpoint: endpoint.to_owned(),
+            broken_file: broken_file(&self.settings.state, &self.spec.crawl_id),
+            store,
+        })
+    }
+}
+
+impl End {
+    fn status(self) -> ExitStatus {
+        match self {
+            End::Finished => ExitStatus::Done,
+            End::Interrupted => ExitStatus::Interrupted,
+            End::Limit(_) => ExitStatus::Limit,
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Opened {
+    crawl: u32,
+    fed_lines: u64,
+}
+
+/// Looks at a running crawl until it ends.
+struct Watch {
+    crawl: u32,
+    id: CrawlId,
+    store: Arc<dyn Store>,
+    runtime: tokio::runtime::Runtime,
+    progress: Progress,
+    deadline: Option<Instant>,
+    counters: Counters,
+    records: RecordCounts,
+    count_at: Instant,
+}
+
+impl Watch {
+    fn until_the_end(
+        &mut self,
+        client: &mut ControlClient,
+        fleet: &mut Fleet,
+        feeding: &mut Feeding,
+    ) -> Result<End, Fault> {
+        loop {
+            fleet.look_after()?;
+            feeding.check()?;
+            self.look(client, fleet)?;
+            if self.counters.finished {
+                return Ok(End::Finished);
+            }
+            if signals::asked() >= Asked::Drain {
+                return Ok(End::Interrupted);
+            }
+            if self.counters.limit_reached {
+                return Ok(End::Limit("reached --max-pages"));
+            }
+            if self
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return Ok(End::Limit("reached --max-time"));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn look(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
+        let request = Request::CrawlStatus { crawl: self.crawl };
+        self.counters = client.ask(&request, || fleet.look_after())?;
+        if Instant::now() >= self.count_at {
+            self.count_at = Instant::now() + COUNT_EVERY;
+            self.count_records()?;
+        }
+        self.progress.show(&self.counters, self.records);
+        Ok(())
+    }
+
+    fn count_records(&mut self) -> Result<(), Fault> {
+        let counts = self.runtime.block_on(self.store.record_counts(&self.id));
+        match counts {
+            Ok(counts) => self.records = counts,
+            Err(error) if error.is_retry() => {}
+            Err(error) => return Err(feeding::store_fault(error)),
+        }
+        Ok(())
+    }
+
+    /// Lets what has begun come to its end; a second signal stops at once.
+    fn drain(
+        &mut self,
+        client: &mut ControlClient,
+        fleet: &mut Fleet,
+        end: End,
+    ) -> Result<(), Fault> {
+        const PATIENCE: Duration = Duration::from_secs(120);
+        if end != End::Finished {
+            client.ask::<serde_json::Value>(&Request::Drain {}, || fleet.look_after())?;
+            let patience = Instant::now() + PATIENCE;
+            while self.counters.leased > 0
+                && signals::asked() < Asked::Stop
+                && Instant::now() < patience
+            {
+                self.look(client, fleet)?;
+                std::thread::sleep(LOOK_EVERY);
+            }
+            let request = Request::CrawlStatus { crawl: self.crawl };
+            self.counters = client.ask(&request, || fleet.look_after())?;
+        }
+        self.count_records()?;
+        fleet.drain(PATIENCE, || signals::asked() >= Asked::Stop)
+    }
+}
+
+fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
+    fn set<T: Clone>(setting: &mut T, flag: &Option<T>) {
+        if let Some(flag) = flag {
+            setting.clone_from(flag);
+        }
+    }
+    fn set_some<T: Clone>(setting: &mut Option<T>, flag: &Option<T>) {
+        if flag.is_some() {
+            setting.clone_from(flag);
+        }
+    }
+    set(&mut settings.mappings, &options.mappings);
+    set(&mut settings.store, &options.store);
+    set(&mut settings.state, &options.state);
+    set_some(&mut settings.cache, &options.cache);
+    set(&mut settings.supervisor.workers, &options.workers);
+    if let Some(concurrency) = options.concurrency {
+        settings.worker.concurrency = concurrency as usize;
+    }
+    let politeness = &mut settings.politeness;
+    set(&mut politeness.delay, &options.delay);
+    set_some(&mut politeness.contact, &options.contact);
+    politeness.ignore_robots |= options.ignore_robots;
+    politeness.allow_private_networks |= options.allow_private_networks;
+    set_some(&mut settings.fetch.proxy, &options.proxy);
+    settings
+        .fetch
+        .resolve
+        .extend(options.resolve.iter().cloned());
+    set_some(&mut settings.fetch.ca_file, &options.ca_file);
+    set_some(
+        &mut settings.dispatcher.exclude_sites,
+        &options.exclude_sites,
+    );
+}
+
+/// Public addresses want an explanation of the crawl; without one and without leave for private
+/// addresses there is nothing that may be fetched.
+fn require_contact(settings: &Settings) -> Result<(), Fault> {
+    let politeness = &settings.politeness;
+    if politeness.contact.is_some() || politeness.allow_private_networks {
+        return Ok(());
+    }
+    Err(Fault::usage(
+        "--contact URL is missing: the page that explains your crawl to webmasters; deploy/crawler-page.html is a template (for a site of your own on this machine or network, --allow-private-networks does without)",
+    ))
+}
+
+fn spec_of(options: &CrawlOptions) -> CrawlSpec {
+    let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
+    CrawlSpec {
+        max_depth: options.depth,
+        follow: options.follow,
+        allowed_domains: options.allowed_domains.clone(),
+        allow_regex: options.allow_regex.clone(),
+        deny_regex: options.deny_regex.clone(),
+        deny_extensions: options.deny_extensions.clone(),
+        domain_max_pages: options.domain_max_pages,
+        max_pages: options.max_pages,
+        refresh_after_ms: options.refresh_after.map(|after| after.as_millis() as u64),
+        ..CrawlSpec::new(&options.app, crawl_id)
+    }
+}
+
+/// A crawl id that sorts by time and is unlikely to be given twice.
+fn fresh_id() -> String {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    format!(
+        "{}-{:04x}",
+        now.as_secs(),
+        (now.subsec_nanos() ^ std::process::id()) & 0xffff
+    )
+}
+
+fn broken_file(state: &Path, crawl_id: &str) -> PathBuf {
+    state.join(format!("broken-seeds-{}.jsonl", crawl_id.replace(':', "_")))
+}

@@ -1,0 +1,4 @@
+use webfill_startup::{ExitStatus, Fault};
+pub fn run(_o: crate::cli::ExportOptions) -> Result<ExitStatus, Fault> {
+    Err(Fault::error("x"))
+}

@@ -1,0 +1,178 @@
+//! What is shown while a crawl runs: a bar on a terminal, a plain line a minute elsewhere.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use webfill_store::RecordCounts;
+
+use crate::cli::ProgressStyle;
+use crate::summary::{Counters, told};
+
+const PLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// Rates are told over this long.
+const WINDOW: Duration = Duration::from_secs(30);
+
+/// A look at the counters.
+struct Sample {
+    at: Instant,
+    pages: u64,
+    queued: u64,
+}
+
+/// Shows progress on standard error.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    plain: bool,
+    samples: VecDeque<Sample>,
+    next_line: Instant,
+}
+
+impl Progress {
+    pub fn start(style: ProgressStyle) -> Progress {
+        let terminal = std::io::stderr().is_terminal();
+        let style = match style {
+            ProgressStyle::Auto if terminal => ProgressStyle::Bar,
+            ProgressStyle::Auto => ProgressStyle::Plain,
+            chosen => chosen,
+        };
+        Progress {
+            bar: (style == ProgressStyle::Bar).then(new_bar),
+            plain: style == ProgressStyle::Plain,
+            samples: VecDeque::new(),
+            next_line: Instant::now() + PLAIN_EVERY,
+        }
+    }
+
+    pub fn show(&mut self, counters: &Counters, records: RecordCounts) {
+        let now = Instant::now();
+        self.samples.push_back(Sample {
+            at: now,
+            pages: counters.pages,
+            queued: counters.queued + counters.leased,
+        });
+        while self.samples.len() > 2 && now.duration_since(self.samples[0].at) > WINDOW {
+            self.samples.pop_front();
+        }
+        let plain_line = self.plain && now >= self.next_line;
+        if self.bar.is_none() && !plain_line {
+            return;
+        }
+        let line = self.line(counters, records);
+        if let Some(bar) = &self.bar {
+            let done: u64 = counters.outcomes.values().sum();
+            bar.set_length(done + counters.queued + counters.leased);
+            bar.set_position(done);
+            bar.set_message(line);
+        } else {
+            eprintln!("{line}");
+            self.next_line = now + PLAIN_EVERY;
+        }
+    }
+
+    /// Takes the bar away; the summary says the rest.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, counters: &Counters, records: RecordCounts) -> String {
+        let mut line = format!(
+            "pages {}, {:.1}/s, queued {}, sites {}",
+            counters.pages,
+            self.rate(|sample| sample.pages as f64).max(0.0),
+            counters.queued + counters.leased,
+            counters.sites
+        );
+        if records.total > 0 {
+            line += &format!(", resolved {}/{}", records.resolved, records.total);
+        }
+        line += &format!(", errors {}", counters.errors());
+        if let Some(left) = self.time_left() {
+            line += &format!(", about {} left", told(left));
+        }
+        line
+    }
+
+    fn rate(&self, value: impl Fn(&Sample) -> f64) -> f64 {
+        match (self.samples.front(), self.samples.back()) {
+            (Some(first), Some(last)) if last.at > first.at => {
+                (value(last) - value(first)) / last.at.duration_since(first.at).as_secs_f64()
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Only while the queue has been shrinking for a whole window: before that, nobody knows.
+    fn time_left(&self) -> Option<Duration> {
+        let span = self
+            .samples
+            .back()?
+            .at
+            .duration_since(self.samples.front()?.at);
+        if span < WINDOW * 9 / 10 {
+            return None;
+        }
+        let shrinking = -self.rate(|sample| sample.queued as f64);
+        let left = self.samples.back()?.queued as f64 / shrinking;
+        (shrinking > 0.0 && left < 30.0 * 86_400.0).then(|| Duration::from_secs_f64(left))
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+    let style = BarStyle::with_template("{bar:24} {msg}").expect("the template is well-formed");
+    bar.set_style(style);
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(samples: &[(u64, u64, u64)]) -> Progress {
+        let start = Instant::now();
+        let mut progress = Progress::start(ProgressStyle::None);
+        for (seconds, pages, queued) in samples {
+            progress.samples.push_back(Sample {
+                at: start + Duration::from_secs(*seconds),
+                pages: *pages,
+                queued: *queued,
+            });
+        }
+        progress
+    }
+
+    #[test]
+    fn time_left_is_told_only_while_the_queue_shrinks() {
+        let shrinking = progress(&[(0, 0, 100), (30, 60, 40)]);
+        assert_eq!(shrinking.time_left().unwrap().as_secs(), 20);
+        assert!(
+            progress(&[(0, 0, 100), (30, 60, 100)])
+                .time_left()
+                .is_none()
+        );
+        assert!(progress(&[(0, 0, 100), (5, 60, 40)]).time_left().is_none());
+    }
+
+    #[test]
+    fn the_line_names_everything() {
+        let counters = Counters {
+            pages: 60,
+            queued: 40,
+            ..Counters::default()
+        };
+        let records = RecordCounts {
+            total: 10,
+            resolved: 4,
+        };
+        let line = progress(&[(0, 0, 100), (30, 60, 40)]).line(&counters, records);
+        assert_eq!(
+            line,
+            "pages 60, 2.0/s, queued 40, sites 0, resolved 4/10, errors 0, about 20.0 s left"
+        );
+    }
+}

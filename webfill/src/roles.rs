@@ -1,0 +1,171 @@
+//! The processes of a crawl, one role each: configuration in, library call, exit status out.
+
+use std::path::Path;
+
+use webfill_dispatcher::{DispatcherSetup, Endpoints};
+use webfill_mapping::MappingSet;
+use webfill_startup::state::{StateFolder, socket_folder};
+use webfill_startup::{ExitStatus, Fault, log, signals};
+use webfill_supervisor::SupervisorSetup;
+use webfill_wire::MappingSource;
+use webfill_worker::WorkerSetup;
+
+use crate::cli::{DispatcherOptions, SupervisorOptions, WorkerOptions};
+use crate::settings::Settings;
+
+/// The supervisor's name where there is only one.
+pub const LOCAL_SUPERVISOR: &str = "local";
+
+pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    replace(&mut settings.dispatcher.listen, options.listen);
+    replace(&mut settings.dispatcher.port, options.port);
+    replace(&mut settings.state, options.state);
+    replace(&mut settings.mappings, options.mappings);
+    replace(&mut settings.store, options.store);
+    settings.cache = options.cache.or(settings.cache);
+    settings.validate()?;
+    let mappings = load_mappings(&settings.mappings)?;
+    let state = StateFolder::open(&settings.state, "dispatcher")?;
+    follow_signals(options.local);
+    let _log = log::start(&settings.log_folder(), "dispatcher", &settings.log)?;
+    let endpoints = if options.local {
+        Endpoints::ipc(&socket_folder(state.path())?)
+    } else {
+        Endpoints::tcp(&settings.dispatcher.listen, settings.dispatcher.port)
+    };
+    let setup = DispatcherSetup {
+        endpoints,
+        state: state.path().to_owned(),
+        store: settings.store_uri()?,
+        cache: settings.cache_uri()?,
+        default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
+        longest_request_ms: (settings.fetch.total_timeout * 1_000.0).ceil() as u64,
+        config: settings.dispatcher,
+    };
+    let sources = mappings.sources().iter().map(|source| MappingSource {
+        name: source.name.clone(),
+        text: source.text.clone(),
+    });
+    told_to_log(webfill_dispatcher::run(setup, sources.collect()))
+}
+
+pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    replace(&mut settings.supervisor.dispatcher, options.dispatcher);
+    replace(&mut settings.supervisor.workers, options.workers);
+    replace(&mut settings.supervisor.queue, options.queue);
+    replace(&mut settings.state, options.state);
+    replace(&mut settings.store, options.store);
+    settings.supervisor.id = options.id.or(settings.supervisor.id);
+    settings.cache = options.cache.or(settings.cache);
+    settings.validate()?;
+    let id = match (&settings.supervisor.id, options.local) {
+        (Some(id), _) => id.clone(),
+        (None, true) => LOCAL_SUPERVISOR.to_owned(),
+        (None, false) => host_name()?,
+    };
+    let state = StateFolder::open(&settings.state, "supervisor")?;
+    follow_signals(options.local);
+    let _log = log::start(
+        &settings.log_folder(),
+        &format!("supervisor-{id}"),
+        &settings.log,
+    )?;
+    let sockets = socket_folder(state.path())?;
+    let endpoints = if options.local {
+        Endpoints::ipc(&sockets)
+    } else {
+        endpoints_from(&settings.supervisor.dispatcher)?
+    };
+    settings.supervisor.id = Some(id.clone());
+    state.path().clone_into(&mut settings.state);
+    let config_file = state.path().join("supervisor.toml");
+    settings.write(&config_file)?;
+    let workers = settings.workers();
+    let in_flight = u32::from(workers) * settings.worker.concurrency as u32;
+    told_to_log(webfill_supervisor::run(SupervisorSetup {
+        id,
+        workers,
+        queue: match settings.supervisor.queue {
+            0 => in_flight.saturating_mul(4),
+            queue => queue,
+        },
+        queue_url_bytes: settings.supervisor.queue_url_bytes,
+        tasks_endpoint: endpoints.tasks,
+        outcomes_endpoint: endpoints.outcomes,
+        sockets,
+        config_file,
+    }))
+}
+
+pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
+    let settings = Settings::load(Some(&options.config))?;
+    signals::leave_to_the_parent();
+    let name = format!("worker-{:03}", options.slot);
+    let _log = log::start(&settings.log_folder(), &name, &settings.log)?;
+    told_to_log(webfill_worker::run(WorkerSetup {
+        slot: options.slot,
+        incarnation: options.incarnation,
+        supervisor: settings.supervisor.id.clone().unwrap_or_default(),
+        sockets: socket_folder(&settings.state)?,
+        store: settings.store_uri()?,
+        cache: settings.cache_uri()?,
+        worker: settings.worker,
+        politeness: settings.politeness,
+        fetch: settings.fetch,
+    }))
+}
+
+/// Loads the mappings; an absent default folder is an empty set, an absent named one is a fault.
+pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
+    if folder == Settings::default().mappings && !folder.exists() {
+        return MappingSet::from_sources(Vec::new()).map_err(Fault::usage);
+    }
+    MappingSet::load_dir(folder).map_err(Fault::usage)
+}
+
+/// In `webfill crawl` the parent decides; a process of a fleet drains by itself.
+fn follow_signals(local: bool) {
+    signals::install();
+    if local {
+        signals::leave_interrupts_to_the_parent();
+    }
+}
+
+/// A fault reaches the log of the process that had it as well as its standard error.
+fn told_to_log(ended: Result<ExitStatus, Fault>) -> Result<ExitStatus, Fault> {
+    match &ended {
+        Ok(_) => tracing::info!(event = "ended_process", "ended"),
+        Err(fault) => tracing::error!(event = "fault", fault = fault.message, "ended by a fault"),
+    }
+    ended
+}
+
+fn replace<T>(setting: &mut T, flag: Option<T>) {
+    if let Some(flag) = flag {
+        *setting = flag;
+    }
+}
+
+fn host_name() -> Result<String, Fault> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").map_err(|error| {
+        Fault::error(format!(
+            "cannot read the host's name, name the supervisor by --id: {error}"
+        ))
+    })?;
+    Ok(name.trim().to_owned())
+}
+
+/// The dispatcher's sockets, from its tasks socket.
+fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
+    let wrong = || Fault::usage(format!("--dispatcher `{tasks}`: expected tcp://HOST:PORT"));
+    let address = tasks.strip_prefix("tcp://").ok_or_else(wrong)?;
+    let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
+    let port = port
+        .parse()
+        .ok()
+        .filter(|port| *port < u16::MAX - 3)
+        .ok_or_else(wrong)?;
+    Ok(Endpoints::tcp(host, port))
+}

@@ -1,0 +1,359 @@
+//! Settings: flags win over the environment, the environment over the file, the file over the
+//! defaults. Each concern's settings are a struct beside the code that they configure.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+use webfill_dispatcher::DispatcherConfig;
+use webfill_startup::Fault;
+use webfill_startup::log::LogConfig;
+use webfill_store::StoreUri;
+use webfill_supervisor::SupervisorConfig;
+use webfill_worker::{FetchConfig, PolitenessConfig, WorkerConfig};
+
+/// Everything that `webfill.toml` may say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where records, pages and crawls are kept.
+    pub store: String,
+    /// Where robots.txt files and site clocks are kept; the store if left out.
+    pub cache: Option<String>,
+    /// The folder of the dispatcher's files, sockets and logs.
+    pub state: PathBuf,
+    /// The folder of mapping files.
+    pub mappings: PathBuf,
+    pub dispatcher: DispatcherConfig,
+    pub supervisor: SupervisorConfig,
+    pub worker: WorkerConfig,
+    pub politeness: PolitenessConfig,
+    pub fetch: FetchConfig,
+    pub log: LogConfig,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            store: "sqlite:webfill.db".into(),
+            cache: None,
+            state: ".webfill".into(),
+            mappings: "etl-mappings".into(),
+            dispatcher: DispatcherConfig::default(),
+            supervisor: SupervisorConfig::default(),
+            worker: WorkerConfig::default(),
+            politeness: PolitenessConfig::default(),
+            fetch: FetchConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
+/// How an environment variable's text becomes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Whole,
+    Number,
+    Switch,
+    /// Separated by commas.
+    List,
+}
+
+/// Every setting, by its path in the file. Its variable is `WEBFILL_` and the path in capitals.
+const SETTINGS: &[(&str, Kind)] = &[
+    ("store", Kind::Text),
+    ("cache", Kind::Text),
+    ("state", Kind::Text),
+    ("mappings", Kind::Text),
+    ("dispatcher.listen", Kind::Text),
+    ("dispatcher.port", Kind::Whole),
+    ("dispatcher.window_sites", Kind::Whole),
+    ("dispatcher.seen_memory_mib", Kind::Whole),
+    ("dispatcher.exclude_sites", Kind::Text),
+    ("supervisor.dispatcher", Kind::Text),
+    ("supervisor.id", Kind::Text),
+    ("supervisor.workers", Kind::Whole),
+    ("supervisor.queue", Kind::Whole),
+    ("supervisor.queue_url_bytes", Kind::Whole),
+    ("worker.concurrency", Kind::Whole),
+    ("worker.page_deadline", Kind::Number),
+    ("politeness.delay", Kind::Number),
+    ("politeness.max_delay", Kind::Number),
+    ("politeness.contact", Kind::Text),
+    ("politeness.ignore_robots", Kind::Switch),
+    ("politeness.allow_private_networks", Kind::Switch),
+    ("fetch.connect_timeout", Kind::Number),
+    ("fetch.head_timeout", Kind::Number),
+    ("fetch.body_timeout", Kind::Number),
+    ("fetch.total_timeout", Kind::Number),
+    ("fetch.max_body_bytes", Kind::Whole),
+    ("fetch.proxy", Kind::Text),
+    ("fetch.resolve", Kind::List),
+    ("fetch.ca_file", Kind::Text),
+    ("log.level", Kind::Text),
+    ("log.keep", Kind::Whole),
+];
+
+const PREFIX: &str = "WEBFILL_";
+
+impl Settings {
+    /// Reads the file, if one is named, and the environment.
+    pub fn load(file: Option<&Path>) -> Result<Settings, Fault> {
+        let mut table = match file {
+            Some(path) => read_file(path)?,
+            None => Table::new(),
+        };
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        overlay(&mut table, variables)?;
+        let place = file.map_or("the environment".into(), |path| path.display().to_string());
+        table
+            .try_into()
+            .map_err(|error| Fault::usage(format!("{place}: {}", one_line(&error))))
+    }
+
+    /// Writes the settings for the processes that this one starts. Only the owner may read them:
+    /// a proxy or a store may need a password.
+    pub fn write(&self, path: &Path) -> Result<(), Fault> {
+        use std::io::Write;
+        use std::os::unix::fs::OpenOptionsExt;
+        let text = toml::to_string(self)
+            .map_err(|error| Fault::error(format!("cannot write the settings: {error}")))?;
+        std::fs::OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::StorageFull => Fault::fatal(format!(
+                    "no space left for {}: free some and run the same command again",
+                    path.display()
+                )),
+                _ => Fault::usage(format!("cannot write {}: {error}", path.display())),
+            })
+    }
+
+    /// Judges what can be judged before anything is opened.
+    pub fn validate(&self) -> Result<(), Fault> {
+        self.store_uri()?;
+        self.cache_uri()?;
+        let positive = [
+            ("worker.page_deadline", self.worker.page_deadline),
+            ("fetch.connect_timeout", self.fetch.connect_timeout),
+            ("fetch.head_timeout", self.fetch.head_timeout),
+            ("fetch.body_timeout", self.fetch.body_timeout),
+            ("fetch.total_timeout", self.fetch.total_timeout),
+        ];
+        for (name, seconds) in positive {
+            if !(seconds > 0.0 && seconds <= 86_400.0) {
+                return Err(Fault::usage(format!(
+                    "{name} = {seconds}: must be between 0 and 86400 seconds"
+                )));
+            }
+        }
+        let politeness = [
+            ("politeness.delay", self.politeness.delay),
+            ("politeness.max_delay", self.politeness.max_delay),
+        ];
+        for (name, seconds) in politeness {
+            if !(0.0..=31_536_000.0).contains(&seconds) {
+                return Err(Fault::usage(format!(
+                    "{name} = {seconds}: must be a number of seconds, 0 or more"
+                )));
+            }
+        }
+        if !(1..=10_000).contains(&self.worker.concurrency) {
+            return Err(Fault::usage(format!(
+                "worker.concurrency = {}: must be between 1 and 10000",
+                self.worker.concurrency
+            )));
+        }
+        if self.supervisor.workers > 999 {
+            return Err(Fault::usage(format!(
+                "supervisor.workers = {}: must be at most 999",
+                self.supervisor.workers
+            )));
+        }
+        webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
+        Ok(())
+    }
+
+    pub fn store_uri(&self) -> Result<StoreUri, Fault> {
+        self.store.parse().map_err(Fault::usage)
+    }
+
+    pub fn cache_uri(&self) -> Result<Option<StoreUri>, Fault> {
+        let cache = self.cache.as_deref();
+        cache
+            .map(|uri| uri.parse().map_err(Fault::usage))
+            .transpose()
+    }
+
+    /// Worker processes: as many as told, or one per core.
+    pub fn workers(&self) -> u16 {
+        match self.supervisor.workers {
+            0 => {
+                std::thread::available_parallelism().map_or(1, |cores| cores.get().min(999) as u16)
+            }
+            workers => workers,
+        }
+    }
+
+    pub fn log_folder(&self) -> PathBuf {
+        self.state.join("logs")
+    }
+}
+
+fn read_file(path: &Path) -> Result<Table, Fault> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))?;
+    text.parse()
+        .map_err(|error| Fault::usage(format!("{}: {}", path.display(), one_line(&error))))
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('|'));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// Puts variables over what the file says.
+fn overlay(
+    table: &mut Table,
+    variables: impl Iterator<Item = (String, String)>,
+) -> Result<(), Fault> {
+    for (variable, text) in variables {
+        let Some(name) = variable.strip_prefix(PREFIX) else {
+            continue;
+        };
+        let known = SETTINGS.iter().find(|(path, _)| variable_of(path) == name);
+        let Some((path, kind)) = known else {
+            return Err(Fault::usage(format!(
+                "{variable}: no setting has this variable"
+            )));
+        };
+        let value = value_of(&text, *kind)
+            .ok_or_else(|| Fault::usage(format!("{variable}={text}: {}", expected(*kind))))?;
+        put(table, path, value);
+    }
+    Ok(())
+}
+
+fn variable_of(path: &str) -> String {
+    path.replace('.', "_").to_uppercase()
+}
+
+fn value_of(text: &str, kind: Kind) -> Option<Value> {
+    Some(match kind {
+        Kind::Text => Value::String(text.to_owned()),
+        Kind::Whole => Value::Integer(text.parse().ok()?),
+        Kind::Number => Value::Float(text.parse().ok()?),
+        Kind::Switch => Value::Boolean(text.parse().ok()?),
+        Kind::List => {
+            let items = text.split(',').filter(|item| !item.is_empty());
+            Value::Array(
+                items
+                    .map(|item| Value::String(item.trim().to_owned()))
+                    .collect(),
+            )
+        }
+    })
+}
+
+fn expected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::List => "not text",
+        Kind::Whole => "not a whole number",
+        Kind::Number => "not a number",
+        Kind::Switch => "neither true nor false",
+    }
+}
+
+fn put(table: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            table.insert(path.to_owned(), value);
+        }
+        Some((section, key)) => {
+            let section = table
+                .entry(section)
+                .or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(section) = section {
+                section.insert(key.to_owned(), value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Result<Table, Fault> {
+        let mut table = Table::new();
+        let owned = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        overlay(&mut table, owned).map(|()| table)
+    }
+
+    #[test]
+    fn every_setting_has_its_variable() {
+        let written = toml::to_string(&Settings::default()).unwrap();
+        let table: Table = written.parse().unwrap();
+        for (name, value) in &table {
+            let paths: Vec<String> = match value {
+                Value::Table(section) => {
+                    section.keys().map(|key| format!("{name}.{key}")).collect()
+                }
+                _ => vec![name.clone()],
+            };
+            for path in paths {
+                assert!(
+                    SETTINGS.iter().any(|(known, _)| *known == path),
+                    "{path} is not listed"
+                );
+            }
+        }
+        for (path, kind) in SETTINGS {
+            let example = match kind {
+                Kind::Text | Kind::List => "x",
+                Kind::Whole | Kind::Number => "7",
+                Kind::Switch => "true",
+            };
+            let table = with(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
+            let read: Result<Settings, _> = table.try_into();
+            assert!(read.is_ok(), "{path}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn variables_win_over_the_file() {
+        let mut table: Table = "[politeness]\ndelay = 3.0".parse().unwrap();
+        let variable = ("WEBFILL_POLITENESS_DELAY".to_owned(), "0.5".to_owned());
+        overlay(&mut table, std::iter::once(variable)).unwrap();
+        let settings: Settings = table.try_into().unwrap();
+        assert_eq!(settings.politeness.delay, 0.5);
+    }
+
+    #[test]
+    fn unknown_names_and_wrong_values_are_refused() {
+        assert!(with(&[("WEBFILL_POLITENESS_DELY", "1")]).is_err());
+        let wrong = with(&[("WEBFILL_WORKER_CONCURRENCY", "many")]).unwrap_err();
+        assert!(wrong.message.contains("many") && wrong.message.contains("whole number"));
+        assert!(
+            "polite = 1"
+                .parse::<Table>()
+                .unwrap()
+                .try_into::<Settings>()
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! What a crawl came to, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use webfill_store::RecordCounts;
+
+/// The dispatcher's counters of a crawl.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Counters {
+    pub finished: bool,
+    pub limit_reached: bool,
+    pub queued: u64,
+    pub leased: u64,
+    pub pages: u64,
+    pub fields: u64,
+    pub links: u64,
+    pub bytes: u64,
+    pub sites: u64,
+    pub outcomes: BTreeMap<String, u64>,
+    pub skipped: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    /// Tasks that ended in something else than a page or a refusal that the site asked for.
+    pub fn errors(&self) -> u64 {
+        const FINE: &[&str] = &[
+            "ok",
+            "not_modified",
+            "redirected",
+            "disallowed",
+            "stopped",
+            "expired",
+        ];
+        let outcomes = self.outcomes.iter();
+        let errors = outcomes.filter(|(outcome, _)| !FINE.contains(&outcome.as_str()));
+        errors.map(|(_, count)| count).sum()
+    }
+}
+
+/// A seed that could not be read.
+#[derive(Debug, Clone)]
+pub struct BrokenSeed {
+    pub line: u64,
+    pub reason: String,
+}
+
+/// Seeds that could not be read: all are in the file, the first few here.
+#[derive(Debug, Clone, Default)]
+pub struct BrokenSeeds {
+    pub count: u64,
+    pub first: Vec<BrokenSeed>,
+    pub file: Option<PathBuf>,
+}
+
+/// Everything that is told at the end.
+#[derive(Debug)]
+pub struct Summary {
+    pub crawl_id: String,
+    pub counters: Counters,
+    pub records: RecordCounts,
+    pub broken_seeds: BrokenSeeds,
+    pub elapsed: Duration,
+    /// Why the crawl ended before it was finished.
+    pub ended_early: Option<&'static str>,
+    /// The command's words to go on with, if it can be resumed.
+    pub store: String,
+    pub state: PathBuf,
+}
+
+impl Summary {
+    pub fn json(&self) -> Value {
+        let counters = &self.counters;
+        json!({
+            "crawl_id": self.crawl_id,
+            "pages": counters.pages,
+            "outcomes": counters.outcomes,
+            "skipped": counters.skipped,
+            "records": {"total": self.records.total, "resolved": self.records.resolved},
+            "fields": counters.fields,
+            "links": counters.links,
+            "bytes": counters.bytes,
+            "elapsed_s": (self.elapsed.as_secs_f64() * 1_000.0).round() / 1_000.0,
+            "queued": counters.queued + counters.leased,
+            "sites": counters.sites,
+            "broken_seeds": {
+                "count": self.broken_seeds.count,
+                "file": self.broken_seeds.file,
+                "first": self.broken_seeds.first.iter().map(|seed| {
+                    json!({"line": seed.line, "reason": seed.reason})
+                }).collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let counters = &self.counters;
+        let mut text = String::new();
+        let how = self.ended_early.unwrap_or("finished");
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "crawl {} {how} after {}",
+            self.crawl_id,
+            told(self.elapsed)
+        );
+        let rate = counters.pages as f64 / self.elapsed.as_secs_f64().max(0.001);
+        let _ = writeln!(
+            text,
+            "  pages     {} from {} sites, {:.1}/s, {}",
+            counters.pages,
+            counters.sites,
+            rate,
+            bytes(counters.bytes)
+        );
+        if self.records.total > 0 {
+            let _ = writeln!(
+                text,
+                "  records   {} of {} resolved",
+                self.records.resolved, self.records.total
+            );
+        }
+        let _ = writeln!(text, "  fields    {} values stored", counters.fields);
+        let _ = writeln!(text, "  outcomes  {}", tally(&counters.outcomes));
+        let _ = writeln!(
+            text,
+            "  links     {} found; skipped: {}",
+            counters.links,
+            tally(&counters.skipped)
+        );
+        if counters.queued + counters.leased > 0 {
+            let _ = writeln!(
+                text,
+                "  queued    {} left",
+                counters.queued + counters.leased
+            );
+        }
+        self.write_broken_seeds(&mut text);
+        let _ = writeln!(text, "  kept in   {}", self.store);
+        if self.ended_early.is_some() {
+            let _ = writeln!(
+                text,
+                "resume with the same command and --state {} --crawl {}",
+                self.state.display(),
+                self.crawl_id
+            );
+        }
+        text
+    }
+
+    fn write_broken_seeds(&self, text: &mut String) {
+        let broken = &self.broken_seeds;
+        if broken.count == 0 {
+            return;
+        }
+        let _ = write!(text, "  seeds     {} broken", broken.count);
+        let _ = match &broken.file {
+            Some(file) => writeln!(text, ", all listed in {}", file.display()),
+            None => writeln!(text),
+        };
+        for seed in &broken.first {
+            let _ = writeln!(text, "            line {}: {}", seed.line, seed.reason);
+        }
+    }
+}
+
+fn tally(counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return "none".into();
+    }
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+    let told = sorted.iter().map(|(name, count)| format!("{count} {name}"));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// A duration in its two largest units.
+pub fn told(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => format!("{:.1} s", duration.as_secs_f64()),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_that_sites_ask_for_are_no_errors() {
+        let outcomes = [
+            ("ok", 5),
+            ("disallowed", 2),
+            ("timeout", 3),
+            ("http_error", 1),
+        ];
+        let counters = Counters {
+            outcomes: outcomes
+                .map(|(name, count)| (name.to_owned(), count))
+                .into(),
+            ..Counters::default()
+        };
+        assert_eq!(counters.errors(), 4);
+        assert_eq!(
+            tally(&counters.outcomes),
+            "5 ok, 3 timeout, 2 disallowed, 1 http_error"
+        );
+    }
+
+    #[test]
+    fn durations_are_told_in_two_units() {
+        assert_eq!(told(Duration::from_millis(4_240)), "4.2 s");
+        assert_eq!(told(Duration::from_secs(3_725)), "1 h 2 min");
+    }
+}

@@ -1,0 +1,135 @@
+//! What kind of page a body is: by its `Content-Type`, and by its first bytes
+//! where that is missing or a lie.
+
+use std::borrow::Cow;
+
+use encoding_rs::Encoding;
+
+use super::magic;
+
+/// How a body is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Html,
+    Xml,
+    Json,
+    Text,
+    /// Images, archives, programs and whatever else is no text.
+    Unsupported,
+}
+
+/// How many bytes the MIME Sniffing Standard looks at.
+const SNIFFED_BYTES: usize = 1445;
+
+/// The kind that a `Content-Type` header alone tells; none if it tells nothing
+/// and the body has to be seen.
+pub fn declared_kind(content_type: &str) -> Option<Kind> {
+    let essence = content_type.split([';', ',']).next().unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    let kind = match essence.as_str() {
+        "" | "*/*" | "unknown/unknown" | "application/unknown" => return None,
+        "text/html" | "application/xhtml+xml" => Kind::Html,
+        "text/xml" | "application/xml" => Kind::Xml,
+        "text/json" | "application/json" => Kind::Json,
+        other if other.ends_with("+xml") => Kind::Xml,
+        other if other.ends_with("+json") => Kind::Json,
+        other if other.starts_with("text/") => Kind::Text,
+        _ => Kind::Unsupported,
+    };
+    Some(kind)
+}
+
+/// Whether a body is worth reading by its `Content-Type` header alone.
+pub fn is_supported_type(content_type: &str) -> bool {
+    declared_kind(content_type) != Some(Kind::Unsupported)
+}
+
+/// The kind of a body. A well-known binary format is unsupported even if the
+/// server calls it a page; without a useful header the body decides.
+pub fn media_type(content_type: Option<&str>, body: &[u8]) -> Kind {
+    if magic::is_binary_format(body) {
+        return Kind::Unsupported;
+    }
+    content_type
+        .and_then(declared_kind)
+        .unwrap_or_else(|| sniffed_kind(body))
+}
+
+/// The `charset` parameter of a `Content-Type` header.
+pub(super) fn charset(content_type: &str) -> Option<&str> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']).trim();
+        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then_some(value)
+    })
+}
+
+/// After the MIME Sniffing Standard (7.1), which knows no JSON.
+fn sniffed_kind(body: &[u8]) -> Kind {
+    let head = &body[..body.len().min(SNIFFED_BYTES)];
+    let text = match Encoding::for_bom(head) {
+        Some((encoding, mark)) => {
+            let (text, _) = encoding.decode_without_bom_handling(&head[mark..]);
+            Cow::Owned(text.into_owned().into_bytes())
+        }
+        None => Cow::Borrowed(head),
+    };
+    let text = text.trim_ascii_start();
+    if text.starts_with(b"<?xml") {
+        Kind::Xml
+    } else if begins_as_html(text) {
+        Kind::Html
+    } else if begins_as_json(text) {
+        Kind::Json
+    } else if text.iter().any(|b| is_binary_byte(*b)) {
+        Kind::Unsupported
+    } else {
+        Kind::Text
+    }
+}
+
+fn begins_as_html(text: &[u8]) -> bool {
+    const TAGS: [&str; 17] = [
+        "<!doctype html",
+        "<html",
+        "<head",
+        "<script",
+        "<iframe",
+        "<h1",
+        "<div",
+        "<font",
+        "<table",
+        "<a",
+        "<style",
+        "<title",
+        "<b",
+        "<body",
+        "<br",
+        "<p",
+        "<meta",
+    ];
+    let begins_with = |tag: &&str| {
+        let (Some(start), Some(end)) = (text.get(..tag.len()), text.get(tag.len())) else {
+            return false;
+        };
+        start.eq_ignore_ascii_case(tag.as_bytes()) && (end.is_ascii_whitespace() || *end == b'>')
+    };
+    text.starts_with(b"<!--") || TAGS.iter().any(begins_with)
+}
+
+fn begins_as_json(text: &[u8]) -> bool {
+    let Some((first, rest)) = text.split_first() else {
+        return false;
+    };
+    let next = rest.trim_ascii_start().first().copied().unwrap_or_default();
+    match first {
+        b'{' => matches!(next, b'"' | b'}'),
+        b'[' => matches!(next, b'{' | b'[' | b'"' | b']' | b'-' | b'0'..=b'9'),
+        _ => false,
+    }
+}
+
+/// The binary data bytes of the MIME Sniffing Standard (3).
+fn is_binary_byte(byte: u8) -> bool {
+    matches!(byte, 0x00..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f)
+}

@@ -1,0 +1,196 @@
+//! The encoding that a page declares of itself, found before it is parsed: the
+//! "prescan a byte stream to determine its encoding" of the HTML Standard
+//! (13.2.3.2), the declaration of XML included.
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
+
+/// The declared encoding, none if there is none or it is unknown.
+pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
+    if head.starts_with(b"<\0?\0x\0") {
+        return Some(UTF_16LE);
+    }
+    if head.starts_with(b"\0<\0?\0x") {
+        return Some(UTF_16BE);
+    }
+    xml_declaration(head).or_else(|| meta_element(head))
+}
+
+/// Who could read the declaration as ASCII was not reading UTF-16.
+fn of_label(label: &[u8]) -> Option<&'static Encoding> {
+    match Encoding::for_label(label)? {
+        encoding if encoding == UTF_16LE || encoding == UTF_16BE => Some(UTF_8),
+        encoding if encoding == X_USER_DEFINED => Some(WINDOWS_1252),
+        encoding => Some(encoding),
+    }
+}
+
+/// `<?xml version="1.0" encoding="..."?>`
+fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
+    if !head.starts_with(b"<?xml") {
+        return None;
+    }
+    let declaration = &head[..position(head, b">")?];
+    let behind = &declaration[position(declaration, b"encoding")? + b"encoding".len()..];
+    let value = behind.trim_ascii_start().strip_prefix(b"=")?;
+    let (quote, value) = value.trim_ascii_start().split_first()?;
+    if !matches!(quote, b'"' | b'\'') {
+        return None;
+    }
+    of_label(value.split(|b| b == quote).next()?)
+}
+
+/// `<meta charset>` or `<meta http-equiv=content-type content>`, outside of
+/// comments and other tags.
+fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
+    let mut rest = head;
+    loop {
+        rest = &rest[position(rest, b"<")?..];
+        if rest.starts_with(b"<!--") {
+            // "-->" may share its dashes with "<!--".
+            rest = &rest[2..];
+            rest = &rest[position(rest, b"-->")? + 3..];
+            continue;
+        }
+        let (tag, behind) = tag(rest);
+        if let Some(mut attributes) = tag {
+            let is_meta = attributes.name.eq_ignore_ascii_case(b"meta");
+            let found = is_meta.then(|| encoding_of_meta(&mut attributes)).flatten();
+            if found.is_some() {
+                return found;
+            }
+            // Skips what is left of the tag, quoted angle brackets included.
+            while attributes.next().is_some() {}
+            rest = attributes.rest;
+        } else {
+            rest = behind;
+        }
+    }
+}
+
+/// The start or end tag at the beginning of a text; none, and what is behind
+/// it, if that is something else, such as `<!DOCTYPE ...>`.
+fn tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
+    let inner = &text[1..];
+    let name = inner.strip_prefix(b"/").unwrap_or(inner);
+    if name.first().is_some_and(u8::is_ascii_alphabetic) {
+        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'/' | b'>');
+        let length = name.iter().position(ends).unwrap_or(name.len());
+        let is_end_tag = name.len() < inner.len();
+        let attributes = Attributes {
+            name: if is_end_tag { b"" } else { &name[..length] },
+            rest: &name[length..],
+        };
+        return (Some(attributes), &[]);
+    }
+    if matches!(inner.first(), Some(b'!' | b'/' | b'?')) {
+        let end = position(inner, b">").unwrap_or(inner.len());
+        return (None, &inner[end..]);
+    }
+    (None, inner)
+}
+
+fn encoding_of_meta(attributes: &mut Attributes<'_>) -> Option<&'static Encoding> {
+    let mut charset = None;
+    let mut content = None;
+    let mut is_content_type = false;
+    for (name, value) in attributes {
+        match name.to_ascii_lowercase().as_slice() {
+            b"charset" => charset = charset.or(Some(value)),
+            b"content" => content = content.or_else(|| charset_in(value)),
+            b"http-equiv" => is_content_type |= value.eq_ignore_ascii_case(b"content-type"),
+            _ => {}
+        }
+    }
+    let label = charset.or(content.filter(|_| is_content_type))?;
+    of_label(label)
+}
+
+/// `charset=...` within the value of a `content` attribute.
+fn charset_in(content: &[u8]) -> Option<&[u8]> {
+    let lower = content.to_ascii_lowercase();
+    let mut from = 0;
+    loop {
+        from += position(&lower[from..], b"charset")? + b"charset".len();
+        let Some(value) = content[from..].trim_ascii_start().strip_prefix(b"=") else {
+            continue;
+        };
+        let value = value.trim_ascii_start();
+        return match value.split_first() {
+            Some((quote @ (b'"' | b'\''), quoted)) => {
+                Some(&quoted[..quoted.iter().position(|b| b == quote)?])
+            }
+            _ => {
+                let ends = |b: &u8| b.is_ascii_whitespace() || *b == b';';
+                Some(&value[..value.iter().position(ends).unwrap_or(value.len())])
+            }
+        };
+    }
+}
+
+/// The attributes of a tag, one by one; behind the last one, `rest` is what
+/// follows the tag.
+struct Attributes<'a> {
+    /// The tag's name; empty for an end tag.
+    name: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.skip(|b| b.is_ascii_whitespace() || b == b'/');
+        if matches!(self.rest.first(), None | Some(b'>')) {
+            return None;
+        }
+        // A name may begin with "=", by the Standard.
+        let name_end = 1 + length(&self.rest[1..], |b| {
+            b.is_ascii_whitespace() || matches!(b, b'=' | b'/' | b'>')
+        });
+        let name = self.take(name_end);
+        self.skip(|b| b.is_ascii_whitespace());
+        let Some(value) = self.rest.strip_prefix(b"=") else {
+            return Some((name, b""));
+        };
+        self.rest = value;
+        self.skip(|b| b.is_ascii_whitespace());
+        Some((name, self.value()))
+    }
+}
+
+impl<'a> Attributes<'a> {
+    fn value(&mut self) -> &'a [u8] {
+        let quote = match self.rest.first() {
+            Some(quote @ (b'"' | b'\'')) => *quote,
+            _ => {
+                let end = length(self.rest, |b| b.is_ascii_whitespace() || b == b'>');
+                return self.take(end);
+            }
+        };
+        self.take(1);
+        let end = length(self.rest, |b| b == quote);
+        let value = self.take(end);
+        self.take(1);
+        value
+    }
+
+    fn take(&mut self, bytes: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(bytes.min(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+
+    fn skip(&mut self, skipped: impl Fn(u8) -> bool) {
+        let end = length(self.rest, |b| !skipped(b));
+        self.take(end);
+    }
+}
+
+/// How many bytes come before the first that ends something.
+fn length(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
+    text.iter().position(|b| ends(*b)).unwrap_or(text.len())
+}
+
+fn position(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    memchr::memmem::find(text, wanted)
+}

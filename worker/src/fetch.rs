@@ -1,0 +1,326 @@
+//! One request: judged, sent, read within its limits, and told as an outcome.
+//!
+//! A status, a refusal, a broken connection: all of them are ordinary ends of a task. Redirects
+//! are not followed here; their target goes back to the intake and is judged like any link.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use reqwest::header::{
+    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
+    USER_AGENT,
+};
+use reqwest::Response;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use webfill_urls::Url;
+use webfill_wire::Outcome;
+
+use crate::charset;
+use crate::fetch_error;
+use crate::politeness::Answer;
+use crate::resolve::{Clients, Resolver};
+
+/// The limits of one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FetchConfig {
+    /// Seconds for name resolution, connect and TLS handshake together.
+    pub connect_timeout: f64,
+    /// Seconds until the head of the answer is there.
+    pub head_timeout: f64,
+    /// Seconds that a body may pause between two pieces.
+    pub body_timeout: f64,
+    /// Seconds for the whole request.
+    pub total_timeout: f64,
+    /// Most bytes of a body after decompression.
+    pub max_body_bytes: usize,
+    /// HTTP(S) or SOCKS5 proxy for all fetches; the environment is not consulted.
+    pub proxy: Option<String>,
+    /// `HOST:PORT:ADDR[:PORT]` as curl's; `*` as HOST is a wildcard.
+    pub resolve: Vec<String>,
+    /// A PEM file of certificate authorities to trust beside the system's.
+    pub ca_file: Option<std::path::PathBuf>,
+}
+
+impl Default for FetchConfig {
+    fn default() -> Self {
+        FetchConfig {
+            connect_timeout: 10.0,
+            head_timeout: 20.0,
+            body_timeout: 20.0,
+            total_timeout: 60.0,
+            max_body_bytes: 8 << 20,
+            proxy: None,
+            resolve: Vec::new(),
+            ca_file: None,
+        }
+    }
+}
+
+/// How a request went.
+#[derive(Debug)]
+pub struct Fetched {
+    pub outcome: Outcome,
+    pub status_code: Option<u16>,
+    pub content_type: Option<String>,
+    /// The decoded body of a page worth reading; empty otherwise.
+    pub body: Vec<u8>,
+    /// Absolute or relative, as the server sent it.
+    pub redirect: Option<String>,
+    /// What went wrong, for the log.
+    pub error: Option<String>,
+    /// When the answer began, or the attempt ended without one: the site's delay counts from here.
+    pub answered_at: Instant,
+    pub answer: Answer,
+    /// Held while a large body is in memory.
+    pub large_body: Option<OwnedSemaphorePermit>,
+}
+
+impl Fetched {
+    /// Ended without an answer.
+    pub fn refused(outcome: Outcome, error: impl ToString) -> Fetched {
+        Fetched {
+            outcome,
+            status_code: None,
+            content_type: None,
+            body: Vec::new(),
+            redirect: None,
+            error: Some(error.to_string()),
+            answered_at: Instant::now(),
+            answer: Answer::Silent,
+            large_body: None,
+        }
+    }
+}
+
+/// Bodies above this size wait for one of few places, which bounds the memory of a worker whose
+/// fetches are all large at once.
+const LARGE_BODY_BYTES: usize = 512 << 10;
+const LARGE_BODIES: usize = 4;
+
+const ACCEPTED: &str =
+    "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
+
+/// What a body is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyRule {
+    /// A page: other types than text are left unread, a body over the cap is an outcome.
+    Page,
+    /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
+    Beginning { bytes: usize },
+}
+
+/// Sends requests within the configured limits.
+#[derive(Clone)]
+pub struct Fetcher {
+    clients: Clients,
+    resolver: Resolver,
+    config: FetchConfig,
+    large_bodies: std::sync::Arc<Semaphore>,
+}
+
+impl Fetcher {
+    pub fn new(clients: Clients, resolver: Resolver, config: FetchConfig) -> Fetcher {
+        Fetcher {
+            clients,
+            resolver,
+            config,
+            large_bodies: std::sync::Arc::new(Semaphore::new(LARGE_BODIES)),
+        }
+    }
+
+    /// Fetches a page.
+    pub async fn page(&self, url: &Url, user_agent: Option<&str>) -> Fetched {
+        self.fetch(url, user_agent, BodyRule::Page).await
+    }
+
+    /// Fetches the beginning of a robots.txt.
+    pub async fn robots(&self, url: &Url, bytes: usize) -> Fetched {
+        self.fetch(url, None, BodyRule::Beginning { bytes }).await
+    }
+
+    async fn fetch(&self, url: &Url, user_agent: Option<&str>, rule: BodyRule) -> Fetched {
+        if let Err(refusal) = self.resolver.judge_proxied(url).await {
+            return Fetched::refused(refusal.outcome(), refusal);
+        }
+        let total = Duration::from_secs_f64(self.config.total_timeout);
+        let deadline = tokio::time::Instant::now() + total;
+        let head = match tokio::time::timeout_at(deadline, self.head(url, user_agent)).await {
+            Ok(Ok(head)) => head,
+            Ok(Err(fetched)) => return *fetched,
+            Err(_) => return Fetched::refused(Outcome::Timeout, "no answer in time"),
+        };
+        let answered_at = Instant::now();
+        let mut fetched = judged_by_head(&head, answered_at, rule);
+        if fetched.outcome == Outcome::Ok {
+            self.read_body(head, rule, deadline, &mut fetched).await;
+        }
+        fetched
+    }
+
+    /// Sends the request and waits for the head of the answer.
+    async fn head(&self, url: &Url, user_agent: Option<&str>) -> Result<Response, Box<Fetched>> {
+        let mut request = self.clients.get(url).header(ACCEPT, ACCEPTED);
+        if let Some(agent) = user_agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
+            request = request.header(USER_AGENT, agent);
+        }
+        // The client bounds the connect; this bounds connect and answer together.
+        let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
+        match timeout(limit, request.send()).await {
+            Err(_) => Err(Fetched::refused(Outcome::Timeout, "no answer in time").into()),
+            Ok(Err(error)) => {
+                let (outcome, reason) = fetch_error::judge(&error);
+                Err(Fetched::refused(outcome, reason).into())
+            }
+            Ok(Ok(response)) => match self.resolver.judge_peer(response.remote_addr()) {
+                Ok(()) => Ok(response),
+                Err(refusal) => Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into()),
+            },
+        }
+    }
+
+    async fn read_body(
+        &self,
+        mut response: Response,
+        rule: BodyRule,
+        deadline: tokio::time::Instant,
+        fetched: &mut Fetched,
+    ) {
+        let pause = Duration::from_secs_f64(self.config.body_timeout);
+        let cap = match rule {
+            BodyRule::Page => self.config.max_body_bytes,
+            BodyRule::Beginning { bytes } => bytes,
+        };
+        let mut body = Vec::new();
+        loop {
+            let limit = deadline.min(tokio::time::Instant::now() + pause);
+            let chunk = match tokio::time::timeout_at(limit, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => return fetched.fail(fetch_error::judge(&error)),
+                Err(_) => return fetched.fail((Outcome::Timeout, "the body took too long".into())),
+            };
+            let room = cap - body.len();
+            if chunk.len() > room {
+                if rule == BodyRule::Page {
+                    return fetched.fail((Outcome::TooLarge, format!("body over {cap} bytes")));
+                }
+                body.extend_from_slice(&chunk[..room]);
+                break;
+            }
+            if body.len() + chunk.len() > LARGE_BODY_BYTES && fetched.large_body.is_none() {
+                fetched.large_body = self.large_body_place(deadline).await;
+                if fetched.large_body.is_none() {
+                    return fetched.fail((Outcome::Timeout, "no room for a large body".into()));
+                }
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let kind = charset::media_type(fetched.content_type.as_deref(), &body);
+        if rule == BodyRule::Page && kind == charset::Kind::Unsupported && !body.is_empty() {
+            return fetched.fail((Outcome::UnsupportedType, "the body is binary".into()));
+        }
+        fetched.body = body;
+    }
+
+    async fn large_body_place(&self, deadline: tokio::time::Instant) -> Option<OwnedSemaphorePermit> {
+        let place = std::sync::Arc::clone(&self.large_bodies).acquire_owned();
+        tokio::time::timeout_at(deadline, place).await.ok()?.ok()
+    }
+}
+
+impl Fetched {
+    fn fail(&mut self, (outcome, reason): (Outcome, String)) {
+        self.outcome = outcome;
+        self.error = Some(reason);
+        self.body = Vec::new();
+        self.large_body = None;
+    }
+}
+
+/// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
+fn judged_by_head(response: &Response, answered_at: Instant, rule: BodyRule) -> Fetched {
+    let headers = response.headers();
+    let status = response.status().as_u16();
+    let content_type = text(headers, CONTENT_TYPE);
+    let redirect = match status {
+        301 | 302 | 303 | 307 | 308 => text(headers, LOCATION),
+        _ => None,
+    };
+    let (outcome, error) = match status {
+        200..=299 if rule == BodyRule::Page => judged_by_type(headers, content_type.as_deref()),
+        200..=299 => (Outcome::Ok, None),
+        304 => (Outcome::NotModified, None),
+        _ if redirect.is_some() => (Outcome::Redirected, None),
+        _ => (Outcome::HttpError, None),
+    };
+    let answer = match status {
+        429 | 503 => Answer::Overloaded {
+            retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
+        },
+        _ => Answer::Served,
+    };
+    Fetched {
+        outcome,
+        status_code: Some(status),
+        content_type,
+        body: Vec::new(),
+        redirect,
+        error,
+        answered_at,
+        answer,
+        large_body: None,
+    }
+}
+
+fn judged_by_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {
+    // The client takes the header away with each coding that it decodes.
+    if let Some(coding) = headers.get(CONTENT_ENCODING)
+        && coding.as_bytes() != b"identity"
+    {
+        let reason = format!("content coding {coding:?} is not understood");
+        return (Outcome::UnsupportedType, Some(reason));
+    }
+    match content_type {
+        Some(declared) if !charset::is_supported_type(declared) => {
+            (Outcome::UnsupportedType, None)
+        }
+        _ => (Outcome::Ok, None),
+    }
+}
+
+/// A header as text; bytes outside ASCII are taken as UTF-8 where that is valid.
+fn text(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<String> {
+    let value = headers.get(name)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3).
+fn retry_after(value: &str) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds.min(31_536_000)));
+    }
+    let date = httpdate::parse_http_date(value).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_read_as_seconds_or_as_a_date() {
+        assert_eq!(retry_after(" 120 "), Some(Duration::from_secs(120)));
+        assert_eq!(retry_after("soon"), None);
+        assert_eq!(retry_after("-5"), None);
+        let past = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(retry_after(past), Some(Duration::ZERO));
+        let future = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
+        let wait = retry_after(&future).unwrap();
+        assert!(wait > Duration::from_secs(50) && wait <= Duration::from_secs(60));
+        let far = retry_after("99999999999999999").unwrap();
+        assert_eq!(far, Duration::from_secs(31_536_000));
+    }
+}

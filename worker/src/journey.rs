@@ -1,0 +1,254 @@
+//! The journey of one task through a worker:
+//! robots -> politeness -> fetch -> extraction (decode, parse, mapping) -> save -> acknowledge.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, mpsc};
+use webfill_store::Cache;
+use webfill_urls::{Url, origin};
+use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, Task, TaskReturned};
+
+use crate::ending::{Ending, now_ms};
+use crate::extract::{FetchedPage, Work};
+use crate::fetch::Fetcher;
+use crate::politeness::PolitenessConfig;
+use crate::resolve::Resolver;
+use crate::robots::{self, RobotsFiles, Rules};
+use crate::sites::{Pace, Sites};
+
+/// What the runners of all sites share. Everything here lives on the worker's main thread.
+pub struct Journey {
+    pub politeness: PolitenessConfig,
+    pub fetcher: Fetcher,
+    pub resolver: Resolver,
+    pub cache: Arc<dyn Cache>,
+    pub sites: RefCell<Sites>,
+    pub robots: RefCell<RobotsFiles>,
+    pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
+    /// Fetches in flight.
+    pub slots: Semaphore,
+    pub extraction: mpsc::Sender<Work>,
+    pub endings: mpsc::Sender<Ending>,
+    pub draining: std::cell::Cell<bool>,
+    /// Gives leases back unfinished.
+    pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
+}
+
+/// What robots.txt says about a URL.
+enum Permission {
+    /// Allowed, with this delay between requests. `asked`: robots.txt was fetched just now, and
+    /// the page may follow it without a wait.
+    Allowed { delay: Duration, asked: bool },
+    Refused(Outcome),
+}
+
+impl Journey {
+    /// Takes the tasks of one site, one after another, until there are none.
+    pub async fn run_site(self: Rc<Self>, site: String) {
+        loop {
+            let task = self.sites.borrow_mut().next_task(&site);
+            let Some(task) = task else { return };
+            if self.draining.get() {
+                self.return_task(&task);
+                continue;
+            }
+            self.travel(&site, task).await;
+        }
+    }
+
+    async fn travel(&self, site: &str, task: Task) {
+        let crawl = self.crawls.borrow().get(&task.crawl).cloned();
+        let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
+            // Neither can happen with a dispatcher of our version; the lease must not stay away.
+            return self.return_task(&task);
+        };
+        let (delay, asked) = match self.permission(site, &url).await {
+            Permission::Allowed { delay, asked } => (delay, asked),
+            Permission::Refused(outcome) => {
+                let mut ending = Ending::unfetched(task, crawl, outcome);
+                ending.next_start = self.sites.borrow().next_start(site, None);
+                return self.end(ending).await;
+            }
+        };
+        if !asked {
+            self.wait_for_turn(site, Some(delay)).await;
+        }
+        let Ok(slot) = self.slots.acquire().await else {
+            return self.return_task(&task);
+        };
+        if self.draining.get() {
+            return self.return_task(&task);
+        }
+        let fetched_page = self.fetch(site, task, crawl, &url, delay).await;
+        // The slot is held until the body is with the extraction, which bounds bodies in memory.
+        self.hand_on(fetched_page).await;
+        drop(slot);
+    }
+
+    /// Robots: from memory, from the shared cache, from the web.
+    async fn permission(&self, site: &str, url: &Url) -> Permission {
+        self.take_shared_clock(site).await;
+        let default_delay = self.politeness.delay();
+        if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
+            return Permission::Allowed {
+                delay: default_delay,
+                asked: false,
+            };
+        }
+        if let Err(refusal) = self.resolver.judge_literal(url) {
+            tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
+            return Permission::Refused(Outcome::UnsafeAddress);
+        }
+        let (rules, asked) = self.rules(site, &origin(url)).await;
+        let rules = match rules {
+            Rules::Known(rules) => rules,
+            Rules::Unreachable(outcome) => return Permission::Refused(outcome),
+        };
+        if !rules.allows(url) {
+            return Permission::Refused(Outcome::Disallowed);
+        }
+        let delay = match rules.crawl_delay_ms() {
+            Some(asked_for) => Duration::from_millis(asked_for).min(self.politeness.longest_wait()),
+            None => default_delay,
+        };
+        Permission::Allowed { delay, asked }
+    }
+
+    async fn rules(&self, site: &str, origin: &str) -> (Rules, bool) {
+        if let Some(rules) = self.robots.borrow().remembered(origin) {
+            return (rules, false);
+        }
+        match self.cache.robots(origin, now_ms()).await {
+            Ok(Some(entry)) => {
+                let mut robots = self.robots.borrow_mut();
+                return (robots.remember(&entry, Outcome::RobotsUnreachable), false);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(event = "cache_failed", %error, "cannot read the cache of robots.txt files");
+            }
+        }
+        self.wait_for_turn(site, None).await;
+        let Ok(_slot) = self.slots.acquire().await else {
+            return (Rules::Unreachable(Outcome::RobotsUnreachable), false);
+        };
+        let started_ms = now_ms();
+        let had = robots::fetch(&self.fetcher, origin).await;
+        let pace = self.pace(self.politeness.delay());
+        self.sites
+            .borrow_mut()
+            .answered(site, started_ms, had.answered_at, had.answer, pace);
+        let rules = self.robots.borrow_mut().remember(&had.entry, had.unreachable);
+        if let Err(error) = self.cache.put_robots(vec![had.entry], now_ms()).await {
+            tracing::warn!(event = "cache_failed", %error, "cannot keep a robots.txt in the cache");
+        }
+        (rules, true)
+    }
+
+    /// Another worker, or this one before a restart, may have left the site's clock in the cache.
+    async fn take_shared_clock(&self, site: &str) {
+        if !self.sites.borrow_mut().wants_shared_clock(site) {
+            return;
+        }
+        match self.cache.sites(vec![site.to_owned()], now_ms()).await {
+            Ok(entries) => {
+                for entry in entries.iter().flatten() {
+                    self.sites.borrow_mut().take_shared_clock(entry);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(event = "cache_failed", %error, "cannot read a site's clock");
+            }
+        }
+    }
+
+    /// Waits until the site's clock allows the next request; holds no slot meanwhile.
+    async fn wait_for_turn(&self, site: &str, delay: Option<Duration>) {
+        loop {
+            let next = self.sites.borrow().next_start(site, delay);
+            match next {
+                Some(next) if next > Instant::now() && !self.draining.get() => {
+                    tokio::time::sleep_until(next.into()).await;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    async fn fetch(
+        &self,
+        site: &str,
+        task: Task,
+        crawl: Arc<CrawlSettings>,
+        url: &Url,
+        delay: Duration,
+    ) -> FetchedPage {
+        let started = Instant::now();
+        let user_agent = crawl.useragent.clone();
+        let mut ending = Ending::unfetched(task, crawl, Outcome::NetworkError);
+        let mut fetched = self.fetcher.page(url, user_agent.as_deref()).await;
+        // An address that must not be asked was not asked: its site's clock does not move.
+        let asked = fetched.outcome != Outcome::UnsafeAddress;
+        if asked {
+            self.sites.borrow_mut().answered(
+                site,
+                ending.started_at_ms,
+                fetched.answered_at,
+                fetched.answer,
+                self.pace(delay),
+            );
+        }
+        ending.elapsed = started.elapsed();
+        ending.next_start = self.sites.borrow().next_start(site, Some(delay));
+        ending.delay = delay;
+        let mut ending = ending.fetched(&mut fetched);
+        if let Some(target) = &ending.redirect {
+            ending.redirect = Some(absolute(url, target));
+        }
+        FetchedPage {
+            ending,
+            body: fetched.body,
+            large_body: fetched.large_body,
+        }
+    }
+
+    async fn hand_on(&self, page: FetchedPage) {
+        if page.ending.outcome != Outcome::Ok || page.body.is_empty() {
+            return self.end(page.ending).await;
+        }
+        // The channel closes only after the last runner is done.
+        let _ = self.extraction.send(Work::Page(Box::new(page))).await;
+    }
+
+    async fn end(&self, ending: Ending) {
+        let _ = self.endings.send(ending).await;
+    }
+
+    fn return_task(&self, task: &Task) {
+        (self.give_back)(vec![TaskReturned {
+            task: task.task,
+            attempt: task.attempt,
+            cause: ReturnCause::Unstarted,
+        }]);
+    }
+
+    fn pace(&self, delay: Duration) -> Pace {
+        Pace {
+            delay,
+            longest_wait: self.politeness.longest_wait(),
+        }
+    }
+}
+
+/// A redirect's target against the URL that answered; what does not join is left for the intake
+/// to refuse under its own name.
+fn absolute(url: &Url, target: &str) -> String {
+    match url.join(target) {
+        Ok(joined) => joined.into(),
+        Err(_) => target.to_owned(),
+    }
+}

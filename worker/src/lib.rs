@@ -1,0 +1,29 @@
+//! Robots, politeness, fetch, decode, extract, save: what happens to a task in a worker.
+//!
+//! [`run`] is the process; [`journey`] walks one task through the steps, each of which has a file
+//! of its own. A worker keeps nothing but caches in memory: what it held when it dies goes back
+//! to the dispatcher.
+
+pub mod charset;
+mod client;
+mod config;
+mod ending;
+mod extract;
+mod fetch;
+mod fetch_error;
+mod journey;
+mod politeness;
+pub mod resolve;
+mod robots;
+pub mod robots_rules;
+mod run;
+mod save;
+mod sites;
+mod suspect;
+
+pub use client::check as check_fetch;
+pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
+pub use fetch::FetchConfig;
+pub use politeness::PolitenessConfig;
+pub use run::run;
+pub use suspect::{path as suspect_path, read as read_suspect};

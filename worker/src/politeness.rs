@@ -1,0 +1,197 @@
+//! The clock of one site: when may its next request start?
+//!
+//! The delay counts from the moment the server's answer began (or the attempt ended without
+//! one), never from the dispatch of a request: a slow connect would shorten the gap that the
+//! server sees. A site belongs to one worker, so its clock lives here alone; the dispatcher and
+//! the shared cache hold copies for the time after this process.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// How polite the crawler is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolitenessConfig {
+    /// Seconds between two requests to one site where robots.txt names none.
+    pub delay: f64,
+    /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds; what
+    /// asks for more waits this long. Nothing is dropped for a long wait.
+    pub max_delay: f64,
+    /// The page that explains the crawl, sent in the user agent; required for public addresses.
+    pub contact: Option<String>,
+    /// Do not ask for robots.txt on loopback and private addresses.
+    pub ignore_robots: bool,
+    /// Permit loopback, private and link-local targets.
+    pub allow_private_networks: bool,
+}
+
+impl Default for PolitenessConfig {
+    fn default() -> Self {
+        PolitenessConfig {
+            delay: 15.0,
+            max_delay: 86_400.0,
+            contact: None,
+            ignore_robots: false,
+            allow_private_networks: false,
+        }
+    }
+}
+
+impl PolitenessConfig {
+    pub fn delay(&self) -> Duration {
+        self.bounded(self.delay)
+    }
+
+    pub fn longest_wait(&self) -> Duration {
+        Duration::from_secs_f64(self.max_delay.clamp(0.0, 31_536_000.0))
+    }
+
+    fn bounded(&self, seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds.clamp(0.0, self.longest_wait().as_secs_f64()))
+    }
+
+    /// `webfill/VERSION (+CONTACT)`.
+    pub fn user_agent(&self) -> String {
+        let version = env!("CARGO_PKG_VERSION");
+        match &self.contact {
+            Some(contact) => format!("webfill/{version} (+{contact})"),
+            None => format!("webfill/{version}"),
+        }
+    }
+}
+
+/// How a request to the site went, as far as politeness cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The server answered, with whatever status but the next.
+    Served,
+    /// 429 or 503: the server asks for less.
+    Overloaded { retry_after: Option<Duration> },
+    /// No answer at all.
+    Silent,
+}
+
+/// The site's clock.
+#[derive(Debug, Clone, Default)]
+pub struct Clock {
+    /// When the last answer began, or the last attempt ended.
+    last: Option<Instant>,
+    /// No request before this, whatever the delay says.
+    not_before: Option<Instant>,
+    /// Requests in a row that were not served.
+    failures: u32,
+}
+
+/// An overloaded site is left alone for at least this long, even when the delay is zero.
+const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
+
+/// Waits double with each failure in a row, up to 2^6 = 64 delays.
+const MOST_DOUBLINGS: u32 = 6;
+
+impl Clock {
+    /// When the next request may start, if `delay` lies between two requests.
+    pub fn next(&self, delay: Duration) -> Option<Instant> {
+        let paced = self.last.map(|last| last + delay);
+        paced.max(self.not_before)
+    }
+
+    /// Somebody else knows of a reason to wait until then.
+    pub fn hold_until(&mut self, instant: Instant) {
+        self.not_before = self.not_before.max(Some(instant));
+    }
+
+    /// A request was answered (or ended without an answer) at `at`.
+    pub fn answered(&mut self, at: Instant, answer: Answer, delay: Duration, longest: Duration) {
+        self.last = self.last.max(Some(at));
+        let wait = match answer {
+            Answer::Served => {
+                self.failures = 0;
+                return;
+            }
+            Answer::Silent => self.back_off(delay),
+            Answer::Overloaded { retry_after } => {
+                let own = self.back_off(delay.max(LEAST_BACK_OFF));
+                retry_after.map_or(own, |asked| asked.max(delay))
+            }
+        };
+        self.hold_until(at + wait.min(longest));
+    }
+
+    /// Twice as long with each failure in a row.
+    fn back_off(&mut self, base: Duration) -> Duration {
+        let wait = base * 2u32.pow(self.failures.min(MOST_DOUBLINGS));
+        self.failures = self.failures.saturating_add(1);
+        wait
+    }
+
+    /// Nothing holds the next request back: the clock can be forgotten.
+    pub fn has_passed(&self, now: Instant, delay: Duration) -> bool {
+        self.failures == 0 && self.next(delay).is_none_or(|next| next <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(1_000);
+
+    #[test]
+    fn the_delay_counts_from_the_answer() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.next(SECOND), None);
+        let answer_at = Instant::now() + 5 * SECOND;
+        clock.answered(answer_at, Answer::Served, SECOND, LONGEST);
+        assert_eq!(clock.next(SECOND), Some(answer_at + SECOND));
+        assert_eq!(clock.next(3 * SECOND), Some(answer_at + 3 * SECOND));
+    }
+
+    #[test]
+    fn an_overloaded_site_is_left_alone_as_long_as_it_asks() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        let asked = Answer::Overloaded {
+            retry_after: Some(20 * SECOND),
+        };
+        clock.answered(at, asked, SECOND, LONGEST);
+        assert_eq!(clock.next(SECOND), Some(at + 20 * SECOND));
+        let too_much = Answer::Overloaded {
+            retry_after: Some(5_000 * SECOND),
+        };
+        clock.answered(at, too_much, SECOND, LONGEST);
+        assert_eq!(clock.next(SECOND), Some(at + LONGEST));
+    }
+
+    #[test]
+    fn repeated_failures_wait_longer_until_one_request_is_served() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        for wait in [1, 2, 4, 8] {
+            clock.answered(at, Answer::Silent, SECOND, LONGEST);
+            assert_eq!(clock.next(SECOND), Some(at + wait * SECOND));
+        }
+        let later = at + 100 * SECOND;
+        clock.answered(later, Answer::Served, SECOND, LONGEST);
+        clock.answered(later, Answer::Silent, SECOND, LONGEST);
+        assert_eq!(clock.next(SECOND), Some(later + SECOND));
+    }
+
+    #[test]
+    fn a_site_without_delay_still_backs_off_when_it_is_overloaded() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        let overloaded = Answer::Overloaded { retry_after: None };
+        clock.answered(at, overloaded, Duration::ZERO, LONGEST);
+        assert_eq!(clock.next(Duration::ZERO), Some(at + SECOND));
+    }
+
+    #[test]
+    fn the_user_agent_names_the_contact() {
+        let mut config = PolitenessConfig::default();
+        assert!(config.user_agent().starts_with("webfill/"));
+        config.contact = Some("https://example.org/crawl".into());
+        assert!(config.user_agent().ends_with(" (+https://example.org/crawl)"));
+    }
+}

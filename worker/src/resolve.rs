@@ -1,0 +1,257 @@
+//! From host names to addresses that may be connected to.
+//!
+//! Owns no connections: the HTTP client asks here for each name, `--resolve`
+//! or the system answers, and every address is judged before the client sees
+//! it. The client never asks about a host that is itself an address, so that
+//! is judged apart ([`Resolver::judge_literal`]).
+
+mod clients;
+mod overrides;
+mod refusal;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::Semaphore;
+use webfill_urls::address::{Judgement, judge};
+use webfill_urls::{Host, Url};
+
+pub use clients::{ClientPart, Clients};
+pub use overrides::OverrideError;
+pub use refusal::{Refused, ResolveError};
+
+use crate::fetch::FetchConfig;
+use crate::politeness::PolitenessConfig;
+use overrides::Overrides;
+
+/// Lookups under way at once. Each blocks a thread of the runtime, for up to
+/// some ten seconds when the name servers do not answer.
+const MOST_LOOKUPS: usize = 64;
+
+/// Looks names up and judges addresses. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    policy: Policy,
+    overrides: Overrides,
+    proxy: Option<ProxyHost>,
+    lookups: Semaphore,
+}
+
+/// What the user has permitted.
+#[derive(Debug, Clone, Copy)]
+struct Policy {
+    allow_private: bool,
+    contact_missing: bool,
+}
+
+impl Policy {
+    fn judge(self, address: IpAddr) -> Result<(), Refused> {
+        match judge(address) {
+            Judgement::Never => Err(Refused::NoHost),
+            Judgement::Private if !self.allow_private => Err(Refused::Private),
+            Judgement::Public if self.contact_missing => Err(Refused::NoContact),
+            Judgement::Private | Judgement::Public => Ok(()),
+        }
+    }
+}
+
+/// The proxy that all requests go through. Naming it is permission to reach
+/// it, wherever it is.
+#[derive(Debug)]
+struct ProxyHost(String);
+
+impl ProxyHost {
+    fn of(proxy: &str) -> Self {
+        let with_scheme = match proxy.contains("://") {
+            true => proxy.to_owned(),
+            false => format!("http://{proxy}"),
+        };
+        let url = Url::parse(&with_scheme).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        ProxyHost(host.to_ascii_lowercase())
+    }
+}
+
+impl Resolver {
+    /// # Errors
+    ///
+    /// If a `--resolve` value cannot be read.
+    pub fn new(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<Self, OverrideError> {
+        let contact = politeness.contact.as_deref().unwrap_or_default();
+        Ok(Resolver {
+            shared: Arc::new(Shared {
+                policy: Policy {
+                    allow_private: politeness.allow_private_networks,
+                    contact_missing: contact.trim().is_empty(),
+                },
+                overrides: Overrides::parse(&fetch.resolve)?,
+                proxy: fetch.proxy.as_deref().map(ProxyHost::of),
+                lookups: Semaphore::new(MOST_LOOKUPS),
+            }),
+        })
+    }
+
+    /// Judges the host of a URL if it is an address; a name passes, for it is
+    /// judged when it is looked up.
+    pub fn judge_literal(&self, url: &Url) -> Result<(), ResolveError> {
+        match literal(url) {
+            Some(address) => self.judge(url.host_str().unwrap_or_default(), address),
+            None => Ok(()),
+        }
+    }
+
+    /// Judges a URL that a proxy will resolve: its name is looked up here as
+    /// well. One that only the proxy knows is taken for a public host.
+    pub async fn judge_proxied(&self, url: &Url) -> Result<(), ResolveError> {
+        self.judge_literal(url)?;
+        let host = url.host_str().unwrap_or_default();
+        if self.shared.proxy.is_none() || literal(url).is_some() {
+            return Ok(());
+        }
+        match self.addresses(host, url.port_or_known_default()).await {
+            Ok(addresses) => self.keep_allowed(host, addresses).map(|_| ()),
+            Err(unknown) if self.shared.policy.contact_missing => Err(unknown),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Judges the address that a connection ended at, should it ever be
+    /// another than the one judged before. With a proxy it is the proxy's.
+    pub fn judge_peer(&self, peer: Option<SocketAddr>) -> Result<(), ResolveError> {
+        match peer {
+            Some(peer) if self.shared.proxy.is_none() => {
+                self.judge(&peer.ip().to_string(), peer.ip())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a URL leads to this machine or a private network and nowhere
+    /// else: all addresses of its host are private ones.
+    pub async fn is_private_host(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        let addresses = match literal(url) {
+            Some(address) => vec![SocketAddr::new(address, 0)],
+            None => match self.addresses(host, url.port_or_known_default()).await {
+                Ok(addresses) => addresses,
+                Err(_) => return false,
+            },
+        };
+        addresses
+            .iter()
+            .all(|address| judge(address.ip()) == Judgement::Private)
+    }
+
+    /// The addresses of a host that may be connected to, at this port.
+    async fn resolve(
+        &self,
+        host: &str,
+        port: Option<u16>,
+    ) -> Result<Vec<SocketAddr>, ResolveError> {
+        if self
+            .shared
+            .proxy
+            .as_ref()
+            .is_some_and(|proxy| proxy.0 == host)
+        {
+            return self.look_up(host).await;
+        }
+        let addresses = self.addresses(host, port).await?;
+        self.keep_allowed(host, addresses)
+    }
+
+    async fn addresses(
+        &self,
+        host: &str,
+        port: Option<u16>,
+    ) -> Result<Vec<SocketAddr>, ResolveError> {
+        let overridden = port.and_then(|port| self.shared.overrides.find(host, port));
+        match overridden {
+            Some(address) => Ok(vec![address]),
+            None => self.look_up(host).await,
+        }
+    }
+
+    /// Asks the system; the addresses have no port, so the URL's counts. Never
+    /// yields an empty list.
+    async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        let lookups = &self.shared.lookups;
+        let _place = lookups.acquire().await.expect("it is never closed");
+        let unknown = |source| ResolveError::Lookup {
+            host: host.to_owned(),
+            source,
+        };
+        let found = tokio::net::lookup_host((host, 0)).await.map_err(unknown)?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        if addresses.is_empty() {
+            return Err(unknown(std::io::Error::other("it has none")));
+        }
+        Ok(addresses)
+    }
+
+    /// Of an answer that mixes both, what is allowed.
+    fn keep_allowed(
+        &self,
+        host: &str,
+        mut addresses: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, ResolveError> {
+        let mut refusal = Ok(());
+        addresses.retain(|address| {
+            let judged = self.judge(host, address.ip());
+            let is_allowed = judged.is_ok();
+            refusal = judged;
+            is_allowed
+        });
+        match refusal {
+            Err(refusal) if addresses.is_empty() => Err(refusal),
+            _ => Ok(addresses),
+        }
+    }
+
+    fn judge(&self, host: &str, address: IpAddr) -> Result<(), ResolveError> {
+        self.shared
+            .policy
+            .judge(address)
+            .map_err(|refused| ResolveError::Unsafe {
+                host: host.to_owned(),
+                address,
+                refused,
+            })
+    }
+}
+
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(address.into()),
+        Host::Ipv6(address) => Some(address.into()),
+        Host::Domain(_) => None,
+    }
+}
+
+/// The resolver of the client for one port: the client tells its resolver the
+/// name only, but `--resolve` speaks of a name at a port.
+#[derive(Debug, Clone)]
+pub struct PortResolver {
+    resolver: Resolver,
+    /// None: a port that no `--resolve` speaks of.
+    port: Option<u16>,
+}
+
+impl Resolve for PortResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let this = self.clone();
+        Box::pin(async move {
+            let addresses = this.resolver.resolve(name.as_str(), this.port).await?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

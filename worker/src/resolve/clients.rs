@@ -1,0 +1,94 @@
+//! One HTTP client for each port that `--resolve` speaks of, one for all other
+//! ports.
+//!
+//! A client has one resolver, and tells it a name without the port. So that a
+//! value for `example.com:443` never leads a request to `example.com:80`
+//! astray, each of these ports has a client, with its own connections.
+
+use std::collections::HashMap;
+
+use reqwest::header::HOST;
+use reqwest::{Client, RequestBuilder};
+use webfill_urls::{Position, Url};
+
+use super::{PortResolver, Resolver};
+
+/// What one of the clients is to be built with.
+#[derive(Debug, Clone)]
+pub struct ClientPart {
+    pub resolver: PortResolver,
+    /// Offer HTTP/1.1 only: the authority that HTTP/2 sends is taken from the
+    /// dialled URL, and cannot be told apart from it as the Host header can.
+    pub http1_only: bool,
+}
+
+/// The clients that the fetcher uses.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    resolver: Resolver,
+    by_port: HashMap<u16, Client>,
+    others: Client,
+}
+
+impl Clients {
+    /// Builds all of them alike but for their part. Without `--resolve` that
+    /// is a single one.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `build`.
+    pub fn build<E>(
+        resolver: &Resolver,
+        build: impl Fn(ClientPart) -> Result<Client, E>,
+    ) -> Result<Self, E> {
+        let overrides = &resolver.shared.overrides;
+        let of_port = |port: Option<u16>| {
+            build(ClientPart {
+                resolver: PortResolver {
+                    resolver: resolver.clone(),
+                    port,
+                },
+                http1_only: port.is_some_and(|port| port != 443 && overrides.change_port(port)),
+            })
+        };
+        let ports = overrides.ports().into_iter();
+        Ok(Clients {
+            resolver: resolver.clone(),
+            by_port: ports
+                .map(|port| Ok((port, of_port(Some(port))?)))
+                .collect::<Result<_, E>>()?,
+            others: of_port(None)?,
+        })
+    }
+
+    /// Begins a GET request. The URL of the response may lack a port that this
+    /// one has, so relative links are to be joined to this one.
+    pub fn get(&self, url: &Url) -> RequestBuilder {
+        let port = url.port_or_known_default();
+        let own = port.and_then(|port| self.by_port.get(&port));
+        let client = own.unwrap_or(&self.others);
+        if !self.is_dialled_elsewhere(url) {
+            return client.get(url.clone());
+        }
+        // The client connects to the port of a resolved address only if the
+        // URL names none.
+        let mut dialled = url.clone();
+        dialled
+            .set_port(None)
+            .expect("a URL with a port is one that may have a port");
+        client
+            .get(dialled)
+            .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
+    }
+
+    /// Whether the URL names a port and is to be connected to at another one.
+    /// A proxy connects by itself, to what the URL says.
+    fn is_dialled_elsewhere(&self, url: &Url) -> bool {
+        let shared = &self.resolver.shared;
+        let (Some(host), Some(port), None) = (url.domain(), url.port(), &shared.proxy) else {
+            return false;
+        };
+        let target = shared.overrides.find(host, port);
+        target.is_some_and(|address| address.port() != 0)
+    }
+}

@@ -1,0 +1,149 @@
+//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched,
+//! how far apart, and where the sitemaps are.
+//!
+//! Groups and rules are read and matched here. `texting_robots` reads the
+//! values of `Crawl-delay` and `Sitemap`, out of lines picked for it, because
+//! on whole files it allows what it should not, and a hostile file takes it
+//! seconds and hundreds of megabytes. Whatever goes wrong means: deny.
+
+mod hints;
+mod lines;
+mod pattern;
+
+use webfill_urls::{Url, normalised_escapes};
+
+use hints::Hints;
+use lines::{RuleLine, Selected};
+use pattern::{Pattern, comparable_path};
+
+/// How much of a robots.txt counts, in bytes: the least that RFC 9309 (2.5)
+/// asks for, and what Google reads.
+pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
+
+/// The rules that concern one agent, in a compact form made for keeping:
+/// a few bytes beside the text of the patterns.
+#[derive(Debug, Clone, Default)]
+pub struct RobotsRules {
+    /// Texts of all patterns, one after the other.
+    patterns: Box<[u8]>,
+    /// In order of precedence, so that the first match decides.
+    rules: Box<[Rule]>,
+    crawl_delay_ms: Option<u64>,
+    sitemaps: Box<[Box<str>]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    start: u32,
+    length: u16,
+    anchored: bool,
+    allow: bool,
+}
+
+impl RobotsRules {
+    /// Reads the rules for the agent with this product token (`webfill`, with
+    /// no version), compared without case. Never fails: lines that mean nothing
+    /// are skipped, what is beyond [`MAX_ROBOTS_BYTES`] does not count.
+    pub fn parse(bytes: &[u8], agent_token: &str) -> Self {
+        let text = lines::readable_text(bytes);
+        let selected = lines::select(&text, agent_token);
+        match hints::read(&selected) {
+            Ok(hints) => Self::build(&selected, hints),
+            Err(hints::Unreadable) => Self::deny_all(),
+        }
+    }
+
+    /// No rules: for an origin without a robots.txt.
+    pub fn allow_all() -> Self {
+        Self::default()
+    }
+
+    /// Nothing but /robots.txt itself: for an origin whose robots.txt is
+    /// unreachable.
+    pub fn deny_all() -> Self {
+        let everything = RuleLine {
+            allow: false,
+            path: b"/",
+        };
+        let selected = Selected {
+            rules: vec![everything],
+            ..Selected::default()
+        };
+        Self::build(&selected, Hints::default())
+    }
+
+    fn build(selected: &Selected<'_>, hints: Hints) -> Self {
+        let mut patterns: Vec<Pattern> = Vec::with_capacity(selected.rules.len());
+        for line in &selected.rules {
+            patterns.extend(Pattern::of_rule(line.allow, line.path));
+            patterns.extend(Pattern::of_index_page(line.allow, line.path));
+        }
+        patterns.sort_unstable();
+        patterns.dedup();
+        let mut texts = Vec::new();
+        let mut rules = Vec::with_capacity(patterns.len());
+        for pattern in &patterns {
+            rules.push(Rule {
+                start: u32::try_from(texts.len()).expect("robots.txt is cut at 500 KiB"),
+                length: u16::try_from(pattern.text.len()).expect("lines are cut at 16 KiB"),
+                anchored: pattern.anchored,
+                allow: pattern.allow,
+            });
+            texts.extend_from_slice(&pattern.text);
+        }
+        Self {
+            patterns: texts.into_boxed_slice(),
+            rules: rules.into_boxed_slice(),
+            crawl_delay_ms: hints.crawl_delay_ms,
+            sitemaps: hints.sitemaps,
+        }
+    }
+
+    /// Whether the agent may fetch this URL: the longest matching rule decides,
+    /// `allow` wins a tie, no match allows (RFC 9309, 2.2.2).
+    pub fn allows(&self, url: &Url) -> bool {
+        self.allows_path(
+            &url[webfill_urls::Position::BeforePath..webfill_urls::Position::AfterQuery],
+        )
+    }
+
+    fn allows_path(&self, path: &str) -> bool {
+        // "The /robots.txt URI is implicitly allowed" (RFC 9309, 2.2.2).
+        if path == "/robots.txt" {
+            return true;
+        }
+        let for_allow = comparable_path(path);
+        let decoded = normalised_escapes(path).map(|decoded| comparable_path(&decoded));
+        let for_disallow = decoded.as_deref().unwrap_or(&for_allow);
+        for rule in &self.rules {
+            let start = rule.start as usize;
+            let pattern = &self.patterns[start..start + usize::from(rule.length)];
+            let path = if rule.allow { &for_allow } else { for_disallow };
+            if pattern::matches(pattern, rule.anchored, path) {
+                return rule.allow;
+            }
+        }
+        true
+    }
+
+    /// The `Crawl-delay` that concerns the agent, in milliseconds, at most a
+    /// day; the longest if there are several. None if there is no usable one.
+    pub fn crawl_delay_ms(&self) -> Option<u64> {
+        self.crawl_delay_ms
+    }
+
+    /// The sitemaps that the file names, for whatever agent, as written.
+    pub fn sitemaps(&self) -> impl Iterator<Item = &str> {
+        self.sitemaps.iter().map(|url| &**url)
+    }
+
+    /// Roughly the memory that keeping these rules takes, in bytes; for caches
+    /// that are bounded by it.
+    pub fn memory_bytes(&self) -> usize {
+        let sitemaps: usize = self.sitemaps().map(|url| url.len() + 16).sum();
+        size_of::<Self>() + self.patterns.len() + size_of_val(&*self.rules) + sitemaps
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! `Crawl-delay` and `Sitemap`, whose values `texting_robots` reads.
+//!
+//! It gets a small file of its own, with no rules in it: its rules are regular
+//! expressions, the only part that a hostile file can make slow, huge or fail.
+
+use std::panic;
+
+use texting_robots::Robot;
+
+use super::lines::Selected;
+
+/// The longest delay that is taken as meant, in milliseconds: a day, which is
+/// also the longest seen in real files.
+const MAX_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// More than these are not read; real files have a delay, and some hundreds of
+/// sitemaps.
+const MAX_DELAYS: usize = 16;
+const MAX_SITEMAPS: usize = 1000;
+
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    pub(super) crawl_delay_ms: Option<u64>,
+    pub(super) sitemaps: Box<[Box<str>]>,
+}
+
+/// The reader failed or panicked, so nothing it might have said is known.
+#[derive(Debug)]
+pub(super) struct Unreadable;
+
+pub(super) fn read(selected: &Selected<'_>) -> Result<Hints, Unreadable> {
+    read_by(selected, |file| {
+        Robot::new("*", file).map_err(|_| Unreadable)
+    })
+}
+
+fn read_by(
+    selected: &Selected<'_>,
+    reader: impl Fn(&[u8]) -> Result<Robot, Unreadable> + panic::RefUnwindSafe,
+) -> Result<Hints, Unreadable> {
+    let read = |file: &[u8]| panic::catch_unwind(|| reader(file)).unwrap_or(Err(Unreadable));
+    let mut hints = Hints::default();
+    // One by one, since it reads the first of several, and the longest counts.
+    for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
+        let delay_s = read(&file("Crawl-delay: ", &[delay]))?.delay;
+        hints.crawl_delay_ms = hints.crawl_delay_ms.max(delay_s.and_then(milliseconds));
+    }
+    if !selected.sitemaps.is_empty() {
+        let counted = selected.sitemaps.len().min(MAX_SITEMAPS);
+        let sitemaps = read(&file("Sitemap: ", &selected.sitemaps[..counted]))?.sitemaps;
+        hints.sitemaps = sitemaps.into_iter().map(String::into_boxed_str).collect();
+    }
+    Ok(hints)
+}
+
+/// A robots.txt for everyone, with one line a value.
+fn file(key: &str, values: &[&[u8]]) -> Vec<u8> {
+    let mut file = b"User-agent: *\n".to_vec();
+    for value in values {
+        file.extend_from_slice(key.as_bytes());
+        file.extend_from_slice(value);
+        file.push(b'\n');
+    }
+    file
+}
+
+/// None for what is no time: negative, infinite, not a number.
+fn milliseconds(seconds: f32) -> Option<u64> {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return None;
+    }
+    // A float beyond the range of the integer ends at its end.
+    Some(((f64::from(seconds) * 1000.0).round() as u64).min(MAX_DELAY_MS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_delay() -> Selected<'static> {
+        Selected {
+            crawl_delays: vec![b"7"],
+            ..Selected::default()
+        }
+    }
+
+    #[test]
+    fn a_reader_that_panics_or_fails_is_reported() {
+        let selected = one_delay();
+        assert!(read_by(&selected, |_| panic!("as on some real file")).is_err());
+        assert!(read_by(&selected, |_| Err(Unreadable)).is_err());
+        assert_eq!(read(&selected).unwrap().crawl_delay_ms, Some(7_000));
+    }
+
+    #[test]
+    fn what_is_no_time_is_no_delay() {
+        for (seconds, expected) in [
+            (f32::INFINITY, None),
+            (f32::NAN, None),
+            (-1.0, None),
+            (0.0, Some(0)),
+            (0.1, Some(100)),
+            (2.5, Some(2_500)),
+            (86_400.0, Some(86_400_000)),
+            (1e38, Some(86_400_000)),
+        ] {
+            assert_eq!(milliseconds(seconds), expected, "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The lines of a robots.txt, and which of them concern an agent.
+//!
+//! Lenient where Google's parser is: any line end, missing colons, misspelt
+//! keys, text behind the agent's name.
+
+use std::borrow::Cow;
+
+use encoding_rs::{UTF_16BE, UTF_16LE};
+
+use super::MAX_ROBOTS_BYTES;
+
+/// Longer lines are cut, as Google's parser does (eight times the longest URL
+/// of Internet Explorer).
+const MAX_LINE_BYTES: usize = 2083 * 8 - 1;
+
+/// One `Allow` or `Disallow` line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RuleLine<'a> {
+    pub(super) allow: bool,
+    pub(super) path: &'a [u8],
+}
+
+/// The values that concern one agent, as written.
+#[derive(Debug, Default)]
+pub(super) struct Selected<'a> {
+    pub(super) rules: Vec<RuleLine<'a>>,
+    pub(super) crawl_delays: Vec<&'a [u8]>,
+    pub(super) sitemaps: Vec<&'a [u8]>,
+}
+
+/// The part of a file that counts, in an encoding that extends ASCII: UTF-16,
+/// with or without its mark, is turned into UTF-8, for a rule that cannot be
+/// read would allow.
+pub(super) fn readable_text(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let bytes = whole_lines(bytes);
+    let utf16 = match bytes {
+        [0xff, 0xfe, ..] | [1..=0xff, 0, ..] => UTF_16LE,
+        [0xfe, 0xff, ..] | [0, 1..=0xff, ..] => UTF_16BE,
+        _ => return Cow::Borrowed(without_mark(bytes)),
+    };
+    Cow::Owned(utf16.decode_with_bom_removal(bytes).0.into_owned().into())
+}
+
+/// Cut at the limit, without the line that the cut goes through: half a rule
+/// might allow what the whole one does not.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let Some(counted) = bytes.get(..MAX_ROBOTS_BYTES) else {
+        return bytes;
+    };
+    match counted.iter().rposition(|b| is_line_end(*b)) {
+        Some(end) => &counted[..end],
+        None => counted,
+    }
+}
+
+/// Without the UTF-8 byte order mark, or what is left of it.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    let mark = [0xef, 0xbb, 0xbf];
+    let length = bytes.iter().zip(mark).take_while(|(b, m)| *b == m).count();
+    &bytes[length..]
+}
+
+/// NUL ends a line too: what is before it stays a rule, and so forbids more.
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | 0)
+}
+
+/// Picks the group of the agent, which may be in several parts; if there is
+/// none, the group of `*` (RFC 9309, 2.2.1).
+pub(super) fn select<'a>(text: &'a [u8], agent_token: &str) -> Selected<'a> {
+    let mut reading = Reading::default();
+    for line in text.split(|b| is_line_end(*b)) {
+        let line = &line[..line.len().min(MAX_LINE_BYTES)];
+        if let Some((key, value)) = key_and_value(line) {
+            reading.take(Key::of(key), value, agent_token);
+        }
+    }
+    reading.finish()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    UserAgent,
+    Allow,
+    Disallow,
+    CrawlDelay,
+    Sitemap,
+    Other,
+}
+
+impl Key {
+    /// Keys count by how they begin, as in Google's parser, whose list of
+    /// misspellings this is.
+    fn of(key: &[u8]) -> Self {
+        const KEYS: [(Key, &[&str]); 5] = [
+            (Key::UserAgent, &["user-agent", "useragent", "user agent"]),
+            (Key::Allow, &["allow"]),
+            (
+                Key::Disallow,
+                &[
+                    "disallow",
+                    "dissallow",
+                    "dissalow",
+                    "disalow",
+                    "diasllow",
+                    "disallaw",
+                ],
+            ),
+            (
+                Key::CrawlDelay,
+                &["crawl-delay", "crawldelay", "crawl delay"],
+            ),
+            (Key::Sitemap, &["sitemap", "site-map"]),
+        ];
+        let begins = |name: &&str| {
+            key.get(..name.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        KEYS.iter()
+            .find(|(_, names)| names.iter().any(&begins))
+            .map_or(Key::Other, |(key, _)| *key)
+    }
+}
+
+/// `key: value`, without the comment; the colon may be missing where one key
+/// and one value stand apart by blanks.
+fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.split(|b| *b == b'#').next()?.trim_ascii();
+    if let Some(colon) = line.iter().position(|b| *b == b':') {
+        return Some((line[..colon].trim_ascii(), line[colon + 1..].trim_ascii()));
+    }
+    let blank = line.iter().position(|b| matches!(b, b' ' | b'\t'))?;
+    let value = line[blank..].trim_ascii();
+    let is_one_word = !value.iter().any(|b| matches!(b, b' ' | b'\t'));
+    is_one_word.then_some((&line[..blank], value))
+}
+
+#[derive(Debug, Default)]
+struct Group<'a> {
+    rules: Vec<RuleLine<'a>>,
+    crawl_delays: Vec<&'a [u8]>,
+}
+
+/// What has been read so far. A group begins with one or more agent lines and
+/// ends at the first agent line behind a rule; other lines do not end it (RFC
+/// 9309, 2.2.4).
+#[derive(Debug, Default)]
+struct Reading<'a> {
+    ours: Group<'a>,
+    everyones: Group<'a>,
+    sitemaps: Vec<&'a [u8]>,
+    /// Delays before any agent line, which some take for all agents.
+    leading_delays: Vec<&'a [u8]>,
+    in_ours: bool,
+    in_everyones: bool,
+    has_ours: bool,
+    has_agents: bool,
+    behind_rule: bool,
+}
+
+impl<'a> Reading<'a> {
+    fn take(&mut self, key: Key, value: &'a [u8], agent_token: &str) {
+        match key {
+            Key::UserAgent => self.enter(value, agent_token),
+            Key::Allow | Key::Disallow => self.add_rule(RuleLine {
+                allow: key == Key::Allow,
+                path: value,
+            }),
+            Key::CrawlDelay => self.add_delay(value),
+            Key::Sitemap => self.sitemaps.push(value),
+            Key::Other => {}
+        }
+    }
+
+    fn enter(&mut self, agent: &[u8], agent_token: &str) {
+        if self.behind_rule {
+            self.in_ours = false;
+            self.in_everyones = false;
+            self.behind_rule = false;
+        }
+        self.has_agents = true;
+        let is_everyone = matches!(agent, [b'*'] | [b'*', b' ' | b'\t', ..]);
+        if is_everyone {
+            self.in_everyones = true;
+        } else if product_token(agent).eq_ignore_ascii_case(agent_token.as_bytes()) {
+            self.in_ours = true;
+            self.has_ours = true;
+        }
+    }
+
+    fn add_rule(&mut self, rule: RuleLine<'a>) {
+        self.behind_rule = self.has_agents;
+        if self.in_ours {
+            self.ours.rules.push(rule);
+        }
+        if self.in_everyones {
+            self.everyones.rules.push(rule);
+        }
+    }
+
+    fn add_delay(&mut self, delay: &'a [u8]) {
+        if !self.has_agents {
+            self.leading_delays.push(delay);
+        }
+        if self.in_ours {
+            self.ours.crawl_delays.push(delay);
+        }
+        if self.in_everyones {
+            self.everyones.crawl_delays.push(delay);
+        }
+    }
+
+    fn finish(self) -> Selected<'a> {
+        let group = if self.has_ours {
+            self.ours
+        } else {
+            self.everyones
+        };
+        let crawl_delays = if group.crawl_delays.is_empty() {
+            self.leading_delays
+        } else {
+            group.crawl_delays
+        };
+        Selected {
+            rules: group.rules,
+            crawl_delays,
+            sitemaps: self.sitemaps,
+        }
+    }
+}
+
+/// The name in front of a version or other text: `Name` of `Name/2.1`.
+fn product_token(agent: &[u8]) -> &[u8] {
+    let end = agent
+        .iter()
+        .position(|b| !(b.is_ascii_alphabetic() || matches!(b, b'-' | b'_')));
+    &agent[..end.unwrap_or(agent.len())]
+}

@@ -1,0 +1,289 @@
+//! The worker process: sockets, runners, extraction thread, saver, and their orderly end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::LocalSet;
+use webfill_mapping::{MappingSet, Source};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{Cache, StoreError};
+use webfill_wire::socket::{Outbox, Pattern, Place, SocketName, SocketSpec, Sockets};
+use webfill_wire::{
+    CrawlSettings, MappingSource, ReturnCause, SupervisorToWorker, Task, TaskDone, TaskReturned,
+    WorkerToSupervisor, codec,
+};
+
+use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
+use crate::extract::{self, Work};
+use crate::fetch::Fetcher;
+use crate::journey::Journey;
+use crate::resolve::Resolver;
+use crate::robots::RobotsFiles;
+use crate::save::Saver;
+use crate::sites::Sites;
+use crate::suspect::{self, Suspect};
+use crate::client;
+
+const TASKS: SocketName = 1;
+const OUTCOMES: SocketName = 2;
+
+/// Bodies that wait for the extraction, and endings that wait for the saver.
+const WAITING_PAGES: usize = 16;
+const WAITING_ENDINGS: usize = 256;
+
+/// How often clocks go to the shared cache.
+const CLOCKS_EVERY: Duration = Duration::from_secs(2);
+
+/// Runs a worker until it is told to drain.
+pub fn run(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(16)
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start the worker: {error}")))?;
+    LocalSet::new().block_on(&runtime, work(setup))
+}
+
+async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
+    let backends = webfill_store::open(&setup.store, setup.cache.as_ref())
+        .await
+        .map_err(store_fault)?;
+    let (inbox, mut arrived) = mpsc::unbounded_channel();
+    let sockets = Sockets::start(socket_specs(&setup), move |frame| {
+        // Unbounded, because the supervisor never sends more than it was granted credit for.
+        let _ = inbox.send(frame.frame);
+    })
+    .map_err(Fault::error)?;
+    let voice = Voice {
+        outbox: sockets.outbox(),
+        slot: setup.slot,
+        incarnation: setup.incarnation,
+    };
+
+    let (extraction, pages) = mpsc::channel(WAITING_PAGES);
+    let (endings, ended) = mpsc::channel(WAITING_ENDINGS);
+    let extractor = extract::start(
+        pages,
+        endings.clone(),
+        Suspect::create(&suspect::path(&setup.sockets, setup.slot))
+            .map_err(|error| Fault::error(format!("cannot name suspects: {error}")))?,
+        Duration::from_secs_f64(setup.worker.page_deadline),
+    )
+    .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
+    let saver = {
+        let saver = Saver {
+            store: backends.store,
+            worker: format!("{}/{}", setup.supervisor, setup.slot),
+        };
+        let voice = voice.clone();
+        tokio::task::spawn_local(async move { saver.run(ended, |done| voice.done(done)).await })
+    };
+    let journey = Rc::new(journey(&setup, Arc::clone(&backends.cache), extraction, endings, &voice)?);
+    voice.ready();
+
+    let mut worker = Worker {
+        journey: Rc::clone(&journey),
+        runners: Rc::default(),
+    };
+    let mut clocks = tokio::time::interval(CLOCKS_EVERY);
+    let mut saver = saver;
+    while !worker.is_drained() {
+        tokio::select! {
+            frame = arrived.recv() => match frame {
+                Some(frame) => worker.take(&frame).await?,
+                None => break,
+            },
+            _ = clocks.tick() => keep_clocks(&journey, &setup.supervisor).await,
+            ended = &mut saver => return Err(saver_fault(ended)),
+        }
+    }
+    keep_clocks(&journey, &setup.supervisor).await;
+    // Closing the channels, in the order of the journey, ends the threads behind them.
+    drop((worker, journey));
+    let saved = (&mut saver).await;
+    if let Ok(Ok(())) = saved {
+        let _ = extractor.join();
+        drop(sockets);
+        return Ok(ExitStatus::Done);
+    }
+    Err(saver_fault(saved))
+}
+
+fn journey(
+    setup: &WorkerSetup,
+    cache: Arc<dyn Cache>,
+    extraction: mpsc::Sender<Work>,
+    endings: mpsc::Sender<crate::ending::Ending>,
+    voice: &Voice,
+) -> Result<Journey, Fault> {
+    let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
+    let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
+    let voice = voice.clone();
+    Ok(Journey {
+        politeness: setup.politeness.clone(),
+        fetcher: Fetcher::new(clients, resolver.clone(), setup.fetch.clone()),
+        resolver,
+        cache,
+        sites: RefCell::new(Sites::default()),
+        robots: RefCell::new(RobotsFiles::default()),
+        crawls: RefCell::new(HashMap::new()),
+        slots: Semaphore::new(setup.worker.concurrency),
+        extraction,
+        endings,
+        draining: Cell::new(false),
+        give_back: Box::new(move |returned| voice.returned(returned)),
+    })
+}
+
+fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
+    let tasks = tasks_endpoint(&setup.sockets, setup.slot, setup.incarnation);
+    let outcomes = outcomes_endpoint(&setup.sockets);
+    let spec = |name, pattern, endpoint| SocketSpec {
+        name,
+        pattern,
+        place: Place::Connect(endpoint),
+        identity: None,
+    };
+    vec![
+        spec(TASKS, Pattern::Pull, tasks),
+        spec(OUTCOMES, Pattern::Push, outcomes),
+    ]
+}
+
+/// Takes the supervisor's messages.
+struct Worker {
+    journey: Rc<Journey>,
+    /// Runners at work.
+    runners: Rc<Cell<usize>>,
+}
+
+impl Worker {
+    async fn take(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        match codec::decode(frame) {
+            Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
+            Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
+            Ok(SupervisorToWorker::Tasks(tasks)) => {
+                for task in tasks {
+                    self.start(task);
+                }
+            }
+            Ok(SupervisorToWorker::Drain) => self.drain(),
+            Err(error) => {
+                tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
+            }
+        }
+        Ok(())
+    }
+
+    async fn use_mappings(&self, sources: Vec<MappingSource>) -> Result<(), Fault> {
+        let sources = sources.into_iter().map(|source| Source {
+            name: source.name,
+            text: source.text,
+        });
+        let set = MappingSet::from_sources(sources.collect())
+            .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
+        let _ = self.journey.extraction.send(Work::Mappings(Arc::new(set))).await;
+        Ok(())
+    }
+
+    fn learn_crawl(&self, crawl: CrawlSettings) {
+        let mut crawls = self.journey.crawls.borrow_mut();
+        crawls.insert(crawl.key, Arc::new(crawl));
+    }
+
+    fn start(&self, task: Task) {
+        let journey = Rc::clone(&self.journey);
+        let site = task.site.clone();
+        let default_delay = journey.politeness.delay();
+        if !journey.sites.borrow_mut().add(task, default_delay) {
+            return;
+        }
+        let runners = Rc::clone(&self.runners);
+        runners.set(runners.get() + 1);
+        tokio::task::spawn_local(async move {
+            journey.run_site(site).await;
+            runners.set(runners.get() - 1);
+        });
+    }
+
+    /// Gives back what has not begun; what has begun comes to its end.
+    fn drain(&self) {
+        self.journey.draining.set(true);
+        let queued = self.journey.sites.borrow_mut().take_queued();
+        let returned = queued.iter().map(|task| TaskReturned {
+            task: task.task,
+            attempt: task.attempt,
+            cause: ReturnCause::Unstarted,
+        });
+        (self.journey.give_back)(returned.collect());
+    }
+
+    fn is_drained(&self) -> bool {
+        self.journey.draining.get() && self.runners.get() == 0
+    }
+}
+
+async fn keep_clocks(journey: &Journey, owner: &str) {
+    let moved = journey.sites.borrow_mut().moved_clocks(owner);
+    if moved.is_empty() {
+        return;
+    }
+    if let Err(error) = journey.cache.put_sites(moved).await {
+        tracing::warn!(event = "cache_failed", %error, "cannot keep the clocks of sites");
+    }
+}
+
+/// Talks to the supervisor.
+#[derive(Clone)]
+struct Voice {
+    outbox: Outbox,
+    slot: u16,
+    incarnation: u32,
+}
+
+impl Voice {
+    fn ready(&self) {
+        self.say(Vec::new(), Vec::new(), true);
+    }
+
+    fn done(&self, done: Vec<TaskDone>) {
+        self.say(done, Vec::new(), false);
+    }
+
+    fn returned(&self, returned: Vec<TaskReturned>) {
+        if !returned.is_empty() {
+            self.say(Vec::new(), returned, false);
+        }
+    }
+
+    fn say(&self, done: Vec<TaskDone>, returned: Vec<TaskReturned>, ready: bool) {
+        let message = WorkerToSupervisor {
+            slot: self.slot,
+            incarnation: self.incarnation,
+            done,
+            returned,
+            ready,
+        };
+        self.outbox.send(OUTCOMES, codec::encode(&message));
+    }
+}
+
+fn store_fault(error: StoreError) -> Fault {
+    if error.is_fatal() {
+        Fault::fatal(error)
+    } else {
+        Fault::error(error)
+    }
+}
+
+fn saver_fault(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) -> Fault {
+    match ended {
+        Ok(Err(error)) => store_fault(error),
+        Ok(Ok(())) => Fault::error("the saver ended early"),
+        Err(panic) => Fault::error(format!("the saver failed: {panic}")),
+    }
+}

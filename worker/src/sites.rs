@@ -1,0 +1,133 @@
+//! The tasks and the clock of every site that this worker owns.
+//!
+//! One runner per site takes its tasks one after another, so that two requests to a site are
+//! never in flight at once. A site is forgotten once it has no task and its clock holds nothing
+//! back; until then its clock stays, however long that is.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use webfill_store::SiteEntry;
+use webfill_wire::Task;
+
+use crate::ending::now_ms;
+use crate::politeness::{Answer, Clock};
+
+/// A site as its runner sees it.
+#[derive(Debug, Default)]
+pub struct Site {
+    queue: VecDeque<Task>,
+    clock: Clock,
+    /// The delay last in force.
+    delay: Duration,
+    /// A runner is at work.
+    running: bool,
+    /// The shared cache was asked for the clock that another worker may have left there.
+    clock_known: bool,
+    /// Start of the last request, for the shared cache; `None` once it was written there.
+    unsaved_start_ms: Option<i64>,
+}
+
+/// All sites of this worker.
+#[derive(Debug, Default)]
+pub struct Sites {
+    sites: HashMap<String, Site>,
+}
+
+impl Sites {
+    /// Queues a task. Returns whether the site needs a runner now.
+    pub fn add(&mut self, task: Task, default_delay: Duration) -> bool {
+        let wait = Duration::from_millis(task.wait_ms.into());
+        let site = self.sites.entry(task.site.clone()).or_insert_with(|| Site {
+            delay: default_delay,
+            ..Site::default()
+        });
+        if !wait.is_zero() {
+            site.clock.hold_until(Instant::now() + wait);
+        }
+        site.queue.push_back(task);
+        !std::mem::replace(&mut site.running, true)
+    }
+
+    /// The site's next task; `None` ends its runner.
+    pub fn next_task(&mut self, name: &str) -> Option<Task> {
+        let site = self.sites.get_mut(name)?;
+        let task = site.queue.pop_front();
+        site.running = task.is_some();
+        task
+    }
+
+    /// Takes away all tasks that no runner has begun.
+    pub fn take_queued(&mut self) -> Vec<Task> {
+        let queued = self.sites.values_mut();
+        queued.flat_map(|site| site.queue.drain(..)).collect()
+    }
+
+    /// When the site's next request may start under `delay`, or under the last known one.
+    pub fn next_start(&self, name: &str, delay: Option<Duration>) -> Option<Instant> {
+        let site = self.sites.get(name)?;
+        site.clock.next(delay.unwrap_or(site.delay))
+    }
+
+    /// Whether the shared cache should be asked for this site's clock, once.
+    pub fn wants_shared_clock(&mut self, name: &str) -> bool {
+        match self.sites.get_mut(name) {
+            Some(site) => !std::mem::replace(&mut site.clock_known, true),
+            None => false,
+        }
+    }
+
+    /// Takes over a clock that the shared cache knows.
+    pub fn take_shared_clock(&mut self, entry: &SiteEntry) {
+        let Some(site) = self.sites.get_mut(&entry.site) else {
+            return;
+        };
+        let paced = entry.last_start_ms.saturating_add_unsigned(entry.delay_ms);
+        let until_ms = entry.blocked_until_ms.unwrap_or(paced).max(paced);
+        let wait_ms = until_ms.saturating_sub(now_ms());
+        if wait_ms > 0 {
+            site.clock
+                .hold_until(Instant::now() + Duration::from_millis(wait_ms as u64));
+        }
+    }
+
+    /// A request that started at `started_ms` was answered at `at`.
+    pub fn answered(&mut self, name: &str, started_ms: i64, at: Instant, answer: Answer, pace: Pace) {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.clock.answered(at, answer, pace.delay, pace.longest_wait);
+            site.delay = pace.delay;
+            site.unsaved_start_ms = Some(started_ms);
+        }
+    }
+
+    /// The clocks that moved since the last call, for the shared cache; forgets idle sites.
+    pub fn moved_clocks(&mut self, owner: &str) -> Vec<SiteEntry> {
+        let now = Instant::now();
+        let mut moved = Vec::new();
+        for (name, site) in &mut self.sites {
+            if let Some(last_start_ms) = site.unsaved_start_ms.take()
+                && let Some(next) = site.clock.next(site.delay).filter(|next| *next > now)
+            {
+                let wait_ms = next.duration_since(now).as_millis() as i64;
+                moved.push(SiteEntry {
+                    site: name.clone(),
+                    last_start_ms,
+                    delay_ms: site.delay.as_millis() as u64,
+                    blocked_until_ms: Some(now_ms() + wait_ms),
+                    owner: Some(owner.to_owned()),
+                });
+            }
+        }
+        self.sites.retain(|_, site| {
+            site.running || !site.queue.is_empty() || !site.clock.has_passed(now, site.delay)
+        });
+        moved
+    }
+}
+
+/// The delay in force and the longest wait that a server can ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub delay: Duration,
+    pub longest_wait: Duration,
+}
