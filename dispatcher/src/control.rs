@@ -24,8 +24,8 @@ pub enum Request {
     },
     /// All seeds are in: the crawl is finished when nothing is queued or leased any more.
     EndOfSeeds { crawl: CrawlKey },
-    /// The crawl's counters.
-    CrawlStatus { crawl: CrawlKey },
+    /// The counters of crawls, added up.
+    CrawlStatus { crawls: Vec<CrawlKey> },
     /// Hand out no more; `crawl_status` tells when everything is back.
     Drain {},
 }
@@ -71,14 +71,21 @@ pub fn fed(tally: &FeedTally) -> Value {
     let refused: Vec<Value> = tally
         .refused
         .iter()
-        .map(|refused| json!({"index": refused.index, "reason": refused.reason, "why": refused.why}))
+        .map(
+            |refused| json!({"index": refused.index, "reason": refused.reason, "why": refused.why}),
+        )
         .collect();
     json!({"accepted": tally.accepted, "refused": refused})
 }
 
 /// The answer to a question about a crawl. `finished`: nothing is left to do. `limit`: nothing
 /// more is handed out because the crawl's page limit is reached.
-pub fn status(status: &CrawlStatus, finished: bool, limit_reached: bool, supervisors: usize) -> Value {
+pub fn status(
+    status: &CrawlStatus,
+    finished: bool,
+    limit_reached: bool,
+    supervisors: usize,
+) -> Value {
     json!({
         "finished": finished,
         "limit_reached": limit_reached,
@@ -109,6 +116,11 @@ mod tests {
             assert!(!refusal.message.is_empty());
         }
         let refusal = read(br#"{"action": "drain", "now": true}"#).unwrap_err();
-        assert!(refusal.answer()["error"]["message"].as_str().unwrap().contains("now"));
+        assert!(
+            refusal.answer()["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("now")
+        );
     }
 }

@@ -70,7 +70,11 @@ impl CrawlBook {
             let leased = frontier.crawl_status(*crawl)?.leased;
             budget = budget.saturating_add(left.saturating_sub(leased));
         }
-        Ok(if self.open.is_empty() { u64::MAX } else { budget })
+        Ok(if self.open.is_empty() {
+            u64::MAX
+        } else {
+            budget
+        })
     }
 
     /// The crawl's page limit is reached, and nothing of it is under way.

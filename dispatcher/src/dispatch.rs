@@ -20,7 +20,7 @@ use crate::frontier::{Clock, SiteDue, SiteId, TaskId};
 
 /// A task is handed out this long before its site's clock allows it, so that it is there when it
 /// does: longer than a commit and two sockets take, shorter than a wait worth a queue place.
-pub const LOOKAHEAD_MS: i64 = 1_500;
+pub const LOOKAHEAD_MS: i64 = 300;
 
 /// Tasks of one site that are out at once, at most, however short its delay.
 const MOST_OUT: u32 = 64;
@@ -150,7 +150,11 @@ impl Dispatch {
             return;
         }
         site.scheduled = true;
-        let from_ms = if site.out > 0 { 0 } else { site.clock.due_at_ms - LOOKAHEAD_MS };
+        let from_ms = if site.out > 0 {
+            0
+        } else {
+            site.clock.due_at_ms - LOOKAHEAD_MS
+        };
         self.later.push(Reverse((from_ms, id)));
     }
 
@@ -179,9 +183,7 @@ impl Dispatch {
                 self.later.push(Reverse((self.owners_awaited_until_ms, id)));
                 continue;
             }
-            let Some(supervisor) = self.supervisor_for(id, now_ms) else {
-                return None;
-            };
+            let supervisor = self.supervisor_for(id, now_ms)?;
             self.ready.remove(&key);
             if let Some(grant) = self.grant(id, supervisor, now_ms) {
                 return Some(grant);
@@ -191,7 +193,10 @@ impl Dispatch {
     }
 
     fn awaits_owner(&self, id: SiteId, now_ms: i64) -> bool {
-        let owner = self.sites.get(&id).and_then(|site| site.clock.owner.as_ref());
+        let owner = self
+            .sites
+            .get(&id)
+            .and_then(|site| site.clock.owner.as_ref());
         now_ms < self.owners_awaited_until_ms
             && owner.is_some_and(|owner| !self.supervisors.contains_key(owner))
     }
@@ -199,19 +204,25 @@ impl Dispatch {
     /// The site's owner, or for a new site the next supervisor with room, in turn. `None` if no
     /// supervisor has room at all.
     fn supervisor_for(&mut self, id: SiteId, now_ms: i64) -> Option<String> {
-        let owner = self.sites.get(&id).and_then(|site| site.clock.owner.clone());
+        let owner = self
+            .sites
+            .get(&id)
+            .and_then(|site| site.clock.owner.clone());
         if let Some(owner) = owner
             && self.supervisors.contains_key(&owner)
         {
             return Some(owner);
         }
-        let has_room = |supervisor: &Supervisor| supervisor.room() > 0 && supervisor.is_alive(now_ms);
+        let has_room =
+            |supervisor: &Supervisor| supervisor.room() > 0 && supervisor.is_alive(now_ms);
         let after = (
             std::ops::Bound::Excluded(self.last_chosen.clone()),
             std::ops::Bound::Unbounded,
         );
         let in_turn = self.supervisors.range(after).chain(self.supervisors.iter());
-        let (chosen, _) = in_turn.into_iter().find(|(_, supervisor)| has_room(supervisor))?;
+        let (chosen, _) = in_turn
+            .into_iter()
+            .find(|(_, supervisor)| has_room(supervisor))?;
         let chosen = chosen.clone();
         self.last_chosen.clone_from(&chosen);
         Some(chosen)
@@ -221,7 +232,11 @@ impl Dispatch {
         let site = self.sites.get_mut(&id)?;
         let supervisor = self.supervisors.get_mut(&name)?;
         site.clock.owner = Some(name.clone());
-        let room = if supervisor.is_alive(now_ms) { supervisor.room() } else { 0 };
+        let room = if supervisor.is_alive(now_ms) {
+            supervisor.room()
+        } else {
+            0
+        };
         if room == 0 {
             supervisor.starved.push(id);
             return None;
@@ -229,7 +244,11 @@ impl Dispatch {
         site.scheduled = false;
         let pace = most_out(site, self.default_delay_ms);
         let tasks = u64::from(pace.saturating_sub(site.out)).min(room) as usize;
-        let wait_ms = site.clock.due_at_ms.saturating_sub(now_ms).clamp(0, u32::MAX.into());
+        let wait_ms = site
+            .clock
+            .due_at_ms
+            .saturating_sub(now_ms)
+            .clamp(0, u32::MAX.into());
         (tasks > 0).then_some(Grant {
             site: id,
             supervisor: name,
@@ -239,7 +258,13 @@ impl Dispatch {
     }
 
     /// Tasks were handed out by a grant; `left` are still queued.
-    pub fn handed_out(&mut self, grant: &Grant, tasks: &[(TaskId, u32, usize)], left: u64, priority: u8) {
+    pub fn handed_out(
+        &mut self,
+        grant: &Grant,
+        tasks: &[(TaskId, u32, usize)],
+        left: u64,
+        priority: u8,
+    ) {
         for (task, attempt, url_bytes) in tasks {
             let lease = Lease {
                 attempt: *attempt,
@@ -286,11 +311,20 @@ impl Dispatch {
 
     fn name_of(&self, peer: &Peer) -> Option<&String> {
         let mut named = self.supervisors.iter();
-        named.find(|(_, supervisor)| supervisor.peer == *peer).map(|(name, _)| name)
+        named
+            .find(|(_, supervisor)| supervisor.peer == *peer)
+            .map(|(name, _)| name)
     }
 
     /// A supervisor says hello. Returns the leases that it was thought to hold and does not.
-    pub fn hello(&mut self, name: &str, peer: Peer, credit: Credit, held: &[(TaskId, u32)], now_ms: i64) -> Vec<(TaskId, Lease)> {
+    pub fn hello(
+        &mut self,
+        name: &str,
+        peer: Peer,
+        credit: Credit,
+        held: &[(TaskId, u32)],
+        now_ms: i64,
+    ) -> Vec<(TaskId, Lease)> {
         let starved = match self.supervisors.remove(name) {
             Some(former) => former.starved,
             None => Vec::new(),
@@ -310,7 +344,9 @@ impl Dispatch {
         let held: HashSet<(TaskId, u32)> = held.iter().copied().collect();
         let leases = self.leases.iter();
         leases
-            .filter(|(task, lease)| lease.supervisor == name && !held.contains(&(**task, lease.attempt)))
+            .filter(|(task, lease)| {
+                lease.supervisor == name && !held.contains(&(**task, lease.attempt))
+            })
             .map(|(task, lease)| (*task, lease.clone()))
             .collect()
     }
@@ -328,7 +364,8 @@ impl Dispatch {
             if let Some(site) = self.sites.get(&id)
                 && site.clock.owner.as_deref() == Some(owner)
             {
-                self.later.push(Reverse((site.clock.due_at_ms - LOOKAHEAD_MS, id)));
+                self.later
+                    .push(Reverse((site.clock.due_at_ms - LOOKAHEAD_MS, id)));
             }
         }
     }
@@ -368,7 +405,8 @@ impl Dispatch {
         }
         for id in std::mem::take(&mut supervisor.starved) {
             if let Some(site) = self.sites.get(&id) {
-                self.ready.insert((Reverse(site.top_priority), site.clock.due_at_ms, id));
+                self.ready
+                    .insert((Reverse(site.top_priority), site.clock.due_at_ms, id));
             }
         }
     }
@@ -400,7 +438,8 @@ impl Dispatch {
         }
         for id in starved.unwrap_or_default() {
             if let Some(site) = self.sites.get(&id) {
-                self.ready.insert((Reverse(site.top_priority), site.clock.due_at_ms, id));
+                self.ready
+                    .insert((Reverse(site.top_priority), site.clock.due_at_ms, id));
             }
         }
         let leases = self.leases.iter();
@@ -423,10 +462,18 @@ impl Dispatch {
     }
 
     /// A task has ended; what its worker knows of the site's clock. Returns the clock to keep.
-    pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<(SiteId, Clock)> {
+    pub fn ended(
+        &mut self,
+        task: TaskId,
+        clock: SiteClock,
+        now_ms: i64,
+    ) -> Option<(SiteId, Clock)> {
         let lease = self.leases.remove(&task)?;
         let site = self.sites.get_mut(&lease.site)?;
-        site.clock.due_at_ms = site.clock.due_at_ms.max(now_ms + i64::from(clock.next_in_ms));
+        site.clock.due_at_ms = site
+            .clock
+            .due_at_ms
+            .max(now_ms + i64::from(clock.next_in_ms));
         site.clock.delay_ms = Some(clock.delay_ms);
         site.clock.last_start_ms = Some(now_ms);
         self.lease_over(lease.site)
@@ -514,3 +561,6 @@ impl Supervisor {
         now_ms - self.heard_ms <= LEASE_MS
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,8 @@ use crate::crawl_spec::CrawlSpec;
 use crate::dispatch::{Dispatch, Grant, LOOKAHEAD_MS, Lease};
 use crate::excluded_sites::ExcludedSites;
 use crate::frontier::{
-    AlreadyDone, Candidate, Done, FeedTally, Frontier, FrontierConfig, FrontierError, GivenBack, Leased,
+    AlreadyDone, Candidate, CrawlStatus, Done, FeedTally, Frontier, FrontierConfig, FrontierError,
+    GivenBack, Leased,
 };
 use crate::ledger::{Application, Entry, Ledger, Written};
 use crate::run::{CONTROL, TASKS, frontier_fault, welcome};
@@ -119,7 +120,8 @@ impl Dispatcher {
 
     pub(crate) fn send_letters(&mut self) {
         for letter in self.letters.drain(..) {
-            self.outbox.send_to(letter.socket, &letter.peer, letter.frame);
+            self.outbox
+                .send_to(letter.socket, &letter.peer, letter.frame);
         }
     }
 
@@ -146,11 +148,19 @@ impl Dispatcher {
                 credit,
                 held,
             } => {
-                tracing::info!(event = "supervisor_joined", supervisor, workers, held = held.len(), "supervisor joined");
+                tracing::info!(
+                    event = "supervisor_joined",
+                    supervisor,
+                    workers,
+                    held = held.len(),
+                    "supervisor joined"
+                );
                 for (task, attempt) in &held {
                     self.hold_again(*task, *attempt, &supervisor)?;
                 }
-                let lost = self.dispatch.hello(&supervisor, peer.clone(), credit, &held, now_ms);
+                let lost = self
+                    .dispatch
+                    .hello(&supervisor, peer.clone(), credit, &held, now_ms);
                 self.take_back(lost)?;
                 self.letters.push(Letter {
                     socket: TASKS,
@@ -176,7 +186,12 @@ impl Dispatcher {
     }
 
     /// A supervisor holds a lease from before our restart: it is in force again.
-    fn hold_again(&mut self, task: u64, attempt: u32, supervisor: &str) -> Result<(), FrontierError> {
+    fn hold_again(
+        &mut self,
+        task: u64,
+        attempt: u32,
+        supervisor: &str,
+    ) -> Result<(), FrontierError> {
         if let Some(site) = self.frontier.hold_again(task, attempt)? {
             let lease = Lease {
                 attempt,
@@ -203,7 +218,10 @@ impl Dispatcher {
 
     // Outcomes.
 
-    pub(crate) fn take_outcomes(&mut self, outcomes: SupervisorOutcomes) -> Result<(), FrontierError> {
+    pub(crate) fn take_outcomes(
+        &mut self,
+        outcomes: SupervisorOutcomes,
+    ) -> Result<(), FrontierError> {
         for done in &outcomes.done {
             self.done(done)?;
         }
@@ -218,7 +236,12 @@ impl Dispatcher {
         let counted = match self.frontier.done(done, now_ms)? {
             Done::Counted(counted) => counted,
             Done::Stale => {
-                tracing::info!(event = "stale_outcome", task = done.task, attempt = done.attempt, "an outcome came too late and changed nothing");
+                tracing::info!(
+                    event = "stale_outcome",
+                    task = done.task,
+                    attempt = done.attempt,
+                    "an outcome came too late and changed nothing"
+                );
                 return Ok(());
             }
         };
@@ -241,13 +264,19 @@ impl Dispatcher {
         let now_ms = self.clock.now_ms();
         let blamed = returned.cause == ReturnCause::KilledWorker;
         let may_have_started = returned.cause != ReturnCause::Unstarted;
-        let given_back = self.frontier.give_back(returned.task, returned.attempt, blamed, now_ms)?;
+        let given_back =
+            self.frontier
+                .give_back(returned.task, returned.attempt, blamed, now_ms)?;
         if given_back == GivenBack::Stale {
             return Ok(());
         }
         let requeued = given_back == GivenBack::Requeued;
+        if requeued {
+            self.next_site_ms = Some(now_ms);
+        }
         if let Some((site, clock)) =
-            self.dispatch.returned(returned.task, requeued, may_have_started, now_ms)
+            self.dispatch
+                .returned(returned.task, requeued, may_have_started, now_ms)
         {
             self.frontier.save_clock(site, &clock)?;
         }
@@ -262,7 +291,11 @@ impl Dispatcher {
         let Some(task) = self.frontier.task(returned.task)? else {
             return Ok(());
         };
-        tracing::error!(event = "quarantined", url = task.url, "a page has killed three workers and is not fetched again");
+        tracing::error!(
+            event = "quarantined",
+            url = task.url,
+            "a page has killed three workers and is not fetched again"
+        );
         let spec = self.frontier.spec(task.crawl)?;
         let page = crashed_page(spec, task, returned.attempt, self.clock.now_ms());
         self.ledger.write(Entry::Page(Box::new(page)));
@@ -350,7 +383,9 @@ impl Dispatcher {
             let Some(mut grant) = self.dispatch.next_grant(now_ms) else {
                 break;
             };
-            grant.tasks = grant.tasks.min(usize::try_from(budget).unwrap_or(usize::MAX));
+            grant.tasks = grant
+                .tasks
+                .min(usize::try_from(budget).unwrap_or(usize::MAX));
             budget -= self.hand_out_site(&grant, now_ms)? as u64;
         }
         for (site, clock) in self.dispatch.take_idle() {
@@ -362,8 +397,14 @@ impl Dispatcher {
     /// Sites that will be due soon enter the window, while it has room.
     fn fill_window(&mut self) -> Result<(), FrontierError> {
         let now_ms = self.clock.now_ms();
-        let room = self.setup.config.window_sites.saturating_sub(self.dispatch.sites_in_window());
-        let is_due = self.next_site_ms.is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
+        let room = self
+            .setup
+            .config
+            .window_sites
+            .saturating_sub(self.dispatch.sites_in_window());
+        let is_due = self
+            .next_site_ms
+            .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
         if room == 0 || !is_due || self.dispatch.supervisor_count() == 0 {
             return Ok(());
         }
@@ -382,7 +423,8 @@ impl Dispatcher {
             .map(|task| (task.task, task.attempt, task.url.len()))
             .collect();
         let priority = batch.tasks.last().map_or(0, |task| task.priority);
-        self.dispatch.handed_out(grant, &leases, batch.left, priority);
+        self.dispatch
+            .handed_out(grant, &leases, batch.left, priority);
         self.send_tasks(grant, batch.tasks)?;
         Ok(leases.len())
     }
@@ -391,7 +433,11 @@ impl Dispatcher {
         let Some(peer) = self.dispatch.peer(&grant.supervisor).cloned() else {
             return Ok(());
         };
-        let site = self.dispatch.site_name(grant.site).unwrap_or_default().to_owned();
+        let site = self
+            .dispatch
+            .site_name(grant.site)
+            .unwrap_or_default()
+            .to_owned();
         let mut tasks = Vec::with_capacity(leased.len());
         for task in leased {
             if self.dispatch.must_tell_crawl(&grant.supervisor, task.crawl) {
@@ -437,7 +483,11 @@ impl Dispatcher {
     fn remove_lost_supervisors(&mut self) -> Result<(), FrontierError> {
         let longest = self.setup.longest_request_ms;
         for supervisor in self.dispatch.lost_supervisors(self.clock.now_ms(), longest) {
-            tracing::error!(event = "supervisor_lost", supervisor, "a supervisor is lost, its tasks go to others");
+            tracing::error!(
+                event = "supervisor_lost",
+                supervisor,
+                "a supervisor is lost, its tasks go to others"
+            );
             let leases = self.dispatch.remove_supervisor(&supervisor);
             self.take_back(leases)?;
         }
@@ -486,7 +536,7 @@ impl Dispatcher {
                 self.crawls.end_of_seeds(crawl);
                 Ok(serde_json::json!({"accepted": 1}))
             }
-            Request::CrawlStatus { crawl } => self.crawl_status(crawl),
+            Request::CrawlStatus { crawls } => self.crawl_status(&crawls),
             Request::Drain {} => {
                 self.drain();
                 Ok(serde_json::json!({"accepted": 1}))
@@ -521,19 +571,32 @@ impl Dispatcher {
                 records: &seed.records,
             })
             .collect();
-        let tally = self.frontier.feed(crawl, &candidates, self.clock.now_ms())?;
+        let tally = self
+            .frontier
+            .feed(crawl, &candidates, self.clock.now_ms())?;
         self.frontier.set_fed(crawl, fed_lines)?;
         let answer = control::fed(&tally);
         self.take_tally(crawl, tally)?;
         Ok(answer)
     }
 
-    fn crawl_status(&mut self, crawl: CrawlKey) -> Result<serde_json::Value, FrontierError> {
-        let status = self.frontier.crawl_status(crawl)?;
-        let finished = self.crawls.is_finished(crawl, &status);
-        let limit_reached = self.crawls.is_limit_reached(&mut self.frontier, crawl)?;
+    fn crawl_status(&mut self, crawls: &[CrawlKey]) -> Result<serde_json::Value, FrontierError> {
+        let mut total = CrawlStatus::default();
+        let mut finished = true;
+        let mut limit_reached = false;
+        for crawl in crawls {
+            let status = self.frontier.crawl_status(*crawl)?;
+            finished &= self.crawls.is_finished(*crawl, &status);
+            limit_reached |= self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
+            total.add(&status);
+        }
         let supervisors = self.dispatch.supervisor_count();
-        Ok(control::status(&status, finished, limit_reached, supervisors))
+        Ok(control::status(
+            &total,
+            finished,
+            limit_reached,
+            supervisors,
+        ))
     }
 
     // The end.
@@ -543,7 +606,11 @@ impl Dispatcher {
         if std::mem::replace(&mut self.draining, true) {
             return;
         }
-        tracing::info!(event = "draining", leased = self.dispatch.leases_out(), "draining");
+        tracing::info!(
+            event = "draining",
+            leased = self.dispatch.leases_out(),
+            "draining"
+        );
         self.dispatch.drain();
         let peers: Vec<Peer> = self.dispatch.peers().cloned().collect();
         for peer in peers {

@@ -24,7 +24,11 @@ pub enum ExcludedSitesError {
     #[error("cannot read the excluded sites {path}: {source}", path = path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("excluded sites {path}, line {line}: `{text}` is not a domain", path = path.display())]
-    NotADomain { path: PathBuf, line: u64, text: String },
+    NotADomain {
+        path: PathBuf,
+        line: u64,
+        text: String,
+    },
 }
 
 /// The domains that are never crawled.
@@ -42,7 +46,10 @@ impl ExcludedSites {
     /// N. `.gz` and `.zip` (its first file) are unpacked. Empty lines and `#` comments are skipped.
     pub fn load(list: &str) -> Result<ExcludedSites, ExcludedSitesError> {
         let (path, first) = path_and_count(list);
-        let read = |source| ExcludedSitesError::Read { path: path.to_owned(), source };
+        let read = |source| ExcludedSitesError::Read {
+            path: path.to_owned(),
+            source,
+        };
         with_reader(path, |reader| Self::read(path, reader, first)).map_err(read)?
     }
 
@@ -133,7 +140,10 @@ fn is_canonical(domain: &str) -> bool {
 /// Reads one line without its end, at most [`MAX_LINE_BYTES`] of it; false at the end of the file.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
-    let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', line)?;
+    let read = reader
+        .by_ref()
+        .take(MAX_LINE_BYTES)
+        .read_until(b'\n', line)?;
     if read as u64 == MAX_LINE_BYTES && line.last() != Some(&b'\n') {
         reader.skip_until(b'\n')?;
     }
@@ -141,16 +151,16 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
 }
 
 fn path_and_count(list: &str) -> (&Path, usize) {
-    match list.rsplit_once(':').map(|(path, count)| (path, count.parse())) {
+    match list
+        .rsplit_once(':')
+        .map(|(path, count)| (path, count.parse()))
+    {
         Some((path, Ok(count))) if !path.is_empty() => (Path::new(path), count),
         _ => (Path::new(list), usize::MAX),
     }
 }
 
-fn with_reader<T>(
-    path: &Path,
-    read: impl FnOnce(&mut dyn Read) -> io::Result<T>,
-) -> io::Result<T> {
+fn with_reader<T>(path: &Path, read: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let mut file = File::open(path)?;
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => read(&mut MultiGzDecoder::new(BufReader::new(file))),
@@ -212,7 +222,8 @@ mod tests {
         assert_eq!(ExcludedSites::load(&path).unwrap().len(), 2);
 
         let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
-        zip.start_file("top.csv", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.start_file("top.csv", zip::write::SimpleFileOptions::default())
+            .unwrap();
         zip.write_all(b"1,a.com\n2,b.com\n3,c.com\n").unwrap();
         let (_dir, path) = written("top.zip", zip.finish().unwrap().get_ref());
         let sites = ExcludedSites::load(&format!("{path}:2")).unwrap();
@@ -231,13 +242,21 @@ mod tests {
     fn a_line_without_a_domain_is_named() {
         let (_dir, path) = written("list", b"a.com\nhttp://b.com/\n");
         let error = ExcludedSites::load(&path).unwrap_err().to_string();
-        assert!(error.contains("line 2: `http://b.com/` is not a domain"), "{error}");
+        assert!(
+            error.contains("line 2: `http://b.com/` is not a domain"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = ExcludedSites::load("/nowhere/list.csv:5").unwrap_err().to_string();
-        assert!(error.starts_with("cannot read the excluded sites /nowhere/list.csv: "), "{error}");
+        let error = ExcludedSites::load("/nowhere/list.csv:5")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("cannot read the excluded sites /nowhere/list.csv: "),
+            "{error}"
+        );
     }
 
     #[test]
@@ -246,6 +265,9 @@ mod tests {
         list.extend_from_slice(b"\nb.com\n");
         let (_dir, path) = written("list", &list);
         let error = ExcludedSites::load(&path).unwrap_err();
-        assert!(matches!(error, ExcludedSitesError::NotADomain { line: 1, .. }));
+        assert!(matches!(
+            error,
+            ExcludedSitesError::NotADomain { line: 1, .. }
+        ));
     }
 }

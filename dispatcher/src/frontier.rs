@@ -138,7 +138,9 @@ impl Frontier {
         work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
     ) -> Result<T, FrontierError> {
         if self.closed {
-            return Err(FrontierError::Closed { path: self.path.clone() });
+            return Err(FrontierError::Closed {
+                path: self.path.clone(),
+            });
         }
         let result = self.begin().and_then(|()| work(self));
         result.map_err(|source| {

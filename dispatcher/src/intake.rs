@@ -75,7 +75,9 @@ mod tests {
         let mut spec = CrawlSpec::new("app", "crawl");
         spec.allowed_domains = vec!["example.com".into()];
         let scope = Scope::compile(&spec).unwrap();
-        judge(text, None, &scope, &ExcludedSites::default()).unwrap_err().reason()
+        judge(text, None, &scope, &ExcludedSites::default())
+            .unwrap_err()
+            .reason()
     }
 
     #[test]

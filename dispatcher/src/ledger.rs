@@ -63,10 +63,7 @@ impl Ledger {
             .name("ledger".into())
             .spawn(move || runtime.block_on(keep(backends.store, queue, on_written)))
             .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
-        Ok(Ledger {
-            entries,
-            thread,
-        })
+        Ok(Ledger { entries, thread })
     }
 
     /// Writes what is left, and ends.
@@ -119,7 +116,9 @@ async fn write(store: &Arc<dyn Store>, entry: &Entry) -> Result<Option<Written>,
                 records: Vec::new(),
             };
             let mut answers = store.save(vec![save]).await;
-            answers.pop().map_or(Ok(None), |answer| answer.map(|_| None))
+            answers
+                .pop()
+                .map_or(Ok(None), |answer| answer.map(|_| None))
         }
         Entry::Apply(application) => apply(store, application).await.map(Some),
     }

@@ -13,16 +13,13 @@ use crate::crawl_spec::CrawlSpec;
 pub const DENIED_EXTENSIONS: &[&str] = &[
     // images
     "jpg", "jpeg", "png", "gif", "webp", "avif", "bmp", "ico", "svg", "tif", "tiff", "heic", "psd",
-    "ai", "eps", "mng", "pct", "pst", "psp", "drw", "dxf", "cdr",
-    // audio and video
+    "ai", "eps", "mng", "pct", "pst", "psp", "drw", "dxf", "cdr", // audio and video
     "mp3", "wav", "ogg", "oga", "opus", "flac", "aac", "m4a", "wma", "mid", "aiff", "ra", "mp4",
     "m4v", "webm", "ogv", "avi", "mov", "qt", "mkv", "mpg", "mpeg", "wmv", "flv", "swf", "3gp",
-    "asf", "asx", "rm", "m3u8", "ts",
-    // office
+    "asf", "asx", "rm", "m3u8", "ts", // office
     "pdf", "ps", "doc", "docx", "dot", "dotx", "xls", "xlsx", "xlsm", "xltm", "xltx", "ppt",
     "pptx", "pps", "ppsx", "potm", "potx", "odt", "ods", "odp", "odg", "rtf", "pages", "numbers",
-    "key", "epub", "mobi", "djvu",
-    // archives and packages
+    "key", "epub", "mobi", "djvu", // archives and packages
     "zip", "7z", "7zip", "rar", "tar", "tar.gz", "tgz", "bz2", "xz", "zst", "lz4", "cab", "iso",
     "img", "dmg", "deb", "rpm", "apk", "ipa", "jar", "war", "msi", "msp", "pkg", "crx", "xpi",
     // programs, fonts and what belongs to a page's looks
@@ -34,7 +31,12 @@ pub const DENIED_EXTENSIONS: &[&str] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     #[error("{list}[{index}]: invalid pattern `{pattern}`: {reason}")]
-    Pattern { list: &'static str, index: usize, pattern: String, reason: String },
+    Pattern {
+        list: &'static str,
+        index: usize,
+        pattern: String,
+        reason: String,
+    },
     #[error("allowed_domains[{index}]: `{domain}` is not a domain; write it like `example.com`")]
     Domain { index: usize, domain: String },
 }
@@ -54,7 +56,10 @@ impl Scope {
     pub fn compile(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
         let extensions = match &spec.deny_extensions {
             Some(own) => own.iter().map(|ext| normalised_extension(ext)).collect(),
-            None => DENIED_EXTENSIONS.iter().map(|ext| ext.to_string()).collect(),
+            None => DENIED_EXTENSIONS
+                .iter()
+                .map(|ext| ext.to_string())
+                .collect(),
         };
         let domains = spec.allowed_domains.iter().enumerate();
         Ok(Scope {
@@ -117,12 +122,17 @@ fn and_parents(host: &str) -> impl Iterator<Item = &str> {
 }
 
 fn normalised_extension(extension: &str) -> String {
-    extension.trim().trim_start_matches('.').to_ascii_lowercase()
+    extension
+        .trim()
+        .trim_start_matches('.')
+        .to_ascii_lowercase()
 }
 
 fn allowed_domain((index, domain): (usize, &String)) -> Result<String, ScopeError> {
-    canonical_domain(domain)
-        .ok_or_else(|| ScopeError::Domain { index, domain: domain.chars().take(100).collect() })
+    canonical_domain(domain).ok_or_else(|| ScopeError::Domain {
+        index,
+        domain: domain.chars().take(100).collect(),
+    })
 }
 
 /// A domain as it stands in canonical URLs: lower case, punycode, no dot at its ends.
@@ -175,8 +185,14 @@ mod tests {
         let scope = scope(|spec| spec.allowed_domains = vec!["Example.com".into()]);
         assert_eq!(judge(&scope, "http://example.com/"), Ok(()));
         assert_eq!(judge(&scope, "http://a.b.example.com/"), Ok(()));
-        assert_eq!(judge(&scope, "http://notexample.com/"), Err(Reason::OutOfDomain));
-        assert_eq!(judge(&scope, "http://example.com.evil.org/"), Err(Reason::OutOfDomain));
+        assert_eq!(
+            judge(&scope, "http://notexample.com/"),
+            Err(Reason::OutOfDomain)
+        );
+        assert_eq!(
+            judge(&scope, "http://example.com.evil.org/"),
+            Err(Reason::OutOfDomain)
+        );
     }
 
     #[test]
@@ -186,8 +202,14 @@ mod tests {
             spec.deny_regex = vec!["sort=".into()];
         });
         assert_eq!(judge(&scope, "http://a.org/shop/1"), Ok(()));
-        assert_eq!(judge(&scope, "http://a.org/blog/1"), Err(Reason::DeniedPattern));
-        assert_eq!(judge(&scope, "http://a.org/shop/?sort=up"), Err(Reason::DeniedPattern));
+        assert_eq!(
+            judge(&scope, "http://a.org/blog/1"),
+            Err(Reason::DeniedPattern)
+        );
+        assert_eq!(
+            judge(&scope, "http://a.org/shop/?sort=up"),
+            Err(Reason::DeniedPattern)
+        );
     }
 
     #[test]
@@ -195,17 +217,35 @@ mod tests {
         let scope = scope(|_| ());
         for denied in ["/a.jpg", "/a.JPEG", "/x/y.tar.gz", "/a.min.js"] {
             let url = format!("http://a.org{denied}");
-            assert_eq!(judge(&scope, &url), Err(Reason::DeniedExtension), "{denied}");
+            assert_eq!(
+                judge(&scope, &url),
+                Err(Reason::DeniedExtension),
+                "{denied}"
+            );
         }
-        for kept in ["/a.html", "/v1.zip/notes", "/?f=a.jpg", "/jpg", "/a.xml", "/v2.0"] {
-            assert_eq!(judge(&scope, &format!("http://a.org{kept}")), Ok(()), "{kept}");
+        for kept in [
+            "/a.html",
+            "/v1.zip/notes",
+            "/?f=a.jpg",
+            "/jpg",
+            "/a.xml",
+            "/v2.0",
+        ] {
+            assert_eq!(
+                judge(&scope, &format!("http://a.org{kept}")),
+                Ok(()),
+                "{kept}"
+            );
         }
     }
 
     #[test]
     fn a_crawl_may_name_its_own_extensions() {
         let scope = scope(|spec| spec.deny_extensions = Some(vec![".XML".into()]));
-        assert_eq!(judge(&scope, "http://a.org/a.xml"), Err(Reason::DeniedExtension));
+        assert_eq!(
+            judge(&scope, "http://a.org/a.xml"),
+            Err(Reason::DeniedExtension)
+        );
         assert_eq!(judge(&scope, "http://a.org/a.jpg"), Ok(()));
     }
 
@@ -214,7 +254,10 @@ mod tests {
         let mut spec = CrawlSpec::new("app", "crawl");
         spec.deny_regex = vec!["fine".into(), "(open".into()];
         let error = Scope::compile(&spec).unwrap_err().to_string();
-        assert_eq!(error, "deny_regex[1]: invalid pattern `(open`: unclosed group");
+        assert_eq!(
+            error,
+            "deny_regex[1]: invalid pattern `(open`: unclosed group"
+        );
     }
 
     #[test]
@@ -222,6 +265,9 @@ mod tests {
         let mut spec = CrawlSpec::new("app", "crawl");
         spec.allowed_domains = vec!["https://example.com/".into()];
         let error = Scope::compile(&spec).unwrap_err().to_string();
-        assert!(error.starts_with("allowed_domains[0]: `https://example.com/`"), "{error}");
+        assert!(
+            error.starts_with("allowed_domains[0]: `https://example.com/`"),
+            "{error}"
+        );
     }
 }

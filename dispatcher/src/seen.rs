@@ -22,7 +22,7 @@ use webfill_wire::CrawlKey;
 use self::filter::Filter;
 use self::hot_keys::HotKeys;
 use self::merge::Merge;
-use self::runs::Run;
+use self::runs::{Entry, Run};
 
 mod cache_lines;
 mod filter;
@@ -30,8 +30,8 @@ mod hot_keys;
 mod merge;
 mod runs;
 
-/// What a key and its task cost in the tail's hash table.
-const TAIL_ENTRY_BYTES: usize = 17;
+/// What a key and its task cost in the tail's hash table, and once more while it is written.
+const TAIL_ENTRY_BYTES: usize = 32;
 
 /// How many slices of dropped runs are freed at least each time.
 const SLICES_FREED: u64 = 16;
@@ -51,28 +51,30 @@ pub(crate) struct Seen {
     merge: Option<Merge>,
     hot: HotKeys,
     filter: Filter,
-    filter_bytes: usize,
+    /// Of the filter and the hot keys together.
+    front_bytes: usize,
 }
 
 impl Seen {
     /// Reads the runs' keys and the tasks that are in no run yet.
     pub(crate) fn open(db: &Connection, memory_bytes: usize) -> Result<Seen> {
         let runs = runs::open(db)?;
-        let filter_bytes = memory_bytes / 16 * 7;
+        let tail_bytes = memory_bytes / 8;
+        let front_bytes = memory_bytes - tail_bytes;
         let mut seen = Seen {
             secret: secret(db)?,
             tail: HashMap::default(),
-            tail_limit: tail_limit(memory_bytes / 8),
+            tail_limit: tail_limit(tail_bytes),
             last_task: runs.last().map_or(0, |run| run.last_task),
             unpaced: 0,
             runs,
             merge: None,
-            hot: HotKeys::new(memory_bytes / 16 * 7),
-            filter: Filter::for_keys(0, filter_bytes),
-            filter_bytes,
+            hot: HotKeys::new(),
+            filter: Filter::none(),
+            front_bytes,
         };
-        seen.hot.grow_for(seen.indexed_keys());
-        seen.build_filter(db, true)?;
+        seen.fit_memory(db)?;
+        seen.warm_up(db)?;
         seen.read_tail(db)?;
         seen.plan_merge(db)?;
         Ok(seen)
@@ -181,31 +183,33 @@ impl Seen {
         }
         run.finish(db)?;
         self.runs.push(run);
-        self.hot.grow_for(self.indexed_keys());
-        for (key, _) in &entries {
-            self.filter.insert(*key);
-            self.note(*key);
-        }
-        if self.filter.is_outgrown(self.indexed_keys(), self.filter_bytes) {
-            self.build_filter(db, false)?;
-        }
+        entries.iter().for_each(|(key, _)| self.filter.insert(*key));
+        self.fit_memory(db)?;
+        entries.iter().for_each(|(key, _)| self.note(*key));
         Ok(())
     }
 
-    fn build_filter(&mut self, db: &Connection, also_hot: bool) -> Result<()> {
-        self.filter = Filter::for_keys(self.indexed_keys(), self.filter_bytes);
-        let mut entries = Vec::new();
-        for run in &self.runs {
-            for slice in 0..run.slices {
-                entries.clear();
-                run.read_slice(db, slice, &mut entries)?;
-                entries.iter().for_each(|(key, _)| self.filter.insert(*key));
-                if also_hot {
-                    entries.iter().for_each(|(key, _)| self.hot.insert(*key));
-                }
-            }
+    /// Lets the filter grow with the keys, to at most half of the memory in front of the runs;
+    /// the hot keys have the rest.
+    fn fit_memory(&mut self, db: &Connection) -> Result<()> {
+        let keys = self.indexed_keys();
+        if self.filter.is_outgrown(keys, self.front_bytes / 2) {
+            self.filter = Filter::for_keys(keys, self.front_bytes / 2);
+            let filter = &mut self.filter;
+            each_slice(db, &self.runs, |entries| {
+                entries.iter().for_each(|(key, _)| filter.insert(*key));
+            })?;
         }
+        self.hot.fit(keys, self.front_bytes - self.filter.bytes());
         Ok(())
+    }
+
+    /// The newest keys come last, and stay.
+    fn warm_up(&mut self, db: &Connection) -> Result<()> {
+        let hot = &mut self.hot;
+        each_slice(db, &self.runs, |entries| {
+            entries.iter().for_each(|(key, _)| hot.insert(*key));
+        })
     }
 
     fn read_tail(&mut self, db: &Connection) -> Result<()> {
@@ -239,7 +243,9 @@ impl Seen {
     }
 
     fn advance_merge(&mut self, db: &Connection, slices: u64) -> Result<()> {
-        let Some(mut merge) = self.merge.take() else { return Ok(()) };
+        let Some(mut merge) = self.merge.take() else {
+            return Ok(());
+        };
         merge.advance(db, slices)?;
         if !merge.is_written() {
             self.merge = Some(merge);
@@ -251,6 +257,18 @@ impl Seen {
         self.runs.push(output);
         Ok(())
     }
+}
+
+fn each_slice(db: &Connection, runs: &[Run], mut visit: impl FnMut(&[Entry])) -> Result<()> {
+    let mut entries = Vec::new();
+    for run in runs {
+        for slice in 0..run.slices {
+            entries.clear();
+            run.read_slice(db, slice, &mut entries)?;
+            visit(&entries);
+        }
+    }
+    Ok(())
 }
 
 /// The largest number of keys whose hash table fits: it doubles, and is at most 7/8 full.

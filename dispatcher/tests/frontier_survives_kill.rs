@@ -19,7 +19,10 @@ const ROUNDS: u64 = 12;
 
 /// So little memory that keys go to disk and are merged there many times.
 fn opened(dir: &Path) -> Frontier {
-    let config = FrontierConfig { seen_memory_bytes: 0, ..FrontierConfig::default() };
+    let config = FrontierConfig {
+        seen_memory_bytes: 0,
+        ..FrontierConfig::default()
+    };
     Frontier::open(dir, config, 0).unwrap()
 }
 
@@ -31,10 +34,17 @@ fn crawl(frontier: &mut Frontier) -> CrawlKey {
 
 fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
     let fed = frontier.crawl_status(crawl).unwrap().fed_lines;
-    let urls: Vec<String> = (fed..fed + 40).map(|n| format!("http://s{}.org/{n}", n % 9)).collect();
+    let urls: Vec<String> = (fed..fed + 40)
+        .map(|n| format!("http://s{}.org/{n}", n % 9))
+        .collect();
     let candidates: Vec<_> = urls
         .iter()
-        .map(|url| Candidate { url, depth: 0, parent: None, records: &[] })
+        .map(|url| Candidate {
+            url,
+            depth: 0,
+            parent: None,
+            records: &[],
+        })
         .collect();
     frontier.feed(crawl, &candidates, 0).unwrap();
     frontier.set_fed(crawl, fed + 40).unwrap();
@@ -51,7 +61,10 @@ fn report(task: &Leased) -> TaskDone {
         status_code: Some(200),
         body_bytes: 10,
         fields: 1,
-        links: links.iter().map(|n| format!("http://l{}.org/{n}", n % 5)).collect(),
+        links: links
+            .iter()
+            .map(|n| format!("http://l{}.org/{n}", n % 5))
+            .collect(),
         redirect: None,
         resolved: vec![],
         clock: SiteClock::default(),
@@ -70,7 +83,9 @@ fn lease(frontier: &mut Frontier) -> Vec<(SiteId, Vec<Leased>)> {
 #[test]
 #[ignore = "is the process that the other test kills"]
 fn works_until_it_is_killed() {
-    let Some(dir) = std::env::var_os(STATE_DIR) else { return };
+    let Some(dir) = std::env::var_os(STATE_DIR) else {
+        return;
+    };
     let mut frontier = opened(Path::new(&dir));
     let crawl = crawl(&mut frontier);
     loop {
@@ -78,7 +93,10 @@ fn works_until_it_is_killed() {
         let leased = lease(&mut frontier);
         frontier.commit().unwrap();
         announce(&mut frontier, crawl);
-        for task in leased.iter().flat_map(|(_, tasks)| &tasks[..tasks.len() / 2]) {
+        for task in leased
+            .iter()
+            .flat_map(|(_, tasks)| &tasks[..tasks.len() / 2])
+        {
             frontier.done(&report(task), 0).unwrap();
         }
         frontier.commit().unwrap();
@@ -88,12 +106,20 @@ fn works_until_it_is_killed() {
 
 fn announce(frontier: &mut Frontier, crawl: CrawlKey) {
     let status = frontier.crawl_status(crawl).unwrap();
-    println!("committed {} {} {}", status.discovered, status.done, status.fed_lines);
+    println!(
+        "committed {} {} {}",
+        status.discovered, status.done, status.fed_lines
+    );
 }
 
 fn start_worker(dir: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "works_until_it_is_killed", "--include-ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "works_until_it_is_killed",
+            "--include-ignored",
+            "--nocapture",
+        ])
         .env(STATE_DIR, dir)
         .stdout(Stdio::piped())
         .spawn()
@@ -107,35 +133,56 @@ fn kill_after(dir: &Path, commits: u64) -> Vec<u64> {
     let (mut child, stdout) = start_worker(dir);
     let mut lines = stdout.lines().map_while(Result::ok).filter_map(|line| {
         let figures = line.split_once("committed ")?.1;
-        figures.split(' ').map(|figure| figure.parse::<u64>().ok()).collect::<Option<Vec<_>>>()
+        figures
+            .split(' ')
+            .map(|figure| figure.parse::<u64>().ok())
+            .collect::<Option<Vec<_>>>()
     });
-    let mut last = lines.by_ref().nth(commits as usize).expect("it dies of nothing else");
+    let last = lines
+        .by_ref()
+        .nth(commits as usize)
+        .expect("it dies of nothing else");
     // Anywhere between two commits, or within one.
     std::thread::sleep(Duration::from_micros(commits * 397 % 5_000));
     child.kill().unwrap();
     child.wait().unwrap();
-    while let Some(later) = lines.next() {
-        last = later;
-    }
-    last
+    lines.last().unwrap_or(last)
 }
 
 fn ask(db: &Connection, sql: &str) -> Vec<i64> {
-    let read = |row: &rusqlite::Row<'_>| (0..row.as_ref().column_count()).map(|n| row.get(n)).collect();
+    let read = |row: &rusqlite::Row<'_>| {
+        (0..row.as_ref().column_count())
+            .map(|n| row.get(n))
+            .collect()
+    };
     db.query_row(sql, [], read).unwrap()
 }
 
 fn assert_file_holds(dir: &Path, announced: &[u64]) {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
-    let healthy: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    let healthy: String = db
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(healthy, "ok");
-    let counted = ask(&db, "SELECT discovered, done, fed_lines, queued, leased FROM crawls");
+    let counted = ask(
+        &db,
+        "SELECT discovered, done, fed_lines, queued, leased FROM crawls",
+    );
     for (counted, announced) in counted.iter().zip(announced) {
-        assert!(*counted >= *announced as i64, "{counted} in the file, {announced} announced");
+        assert!(
+            *counted >= *announced as i64,
+            "{counted} in the file, {announced} announced"
+        );
     }
     let skipped = ask(&db, "SELECT coalesce(sum(n), 0) FROM skipped");
-    assert_eq!(counted[0], counted[1] + counted[3] + counted[4] + skipped[0]);
-    let tasks = ask(&db, "SELECT sum(state = 2), sum(state = 0), sum(state = 1) FROM tasks");
+    assert_eq!(
+        counted[0],
+        counted[1] + counted[3] + counted[4] + skipped[0]
+    );
+    let tasks = ask(
+        &db,
+        "SELECT sum(state = 2), sum(state = 0), sum(state = 1) FROM tasks",
+    );
     assert_eq!(tasks, [counted[1], counted[3], counted[4]]);
     let urls = ask(&db, "SELECT count(*), count(DISTINCT url) FROM tasks");
     assert_eq!(urls[0], urls[1], "a URL became two tasks");
@@ -169,7 +216,10 @@ fn end_all_that_is_left(dir: &Path) {
             break;
         }
         for task in leased.iter().flat_map(|(_, tasks)| tasks) {
-            let last = TaskDone { links: vec![], ..report(task) };
+            let last = TaskDone {
+                links: vec![],
+                ..report(task)
+            };
             assert!(matches!(frontier.done(&last, 0).unwrap(), Done::Counted(_)));
         }
         frontier.commit().unwrap();

@@ -186,7 +186,11 @@ mod tests {
         for entry in ALL {
             for example in entry.examples {
                 let output = output_of(entry, example);
-                assert_eq!(output, example.output, "{} {}", entry.name, example.parameters);
+                assert_eq!(
+                    output, example.output,
+                    "{} {}",
+                    entry.name, example.parameters
+                );
             }
         }
     }
@@ -202,13 +206,20 @@ mod tests {
                 ("", items.collect())
             }
         };
-        let input = PageInput { url: &url, kind: PageKind::Html, text };
+        let input = PageInput {
+            url: &url,
+            kind: PageKind::Html,
+            text,
+        };
         let limits = Limits::default();
         let compiled = CompiledSelectors::new(&selectors);
         let page = Page::new(input, &limits, None);
         let run = Run::new(&page, &compiled, &limits, None);
         let output = processor.apply(items, &run).unwrap();
-        output.iter().map(|item| run.text(item).into_owned()).collect()
+        output
+            .iter()
+            .map(|item| run.text(item).into_owned())
+            .collect()
     }
 
     fn build(
@@ -216,7 +227,10 @@ mod tests {
         parameters: &str,
         selectors: &mut Selectors,
     ) -> Box<dyn Processor> {
-        let source = Source { name: entry.name.to_owned(), text: parameters.to_owned() };
+        let source = Source {
+            name: entry.name.to_owned(),
+            text: parameters.to_owned(),
+        };
         let (mut reader, value) = Reader::parse(&source).unwrap();
         let given = value.as_object().unwrap();
         let parameters = Parameters::check(entry, given, "", &mut reader);

@@ -27,7 +27,11 @@ pub struct Engine {
 impl Engine {
     pub fn new(set: Arc<MappingSet>, limits: Limits) -> Engine {
         let selectors = CompiledSelectors::new(set.selectors());
-        Engine { set, limits, selectors }
+        Engine {
+            set,
+            limits,
+            selectors,
+        }
     }
 
     pub fn set(&self) -> &Arc<MappingSet> {
@@ -63,7 +67,9 @@ impl Engine {
         let mut extraction = Extraction::default();
         let done = self.fill(&mut extraction, mapping, wants, &run);
         done.map_err(|OutOfTime| ExtractError::OutOfTime {
-            mapping: mapping.map_or("none", |index| self.set.name(index)).to_owned(),
+            mapping: mapping
+                .map_or("none", |index| self.set.name(index))
+                .to_owned(),
             subject: run.subject(),
         })?;
         extraction.truncated = page.truncated();
@@ -157,6 +163,9 @@ fn json_value(item: Item<'_>, run: &Run<'_>) -> Value {
 }
 
 fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
+    if mapping.url_parsers.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut links = Links::new(run.page.base(), run.limits.links);
     for (number, parser) in mapping.url_parsers.iter().enumerate() {
         run.set_subject(format!("url_parsers[{number}]"));
@@ -173,9 +182,14 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
 fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     run.check_time()?;
     if run.page.kind() == PageKind::Html && !run.page.is_parsed() {
-        let scan = scan_links(run.page.text(), run.limits.links);
+        let scan = scan_links(run.page.text(), run.limits.links, run.deadline());
+        if scan.cut {
+            run.warn("the end of the page was not searched for links");
+        }
         let own = run.page.url();
-        let base = scan.base.and_then(|href| canonical(href.trim(), Some(own)).ok());
+        let base = scan
+            .base
+            .and_then(|href| canonical(href.trim(), Some(own)).ok());
         let mut links = Links::new(base.as_ref().unwrap_or(own), run.limits.links);
         scan.hrefs.iter().for_each(|href| links.add(href));
         return Ok(links.finish(run));
@@ -198,7 +212,13 @@ pub(crate) struct Links<'b> {
 
 impl<'b> Links<'b> {
     pub(crate) fn new(base: &'b Url, most: usize) -> Links<'b> {
-        Links { base, most, found: Vec::new(), seen: HashSet::new(), left_out: 0 }
+        Links {
+            base,
+            most,
+            found: Vec::new(),
+            seen: HashSet::new(),
+            left_out: 0,
+        }
     }
 
     /// Adds a link as it is written on the page.
@@ -222,7 +242,10 @@ impl<'b> Links<'b> {
 
     pub(crate) fn finish(self, run: &Run<'_>) -> Vec<String> {
         if self.left_out > 0 {
-            run.warn(format_args!("{} links too many or too long were left out", self.left_out));
+            run.warn(format_args!(
+                "{} links too many or too long were left out",
+                self.left_out
+            ));
         }
         self.found
     }

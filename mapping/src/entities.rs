@@ -52,7 +52,10 @@ mod tests {
         for (text, expected) in [
             ("&lt;b&gt; &notit; &copy 2024", "<b> ¬it; © 2024"),
             ("&#0; &#128; &#x1F600;", "\u{fffd} € 😀"),
-            ("</title> &amp;amp; </textarea>", "</title> &amp; </textarea>"),
+            (
+                "</title> &amp;amp; </textarea>",
+                "</title> &amp; </textarea>",
+            ),
             ("a & b &unknown; &", "a & b &unknown; &"),
             ("line\nbreak &nbsp;", "line\nbreak \u{a0}"),
         ] {

@@ -23,7 +23,10 @@ const REGEX_CALL_VISITS: usize = 256;
 pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Value, String> {
     let values = count_values(text);
     if values > limits.json_values {
-        return Err(format!("about {values} JSON values, {} is the most", limits.json_values));
+        return Err(format!(
+            "about {values} JSON values, {} is the most",
+            limits.json_values
+        ));
     }
     serde_json::from_str(text).or_else(|error| {
         let cleaned = text.replace(|c: char| c < ' ', " ");
@@ -60,8 +63,7 @@ impl JsonQuery {
     ///
     /// One line that repeats the expression and says what is wrong with it.
     pub(crate) fn compile(expression: &str) -> Result<JsonQuery, String> {
-        let refuse =
-            |reason: String| format!("invalid JSONPath {}: {reason}", quoted(expression));
+        let refuse = |reason: String| format!("invalid JSONPath {}: {reason}", quoted(expression));
         if expression.len() > MAX_EXPRESSION_BYTES {
             return Err(refuse(format!("over {MAX_EXPRESSION_BYTES} bytes long")));
         }
@@ -84,11 +86,17 @@ impl JsonQuery {
     /// # Errors
     ///
     /// The expression could take too long on this value, so it was not tried.
-    pub(crate) fn find<'v>(&self, value: &'v Value, limits: &Limits) -> Result<Vec<&'v Value>, String> {
+    pub(crate) fn find<'v>(
+        &self,
+        value: &'v Value,
+        limits: &Limits,
+    ) -> Result<Vec<&'v Value>, String> {
         if self.cost.can_explode() {
             let visits = self.cost.visits(value);
             if visits > limits.json_visits {
-                return Err("the JSONPath could take too long on this page, make it more direct".to_owned());
+                return Err(
+                    "the JSONPath could take too long on this page, make it more direct".to_owned(),
+                );
             }
         }
         Ok(self.path.query(value).all())
@@ -159,7 +167,11 @@ impl Cost {
             .saturating_mul(levels)
             .saturating_mul(values.saturating_pow(self.restarts))
             .saturating_mul(self.selectors)
-            .saturating_mul(if self.regex_calls { REGEX_CALL_VISITS } else { 1 })
+            .saturating_mul(if self.regex_calls {
+                REGEX_CALL_VISITS
+            } else {
+                1
+            })
     }
 }
 

@@ -1,3 +1,36 @@
+//! The mapping engine: which mapping a URL belongs to, which fields and links its page yields.
+//! No network.
+//!
+//! A [`MappingSet`] is loaded once and checked whole: every fault of every file is reported with
+//! its place. An [`Engine`] puts a set to work on one thread. A processor is declared once, in
+//! the table of processors (`catalogue`), from which load checks, [`schema`] and
+//! [`processors_manual`] follow.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+//! use webfill_urls::Url;
+//!
+//! let text = r#"{
+//!     "name": "people",
+//!     "url_patterns": [{"type": "host", "pattern": "people.example"}],
+//!     "fields": [{"name": "name", "processors": [
+//!         {"type": "xpath", "parameters": {"expression": "//h1/text()"}},
+//!         {"type": "trim"}
+//!     ]}]
+//! }"#;
+//! let source = Source { name: "people.json".into(), text: text.into() };
+//! let set = Arc::new(MappingSet::from_sources(vec![source]).unwrap());
+//! let engine = Engine::new(set, Limits::default());
+//! let url = Url::parse("https://people.example/ada").unwrap();
+//! let page = PageInput { url: &url, kind: PageKind::Html, text: "<h1> Ada </h1>" };
+//! let extraction = engine.extract(page, Wants::default()).unwrap();
+//! assert_eq!(extraction.fields["name"], "Ada");
+//! ```
+//!
+//! The way of a page: `engine` finds its mapping (`url_index`) and runs the `chain` of every field
+//! and url_parser over the `page`, which is parsed only as far as they ask.
+
 mod catalogue;
 mod chain;
 mod engine;
@@ -9,6 +42,7 @@ mod json_positions;
 mod json_query;
 mod limits;
 mod link_scan;
+mod manual;
 mod mapping;
 mod page;
 mod page_text;
@@ -18,6 +52,7 @@ mod processors;
 mod reader;
 mod required_literals;
 mod run;
+mod schema;
 mod selectors;
 mod set;
 mod source;
@@ -29,6 +64,8 @@ pub use engine::Engine;
 pub use extraction::{ExtractError, Extraction, PageInput, PageKind, Wants};
 pub use fault::{Fault, LoadErrors};
 pub use limits::Limits;
+pub use manual::processors_manual;
+pub use schema::schema;
 pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
 pub use trace::{FieldTrace, StepTrace, Trace, UrlParserTrace, Values};

@@ -27,7 +27,7 @@ impl Default for Limits {
             values: 10_000,
             value_bytes: 1 << 20,
             step_bytes: 16 << 20,
-            links: 20_000,
+            links: 50_000,
             json_values: 500_000,
             json_visits: 4_000_000,
             warnings: 20,

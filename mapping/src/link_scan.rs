@@ -1,6 +1,7 @@
 //! The links of a page whose tree nobody needs, by its tags alone.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
@@ -16,33 +17,57 @@ pub(crate) struct LinkScan {
     pub(crate) base: Option<String>,
     /// The `href` of every `a` and `area`, as written, in order.
     pub(crate) hrefs: Vec<String>,
+    /// Whether the scan was given up before the end of the page.
+    pub(crate) cut: bool,
 }
 
-/// The input is handed over in pieces, so that reading can end early.
-const PIECE_BYTES: usize = 64 << 10;
+const PIECE_BYTES: usize = 16 << 10;
 
-/// Reads `html` until there are more than `most` links, repetitions counted twice at most.
-pub(crate) fn scan_links(html: &str, most: usize) -> LinkScan {
+/// The tokenizer compares each attribute of a tag with all before it. Pieces that yield no token
+/// for this long lie within a tag that was written to make that slow.
+const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(300);
+
+/// Reads `html` until the deadline, or until there are twice as many links as wanted, since some
+/// repeat others.
+pub(crate) fn scan_links(html: &str, most: usize, deadline: Option<Instant>) -> LinkScan {
     let tokenizer = Tokenizer::new(Tags::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
+    let (mut tokens, mut last_token) = (0, Instant::now());
     let mut rest = html;
-    while !rest.is_empty() && tokenizer.sink.0.borrow().hrefs.len() <= most.saturating_mul(2) {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE_BYTES));
         input.push_back(StrTendril::from_slice(piece));
         let _ = tokenizer.feed(&input);
         rest = after;
+        let now = Instant::now();
+        if tokenizer.sink.tokens.get() != tokens {
+            (tokens, last_token) = (tokenizer.sink.tokens.get(), now);
+        }
+        let enough = tokenizer.sink.links() > most.saturating_mul(2);
+        let stuck = now.duration_since(last_token) > TIME_WITHOUT_TOKEN;
+        if enough || stuck || deadline.is_some_and(|deadline| now >= deadline) {
+            break;
+        }
     }
-    tokenizer.end();
-    tokenizer.sink.0.into_inner()
+    if rest.is_empty() {
+        tokenizer.end();
+    }
+    let mut scan = tokenizer.sink.scan.into_inner();
+    scan.cut = !rest.is_empty();
+    scan
 }
 
 #[derive(Default)]
-struct Tags(RefCell<LinkScan>);
+struct Tags {
+    scan: RefCell<LinkScan>,
+    tokens: Cell<u64>,
+}
 
 impl TokenSink for Tags {
     type Handle = ();
 
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
+        self.tokens.set(self.tokens.get() + 1);
         match token {
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => self.start_tag(&tag),
             _ => TokenSinkResult::Continue,
@@ -51,23 +76,33 @@ impl TokenSink for Tags {
 }
 
 impl Tags {
+    fn links(&self) -> usize {
+        self.scan.borrow().hrefs.len()
+    }
+
     /// Keeps links, and tells the tokenizer where text begins that holds no tags, as the tree
     /// builder would.
     fn start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         match tag.name {
             local_name!("a") | local_name!("area") => {
                 let href = attribute(tag, &local_name!("href"));
-                self.0.borrow_mut().hrefs.extend(href);
+                self.scan.borrow_mut().hrefs.extend(href);
             }
             local_name!("base") => {
-                let scan = &mut *self.0.borrow_mut();
-                scan.base = scan.base.take().or_else(|| attribute(tag, &local_name!("href")));
+                let scan = &mut *self.scan.borrow_mut();
+                scan.base = scan
+                    .base
+                    .take()
+                    .or_else(|| attribute(tag, &local_name!("href")));
             }
             local_name!("title") | local_name!("textarea") => {
                 return TokenSinkResult::RawData(RawKind::Rcdata);
             }
-            local_name!("style") | local_name!("xmp") | local_name!("iframe")
-            | local_name!("noembed") | local_name!("noframes") => {
+            local_name!("style")
+            | local_name!("xmp")
+            | local_name!("iframe")
+            | local_name!("noembed")
+            | local_name!("noframes") => {
                 return TokenSinkResult::RawData(RawKind::Rawtext);
             }
             local_name!("script") => return TokenSinkResult::RawData(RawKind::ScriptData),
@@ -79,7 +114,10 @@ impl Tags {
 }
 
 fn attribute(tag: &Tag, name: &LocalName) -> Option<String> {
-    let attribute = tag.attrs.iter().find(|attribute| attribute.name.local == *name)?;
+    let attribute = tag
+        .attrs
+        .iter()
+        .find(|attribute| attribute.name.local == *name)?;
     Some(attribute.value.to_string())
 }
 
@@ -92,7 +130,7 @@ mod tests {
         let html = r#"<base href="/b/"><a href="x?a=1&amp;b=2">x</a><A HREF='y'>
             <script>"<a href='no1'>"</script><!-- <a href=no2> --><textarea><a href=no3></textarea>
             <style><a href=no4></style><title><a href=no5></title><a name=n><area href=z><base href=c>"#;
-        let scan = scan_links(html, 100);
+        let scan = scan_links(html, 100, None);
         assert_eq!(scan.base.as_deref(), Some("/b/"));
         assert_eq!(scan.hrefs, ["x?a=1&b=2", "y", "z"]);
     }
@@ -100,6 +138,16 @@ mod tests {
     #[test]
     fn the_scan_ends_soon_after_the_limit() {
         let html = "<a href=x>x</a>".repeat(200_000);
-        assert!(scan_links(&html, 1000).hrefs.len() < 10_000);
+        let scan = scan_links(&html, 1000, None);
+        assert!(scan.cut && scan.hrefs.len() < 10_000);
+    }
+
+    #[test]
+    fn a_tag_of_a_million_attributes_is_given_up() {
+        let attributes: String = (0..1_000_000).map(|number| format!(" a{number}")).collect();
+        let start = Instant::now();
+        let scan = scan_links(&format!("<a href=x>x</a><a{attributes}>"), 100, None);
+        assert!(scan.cut && scan.hrefs == ["x"]);
+        assert!(start.elapsed() < Duration::from_secs(5));
     }
 }

@@ -39,11 +39,17 @@ pub(crate) struct Step {
 }
 
 const fn required(name: &'static str) -> Key {
-    Key { name, required: true }
+    Key {
+        name,
+        required: true,
+    }
 }
 
 const fn optional(name: &'static str) -> Key {
-    Key { name, required: false }
+    Key {
+        name,
+        required: false,
+    }
 }
 
 /// Keys of a mapping. `$schema` is for editors.
@@ -55,8 +61,11 @@ pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("url_parsers"),
     optional("fields"),
 ];
-pub(crate) const URL_PATTERN_KEYS: &[Key] =
-    &[required("type"), required("pattern"), optional("description")];
+pub(crate) const URL_PATTERN_KEYS: &[Key] = &[
+    required("type"),
+    required("pattern"),
+    optional("description"),
+];
 pub(crate) const URL_PARSER_KEYS: &[Key] = &[optional("description"), required("processors")];
 pub(crate) const FIELD_KEYS: &[Key] = &[
     required("name"),
@@ -91,7 +100,12 @@ pub(crate) fn read_mapping(
         .filter_map(|parser| read_url_parser(parser, reader, selectors))
         .collect();
     let fields = read_fields(&object, reader, selectors);
-    let mapping = Mapping { name: name?, description, url_parsers, fields };
+    let mapping = Mapping {
+        name: name?,
+        description,
+        url_parsers,
+        fields,
+    };
     Some((mapping, url_patterns))
 }
 
@@ -104,21 +118,31 @@ fn read_name(
     let at = object.get("name")?;
     let name = reader.text(&at)?;
     if name.len() > MAX_NAME_BYTES {
-        reader.fault(&at.path, format!("a name has at most {MAX_NAME_BYTES} bytes"));
+        reader.fault(
+            &at.path,
+            format!("a name has at most {MAX_NAME_BYTES} bytes"),
+        );
     } else if !is_right(name) {
-        reader.fault(&at.path, format!("bad name {}: it must match {form}", quoted(name)));
+        reader.fault(
+            &at.path,
+            format!("bad name {}: it must match {form}", quoted(name)),
+        );
     }
     Some(name.to_owned())
 }
 
 fn is_field_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 fn is_mapping_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 fn read_url_patterns(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<UrlPattern> {
@@ -129,7 +153,10 @@ fn read_url_patterns(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<UrlPat
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.fault(&at.path, "a mapping without patterns never matches");
     }
-    entries.iter().filter_map(|entry| read_url_pattern(entry, reader)).collect()
+    entries
+        .iter()
+        .filter_map(|entry| read_url_pattern(entry, reader))
+        .collect()
 }
 
 fn read_url_pattern(at: &At<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> {
@@ -155,7 +182,10 @@ fn read_url_parser(
     let object = reader.object(at, URL_PARSER_KEYS)?;
     let description = reader.text_of(&object, "description").map(str::to_owned);
     let processors = object.get("processors")?;
-    Some(Chain { description, ..read_chain(&processors, reader, selectors) })
+    Some(Chain {
+        description,
+        ..read_chain(&processors, reader, selectors)
+    })
 }
 
 fn read_fields(
@@ -186,11 +216,18 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
         (Some(processors), None) => vec![read_chain(&processors, reader, selectors)],
         (None, Some(alternatives)) => read_alternatives(&alternatives, reader, selectors),
         _ => {
-            reader.fault(&at.path, "a field needs either `processors` or `alternatives`");
+            reader.fault(
+                &at.path,
+                "a field needs either `processors` or `alternatives`",
+            );
             Vec::new()
         }
     };
-    Some(Field { name: name?, multiple, alternatives })
+    Some(Field {
+        name: name?,
+        multiple,
+        alternatives,
+    })
 }
 
 fn read_alternatives(
@@ -202,7 +239,10 @@ fn read_alternatives(
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.fault(&at.path, "there are no alternatives");
     }
-    chains.iter().map(|chain| read_chain(chain, reader, selectors)).collect()
+    chains
+        .iter()
+        .map(|chain| read_chain(chain, reader, selectors))
+        .collect()
 }
 
 fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Chain {
@@ -210,8 +250,14 @@ fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.fault(&at.path, "there are no processors");
     }
-    let steps = entries.iter().filter_map(|entry| read_step(entry, reader, selectors)).collect();
-    Chain { description: None, steps }
+    let steps = entries
+        .iter()
+        .filter_map(|entry| read_step(entry, reader, selectors))
+        .collect();
+    Chain {
+        description: None,
+        steps,
+    }
 }
 
 fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<Step> {
@@ -227,7 +273,10 @@ fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
     let none = Map::new();
     let (given, path) = match object.get("parameters") {
         None => (&none, at.path.clone()),
-        Some(At { value: Value::Object(members), path }) => (members, path),
+        Some(At {
+            value: Value::Object(members),
+            path,
+        }) => (members, path),
         Some(other) => {
             reader.wrong_type(&other, "an object");
             return None;
@@ -235,7 +284,11 @@ fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
     };
     let parameters = Parameters::check(entry, given, &path, reader)?;
     match (entry.build)(&parameters, selectors) {
-        Ok(processor) => Some(Step { name: entry.name, parameters: given.clone(), processor }),
+        Ok(processor) => Some(Step {
+            name: entry.name,
+            parameters: given.clone(),
+            processor,
+        }),
         Err(refusals) => {
             for refusal in refusals {
                 let place = match refusal.parameter.is_empty() {

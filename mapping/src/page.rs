@@ -74,7 +74,10 @@ impl<'a> Page<'a> {
             PageKind::Xml => Document::parse_xml,
             PageKind::Json | PageKind::Text => return None,
         };
-        Some(self.document.get_or_init(|| parse(self.input.text, &self.document_limits())))
+        Some(
+            self.document
+                .get_or_init(|| parse(self.input.text, &self.document_limits())),
+        )
     }
 
     /// Why the end of the page is missing from its tree, if it was parsed and cut.
@@ -85,7 +88,8 @@ impl<'a> Page<'a> {
 
     /// Parses a text of a chain as HTML.
     pub(crate) fn fragment(&self, text: &str) -> &Document {
-        self.fragments.alloc(Document::parse_html(text, &self.document_limits()))
+        self.fragments
+            .alloc(Document::parse_html(text, &self.document_limits()))
     }
 
     fn document_limits(&self) -> DocumentLimits {
@@ -145,17 +149,21 @@ impl<'a> Page<'a> {
 }
 
 fn script_texts(document: &Document, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
-    document.elements_by_tag("script").filter_map(move |script| {
-        let declared = script.attribute("type")?;
-        let media_type = declared.split(';').next().unwrap_or_default();
-        wanted(&media_type.trim().to_ascii_lowercase()).then(|| script.text())
-    })
+    document
+        .elements_by_tag("script")
+        .filter_map(move |script| {
+            let declared = script.attribute("type")?;
+            let media_type = declared.split(';').next().unwrap_or_default();
+            wanted(&media_type.trim().to_ascii_lowercase()).then(|| script.text())
+        })
 }
 
 /// Data scripts are sometimes wrapped in a comment, against browsers of the nineties.
 fn without_comment(text: &str) -> &str {
     let text = text.trim();
-    let inner = text.strip_prefix("<!--").and_then(|text| text.strip_suffix("-->"));
+    let inner = text
+        .strip_prefix("<!--")
+        .and_then(|text| text.strip_suffix("-->"));
     let inner = inner.or_else(|| text.strip_prefix("//<![CDATA[")?.strip_suffix("//]]>"));
     inner.map_or(text, str::trim)
 }

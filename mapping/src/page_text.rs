@@ -9,7 +9,8 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
         writer.flowing(node.text());
     }
     let in_pre = node.tag() == Some("pre");
-    node.children().for_each(|child| write(child, &mut writer, in_pre, max_bytes));
+    node.children()
+        .for_each(|child| write(child, &mut writer, in_pre, max_bytes));
     writer.text
 }
 
@@ -26,24 +27,29 @@ fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize)
     }
     let Some(tag) = node.tag() else {
         // Only the document itself has children without being an element.
-        node.children().for_each(|child| write(child, writer, in_pre, max_bytes));
+        node.children()
+            .for_each(|child| write(child, writer, in_pre, max_bytes));
         return;
     };
     let gap = match tag {
-        "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg" => return,
+        "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg" => {
+            return;
+        }
         "br" => return writer.line_break(),
         "td" | "th" => return cell(node, writer, max_bytes),
         _ => gap_around(tag),
     };
     writer.gap(gap);
     let in_pre = in_pre || tag == "pre";
-    node.children().for_each(|child| write(child, writer, in_pre, max_bytes));
+    node.children()
+        .for_each(|child| write(child, writer, in_pre, max_bytes));
     writer.gap(gap);
 }
 
 fn cell(node: NodeRef<'_>, writer: &mut Writer, max_bytes: usize) {
     writer.space();
-    node.children().for_each(|child| write(child, writer, false, max_bytes));
+    node.children()
+        .for_each(|child| write(child, writer, false, max_bytes));
     writer.space();
 }
 
@@ -83,7 +89,10 @@ impl Writer {
     fn flowing(&mut self, text: &str) {
         let is_space = |c: char| c.is_whitespace() && c != '\u{a0}';
         self.space |= text.starts_with(is_space);
-        let mut words = text.split(is_space).filter(|word| !word.is_empty()).peekable();
+        let mut words = text
+            .split(is_space)
+            .filter(|word| !word.is_empty())
+            .peekable();
         while let Some(word) = words.next() {
             self.before_text();
             self.text.push_str(word);
@@ -107,7 +116,8 @@ impl Writer {
         if self.breaks > 0 && !at_start {
             let end = self.text.trim_end_matches([' ', '\n']).len();
             self.text.truncate(end);
-            self.text.push_str(if self.breaks == 1 { "\n" } else { "\n\n" });
+            self.text
+                .push_str(if self.breaks == 1 { "\n" } else { "\n\n" });
         } else if self.space && !at_start {
             self.text.push(' ');
         }
@@ -134,8 +144,14 @@ mod tests {
             ("<div>a</div><div>b</div>c", "a\nb\nc"),
             ("a<br>b<br><br>c<br><br><br>d", "a\nb\n\nc\n\nd"),
             ("<table><tr><td>a<td>b<tr><th>c</table>", "a b\nc"),
-            ("x<pre>\n  if a:\n    b\n</pre>y", "x\n\n  if a:\n    b\n\ny"),
-            ("<title>t</title><style>s</style>b<noscript>n</noscript>", "b"),
+            (
+                "x<pre>\n  if a:\n    b\n</pre>y",
+                "x\n\n  if a:\n    b\n\ny",
+            ),
+            (
+                "<title>t</title><style>s</style>b<noscript>n</noscript>",
+                "b",
+            ),
             ("a&nbsp;b", "a\u{a0}b"),
             ("  ", ""),
         ] {

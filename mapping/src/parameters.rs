@@ -69,7 +69,8 @@ impl<'v> Parameters<'v> {
 
     /// A count or size, which the declaration bounds from below.
     pub(crate) fn size(&self, name: &str) -> Option<usize> {
-        self.integer(name).and_then(|value| usize::try_from(value).ok())
+        self.integer(name)
+            .and_then(|value| usize::try_from(value).ok())
     }
 
     /// The texts of a list; none if it is not given.
@@ -87,7 +88,8 @@ impl<'v> Parameters<'v> {
         let members = self.given.get(name).and_then(Value::as_object);
         members
             .map(|members| {
-                let entry = |(key, value): (&'v String, &'v Value)| Some((key.as_str(), value.as_str()?));
+                let entry =
+                    |(key, value): (&'v String, &'v Value)| Some((key.as_str(), value.as_str()?));
                 members.iter().filter_map(entry).collect()
             })
             .unwrap_or_default()
@@ -139,7 +141,10 @@ fn check_kind(kind: Kind, at: &At<'_>, reader: &mut Reader<'_>) {
                 Value::String(_) | Value::Number(_) => value.to_string(),
                 other => type_name(other).to_owned(),
             };
-            reader.fault(&at.path, format!("expected {}, found {found}", expected(kind)));
+            reader.fault(
+                &at.path,
+                format!("expected {}, found {found}", expected(kind)),
+            );
         }
     }
 }
@@ -147,7 +152,9 @@ fn check_kind(kind: Kind, at: &At<'_>, reader: &mut Reader<'_>) {
 fn fits(kind: Kind, value: &Value) -> bool {
     match kind {
         Kind::Text => value.is_string(),
-        Kind::Integer(min, max) => value.as_i64().is_some_and(|number| (min..=max).contains(&number)),
+        Kind::Integer(min, max) => value
+            .as_i64()
+            .is_some_and(|number| (min..=max).contains(&number)),
         Kind::Boolean => value.is_boolean(),
         Kind::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
         Kind::Group => value.is_string() || value.as_u64().is_some(),

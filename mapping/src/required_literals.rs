@@ -32,7 +32,8 @@ impl RequiredLiterals {
     /// One of `literals` must be there too.
     fn offer(&mut self, literals: Option<Vec<String>>) {
         let Some(literals) = literals else { return };
-        let useful = |text: &String| text.len() >= MIN_USEFUL_BYTES && !COMMON.contains(text.as_str());
+        let useful =
+            |text: &String| text.len() >= MIN_USEFUL_BYTES && !COMMON.contains(text.as_str());
         if !literals.iter().all(useful) {
             return;
         }

@@ -169,7 +169,8 @@ impl<'p> Output<'_, 'p> {
         let most = self.run.limits.value_bytes;
         let length = text.floor_char_boundary(most);
         if length < text.len() {
-            self.run.warn(format_args!("a value was cut to {most} bytes"));
+            self.run
+                .warn(format_args!("a value was cut to {most} bytes"));
         }
         self.bytes += length;
         length
@@ -181,7 +182,10 @@ impl<'p> Output<'_, 'p> {
         if self.items.len() >= limits.values {
             self.stop(format_args!("more than {} values", limits.values));
         } else if self.bytes > limits.step_bytes {
-            self.stop(format_args!("more than {} bytes of values", limits.step_bytes));
+            self.stop(format_args!(
+                "more than {} bytes of values",
+                limits.step_bytes
+            ));
         } else {
             self.items.push(item);
         }
@@ -208,14 +212,5 @@ pub(crate) struct EachText<F>(pub(crate) F);
 impl<F: Fn(&str) -> Option<String> + Send + Sync> Processor for EachText<F> {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         run.each_text(items, &self.0)
-    }
-}
-
-/// A processor that keeps or drops each value by its text.
-pub(crate) struct KeepIf<F>(pub(crate) F);
-
-impl<F: Fn(&str) -> bool + Send + Sync> Processor for KeepIf<F> {
-    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        run.filter(items, &self.0)
     }
 }

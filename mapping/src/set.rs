@@ -75,7 +75,11 @@ impl MappingSet {
 
     /// A hash of the content of all files: equal for sets that do the same.
     pub fn version(&self) -> String {
-        let texts: Vec<&str> = self.sources.iter().map(|source| source.text.as_str()).collect();
+        let texts: Vec<&str> = self
+            .sources
+            .iter()
+            .map(|source| source.text.as_str())
+            .collect();
         webfill_urls::page_hash(&texts.join("\0"))
     }
 
@@ -104,7 +108,12 @@ impl MappingSet {
 
     /// Every mapping that matches a canonical URL; the first of them wins.
     pub fn find_all(&self, url: &str) -> Vec<MappingIndex> {
-        self.index.all(url).mappings.into_iter().map(MappingIndex).collect()
+        self.index
+            .all(url)
+            .mappings
+            .into_iter()
+            .map(MappingIndex)
+            .collect()
     }
 
     pub(crate) fn find_with_warnings(&self, url: &str) -> (Option<MappingIndex>, Vec<String>) {
@@ -121,7 +130,10 @@ impl MappingSet {
 
     /// The mapping of a name.
     pub fn by_name(&self, name: &str) -> Option<MappingIndex> {
-        self.mappings.iter().position(|mapping| mapping.name == name).map(MappingIndex)
+        self.mappings
+            .iter()
+            .position(|mapping| mapping.name == name)
+            .map(MappingIndex)
     }
 
     /// The name of a mapping.
@@ -166,7 +178,10 @@ impl Loading {
             Ok(parsed) => parsed,
             Err(fault) => return self.faults.push(fault),
         };
-        let top = At { value: &value, path: String::new() };
+        let top = At {
+            value: &value,
+            path: String::new(),
+        };
         let entries = match value.is_array() {
             true => reader.list(&top),
             false => vec![top],
@@ -182,12 +197,18 @@ impl Loading {
             return;
         };
         if let Some(other) = self.names.get(&mapping.name) {
-            let message = format!("{} is the name of a mapping in {other} already", quoted(&mapping.name));
+            let message = format!(
+                "{} is the name of a mapping in {other} already",
+                quoted(&mapping.name)
+            );
             reader.fault(&crate::json_positions::key_path(&at.path, "name"), message);
         }
-        self.names.entry(mapping.name.clone()).or_insert_with(|| source.name.clone());
+        self.names
+            .entry(mapping.name.clone())
+            .or_insert_with(|| source.name.clone());
         let number = self.mappings.len();
-        self.url_patterns.extend(patterns.into_iter().map(|pattern| (number, pattern)));
+        self.url_patterns
+            .extend(patterns.into_iter().map(|pattern| (number, pattern)));
         self.mappings.push(mapping);
     }
 }

@@ -65,7 +65,8 @@ pub(crate) fn read_file(path: &Path) -> Result<Source, Fault> {
     let cannot = |error: io::Error| file_fault(path, format!("cannot read the file: {error}"));
     let size = fs::metadata(path).map_err(cannot)?.len();
     if size > MAX_FILE_BYTES {
-        let message = format!("{size} bytes are too many for a mapping, {MAX_FILE_BYTES} is the most");
+        let message =
+            format!("{size} bytes are too many for a mapping, {MAX_FILE_BYTES} is the most");
         return Err(file_fault(path, message));
     }
     let bytes = fs::read(path).map_err(cannot)?;
@@ -139,6 +140,10 @@ mod tests {
     #[test]
     fn a_missing_folder_is_named() {
         let faults = read_dir(Path::new("no/such/folder")).unwrap_err();
-        assert!(faults[0].to_string().starts_with("no/such/folder: cannot read"));
+        assert!(
+            faults[0]
+                .to_string()
+                .starts_with("no/such/folder: cannot read")
+        );
     }
 }

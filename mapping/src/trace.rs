@@ -1,5 +1,7 @@
 //! What every processor made of a page, for the person who writes the mapping.
 
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -9,11 +11,13 @@ use crate::extraction::{PageInput, Wants};
 use crate::item::Item;
 use crate::mapping::{Chain, Field, Step};
 use crate::page::Page;
-use crate::run::{OutOfTime, Run};
+use crate::run::Run;
 use crate::set::MappingIndex;
 
 const SHOWN_VALUES: usize = 20;
 const SHOWN_CHARS: usize = 300;
+/// A person waits for a trace, but not for ever.
+const TRACE_TIME: Duration = Duration::from_secs(60);
 
 /// How a mapping came to what it yields on a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -72,12 +76,25 @@ impl Engine {
         let set = self.set();
         let url = page.url.as_str();
         let index = mapping.or_else(|| set.find(url))?;
-        let page = Page::new(page, self.limits(), None);
-        let run = self.run(&page, Wants::default());
+        let deadline = Some(Instant::now() + TRACE_TIME);
+        let page = Page::new(page, self.limits(), deadline);
+        let run = self.run(
+            &page,
+            Wants {
+                deadline,
+                ..Wants::default()
+            },
+        );
         let mapping = set.mapping(index);
-        let fields = mapping.fields.iter().map(|field| trace_field(field, &run)).collect();
+        let fields = mapping
+            .fields
+            .iter()
+            .map(|field| trace_field(field, &run))
+            .collect();
         let parsers = mapping.url_parsers.iter().enumerate();
-        let url_parsers = parsers.map(|(number, chain)| trace_parser(number, chain, &run)).collect();
+        let url_parsers = parsers
+            .map(|(number, chain)| trace_parser(number, chain, &run))
+            .collect();
         let matching = set.find_all(url).into_iter();
         Some(Trace {
             url: url.to_owned(),
@@ -106,10 +123,18 @@ fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
         }
     }
     let empty_because = match value {
-        Value::Null => alternatives.iter().map(|steps| what_lost_it(steps)).collect(),
+        Value::Null => alternatives
+            .iter()
+            .map(|steps| what_lost_it(steps))
+            .collect(),
         _ => Vec::new(),
     };
-    FieldTrace { name: field.name.clone(), value, empty_because, alternatives }
+    FieldTrace {
+        name: field.name.clone(),
+        value,
+        empty_because,
+        alternatives,
+    }
 }
 
 fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {

@@ -133,7 +133,10 @@ impl Literals {
     fn add(&mut self, pattern: usize, texts: Vec<String>) {
         for text in texts {
             let next = self.texts.len();
-            let number = *self.numbers.entry(text.to_ascii_lowercase()).or_insert(next);
+            let number = *self
+                .numbers
+                .entry(text.to_ascii_lowercase())
+                .or_insert(next);
             if number == next {
                 self.texts.push(text);
                 self.patterns.push(Vec::new());
@@ -151,10 +154,12 @@ impl Literals {
 }
 
 fn regex_set(patterns: &[Entry], chosen: &[usize]) -> Option<RegexSet> {
-    let texts = chosen.iter().filter_map(|&number| match &patterns[number].pattern {
-        UrlPattern::Regex(Pattern::Plain(regex)) => Some(regex.as_str()),
-        _ => None,
-    });
+    let texts = chosen
+        .iter()
+        .filter_map(|&number| match &patterns[number].pattern {
+            UrlPattern::Regex(Pattern::Plain(regex)) => Some(regex.as_str()),
+            _ => None,
+        });
     RegexSetBuilder::new(texts)
         .size_limit(MAX_SET_BYTES)
         .build()
@@ -192,9 +197,23 @@ mod tests {
     #[test]
     fn the_index_finds_exactly_what_trying_every_pattern_finds() {
         let index = index(PATTERNS);
-        let hosts = ["a.example", "www.a.example", "b.example", "x.b.example", "c.example"];
+        let hosts = [
+            "a.example",
+            "www.a.example",
+            "b.example",
+            "x.b.example",
+            "c.example",
+        ];
         let more_hosts = ["d.example", "ok.e.example", "private.e.example", "z.test"];
-        let paths = ["", "ada", "users/12", "x/y", "one/p.html", "deep/a/b", "2024/z"];
+        let paths = [
+            "",
+            "ada",
+            "users/12",
+            "x/y",
+            "one/p.html",
+            "deep/a/b",
+            "2024/z",
+        ];
         for host in hosts.into_iter().chain(more_hosts) {
             for path in paths {
                 let url = format!("https://{host}/{path}");
@@ -220,11 +239,17 @@ mod tests {
     fn five_hundred() -> UrlIndex {
         let patterns = (0..500).map(|number| {
             let (kind, text) = match number % 10 {
-                0 => ("regex", format!(r"^https?://[^/]+/path{number}/(?!edit)\w+")),
+                0 => (
+                    "regex",
+                    format!(r"^https?://[^/]+/path{number}/(?!edit)\w+"),
+                ),
                 1 => ("regex", format!(r"/[a-z]{{2}}/{number}\d+$")),
                 2 => ("host", format!("*.site{number}.example")),
                 3 => ("glob", format!("https://site{number}.example/p/*.html")),
-                _ => ("regex", format!(r"^https?://(?:www\.)?site{number}\.example/\w+/?$")),
+                _ => (
+                    "regex",
+                    format!(r"^https?://(?:www\.)?site{number}\.example/\w+/?$"),
+                ),
             };
             (number, UrlPattern::compile(kind, &text).unwrap())
         });

@@ -35,7 +35,10 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
 #[derive(Debug)]
 pub(crate) enum UrlPattern {
     Regex(Pattern),
-    Glob { matcher: GlobMatcher, text: String },
+    Glob {
+        matcher: GlobMatcher,
+        text: String,
+    },
     Prefix(String),
     Host(String),
     /// Every host that ends in this text, which begins with a dot.
@@ -199,7 +202,9 @@ fn host_of(url: &str) -> &str {
     let start = url.find("://").map_or(0, |at| at + 3);
     let authority = &url[start..];
     let authority = &authority[..authority.find(['/', '?', '#']).unwrap_or(authority.len())];
-    let port = authority.rfind(':').filter(|&at| !authority[at..].contains(']'));
+    let port = authority
+        .rfind(':')
+        .filter(|&at| !authority[at..].contains(']'));
     &authority[..port.unwrap_or(authority.len())]
 }
 
@@ -208,7 +213,10 @@ mod tests {
     use super::*;
 
     fn matched(kind: &str, text: &str, url: &str) -> bool {
-        UrlPattern::compile(kind, text).unwrap().is_match(url).unwrap()
+        UrlPattern::compile(kind, text)
+            .unwrap()
+            .is_match(url)
+            .unwrap()
     }
 
     #[test]
@@ -224,28 +232,64 @@ mod tests {
     #[test]
     fn a_glob_is_the_whole_url_and_a_star_stays_within_a_segment() {
         let library = "https://docs.python.org/3/library/*.html";
-        assert!(matched("glob", library, "https://docs.python.org/3/library/os.html"));
-        assert!(!matched("glob", library, "https://docs.python.org/3/library/a/os.html"));
-        assert!(!matched("glob", library, "https://docs.python.org/3/library/os.html?x=1"));
-        assert!(matched("glob", "https://*.example/**", "https://a.example/b/c"));
-        assert!(matched("glob", "https://a.example/{x,y}/?", "https://a.example/y/1"));
+        assert!(matched(
+            "glob",
+            library,
+            "https://docs.python.org/3/library/os.html"
+        ));
+        assert!(!matched(
+            "glob",
+            library,
+            "https://docs.python.org/3/library/a/os.html"
+        ));
+        assert!(!matched(
+            "glob",
+            library,
+            "https://docs.python.org/3/library/os.html?x=1"
+        ));
+        assert!(matched(
+            "glob",
+            "https://*.example/**",
+            "https://a.example/b/c"
+        ));
+        assert!(matched(
+            "glob",
+            "https://a.example/{x,y}/?",
+            "https://a.example/y/1"
+        ));
     }
 
     #[test]
     fn a_prefix_is_literal() {
-        assert!(matched("prefix", "https://a.example/x", "https://a.example/xyz"));
-        assert!(!matched("prefix", "https://a.example/x.", "https://a.example/xyz"));
+        assert!(matched(
+            "prefix",
+            "https://a.example/x",
+            "https://a.example/xyz"
+        ));
+        assert!(!matched(
+            "prefix",
+            "https://a.example/x.",
+            "https://a.example/xyz"
+        ));
     }
 
     #[test]
     fn a_host_is_the_whole_host_or_all_below() {
         assert!(matched("host", "A.example", "https://a.example:8080/x"));
         assert!(!matched("host", "a.example", "https://b.a.example/"));
-        assert!(!matched("host", "a.example", "https://a.example.evil.test/a.example"));
+        assert!(!matched(
+            "host",
+            "a.example",
+            "https://a.example.evil.test/a.example"
+        ));
         assert!(matched("host", "*.a.example", "http://x.y.a.example/"));
         assert!(!matched("host", "*.a.example", "http://a.example/"));
         assert!(!matched("host", "*.a.example", "http://xa.example/"));
-        assert!(matched("host", "bücher.example", "http://xn--bcher-kva.example/"));
+        assert!(matched(
+            "host",
+            "bücher.example",
+            "http://xn--bcher-kva.example/"
+        ));
         assert!(matched("host", "[::1]", "http://[::1]:81/"));
     }
 
@@ -254,7 +298,11 @@ mod tests {
         for (kind, text, part) in [
             ("prefix", "https://a.example", "end the host with a slash"),
             ("prefix", "a.example/", "relative URL without a base"),
-            ("prefix", "https://A.example/", "write \"https://a.example/\""),
+            (
+                "prefix",
+                "https://A.example/",
+                "write \"https://a.example/\"",
+            ),
             ("host", "https://a.example", "write a host such as"),
             ("host", "a.example:80", "write a host such as"),
             ("glob", "https://a.example/[", "unclosed character class"),

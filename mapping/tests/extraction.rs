@@ -14,7 +14,10 @@ fn engine(mapping: &Value) -> Engine {
 }
 
 fn engine_within(mapping: &Value, limits: Limits) -> Engine {
-    let source = Source { name: "test.json".into(), text: mapping.to_string() };
+    let source = Source {
+        name: "test.json".into(),
+        text: mapping.to_string(),
+    };
     let set = MappingSet::from_sources(vec![source]).unwrap_or_else(|errors| panic!("{errors}"));
     Engine::new(Arc::new(set), limits)
 }
@@ -35,8 +38,21 @@ fn step(kind: &str, parameters: Value) -> Value {
 
 fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
     let url = Url::parse("https://people.example/list/").unwrap();
-    let wants = Wants { mapped_links: true, all_links: true, deadline: None };
-    engine.extract(PageInput { url: &url, kind, text }, wants).unwrap()
+    let wants = Wants {
+        mapped_links: true,
+        all_links: true,
+        deadline: None,
+    };
+    engine
+        .extract(
+            PageInput {
+                url: &url,
+                kind,
+                text,
+            },
+            wants,
+        )
+        .unwrap()
 }
 
 /// The value that one chain gives a field with `multiple`.
@@ -49,8 +65,12 @@ fn values(processors: Value, kind: PageKind, text: &str) -> Value {
 
 #[test]
 fn nodes_stay_nodes_so_that_a_later_processor_goes_on_from_them() {
-    let page = "<ul><li><a href=/1>one</a><b>x</b></li><li><a href=/2>two</a></li></ul><a href=/3>no</a>";
-    let chain = json!([step("css", json!({"selector": "li"})), step("xpath", json!({"expression": ".//a/@href"}))]);
+    let page =
+        "<ul><li><a href=/1>one</a><b>x</b></li><li><a href=/2>two</a></li></ul><a href=/3>no</a>";
+    let chain = json!([
+        step("css", json!({"selector": "li"})),
+        step("xpath", json!({"expression": ".//a/@href"}))
+    ]);
     assert_eq!(values(chain, PageKind::Html, page), json!(["/1", "/2"]));
     let chain = json!([
         step("xpath", json!({"expression": "//li"})),
@@ -84,14 +104,28 @@ fn a_field_takes_the_first_value_unless_it_has_multiple() {
 #[test]
 fn the_first_alternative_that_yields_something_wins() {
     let alternatives = json!([
-        [step("css", json!({"selector": "h1"})), step("trim", json!({}))],
+        [
+            step("css", json!({"selector": "h1"})),
+            step("trim", json!({}))
+        ],
         [step("meta", json!({"name": "og:title"}))],
         [step("css", json!({"selector": "title"}))],
     ]);
-    let engine = engine(&mapping(json!([{"name": "t", "alternatives": alternatives}]), json!([])));
-    let title = |page: &str| extract(&engine, PageKind::Html, page).fields.get("t").cloned();
+    let engine = engine(&mapping(
+        json!([{"name": "t", "alternatives": alternatives}]),
+        json!([]),
+    ));
+    let title = |page: &str| {
+        extract(&engine, PageKind::Html, page)
+            .fields
+            .get("t")
+            .cloned()
+    };
     let meta = "<meta property='og:title' content=meta><title>title</title>";
-    assert_eq!(title(&format!("{meta}<h1>heading</h1>")), Some(json!("heading")));
+    assert_eq!(
+        title(&format!("{meta}<h1>heading</h1>")),
+        Some(json!("heading"))
+    );
     assert_eq!(title(&format!("{meta}<h1>  </h1>")), Some(json!("meta")));
     assert_eq!(title("<title>title</title>"), Some(json!("title")));
     assert_eq!(title("<p>nothing"), None);
@@ -99,39 +133,62 @@ fn the_first_alternative_that_yields_something_wins() {
 
 #[test]
 fn json_is_read_from_json_pages_data_scripts_and_values() {
-    let chain = json!([step("jsonpath", json!({"expression": "$.a[*]"})), step("jsonpath", json!({"expression": "$.b"}))]);
+    let chain = json!([
+        step("jsonpath", json!({"expression": "$.a[*]"})),
+        step("jsonpath", json!({"expression": "$.b"}))
+    ]);
     let data = r#"{"a": [{"b": "x"}, {"b": 7}, {"b": null}, {"c": 1}, {"b": [1, {"d": true}]}]}"#;
     let expected = json!(["x", 7, r#"[1,{"d":true}]"#]);
     assert_eq!(values(chain.clone(), PageKind::Json, data), expected);
-    let page = format!("<script type='application/json; charset=utf-8'>{data}</script><script>{data}</script>");
+    let page = format!(
+        "<script type='application/json; charset=utf-8'>{data}</script><script>{data}</script>"
+    );
     assert_eq!(values(chain, PageKind::Html, &page), expected);
     let chain = json!([
         step("xpath", json!({"expression": "//div/@data-x"})),
         step("jsonpath", json!({"expression": "$..c"})),
     ]);
-    assert_eq!(values(chain, PageKind::Html, r#"<div data-x='{"b": {"c": "<b>y</b>"}}'>"#), json!(["<b>y</b>"]));
+    assert_eq!(
+        values(
+            chain,
+            PageKind::Html,
+            r#"<div data-x='{"b": {"c": "<b>y</b>"}}'>"#
+        ),
+        json!(["<b>y</b>"])
+    );
     let chain = json!([
         step("jsonpath", json!({"expression": "$.html"})),
         step("css", json!({"selector": "b"})),
     ]);
-    assert_eq!(values(chain, PageKind::Json, r#"{"html": "a <b>y</b>"}"#), json!(["y"]));
+    assert_eq!(
+        values(chain, PageKind::Json, r#"{"html": "a <b>y</b>"}"#),
+        json!(["y"])
+    );
 }
 
 #[test]
 fn xml_pages_have_elements_and_text_pages_have_text() {
     let chain = json!([step("xpath", json!({"expression": "//item/pubDate"}))]);
-    let feed = "<?xml version='1.0'?><rss><channel><item><pubDate>today</pubDate></item></channel></rss>";
+    let feed =
+        "<?xml version='1.0'?><rss><channel><item><pubDate>today</pubDate></item></channel></rss>";
     assert_eq!(values(chain, PageKind::Xml, feed), json!(["today"]));
     let chain = json!([step("regex", json!({"pattern": "(?m)^name: (.+)$"}))]);
-    assert_eq!(values(chain, PageKind::Text, "id: 1\nname: Ada"), json!(["Ada"]));
+    assert_eq!(
+        values(chain, PageKind::Text, "id: 1\nname: Ada"),
+        json!(["Ada"])
+    );
 }
 
 #[test]
 fn an_xpath_on_a_page_without_elements_yields_nothing_and_says_so() {
-    let fields = json!([{"name": "f", "processors": [step("xpath", json!({"expression": "//a"}))]}]);
+    let fields =
+        json!([{"name": "f", "processors": [step("xpath", json!({"expression": "//a"}))]}]);
     let extraction = extract(&engine(&mapping(fields, json!([]))), PageKind::Json, "{}");
     assert!(extraction.fields.is_empty());
-    assert_eq!(extraction.warnings, ["field f: the page is neither HTML nor XML, so it has no elements"]);
+    assert_eq!(
+        extraction.warnings,
+        ["field f: the page is neither HTML nor XML, so it has no elements"]
+    );
 }
 
 #[test]
@@ -142,10 +199,19 @@ fn links_are_absolute_canonical_and_given_once() {
         <a class=x href='mailto:a@b.example'></a><a href='HTTPS://Other.example'></a><a class=x href='//['>\
         </a><a class=x href=''></a>";
     let extraction = extract(&engine, PageKind::Html, page);
-    assert_eq!(extraction.links, ["https://people.example/b/1", "mailto:a@b.example", "//["]);
+    assert_eq!(
+        extraction.links,
+        ["https://people.example/b/1", "mailto:a@b.example", "//["]
+    );
     assert_eq!(
         extraction.all_links,
-        ["https://people.example/b/1", "mailto:a@b.example", "https://other.example/", "//[", "https://people.example/b/"]
+        [
+            "https://people.example/b/1",
+            "mailto:a@b.example",
+            "https://other.example/",
+            "//[",
+            "https://people.example/b/"
+        ]
     );
 }
 
@@ -153,16 +219,31 @@ fn links_are_absolute_canonical_and_given_once() {
 fn all_links_are_the_same_with_and_without_a_tree() {
     let page = "<base href='/b/'><a href='1'></a><map><area href='2'></map><a href='3'><script>'<a href=no>'</script>";
     let parser = json!({"processors": [step("css", json!({"selector": "a"}))]});
-    let with_tree = extract(&engine(&mapping(json!([]), json!([parser]))), PageKind::Html, page);
-    let without = extract(&engine(&mapping(json!([]), json!([]))), PageKind::Html, page);
-    let expected: Vec<String> = (1..4).map(|n| format!("https://people.example/b/{n}")).collect();
+    let with_tree = extract(
+        &engine(&mapping(json!([]), json!([parser]))),
+        PageKind::Html,
+        page,
+    );
+    let without = extract(
+        &engine(&mapping(json!([]), json!([]))),
+        PageKind::Html,
+        page,
+    );
+    let expected: Vec<String> = (1..4)
+        .map(|n| format!("https://people.example/b/{n}"))
+        .collect();
     assert_eq!(with_tree.all_links, expected);
     assert_eq!(without.all_links, expected);
 }
 
 #[test]
 fn output_is_bounded_in_number_and_size() {
-    let limits = Limits { values: 10, value_bytes: 100, links: 5, ..Limits::default() };
+    let limits = Limits {
+        values: 10,
+        value_bytes: 100,
+        links: 5,
+        ..Limits::default()
+    };
     let fields = json!([
         {"name": "many", "multiple": true, "processors": [step("css", json!({"selector": "a"}))]},
         {"name": "long", "processors": [step("css", json!({"selector": "p"}))]},
@@ -182,7 +263,11 @@ fn output_is_bounded_in_number_and_size() {
     assert_eq!(extraction.links.len(), 5);
     assert_eq!(extraction.all_links.len(), 5);
     let warnings = extraction.warnings.join("\n");
-    for part in ["field many: more than 10 values", "field long: a value was cut to 100 bytes", "links too many"] {
+    for part in [
+        "field many: more than 10 values",
+        "field long: a value was cut to 100 bytes",
+        "links too many",
+    ] {
         assert!(warnings.contains(part), "{part} not in\n{warnings}");
     }
 }
@@ -191,14 +276,27 @@ fn output_is_bounded_in_number_and_size() {
 fn an_extraction_ends_at_its_deadline() {
     // Quadratic for any engine: from every letter the search runs to the end of the text.
     let fields = json!([{"name": "slow", "processors": [step("regex", json!({"pattern": ".*[^A-Z]|[A-Z]"}))]}]);
-    let limits = Limits { values: usize::MAX, ..Limits::default() };
+    let limits = Limits {
+        values: usize::MAX,
+        ..Limits::default()
+    };
     let engine = engine_within(&mapping(fields, json!([])), limits);
     let url = Url::parse("https://people.example/").unwrap();
     let text = "A".repeat(2_000_000);
     let start = Instant::now();
-    let wants = Wants { deadline: Some(start + Duration::from_millis(100)), ..Wants::default() };
-    let page = PageInput { url: &url, kind: PageKind::Text, text: &text };
-    let expected = ExtractError::OutOfTime { mapping: "people".into(), subject: "field slow".into() };
+    let wants = Wants {
+        deadline: Some(start + Duration::from_millis(100)),
+        ..Wants::default()
+    };
+    let page = PageInput {
+        url: &url,
+        kind: PageKind::Text,
+        text: &text,
+    };
+    let expected = ExtractError::OutOfTime {
+        mapping: "people".into(),
+        subject: "field slow".into(),
+    };
     assert_eq!(engine.extract(page, wants), Err(expected));
     assert!(start.elapsed() < Duration::from_secs(5));
 }
@@ -207,10 +305,23 @@ fn an_extraction_ends_at_its_deadline() {
 fn a_page_of_no_mapping_yields_links_only_if_they_are_wanted() {
     let engine = engine(&mapping(json!([]), json!([])));
     let url = Url::parse("https://elsewhere.example/").unwrap();
-    let page = PageInput { url: &url, kind: PageKind::Html, text: "<a href=x>x</a>" };
-    assert_eq!(engine.extract(page, Wants::default()), Ok(Extraction::default()));
-    let wants = Wants { all_links: true, ..Wants::default() };
-    assert_eq!(engine.extract(page, wants).unwrap().all_links, ["https://elsewhere.example/x"]);
+    let page = PageInput {
+        url: &url,
+        kind: PageKind::Html,
+        text: "<a href=x>x</a>",
+    };
+    assert_eq!(
+        engine.extract(page, Wants::default()),
+        Ok(Extraction::default())
+    );
+    let wants = Wants {
+        all_links: true,
+        ..Wants::default()
+    };
+    assert_eq!(
+        engine.extract(page, wants).unwrap().all_links,
+        ["https://elsewhere.example/x"]
+    );
 }
 
 #[test]
@@ -220,7 +331,10 @@ fn a_cut_page_says_why() {
     let fields = json!([{"name": "f", "processors": [step("css", json!({"selector": "b"}))]}]);
     let engine = engine_within(&mapping(fields, json!([])), limits);
     let extraction = extract(&engine, PageKind::Html, &"<b>x</b>".repeat(1000));
-    assert_eq!(extraction.truncated.as_deref(), Some("the page has more nodes than are kept"));
+    assert_eq!(
+        extraction.truncated.as_deref(),
+        Some("the page has more nodes than are kept")
+    );
     assert_eq!(extraction.fields["f"], "x");
 }
 
@@ -234,10 +348,15 @@ fn a_trace_shows_each_step_and_which_one_lost_the_value() {
             [step("css", json!({"selector": "i"})), step("trim", json!({}))],
         ]},
     ]);
-    let parser = json!({"description": "people", "processors": [step("css", json!({"selector": "a"}))]});
+    let parser =
+        json!({"description": "people", "processors": [step("css", json!({"selector": "a"}))]});
     let engine = engine(&mapping(fields, json!([parser])));
     let url = Url::parse("https://people.example/list/").unwrap();
-    let page = PageInput { url: &url, kind: PageKind::Html, text: "<b>x</b><b>y</b><i> </i>" };
+    let page = PageInput {
+        url: &url,
+        kind: PageKind::Html,
+        text: "<b>x</b><b>y</b><i> </i>",
+    };
     let trace = engine.trace(None, page).expect("the mapping matches");
     assert_eq!(trace.matching, ["people"]);
     assert_eq!(trace.fields[0].value, "X");
@@ -253,8 +372,14 @@ fn a_trace_shows_each_step_and_which_one_lost_the_value() {
             "step 2, trim, left only empty text",
         ]
     );
-    assert_eq!(trace.url_parsers[0].empty_because.as_deref(), Some("step 1, css, found nothing in the page"));
+    assert_eq!(
+        trace.url_parsers[0].empty_because.as_deref(),
+        Some("step 1, css, found nothing in the page")
+    );
     let json = serde_json::to_value(&trace).unwrap();
     assert_eq!(json["fields"][1]["value"], Value::Null);
-    assert_eq!(json["fields"][0]["alternatives"][0][1]["processor"], "uppercase");
+    assert_eq!(
+        json["fields"][0]["alternatives"][0][1]["processor"],
+        "uppercase"
+    );
 }

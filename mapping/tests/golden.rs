@@ -27,8 +27,11 @@ fn cases() -> Vec<PathBuf> {
     for mapping in fs::read_dir(folder().join("golden")).unwrap() {
         let mapping = mapping.unwrap().path();
         if mapping.is_dir() {
-            let entries = fs::read_dir(mapping).unwrap().map(|entry| entry.unwrap().path());
-            cases.extend(entries.filter(|path| path.extension().is_some_and(|kind| kind == "json")));
+            let entries = fs::read_dir(mapping)
+                .unwrap()
+                .map(|entry| entry.unwrap().path());
+            cases
+                .extend(entries.filter(|path| path.extension().is_some_and(|kind| kind == "json")));
         }
     }
     cases.sort();
@@ -45,8 +48,15 @@ fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     let url = expected["url"].as_str().expect("a case names its URL");
     let parsed = Url::parse(url).unwrap();
     let text = fs::read_to_string(case.with_extension("html")).unwrap();
-    let page = PageInput { url: &parsed, kind: PageKind::Html, text: &text };
-    let wants = Wants { mapped_links: true, ..Wants::default() };
+    let page = PageInput {
+        url: &parsed,
+        kind: PageKind::Html,
+        text: &text,
+    };
+    let wants = Wants {
+        mapped_links: true,
+        ..Wants::default()
+    };
     let extraction = engine.extract(page, wants).unwrap();
     assert_eq!(extraction.warnings, [] as [&str; 0]);
     json!({
@@ -76,13 +86,19 @@ fn golden_cases_yield_what_they_should() {
             report += &format!("{}\n{}\n", path.display(), diff(&wanted, &found));
         }
     }
-    assert!(report.is_empty(), "golden cases differ (- expected, + found):\n{report}");
+    assert!(
+        report.is_empty(),
+        "golden cases differ (- expected, + found):\n{report}"
+    );
 }
 
 #[test]
 fn every_mapping_has_a_golden_case() {
     let set = set();
-    let covered: Vec<Value> = cases().iter().map(|path| read_case(path)["mapping"].clone()).collect();
+    let covered: Vec<Value> = cases()
+        .iter()
+        .map(|path| read_case(path)["mapping"].clone())
+        .collect();
     for index in set.indexes() {
         let name = set.name(index);
         assert!(covered.contains(&json!(name)), "no golden case for {name}");
@@ -120,7 +136,8 @@ fn gravatar_pages_that_are_no_profiles_are_refused_by_look_ahead() {
 
 /// The lines that differ, with a line of context around them.
 fn diff(expected: &str, found: &str) -> String {
-    let (left, right): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
+    let (left, right): (Vec<&str>, Vec<&str>) =
+        (expected.lines().collect(), found.lines().collect());
     let common = common_lengths(&left, &right);
     let (mut i, mut j) = (0, 0);
     let mut lines = Vec::new();
@@ -137,8 +154,11 @@ fn diff(expected: &str, found: &str) -> String {
         }
     }
     let differs = |index: usize| lines.get(index).is_some_and(|line| !line.starts_with("  "));
-    let near = (0..lines.len()).filter(|&at| differs(at) || differs(at + 1) || (at > 0 && differs(at - 1)));
-    near.map(|at| lines[at].as_str()).collect::<Vec<_>>().join("\n")
+    let near = (0..lines.len())
+        .filter(|&at| differs(at) || differs(at + 1) || (at > 0 && differs(at - 1)));
+    near.map(|at| lines[at].as_str())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The length of the longest common sequence of lines from each pair of places on.

@@ -48,23 +48,55 @@ fn every_fault_of_a_file_is_reported_with_line_and_path() {
   ]
 }"#;
     let expected = [
-        ("shop.json:2: nam:", "unknown key `nam`, did you mean `name`?"),
+        (
+            "shop.json:2: nam:",
+            "unknown key `nam`, did you mean `name`?",
+        ),
         ("shop.json:1:", "the key `name` is missing"),
-        ("shop.json:4: url_patterns[0].type:", "unknown type of pattern \"regx\", did you mean `regex`?"),
-        ("shop.json:5: url_patterns[1].pattern:", "invalid regex \"a(\": unclosed group"),
-        ("shop.json:8: url_parsers[0].processors[0].type:", "unknown processor `xpaht`, did you mean `xpath`?"),
+        (
+            "shop.json:4: url_patterns[0].type:",
+            "unknown type of pattern \"regx\", did you mean `regex`?",
+        ),
+        (
+            "shop.json:5: url_patterns[1].pattern:",
+            "invalid regex \"a(\": unclosed group",
+        ),
+        (
+            "shop.json:8: url_parsers[0].processors[0].type:",
+            "unknown processor `xpaht`, did you mean `xpath`?",
+        ),
         ("shop.json:11: fields[0].name:", "bad name \"Price\""),
-        ("shop.json:15: fields[1].processors[0].parameters.expression:", "invalid XPath \"//td[\""),
-        ("shop.json:16: fields[1].processors[1].parameters.fnd:", "unknown key `fnd`, did you mean `find`?"),
-        ("shop.json:16: fields[1].processors[1].parameters:", "the key `find` is missing"),
-        ("shop.json:17: fields[1].processors[2].parameters:", "expected an object, found a list"),
-        ("shop.json:18: fields[1].processors[3].parameters.formats[1]:", "needs at least a year"),
-        ("shop.json:18: fields[1].processors[3].parameters.formats[2]:", "invalid date format \"%q\""),
+        (
+            "shop.json:15: fields[1].processors[0].parameters.expression:",
+            "invalid XPath \"//td[\"",
+        ),
+        (
+            "shop.json:16: fields[1].processors[1].parameters.fnd:",
+            "unknown key `fnd`, did you mean `find`?",
+        ),
+        (
+            "shop.json:16: fields[1].processors[1].parameters:",
+            "the key `find` is missing",
+        ),
+        (
+            "shop.json:17: fields[1].processors[2].parameters:",
+            "expected an object, found a list",
+        ),
+        (
+            "shop.json:18: fields[1].processors[3].parameters.formats[1]:",
+            "needs at least a year",
+        ),
+        (
+            "shop.json:18: fields[1].processors[3].parameters.formats[2]:",
+            "invalid date format \"%q\"",
+        ),
     ];
     let found = faults(text);
     for (place, message) in expected {
         assert!(
-            found.iter().any(|fault| fault.starts_with(place) && fault.contains(message)),
+            found
+                .iter()
+                .any(|fault| fault.starts_with(place) && fault.contains(message)),
             "missing: {place} {message}\nfound:\n{}",
             found.join("\n")
         );
@@ -75,24 +107,78 @@ fn every_fault_of_a_file_is_reported_with_line_and_path() {
 #[test]
 fn each_wrong_parameter_is_explained() {
     for (step, part) in [
-        (r#"{"type": "css", "parameters": {"selector": "a::before"}}"#, "invalid CSS selector \"a::before\""),
-        (r#"{"type": "css", "parameters": {"selector": "a["}}"#, "invalid CSS selector \"a[\""),
-        (r#"{"type": "regex", "parameters": {"pattern": "(a)", "group": 2}}"#, "no group 2; its groups are 0 to 1"),
-        (r#"{"type": "regex", "parameters": {"pattern": "(?P<x>a)", "group": "y"}}"#, "named are x"),
-        (r#"{"type": "jsonpath", "parameters": {"expression": "store"}}"#, "begins with $"),
-        (r#"{"type": "nth", "parameters": {"position": 0}}"#, "positions begin with 1"),
-        (r#"{"type": "nth", "parameters": {"position": "2"}}"#, "expected a whole number from -1000000 to 1000000, found \"2\""),
-        (r#"{"type": "replace", "parameters": {"find": "a", "with": "$1", "regex": true}}"#, "has no group \"1\""),
-        (r#"{"type": "replace", "parameters": {"find": "a", "with": "$ 1", "regex": true}}"#, "write $$ for a dollar sign"),
-        (r#"{"type": "split", "parameters": {"separator": ""}}"#, "separates nothing"),
-        (r#"{"type": "map", "parameters": {"table": {"a": 1}}}"#, "parameters.table.a: expected a text, found 1"),
-        (r#"{"type": "map", "parameters": {"table": {"a": "b"}, "others": "drip"}}"#, "expected one of keep, drop, found \"drip\""),
-        (r#"{"type": "number", "parameters": {"decimal": ",", "group": ",."}}"#, "neither the decimal character"),
-        (r#"{"type": "validate"}"#, "give at least one of type, pattern"),
-        (r#"{"type": "validate", "parameters": {"min_length": 3, "max_length": 2}}"#, "shorter than min_length"),
-        (r#"{"type": "xpath", "parameters": {"expression": "//svg:path"}}"#, "svg"),
-        (r#"{"type": "xpath", "parameters": {"expression": ""}}"#, "empty"),
-        (r#"{"type": "trim", "parameters": {"characters": null}}"#, "expected a text, found null"),
+        (
+            r#"{"type": "css", "parameters": {"selector": "a::before"}}"#,
+            "invalid CSS selector \"a::before\"",
+        ),
+        (
+            r#"{"type": "css", "parameters": {"selector": "a["}}"#,
+            "invalid CSS selector \"a[\"",
+        ),
+        (
+            r#"{"type": "regex", "parameters": {"pattern": "(a)", "group": 2}}"#,
+            "no group 2; its groups are 0 to 1",
+        ),
+        (
+            r#"{"type": "regex", "parameters": {"pattern": "(?P<x>a)", "group": "y"}}"#,
+            "named are x",
+        ),
+        (
+            r#"{"type": "jsonpath", "parameters": {"expression": "store"}}"#,
+            "begins with $",
+        ),
+        (
+            r#"{"type": "nth", "parameters": {"position": 0}}"#,
+            "positions begin with 1",
+        ),
+        (
+            r#"{"type": "nth", "parameters": {"position": "2"}}"#,
+            "expected a whole number from -1000000 to 1000000, found \"2\"",
+        ),
+        (
+            r#"{"type": "replace", "parameters": {"find": "a", "with": "$1", "regex": true}}"#,
+            "has no group \"1\"",
+        ),
+        (
+            r#"{"type": "replace", "parameters": {"find": "a", "with": "$ 1", "regex": true}}"#,
+            "write $$ for a dollar sign",
+        ),
+        (
+            r#"{"type": "split", "parameters": {"separator": ""}}"#,
+            "separates nothing",
+        ),
+        (
+            r#"{"type": "map", "parameters": {"table": {"a": 1}}}"#,
+            "parameters.table.a: expected a text, found 1",
+        ),
+        (
+            r#"{"type": "map", "parameters": {"table": {"a": "b"}, "others": "drip"}}"#,
+            "expected one of keep, drop, found \"drip\"",
+        ),
+        (
+            r#"{"type": "number", "parameters": {"decimal": ",", "group": ",."}}"#,
+            "neither the decimal character",
+        ),
+        (
+            r#"{"type": "validate"}"#,
+            "give at least one of type, pattern",
+        ),
+        (
+            r#"{"type": "validate", "parameters": {"min_length": 3, "max_length": 2}}"#,
+            "shorter than min_length",
+        ),
+        (
+            r#"{"type": "xpath", "parameters": {"expression": "//svg:path"}}"#,
+            "svg",
+        ),
+        (
+            r#"{"type": "xpath", "parameters": {"expression": ""}}"#,
+            "empty",
+        ),
+        (
+            r#"{"type": "trim", "parameters": {"characters": null}}"#,
+            "expected a text, found null",
+        ),
         (r#"{"parameters": {}}"#, "the key `type` is missing"),
         (r#""trim""#, "expected an object, found a text"),
     ] {
@@ -110,8 +196,13 @@ fn fields_and_mappings_have_one_name_each() {
                     {"name": "a", "processors": [{"type": "first"}]}]"#;
     assert!(faults(&with_fields(twice))[0].contains("another field is called \"a\" already"));
     let one = with_fields("[]");
-    let found = load(&[("a.json", &one), ("b.json", &format!("[{one}]"))]).err().unwrap_or_default();
-    assert_eq!(found, ["b.json:1: [0].name: \"shop\" is the name of a mapping in a.json already"]);
+    let found = load(&[("a.json", &one), ("b.json", &format!("[{one}]"))])
+        .err()
+        .unwrap_or_default();
+    assert_eq!(
+        found,
+        ["b.json:1: [0].name: \"shop\" is the name of a mapping in a.json already"]
+    );
     let doubled = one.replacen("\"name\"", "\"name\": \"x\", \"name\"", 1);
     assert!(faults(&doubled)[0].contains("name: this key is given twice"));
 }
@@ -120,13 +211,34 @@ fn fields_and_mappings_have_one_name_each() {
 fn a_field_has_processors_or_alternatives_and_none_of_them_empty() {
     for (field, part) in [
         (r#"{"name": "a"}"#, "either `processors` or `alternatives`"),
-        (r#"{"name": "a", "processors": [], "alternatives": []}"#, "either `processors` or `alternatives`"),
-        (r#"{"name": "a", "processors": []}"#, "there are no processors"),
-        (r#"{"name": "a", "alternatives": []}"#, "there are no alternatives"),
-        (r#"{"name": "a", "alternatives": [[]]}"#, "fields[0].alternatives[0]: there are no processors"),
-        (r#"{"name": "a", "processors": [{"type": "first"}], "multiple": "yes"}"#, "expected true or false, found a text"),
-        (r#"{"name": "a.b", "processors": [{"type": "first"}]}"#, "must match ^[a-z][a-z0-9_]*$"),
-        (r#"{"name": "$where", "processors": [{"type": "first"}]}"#, "must match ^[a-z][a-z0-9_]*$"),
+        (
+            r#"{"name": "a", "processors": [], "alternatives": []}"#,
+            "either `processors` or `alternatives`",
+        ),
+        (
+            r#"{"name": "a", "processors": []}"#,
+            "there are no processors",
+        ),
+        (
+            r#"{"name": "a", "alternatives": []}"#,
+            "there are no alternatives",
+        ),
+        (
+            r#"{"name": "a", "alternatives": [[]]}"#,
+            "fields[0].alternatives[0]: there are no processors",
+        ),
+        (
+            r#"{"name": "a", "processors": [{"type": "first"}], "multiple": "yes"}"#,
+            "expected true or false, found a text",
+        ),
+        (
+            r#"{"name": "a.b", "processors": [{"type": "first"}]}"#,
+            "must match ^[a-z][a-z0-9_]*$",
+        ),
+        (
+            r#"{"name": "$where", "processors": [{"type": "first"}]}"#,
+            "must match ^[a-z][a-z0-9_]*$",
+        ),
     ] {
         let found = faults(&with_fields(&format!("[{field}]")));
         assert_eq!(found.len(), 1, "{}", found.join("\n"));
@@ -136,7 +248,10 @@ fn a_field_has_processors_or_alternatives_and_none_of_them_empty() {
 
 #[test]
 fn json_that_does_not_parse_is_reported_with_line_and_column() {
-    assert_eq!(faults("{\n  \"name\": }"), ["shop.json:2:11: not valid JSON: expected value"]);
+    assert_eq!(
+        faults("{\n  \"name\": }"),
+        ["shop.json:2:11: not valid JSON: expected value"]
+    );
     assert!(faults("")[0].starts_with("shop.json:1:0: not valid JSON: EOF"));
     assert!(faults(&"[".repeat(100_000))[0].contains("recursion limit exceeded"));
     assert!(faults("7")[0].contains("expected an object, found a number"));
@@ -169,12 +284,16 @@ fn a_set_knows_its_mappings_fields_and_version() {
     let second = first.replace("shop", "other").replace("\"b\"", "\"a\"");
     let set = load(&[("1.json", &first), ("2.json", &second)]).unwrap_or_else(|_| panic!("valid"));
     assert_eq!(set.len(), 2);
-    assert_eq!(set.field_names().into_iter().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(
+        set.field_names().into_iter().collect::<Vec<_>>(),
+        ["a", "b"]
+    );
     let url = "https://a.example/";
     assert_eq!(set.find(url).map(|index| set.name(index)), Some("shop"));
     assert_eq!(set.find_all(url).len(), 2);
     assert_eq!(set.find("https://b.example/"), None);
-    let moved = load(&[("elsewhere/1.json", &first), ("2.json", &second)]).unwrap_or_else(|_| panic!("valid"));
+    let moved = load(&[("elsewhere/1.json", &first), ("2.json", &second)])
+        .unwrap_or_else(|_| panic!("valid"));
     assert_eq!(set.version(), moved.version());
     let changed = load(&[("1.json", &first)]).unwrap_or_else(|_| panic!("valid"));
     assert_ne!(set.version(), changed.version());

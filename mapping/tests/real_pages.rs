@@ -36,12 +36,21 @@ fn fill(folder: &str, base: &str) -> BTreeMap<String, Filled> {
         let url = Url::parse(&format!("{base}{name}")).expect("a file name makes a URL");
         let bytes = fs::read(&path).expect("the page is readable");
         let text = String::from_utf8_lossy(&bytes);
-        let page = PageInput { url: &url, kind: PageKind::Html, text: &text };
+        let page = PageInput {
+            url: &url,
+            kind: PageKind::Html,
+            text: &text,
+        };
         let start = Instant::now();
-        let wants = Wants { mapped_links: true, ..Wants::default() };
+        let wants = Wants {
+            mapped_links: true,
+            ..Wants::default()
+        };
         let extraction = engine.extract(page, wants).expect("there is no deadline");
         assert_eq!(extraction.warnings, [] as [&str; 0], "{url}");
-        let of_mapping = filled.entry(extraction.mapping.unwrap_or_default()).or_default();
+        let of_mapping = filled
+            .entry(extraction.mapping.unwrap_or_default())
+            .or_default();
         of_mapping.time += start.elapsed();
         of_mapping.pages += 1;
         of_mapping.links += extraction.links.len();
@@ -56,7 +65,10 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the package is installed");
     let paths = entries.map(|entry| entry.expect("the folder is readable").path());
     let mut pages: Vec<PathBuf> = paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "html"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "html")
+        })
         .collect();
     pages.sort();
     pages
@@ -66,28 +78,52 @@ fn pages(folder: &str) -> Vec<PathBuf> {
 fn check(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]) {
     let of_mapping = &filled[mapping];
     let each_ms = of_mapping.time.as_secs_f64() * 1000.0 / of_mapping.pages as f64;
-    println!("{mapping}: {} pages, {} links, {each_ms:.2} ms each", of_mapping.pages, of_mapping.links);
+    println!(
+        "{mapping}: {} pages, {} links, {each_ms:.2} ms each",
+        of_mapping.pages, of_mapping.links
+    );
     for field in of_mapping.fields.keys() {
         println!("  {field:<18}{:>6.1} %", of_mapping.percent(field));
     }
     for (field, least) in least {
         let percent = of_mapping.percent(field);
-        assert!(percent >= *least, "{field} of {mapping} is filled on {percent:.1} % of pages");
+        assert!(
+            percent >= *least,
+            "{field} of {mapping} is filled on {percent:.1} % of pages"
+        );
     }
 }
 
 #[test]
 #[cfg_attr(not(python3_doc), ignore = "the package python3-doc is not installed")]
 fn python_library_pages_are_filled() {
-    let filled = fill("/usr/share/doc/python3-doc/html/library", "https://docs.python.org/3/library/");
-    check(&filled, "python-library", &[("title", 100.0), ("module", 85.0), ("synopsis", 84.0)]);
+    let filled = fill(
+        "/usr/share/doc/python3-doc/html/library",
+        "https://docs.python.org/3/library/",
+    );
+    check(
+        &filled,
+        "python-library",
+        &[("title", 100.0), ("module", 85.0), ("synopsis", 84.0)],
+    );
 }
 
 #[test]
-#[cfg_attr(not(postgresql_doc), ignore = "the package postgresql-doc-15 is not installed")]
+#[cfg_attr(
+    not(postgresql_doc),
+    ignore = "the package postgresql-doc-15 is not installed"
+)]
 fn postgresql_reference_pages_are_filled() {
-    let filled = fill("/usr/share/doc/postgresql-doc-15/html", "https://www.postgresql.org/docs/15/");
-    let least = [("command", 98.0), ("purpose", 98.0), ("synopsis", 97.0), ("description", 97.0)];
+    let filled = fill(
+        "/usr/share/doc/postgresql-doc-15/html",
+        "https://www.postgresql.org/docs/15/",
+    );
+    let least = [
+        ("command", 98.0),
+        ("purpose", 98.0),
+        ("synopsis", 97.0),
+        ("description", 97.0),
+    ];
     check(&filled, "postgresql-command", &least);
     check(&filled, "postgresql-contents", &[]);
     assert!(filled["postgresql-contents"].links > 190);
@@ -96,9 +132,24 @@ fn postgresql_reference_pages_are_filled() {
 #[test]
 #[cfg_attr(not(sqlite3_doc), ignore = "the package sqlite3-doc is not installed")]
 fn sqlite_pages_are_filled() {
-    let filled = fill("/usr/share/doc/sqlite3/c3ref", "https://www.sqlite.org/c3ref/");
-    let least = [("title", 99.0), ("declarations", 99.0), ("names", 99.0), ("summary", 99.0)];
+    let filled = fill(
+        "/usr/share/doc/sqlite3/c3ref",
+        "https://www.sqlite.org/c3ref/",
+    );
+    let least = [
+        ("title", 99.0),
+        ("declarations", 99.0),
+        ("names", 99.0),
+        ("summary", 99.0),
+    ];
     check(&filled, "sqlite-interface", &least);
-    let filled = fill("/usr/share/doc/sqlite3/releaselog", "https://www.sqlite.org/releaselog/");
-    check(&filled, "sqlite-release", &[("version", 99.0), ("released", 99.0), ("changes", 95.0)]);
+    let filled = fill(
+        "/usr/share/doc/sqlite3/releaselog",
+        "https://www.sqlite.org/releaselog/",
+    );
+    check(
+        &filled,
+        "sqlite-release",
+        &[("version", 99.0), ("released", 99.0), ("changes", 95.0)],
+    );
 }

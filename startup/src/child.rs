@@ -30,15 +30,6 @@ pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Sends SIGTERM: the child drains.
-pub fn ask_to_drain(child: &Child) {
-    // SAFETY: a signal to a child that has not been waited for cannot reach a stranger.
-    #[allow(unsafe_code)]
-    unsafe {
-        libc::kill(child.id() as libc::pid_t, libc::SIGTERM);
-    }
-}
-
 /// Waits for the child's end up to a limit; `None` if it still runs.
 pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
     let deadline = Instant::now() + limit;

@@ -2,7 +2,7 @@
 //! to the summary.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use webfill_dispatcher::Endpoints;
@@ -13,11 +13,11 @@ use webfill_dispatcher::scope::Scope;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log};
-use webfill_store::{CrawlId, RecordCounts, Store};
+use webfill_store::{CrawlId, CrawlState, RecordCounts, Store, StoreError};
 
 use crate::cli::{CrawlOptions, SummaryFormat};
 use crate::control_client::ControlClient;
-use crate::feeding::{self, Feeding};
+use crate::feeding::{self, Crawls, Feeding};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
 use crate::roles::load_mappings;
@@ -106,9 +106,12 @@ impl Crawl {
             },
             || fleet.look_after(),
         )?;
+        runtime
+            .block_on(keep_crawl(&*store, &self.spec))
+            .map_err(feeding::store_fault)?;
         let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store))?;
         let mut watch = Watch {
-            crawl: opened.crawl,
+            crawls: feeding.crawls(),
             id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
             store,
             runtime,
@@ -152,7 +155,7 @@ impl Crawl {
             urls: self.options.urls.clone(),
             seeds: self.options.seeds.clone(),
             crawl: opened.crawl,
-            crawl_id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
+            spec: self.spec.clone(),
             fed_lines: opened.fed_lines,
             endpoint: endpoint.to_owned(),
             broken_file: broken_file(&self.settings.state, &self.spec.crawl_id),
@@ -179,7 +182,8 @@ struct Opened {
 
 /// Looks at a running crawl until it ends.
 struct Watch {
-    crawl: u32,
+    /// The command's own crawl, and those that its seeds name.
+    crawls: Crawls,
     id: CrawlId,
     store: Arc<dyn Store>,
     runtime: tokio::runtime::Runtime,
@@ -191,6 +195,11 @@ struct Watch {
 }
 
 impl Watch {
+    fn crawls(&self) -> Vec<u32> {
+        let crawls = self.crawls.lock();
+        crawls.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn until_the_end(
         &mut self,
         client: &mut ControlClient,
@@ -221,7 +230,9 @@ impl Watch {
     }
 
     fn look(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
-        let request = Request::CrawlStatus { crawl: self.crawl };
+        let request = Request::CrawlStatus {
+            crawls: self.crawls(),
+        };
         self.counters = client.ask(&request, || fleet.look_after())?;
         if Instant::now() >= self.count_at {
             self.count_at = Instant::now() + COUNT_EVERY;
@@ -249,8 +260,8 @@ impl Watch {
         end: End,
     ) -> Result<(), Fault> {
         const PATIENCE: Duration = Duration::from_secs(120);
+        client.ask::<serde_json::Value>(&Request::Drain {}, || fleet.look_after())?;
         if end != End::Finished {
-            client.ask::<serde_json::Value>(&Request::Drain {}, || fleet.look_after())?;
             let patience = Instant::now() + PATIENCE;
             while self.counters.leased > 0
                 && signals::asked() < Asked::Stop
@@ -259,11 +270,13 @@ impl Watch {
                 self.look(client, fleet)?;
                 std::thread::sleep(LOOK_EVERY);
             }
-            let request = Request::CrawlStatus { crawl: self.crawl };
+            let request = Request::CrawlStatus {
+                crawls: self.crawls(),
+            };
             self.counters = client.ask(&request, || fleet.look_after())?;
         }
         self.count_records()?;
-        fleet.drain(PATIENCE, || signals::asked() >= Asked::Stop)
+        fleet.wait(PATIENCE, || signals::asked() >= Asked::Stop)
     }
 }
 
@@ -329,6 +342,26 @@ fn spec_of(options: &CrawlOptions) -> CrawlSpec {
         refresh_after_ms: options.refresh_after.map(|after| after.as_millis() as u64),
         ..CrawlSpec::new(&options.app, crawl_id)
     }
+}
+
+/// Records are put for a crawl that the store knows. The dispatcher keeps the row up to date, but
+/// its first write may come after the first record.
+async fn keep_crawl(store: &dyn Store, spec: &CrawlSpec) -> Result<(), StoreError> {
+    let id = CrawlId::new(&spec.app_id, &spec.crawl_id);
+    if store.get_crawl(&id).await?.is_some() {
+        return Ok(());
+    }
+    let now_ms = feeding::now_ms();
+    let crawl = webfill_store::Crawl {
+        id,
+        request: serde_json::to_value(spec).unwrap_or_default(),
+        state: CrawlState::Running,
+        counts: serde_json::Map::new(),
+        started_at_ms: now_ms,
+        updated_at_ms: now_ms,
+        finished_at_ms: None,
+    };
+    store.put_crawl(crawl).await
 }
 
 /// A crawl id that sorts by time and is unlikely to be given twice.

@@ -90,12 +90,10 @@ impl DemoFolder {
     fn create() -> Result<DemoFolder, Fault> {
         let path = std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()));
         let written = std::fs::create_dir_all(path.join("mappings")).and_then(|()| {
-            let files = ASSETS
+            let mut files = ASSETS
                 .iter()
                 .filter(|asset| !asset.path.starts_with("site/"));
-            files
-                .map(|asset| std::fs::write(path.join(asset.path), asset.text))
-                .collect::<std::io::Result<()>>()
+            files.try_for_each(|asset| std::fs::write(path.join(asset.path), asset.text))
         });
         written.map_err(|error| {
             Fault::error(format!("cannot write to {}: {error}", path.display()))

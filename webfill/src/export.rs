@@ -1,4 +1,369 @@
+//! Writes the pages or records of a store as JSON lines or CSV, row by row.
+//!
+//! JSON lines are the stored documents. CSV has a column for each of a page's keys, or for each
+//! field that some record has or misses, found in a pass of its own. Texts are cells as they are,
+//! null is an empty cell, lists and objects are JSON. Since spreadsheets run a cell that begins
+//! like a formula, and the text comes from strangers' pages, such a cell gets an apostrophe in
+//! front; JSON lines change nothing.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use serde_json::{Map, Value};
 use webfill_startup::{ExitStatus, Fault};
-pub fn run(_o: crate::cli::ExportOptions) -> Result<ExitStatus, Fault> {
-    Err(Fault::error("x"))
+use webfill_store::{ExportError, ExportFilter, Kept, Store, StoreUri, open_existing};
+
+use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
+
+/// The columns of pages, as the contract with other programs has them.
+const PAGE_COLUMNS: [&str; 21] = [
+    "_id",
+    "app_id",
+    "crawl_id",
+    "url",
+    "final_url",
+    "site",
+    "depth",
+    "parent",
+    "outcome",
+    "status_code",
+    "mapping",
+    "fields",
+    "links",
+    "content_type",
+    "bytes",
+    "content_hash",
+    "started_at",
+    "elapsed_ms",
+    "attempts",
+    "worker",
+    "attrs",
+];
+
+/// The columns of records around those of their fields.
+const RECORD_COLUMNS: [&str; 3] = ["id", "missing", "resolved_at"];
+
+/// Runs the command.
+pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
+    let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
+    let kept = match options.what {
+        ExportWhat::Pages => Kept::Pages,
+        ExportWhat::Records => Kept::Records,
+    };
+    let filter = ExportFilter {
+        app_id: options.app,
+        crawl_id: options.crawl,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start the export: {error}")))?;
+    let exported = runtime.block_on(async {
+        let store = open_existing(&uri).await?;
+        // Only now, so that a wrong store does not empty a good file.
+        let out: Box<dyn Write + Send> = match &options.output {
+            None => Box::new(io::stdout()),
+            Some(path) => Box::new(File::create(path).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            })?),
+        };
+        export(&*store, kept, options.format, &filter, out).await
+    });
+    match exported {
+        Ok(_) => Ok(ExitStatus::Done),
+        // The reader has seen enough, as `head` does.
+        Err(ExportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(ExitStatus::Done)
+        }
+        Err(error) => Err(Fault::error(error)),
+    }
+}
+
+/// Writes what the filter lets through to `out`; returns the number of rows.
+pub async fn export(
+    store: &dyn Store,
+    kept: Kept,
+    format: ExportFormat,
+    filter: &ExportFilter,
+    out: impl Write + Send,
+) -> Result<u64, ExportError> {
+    match format {
+        ExportFormat::Jsonl => export_json_lines(store, kept, filter, out).await,
+        ExportFormat::Csv => export_csv(store, kept, filter, out).await,
+    }
+}
+
+async fn export_json_lines(
+    store: &dyn Store,
+    kept: Kept,
+    filter: &ExportFilter,
+    out: impl Write + Send,
+) -> Result<u64, ExportError> {
+    let mut out = BufWriter::new(out);
+    let mut write = |row: Value| {
+        serde_json::to_writer(&mut out, &row)?;
+        out.write_all(b"\n")
+    };
+    let rows = store.export(kept, filter, &mut write).await?;
+    out.flush()?;
+    Ok(rows)
+}
+
+async fn export_csv(
+    store: &dyn Store,
+    kept: Kept,
+    filter: &ExportFilter,
+    out: impl Write + Send,
+) -> Result<u64, ExportError> {
+    let fields = match kept {
+        Kept::Pages => Vec::new(),
+        Kept::Records => field_names(store, filter).await?,
+    };
+    let mut out = csv::Writer::from_writer(out);
+    match kept {
+        Kept::Pages => out.write_record(PAGE_COLUMNS),
+        Kept::Records => {
+            out.write_record(record_header(&fields).iter().map(|name| name.as_bytes()))
+        }
+    }
+    .map_err(io::Error::other)?;
+    let mut write = |row: Value| {
+        match kept {
+            Kept::Pages => write_page(&mut out, &row),
+            Kept::Records => write_record(&mut out, &row, &fields),
+        }
+        .map_err(into_io_error)
+    };
+    let rows = store.export(kept, filter, &mut write).await?;
+    out.flush()?;
+    Ok(rows)
+}
+
+/// The fields that records have or miss, in order of appearance.
+async fn field_names(store: &dyn Store, filter: &ExportFilter) -> Result<Vec<String>, ExportError> {
+    let mut names = Vec::new();
+    let mut known = HashSet::new();
+    let mut note = |record: Value| {
+        let fields = record["fields"].as_object().map(Map::keys);
+        let missing = record["missing"].as_array().map(Vec::as_slice);
+        let missing = missing.unwrap_or_default().iter().filter_map(Value::as_str);
+        for name in fields
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .chain(missing)
+        {
+            if !known.contains(name) {
+                known.insert(name.to_owned());
+                names.push(name.to_owned());
+            }
+        }
+        Ok(())
+    };
+    store.export(Kept::Records, filter, &mut note).await?;
+    Ok(names)
+}
+
+/// A field that is named as another column is told apart by `fields.`.
+fn record_header(fields: &[String]) -> Vec<Cow<'_, str>> {
+    let [id, missing, resolved_at] = RECORD_COLUMNS.map(Cow::Borrowed);
+    let mut header = vec![id];
+    header.extend(
+        fields
+            .iter()
+            .map(|name| match RECORD_COLUMNS.contains(&name.as_str()) {
+                true => Cow::Owned(format!("fields.{name}")),
+                false => unlike_a_formula(name),
+            }),
+    );
+    header.extend([missing, resolved_at]);
+    header
+}
+
+fn write_page<W: Write>(out: &mut csv::Writer<W>, page: &Value) -> csv::Result<()> {
+    for column in PAGE_COLUMNS {
+        out.write_field(cell(&page[column]).as_bytes())?;
+    }
+    out.write_record(None::<&[u8]>)
+}
+
+fn write_record<W: Write>(
+    out: &mut csv::Writer<W>,
+    record: &Value,
+    fields: &[String],
+) -> csv::Result<()> {
+    out.write_field(cell(&record["_id"]).as_bytes())?;
+    for name in fields {
+        out.write_field(cell(&record["fields"][name]).as_bytes())?;
+    }
+    out.write_field(cell(&record["missing"]).as_bytes())?;
+    out.write_field(cell(&record["resolved_at"]).as_bytes())?;
+    out.write_record(None::<&[u8]>)
+}
+
+fn cell(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => unlike_a_formula(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// A text that no spreadsheet takes for a formula. A number is none, whatever its sign.
+fn unlike_a_formula(text: &str) -> Cow<'_, str> {
+    let begins_one = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
+    if begins_one && text.parse::<f64>().is_err() {
+        return Cow::Owned(format!("'{text}"));
+    }
+    Cow::Borrowed(text)
+}
+
+/// Keeps the kind, by which a closed pipe is known.
+fn into_io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use webfill_store::{Crawl, CrawlId, CrawlState, Page, Record, Save, open};
+    use webfill_wire::Outcome;
+
+    use super::*;
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn page(url: &str, fields: Value) -> Page {
+        Page {
+            app_id: String::from("app"),
+            crawl_id: String::from("c1"),
+            url: url.to_owned(),
+            final_url: None,
+            site: String::from("example.com"),
+            depth: 0,
+            parent: None,
+            outcome: Outcome::Ok,
+            status_code: Some(200),
+            mapping: Some(String::from("people")),
+            fields: object(fields),
+            links: vec![String::from("https://example.com/next")],
+            content_type: None,
+            bytes: 7,
+            content_hash: None,
+            started_at_ms: 0,
+            elapsed_ms: 1,
+            attempts: 1,
+            worker: String::from("w"),
+            attrs: None,
+        }
+    }
+
+    /// Exports from a store with one page and two records, of which the page fills one.
+    async fn exported(kept: Kept, format: ExportFormat) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
+        let store = open(&uri, None).await.unwrap().store;
+        let id = CrawlId::new("app", "c1");
+        let crawl = Crawl {
+            id: id.clone(),
+            request: json!({}),
+            state: CrawlState::Running,
+            counts: Map::new(),
+            started_at_ms: 0,
+            updated_at_ms: 0,
+            finished_at_ms: None,
+        };
+        store.put_crawl(crawl).await.unwrap();
+        let record = |id: &str, fields: Value, want: &[&str]| Record {
+            id: id.to_owned(),
+            fields: object(fields),
+            want: want.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let records = vec![
+            record("1", json!({"name": "Ada", "city": null}), &["city"]),
+            record(
+                "2",
+                json!({"id": "=1+1", "tel": "+49 30", "low": "-5"}),
+                &["born"],
+            ),
+        ];
+        for put in store.put_records(&id, records, 0).await {
+            put.unwrap();
+        }
+        let page = page(
+            "https://example.com/ada",
+            json!({"city": ["London", "\"Ockham\""]}),
+        );
+        let records = vec![String::from("1")];
+        store
+            .save(vec![Save { page, records }])
+            .await
+            .remove(0)
+            .unwrap();
+        let mut out = Vec::new();
+        let filter = ExportFilter::default();
+        export(&*store, kept, format, &filter, &mut out)
+            .await
+            .unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[tokio::test]
+    async fn records_become_a_row_with_a_column_for_every_field() {
+        let expected = "id,name,city,fields.id,tel,low,born,missing,resolved_at\n\
+            1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z\n\
+            2,,,'=1+1,'+49 30,-5,,\"[\"\"born\"\"]\",\n";
+        assert_eq!(exported(Kept::Records, ExportFormat::Csv).await, expected);
+    }
+
+    #[tokio::test]
+    async fn pages_become_a_row_with_json_in_nested_cells() {
+        let csv = exported(Kept::Pages, ExportFormat::Csv).await;
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        assert_eq!(reader.headers().unwrap(), &PAGE_COLUMNS[..]);
+        let row = reader.records().next().unwrap().unwrap();
+        let cell = |name| {
+            &row[PAGE_COLUMNS
+                .iter()
+                .position(|column| *column == name)
+                .unwrap()]
+        };
+        assert_eq!(cell("url"), "https://example.com/ada");
+        assert_eq!(cell("links"), "[\"https://example.com/next\"]");
+        assert_eq!((cell("status_code"), cell("final_url")), ("200", ""));
+    }
+
+    #[tokio::test]
+    async fn json_lines_are_the_stored_documents() {
+        let lines = exported(Kept::Records, ExportFormat::Jsonl).await;
+        let records: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(records.len(), 2);
+        assert_eq!(records[0]["_id"], "1");
+        assert_eq!(records[1]["fields"]["id"], "=1+1");
+        let pages = exported(Kept::Pages, ExportFormat::Jsonl).await;
+        let page: Value = serde_json::from_str(&pages).unwrap();
+        assert!(
+            PAGE_COLUMNS.iter().all(|column| page.get(column).is_some()),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn only_what_a_spreadsheet_would_run_gets_an_apostrophe() {
+        for formula in ["=1", "+a", "-a", "@x", "\tx", "\rx", "-", "＝1"] {
+            assert_eq!(unlike_a_formula(formula), format!("'{formula}"));
+        }
+        for text in ["", "-5", "+3.5e2", "a=b", "https://x/", "'x", " x"] {
+            assert_eq!(unlike_a_formula(text), text);
+        }
+    }
 }

@@ -4,21 +4,23 @@
 //! A batch is answered when it is durable, together with how far the input has been read, so a
 //! resumed crawl goes on behind the last answer. Lines that cannot be read are listed in a file.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_dispatcher::control::{Request, SeedUrl};
+use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_startup::Fault;
 use webfill_store::{CrawlId, Record, RecordState, Store, StoreError};
 
 use crate::control_client::ControlClient;
-use crate::seeds::{Seed, SeedFault, SeedReader};
+use crate::seeds::{Seed, SeedFault, SeedReader, SeedRequest};
 use crate::summary::{BrokenSeed, BrokenSeeds};
 
 /// Seeds handed over in one go.
@@ -29,13 +31,17 @@ const TOLD: usize = 5;
 
 const STORE_RETRY: Duration = Duration::from_millis(500);
 
+/// The keys of the crawls that are fed; it grows while seeds are read.
+pub type Crawls = Arc<Mutex<Vec<u32>>>;
+
 /// What is fed, to which crawl.
 pub struct Input {
     /// From the command line: read after the seeds.
     pub urls: Vec<String>,
     pub seeds: Option<PathBuf>,
+    /// The command's own crawl, and what it asks for.
     pub crawl: u32,
-    pub crawl_id: CrawlId,
+    pub spec: CrawlSpec,
     /// How much of the input is durable from an earlier run.
     pub fed_lines: u64,
     pub endpoint: String,
@@ -47,6 +53,7 @@ pub struct Input {
 /// The thread.
 pub struct Feeding {
     over: Arc<AtomicBool>,
+    crawls: Crawls,
     thread: Option<JoinHandle<Result<BrokenSeeds, Fault>>>,
     broken: BrokenSeeds,
 }
@@ -54,16 +61,23 @@ pub struct Feeding {
 impl Feeding {
     pub fn start(input: Input) -> Result<Feeding, Fault> {
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let crawls: Crawls = Arc::new(Mutex::new(vec![input.crawl]));
+        let told = (Arc::clone(&over), Arc::clone(&crawls));
         let thread = std::thread::Builder::new()
             .name("feeding".into())
-            .spawn(move || Feeder::new(input, told)?.run())
+            .spawn(move || Feeder::new(input, told.0, told.1)?.run())
             .map_err(|error| Fault::error(format!("cannot start feeding: {error}")))?;
         Ok(Feeding {
             over,
+            crawls,
             thread: Some(thread),
             broken: BrokenSeeds::default(),
         })
+    }
+
+    /// The crawls that have seeds: the command's own, and those that its seeds name.
+    pub fn crawls(&self) -> Crawls {
+        Arc::clone(&self.crawls)
     }
 
     /// Tells whether it was ended by a fault.
@@ -105,6 +119,9 @@ pub fn check(seeds: Option<&Path>) -> Result<(), Fault> {
 struct Feeder {
     input: Input,
     over: Arc<AtomicBool>,
+    crawls: Crawls,
+    /// By application and crawl id: the crawls that seeds have named.
+    named: HashMap<CrawlId, u32>,
     client: ControlClient,
     runtime: tokio::runtime::Runtime,
     broken: BrokenSeeds,
@@ -113,7 +130,7 @@ struct Feeder {
 }
 
 impl Feeder {
-    fn new(input: Input, over: Arc<AtomicBool>) -> Result<Feeder, Fault> {
+    fn new(input: Input, over: Arc<AtomicBool>, crawls: Crawls) -> Result<Feeder, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -122,6 +139,8 @@ impl Feeder {
             client: ControlClient::connect(&input.endpoint)?,
             input,
             over,
+            crawls,
+            named: HashMap::new(),
             runtime,
             broken: BrokenSeeds::default(),
             broken_file: None,
@@ -137,7 +156,8 @@ impl Feeder {
                 match seed {
                     Ok(seed) => {
                         position.line = seed.line;
-                        if seed.line > fed {
+                        // A request is fed again when resuming: its crawl must be opened again.
+                        if seed.line > fed || seed.request.is_some() {
                             self.batch.push(seed);
                         }
                     }
@@ -153,8 +173,14 @@ impl Feeder {
         }
         self.take_urls()?;
         self.hand_over(&position)?;
-        let crawl = self.input.crawl;
-        self.ask(&Request::EndOfSeeds { crawl })?;
+        let crawls = self
+            .crawls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for crawl in crawls {
+            self.ask(&Request::EndOfSeeds { crawl })?;
+        }
         self.finish()
     }
 
@@ -183,31 +209,72 @@ impl Feeder {
 
     /// Records first, so that no page comes before the record that it fills.
     fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
         let batch = std::mem::take(&mut self.batch);
         let open = self.put_records(&batch)?;
-        let mut seeds = Vec::with_capacity(batch.len());
-        let mut lines = Vec::with_capacity(batch.len());
+        let mut fed: BTreeMap<u32, Vec<SeedUrl>> = BTreeMap::new();
         for (seed, is_open) in batch.into_iter().zip(open) {
             if !is_open {
                 continue;
             }
-            for url in seed.urls {
-                lines.push(seed.line);
-                seeds.push(SeedUrl {
+            let Some(crawl) = self.crawl_of(&seed)? else {
+                continue;
+            };
+            let records: Vec<String> = seed.id.into_iter().collect();
+            let urls = seed.urls.into_iter();
+            fed.entry(crawl)
+                .or_default()
+                .extend(urls.map(|url| SeedUrl {
                     url,
-                    records: seed.id.clone().into_iter().collect(),
-                });
+                    records: records.clone(),
+                }));
+        }
+        // The own crawl comes last: it says how far the input is durable.
+        let own = fed.remove(&self.input.crawl).unwrap_or_default();
+        for (crawl, seeds) in fed {
+            self.feed(crawl, seeds, 0)?;
+        }
+        self.feed(self.input.crawl, own, position.fed_lines())
+    }
+
+    fn feed(&mut self, crawl: u32, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
+        let request = Request::FeedSeeds {
+            crawl,
+            seeds,
+            fed_lines,
+        };
+        self.ask(&request).map(drop)
+    }
+
+    /// The crawl that a seed belongs to; opens the one that it names. None if that is refused.
+    fn crawl_of(&mut self, seed: &Seed) -> Result<Option<u32>, Fault> {
+        let Some(request) = &seed.request else {
+            return Ok(Some(self.input.crawl));
+        };
+        let id = CrawlId::new(&request.app_id, &request.crawl_id);
+        if let Some(crawl) = self.named.get(&id) {
+            return Ok(Some(*crawl));
+        }
+        let spec = Box::new(named_crawl(request, &self.input.spec));
+        match self.ask(&Request::OpenCrawl { spec }) {
+            Ok(None) => Ok(None),
+            Ok(Some(answer)) => {
+                let crawl = answer["crawl"].as_u64().unwrap_or_default() as u32;
+                self.named.insert(id, crawl);
+                let mut crawls = self.crawls.lock().unwrap_or_else(PoisonError::into_inner);
+                if !crawls.contains(&crawl) {
+                    crawls.push(crawl);
+                }
+                Ok(Some(crawl))
+            }
+            Err(refusal) => {
+                self.note_broken(&SeedFault {
+                    line: seed.line,
+                    reason: refusal.message,
+                    text: id.to_string(),
+                })?;
+                Ok(None)
             }
         }
-        self.ask(&Request::FeedSeeds {
-            crawl: self.input.crawl,
-            seeds,
-            fed_lines: position.fed_lines(),
-        })?;
-        Ok(())
     }
 
     /// Puts the records of a batch; tells for each seed whether there is anything to do for it.
@@ -216,12 +283,13 @@ impl Feeder {
         if records.is_empty() {
             return Ok(vec![true; batch.len()]);
         }
+        let crawl_id = CrawlId::new(&self.input.spec.app_id, &self.input.spec.crawl_id);
         let mut states = loop {
             let now_ms = now_ms();
             let put = self
                 .input
                 .store
-                .put_records(&self.input.crawl_id, records.clone(), now_ms);
+                .put_records(&crawl_id, records.clone(), now_ms);
             let states = self.runtime.block_on(put);
             if !states
                 .iter()
@@ -306,6 +374,44 @@ impl Feeder {
     }
 }
 
+/// The crawl that a request names: its own settings, else a request's defaults; what links are
+/// followed and how fresh pages must be is the command's to say.
+fn named_crawl(request: &SeedRequest, command: &CrawlSpec) -> CrawlSpec {
+    let number = |key| request.settings.get(key).and_then(Value::as_u64);
+    let text = |key| {
+        request
+            .settings
+            .get(key)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let texts = |key| {
+        let list = request.settings.get(key).and_then(Value::as_array)?;
+        Some(
+            list.iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        )
+    };
+    CrawlSpec {
+        max_depth: number("maxdepth").unwrap_or(0) as u16,
+        priority: number("priority").unwrap_or(50) as u8,
+        follow: command.follow,
+        useragent: text("useragent"),
+        attrs: request.settings.get("attrs").cloned(),
+        allowed_domains: texts("allowed_domains").unwrap_or_default(),
+        allow_regex: texts("allow_regex").unwrap_or_default(),
+        deny_regex: texts("deny_regex").unwrap_or_default(),
+        deny_extensions: texts("deny_extensions"),
+        domain_max_pages: number("domain_max_pages"),
+        max_pages: None,
+        refresh_after_ms: command.refresh_after_ms,
+        expires_at_ms: number("expires").map(|seconds| seconds.saturating_mul(1_000)),
+        ..CrawlSpec::new(&request.app_id, &request.crawl_id)
+    }
+}
+
 fn record_of(seed: &Seed) -> Option<Record> {
     Some(Record {
         id: seed.id.clone()?,
@@ -322,7 +428,7 @@ pub fn store_fault(error: StoreError) -> Fault {
     }
 }
 
-fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since_epoch| since_epoch.as_millis() as i64)
 }

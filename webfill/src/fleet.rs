@@ -47,9 +47,8 @@ impl Fleet {
         self.supervisor.look_after(&self.config_file)
     }
 
-    /// Asks the dispatcher to drain, which drains the supervisor too, and waits for both.
-    pub fn drain(&mut self, patience: Duration, give_up: impl Fn() -> bool) -> Result<(), Fault> {
-        child::ask_to_drain(&self.dispatcher.child);
+    /// Waits for both to end, which a dispatcher told to drain sees to.
+    pub fn wait(&mut self, patience: Duration, give_up: impl Fn() -> bool) -> Result<(), Fault> {
         let deadline = Instant::now() + patience;
         let supervisor_ended = self.supervisor.ends_by(deadline, &give_up)?;
         if !supervisor_ended || !self.dispatcher.ends_by(deadline, &give_up)? {

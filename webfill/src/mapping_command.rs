@@ -30,7 +30,7 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
             trace,
         ),
         MappingCommand::Schema => {
-            println!("{:#}", serde_json::json!({}));
+            println!("{:#}", webfill_mapping::schema());
             Ok(ExitStatus::Done)
         }
     }

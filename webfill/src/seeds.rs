@@ -1,66 +1,280 @@
-use std::io::BufRead;
+//! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not.
+//!
+//! The input is streamed, one line in memory at a time, so that its size does not matter. A line
+//! that cannot be read becomes a [`SeedFault`] with its number and the reading goes on behind it.
+//! The format is that of the file's extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also
+//! with `.gz`), else of the first line: `{` begins JSON lines, a header with a column `url` or
+//! `urls` begins CSV, anything else is a URL per line.
+
+mod json;
+mod lines;
+mod request;
+mod table;
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use lines::{Line, LineText, Lines};
+pub use request::SeedRequest;
+use table::Header;
+
+/// Of a broken line, so much is shown, in characters.
+const SHOWN_CHARS: usize = 160;
+
+/// Where a crawl begins: URLs, of a record or of none.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Seed {
+    /// The line that it begins on, from 1.
     pub line: u64,
+    /// The record's id: its first URL where the input names none. A seed that neither knows nor
+    /// wants a field is of no record.
     pub id: Option<String>,
+    /// Canonical; at least one.
     pub urls: Vec<String>,
-    pub fields: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What is known of the record; null is missing.
+    pub fields: Option<Map<String, Value>>,
+    /// The fields to fill.
     pub want: Vec<String>,
+    /// The settings of a crawl request, which names a crawl of its own.
+    pub request: Option<Box<SeedRequest>>,
 }
-pub struct SeedFault {
-    pub line: u64,
-    pub reason: String,
-    pub text: String,
-}
-pub struct SeedReader {
-    lines: Box<dyn Iterator<Item = (u64, String)> + Send>,
-}
-impl SeedReader {
-    pub fn open(path: &std::path::Path) -> Result<SeedReader, String> {
-        let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let lines = std::io::BufReader::new(file)
-            .lines()
-            .map_while(Result::ok)
-            .enumerate()
-            .map(|(n, l)| (n as u64 + 1, l));
-        Ok(SeedReader {
-            lines: Box::new(lines),
-        })
-    }
-}
-impl Iterator for SeedReader {
-    type Item = Result<Seed, SeedFault>;
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (line, text) = self.lines.next()?;
-            let text = text.trim();
-            if text.is_empty() || text.starts_with('#') {
-                continue;
-            }
-            return Some(match webfill_urls::canonical(text, None) {
-                Ok(_) => Ok(Seed {
-                    line,
-                    id: None,
-                    urls: vec![text.to_owned()],
-                    fields: None,
-                    want: vec![],
-                }),
-                Err(e) => Err(SeedFault {
-                    line,
-                    reason: e.to_string(),
-                    text: text.to_owned(),
-                }),
-            });
-        }
-    }
-}
+
 impl Seed {
+    /// A plain URL.
     pub fn of_url(line: u64, url: String) -> Seed {
         Seed {
             line,
             id: None,
             urls: vec![url],
             fields: None,
-            want: vec![],
+            want: Vec::new(),
+            request: None,
         }
     }
 }
+
+/// A line, or a URL in one, that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeedFault {
+    pub line: u64,
+    pub reason: String,
+    /// The line, or the URL, shortened and without control characters.
+    pub text: String,
+}
+
+impl SeedFault {
+    fn new(line: u64, reason: impl ToString, text: &[u8]) -> SeedFault {
+        SeedFault {
+            line,
+            reason: reason.to_string(),
+            text: shown(text),
+        }
+    }
+}
+
+/// The seeds of one input, in order. A line with several URLs can yield a seed and faults.
+pub struct SeedReader {
+    lines: Lines,
+    format: Format,
+    ready: VecDeque<Result<Seed, SeedFault>>,
+}
+
+enum Format {
+    Text,
+    JsonLines,
+    Csv(Header),
+}
+
+impl SeedReader {
+    /// Opens a file, or standard input for `-`, and finds out its format. The error is a
+    /// sentence that names the file.
+    pub fn open(path: &Path) -> Result<SeedReader, String> {
+        let in_file =
+            |reason: String| format!("cannot read seeds from {}: {reason}", path.display());
+        let mut lines = Lines::open(path).map_err(in_file)?;
+        let format = Format::of(path, &mut lines).map_err(in_file)?;
+        Ok(SeedReader {
+            lines,
+            format,
+            ready: VecDeque::new(),
+        })
+    }
+
+    /// Reads on until something is ready; tells whether there was anything left to read.
+    fn read_on(&mut self) -> bool {
+        let Some(line) = self.lines.next() else {
+            return false;
+        };
+        let text = match line.text {
+            LineText::Whole(text) => text,
+            LineText::Broken { reason, beginning } => {
+                let fault = SeedFault::new(line.number, reason, &beginning);
+                self.ready.push_back(Err(fault));
+                return true;
+            }
+        };
+        let found = match &self.format {
+            _ if is_blank(&text) => return true,
+            Format::Csv(header) => header.read_row(text, &mut self.lines),
+            _ if is_comment(&text) => return true,
+            Format::Text => find_url(&text),
+            Format::JsonLines => json::read_seed(&text),
+        };
+        match found {
+            Ok(found) => self.judge(line.number, found),
+            Err(fault) => self.ready.push_back(Err(SeedFault {
+                line: line.number,
+                ..fault
+            })),
+        }
+        true
+    }
+
+    /// Keeps of a seed the URLs that can be crawled.
+    fn judge(&mut self, line: u64, found: Found) {
+        let mut urls = Vec::with_capacity(found.urls.len());
+        for text in &found.urls {
+            match webfill_urls::canonical(text, None) {
+                Ok(url) => urls.push(String::from(url)),
+                Err(refusal) => {
+                    let fault = SeedFault::new(line, refusal, text.as_bytes());
+                    self.ready.push_back(Err(fault));
+                }
+            }
+        }
+        let Some(first) = urls.first() else { return };
+        let is_record = !found.want.is_empty() || !found.fields.is_empty();
+        let id = is_record.then(|| found.id.unwrap_or_else(|| first.clone()));
+        self.ready.push_back(Ok(Seed {
+            line,
+            id,
+            urls,
+            fields: is_record.then_some(found.fields),
+            want: found.want,
+            request: found.request,
+        }));
+    }
+}
+
+impl Iterator for SeedReader {
+    type Item = Result<Seed, SeedFault>;
+
+    fn next(&mut self) -> Option<Result<Seed, SeedFault>> {
+        while self.ready.is_empty() && self.read_on() {}
+        self.ready.pop_front()
+    }
+}
+
+/// What a line says, before its URLs are judged.
+#[derive(Default)]
+struct Found {
+    id: Option<String>,
+    /// At least one.
+    urls: Vec<String>,
+    fields: Map<String, Value>,
+    want: Vec<String>,
+    request: Option<Box<SeedRequest>>,
+}
+
+impl Format {
+    /// Judges by the extension, then by the first line that says anything, which stays unread
+    /// unless it is a header.
+    fn of(path: &Path, lines: &mut Lines) -> Result<Format, String> {
+        let by_name = Extension::of(path);
+        let first = loop {
+            match lines.next() {
+                None if by_name == Extension::Csv => return Err(String::from("it has no header")),
+                None => return Ok(Format::Text),
+                Some(line) if line.is_blank_or_comment() => continue,
+                Some(line) => break line,
+            }
+        };
+        let text = match &first.text {
+            LineText::Whole(text) => text.trim_ascii(),
+            LineText::Broken { reason, .. } if by_name == Extension::Csv => {
+                return Err(reason.clone());
+            }
+            LineText::Broken { .. } => b"",
+        };
+        if text.starts_with(b"[") && by_name != Extension::Csv {
+            return Err(String::from(
+                "it is one JSON array, but seeds are JSON lines, an object on each: \
+                 convert it with jq -c '.[]'",
+            ));
+        }
+        let is_json = by_name == Extension::Json || text.starts_with(b"{");
+        if by_name == Extension::Csv || (!is_json && table::is_header(text)) {
+            return Header::read(first, lines).map(Format::Csv);
+        }
+        lines.unread(vec![first]);
+        Ok(if is_json {
+            Format::JsonLines
+        } else {
+            Format::Text
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extension {
+    Json,
+    Csv,
+    Other,
+}
+
+impl Extension {
+    fn of(path: &Path) -> Extension {
+        let name = path.to_string_lossy().to_ascii_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        match name.rsplit_once('.') {
+            Some((_, "jsonl" | "ndjson" | "json")) => Extension::Json,
+            Some((_, "csv")) => Extension::Csv,
+            _ => Extension::Other,
+        }
+    }
+}
+
+impl Line {
+    fn is_blank_or_comment(&self) -> bool {
+        matches!(&self.text, LineText::Whole(text) if is_blank(text) || is_comment(text))
+    }
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.trim_ascii().is_empty()
+}
+
+fn is_comment(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"#")
+}
+
+fn find_url(text: &[u8]) -> Result<Found, SeedFault> {
+    let url = utf8(text)?.trim();
+    Ok(Found {
+        urls: vec![url.to_owned()],
+        ..Found::default()
+    })
+}
+
+fn utf8(text: &[u8]) -> Result<&str, SeedFault> {
+    std::str::from_utf8(text).map_err(|error| {
+        let reason = format!("invalid UTF-8 at byte {}", error.valid_up_to() + 1);
+        SeedFault::new(0, reason, text)
+    })
+}
+
+/// A text as it can be shown to people: one line, short, nothing that a terminal would obey.
+fn shown(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&text[..text.len().min(4 * SHOWN_CHARS)]);
+    let visible = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
+    let mut shown: String = text.chars().take(SHOWN_CHARS).map(visible).collect();
+    if text.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests;

@@ -32,8 +32,14 @@ fn build_one(
     tls: &rustls::ClientConfig,
     part: ClientPart,
 ) -> Result<Client, Fault> {
+    let mut tls = tls.clone();
+    // The client offers no protocol by itself over a TLS configuration that it is given.
+    tls.alpn_protocols = match part.http1_only {
+        true => vec![b"http/1.1".to_vec()],
+        false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+    };
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls.clone())
+        .tls_backend_preconfigured(tls)
         .dns_resolver(part.resolver)
         .user_agent(politeness.user_agent())
         .redirect(reqwest::redirect::Policy::none())
@@ -78,9 +84,8 @@ fn tls(fetch: &FetchConfig) -> Result<rustls::ClientConfig, Fault> {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     if let Some(path) = &fetch.ca_file {
-        let unreadable = |reason: String| {
-            Fault::usage(format!("--ca-file {}: {reason}", path.display()))
-        };
+        let unreadable =
+            |reason: String| Fault::usage(format!("--ca-file {}: {reason}", path.display()));
         let certificates = CertificateDer::pem_file_iter(path)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| unreadable(error.to_string()))?;

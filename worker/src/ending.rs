@@ -68,7 +68,9 @@ impl Ending {
     /// The message to the dispatcher. `resolved` names the records that are complete now; a page
     /// whose records all are has no links worth following.
     pub fn done(self, resolved: Vec<String>, now: Instant) -> TaskDone {
-        let next_in = self.next_start.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+        let next_in = self
+            .next_start
+            .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
         TaskDone {
             task: self.task.task,

@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use reqwest::Response;
 use reqwest::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
     USER_AGENT,
 };
-use reqwest::Response;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -224,7 +224,10 @@ impl Fetcher {
         fetched.body = body;
     }
 
-    async fn large_body_place(&self, deadline: tokio::time::Instant) -> Option<OwnedSemaphorePermit> {
+    async fn large_body_place(
+        &self,
+        deadline: tokio::time::Instant,
+    ) -> Option<OwnedSemaphorePermit> {
         let place = std::sync::Arc::clone(&self.large_bodies).acquire_owned();
         tokio::time::timeout_at(deadline, place).await.ok()?.ok()
     }
@@ -283,9 +286,7 @@ fn judged_by_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, 
         return (Outcome::UnsupportedType, Some(reason));
     }
     match content_type {
-        Some(declared) if !charset::is_supported_type(declared) => {
-            (Outcome::UnsupportedType, None)
-        }
+        Some(declared) if !charset::is_supported_type(declared) => (Outcome::UnsupportedType, None),
         _ => (Outcome::Ok, None),
     }
 }

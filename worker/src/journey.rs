@@ -1,13 +1,13 @@
 //! The journey of one task through a worker:
 //! robots -> politeness -> fetch -> extraction (decode, parse, mapping) -> save -> acknowledge.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use webfill_store::Cache;
 use webfill_urls::{Url, origin};
 use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, Task, TaskReturned};
@@ -33,7 +33,9 @@ pub struct Journey {
     pub slots: Semaphore,
     pub extraction: mpsc::Sender<Work>,
     pub endings: mpsc::Sender<Ending>,
-    pub draining: std::cell::Cell<bool>,
+    pub draining: Cell<bool>,
+    /// Wakes those who wait for a site's clock when the worker begins to drain.
+    pub drain: Notify,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }
@@ -42,8 +44,13 @@ pub struct Journey {
 enum Permission {
     /// Allowed, with this delay between requests. `asked`: robots.txt was fetched just now, and
     /// the page may follow it without a wait.
-    Allowed { delay: Duration, asked: bool },
+    Allowed {
+        delay: Duration,
+        asked: bool,
+    },
     Refused(Outcome),
+    /// The worker drains: robots.txt was not asked for any more.
+    NotAsked,
 }
 
 impl Journey {
@@ -69,10 +76,9 @@ impl Journey {
         let (delay, asked) = match self.permission(site, &url).await {
             Permission::Allowed { delay, asked } => (delay, asked),
             Permission::Refused(outcome) => {
-                let mut ending = Ending::unfetched(task, crawl, outcome);
-                ending.next_start = self.sites.borrow().next_start(site, None);
-                return self.end(ending).await;
+                return self.end_refused(site, task, crawl, outcome).await;
             }
+            Permission::NotAsked => return self.return_task(&task),
         };
         if !asked {
             self.wait_for_turn(site, Some(delay)).await;
@@ -89,7 +95,6 @@ impl Journey {
         drop(slot);
     }
 
-    /// Robots: from memory, from the shared cache, from the web.
     async fn permission(&self, site: &str, url: &Url) -> Permission {
         self.take_shared_clock(site).await;
         let default_delay = self.politeness.delay();
@@ -103,7 +108,9 @@ impl Journey {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
             return Permission::Refused(Outcome::UnsafeAddress);
         }
-        let (rules, asked) = self.rules(site, &origin(url)).await;
+        let Some((rules, asked)) = self.rules(site, &origin(url)).await else {
+            return Permission::NotAsked;
+        };
         let rules = match rules {
             Rules::Known(rules) => rules,
             Rules::Unreachable(outcome) => return Permission::Refused(outcome),
@@ -118,14 +125,15 @@ impl Journey {
         Permission::Allowed { delay, asked }
     }
 
-    async fn rules(&self, site: &str, origin: &str) -> (Rules, bool) {
+    /// From memory, from the shared cache, from the web; with whether the web was asked just now.
+    async fn rules(&self, site: &str, origin: &str) -> Option<(Rules, bool)> {
         if let Some(rules) = self.robots.borrow().remembered(origin) {
-            return (rules, false);
+            return Some((rules, false));
         }
         match self.cache.robots(origin, now_ms()).await {
             Ok(Some(entry)) => {
                 let mut robots = self.robots.borrow_mut();
-                return (robots.remember(&entry, Outcome::RobotsUnreachable), false);
+                return Some((robots.remember(&entry, Outcome::RobotsUnreachable), false));
             }
             Ok(None) => {}
             Err(error) => {
@@ -134,19 +142,31 @@ impl Journey {
         }
         self.wait_for_turn(site, None).await;
         let Ok(_slot) = self.slots.acquire().await else {
-            return (Rules::Unreachable(Outcome::RobotsUnreachable), false);
+            return None;
         };
+        if self.draining.get() {
+            return None;
+        }
         let started_ms = now_ms();
         let had = robots::fetch(&self.fetcher, origin).await;
         let pace = self.pace(self.politeness.delay());
         self.sites
             .borrow_mut()
             .answered(site, started_ms, had.answered_at, had.answer, pace);
-        let rules = self.robots.borrow_mut().remember(&had.entry, had.unreachable);
+        let rules = self
+            .robots
+            .borrow_mut()
+            .remember(&had.entry, had.unreachable);
+        // A host that could not be asked at all says nothing that others should know.
+        let worth_sharing =
+            had.entry.status.is_some() || had.unreachable == Outcome::RobotsUnreachable;
+        if !worth_sharing {
+            return Some((rules, true));
+        }
         if let Err(error) = self.cache.put_robots(vec![had.entry], now_ms()).await {
             tracing::warn!(event = "cache_failed", %error, "cannot keep a robots.txt in the cache");
         }
-        (rules, true)
+        Some((rules, true))
     }
 
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
@@ -172,7 +192,10 @@ impl Journey {
             let next = self.sites.borrow().next_start(site, delay);
             match next {
                 Some(next) if next > Instant::now() && !self.draining.get() => {
-                    tokio::time::sleep_until(next.into()).await;
+                    tokio::select! {
+                        () = tokio::time::sleep_until(next.into()) => {}
+                        () = self.drain.notified() => {}
+                    }
                 }
                 _ => return,
             }
@@ -222,6 +245,27 @@ impl Journey {
         }
         // The channel closes only after the last runner is done.
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
+    }
+
+    /// A refusal costs the site no request, so its clock holds the next task back only where the
+    /// site is in trouble: until it answers for its robots.txt again.
+    async fn end_refused(
+        &self,
+        site: &str,
+        task: Task,
+        crawl: Arc<CrawlSettings>,
+        outcome: Outcome,
+    ) {
+        let mut ending = Ending::unfetched(task, crawl, outcome);
+        ending.delay = self
+            .sites
+            .borrow()
+            .delay(site)
+            .unwrap_or(self.politeness.delay());
+        if outcome == Outcome::RobotsUnreachable {
+            ending.next_start = self.sites.borrow().next_start(site, None);
+        }
+        self.end(ending).await;
     }
 
     async fn end(&self, ending: Ending) {

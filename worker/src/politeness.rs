@@ -86,8 +86,10 @@ pub struct Clock {
 /// An overloaded site is left alone for at least this long, even when the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// Waits double with each failure in a row, up to 2^6 = 64 delays.
-const MOST_DOUBLINGS: u32 = 6;
+/// Waits double with each failure in a row: up to 8 delays for a site that does not answer, so
+/// that a dead one with many URLs comes to an end, up to 64 for one that asks for less.
+const MOST_DOUBLINGS_SILENT: u32 = 3;
+const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
 impl Clock {
     /// When the next request may start, if `delay` lies between two requests.
@@ -109,9 +111,10 @@ impl Clock {
                 self.failures = 0;
                 return;
             }
-            Answer::Silent => self.back_off(delay),
+            Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
             Answer::Overloaded { retry_after } => {
-                let own = self.back_off(delay.max(LEAST_BACK_OFF));
+                let base = delay.max(LEAST_BACK_OFF);
+                let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
                 retry_after.map_or(own, |asked| asked.max(delay))
             }
         };
@@ -119,8 +122,8 @@ impl Clock {
     }
 
     /// Twice as long with each failure in a row.
-    fn back_off(&mut self, base: Duration) -> Duration {
-        let wait = base * 2u32.pow(self.failures.min(MOST_DOUBLINGS));
+    fn back_off(&mut self, base: Duration, most_doublings: u32) -> Duration {
+        let wait = base * 2u32.pow(self.failures.min(most_doublings));
         self.failures = self.failures.saturating_add(1);
         wait
     }
@@ -168,7 +171,7 @@ mod tests {
     fn repeated_failures_wait_longer_until_one_request_is_served() {
         let at = Instant::now();
         let mut clock = Clock::default();
-        for wait in [1, 2, 4, 8] {
+        for wait in [1, 2, 4, 8, 8] {
             clock.answered(at, Answer::Silent, SECOND, LONGEST);
             assert_eq!(clock.next(SECOND), Some(at + wait * SECOND));
         }
@@ -192,6 +195,10 @@ mod tests {
         let mut config = PolitenessConfig::default();
         assert!(config.user_agent().starts_with("webfill/"));
         config.contact = Some("https://example.org/crawl".into());
-        assert!(config.user_agent().ends_with(" (+https://example.org/crawl)"));
+        assert!(
+            config
+                .user_agent()
+                .ends_with(" (+https://example.org/crawl)")
+        );
     }
 }

@@ -26,8 +26,9 @@ const MOST_BYTES: usize = 500 << 10;
 /// RFC 9309 2.3.1.2: follow at least five.
 const MOST_REDIRECTS: usize = 5;
 
-/// Origins remembered by one worker.
+/// Origins remembered by one worker, and the memory that their rules may take together.
 const MOST_REMEMBERED: usize = 4_096;
+const MOST_REMEMBERED_BYTES: usize = 8 << 20;
 
 /// The name that group lines select us by: the part of the user agent before the slash.
 const AGENT_TOKEN: &str = "webfill";
@@ -58,6 +59,7 @@ struct Remembered {
 #[derive(Default)]
 pub struct RobotsFiles {
     remembered: HashMap<String, Remembered>,
+    bytes: usize,
 }
 
 impl RobotsFiles {
@@ -71,28 +73,56 @@ impl RobotsFiles {
     pub fn remember(&mut self, entry: &RobotsEntry, unreachable: Outcome) -> Rules {
         let lifetime = entry.expires_at_ms.saturating_sub(now_ms()).max(0) as u64;
         let rules = rules_of(entry, unreachable);
+        let remembered = Remembered {
+            rules: rules.clone(),
+            until: Instant::now() + Duration::from_millis(lifetime).min(LIFETIME),
+        };
+        self.forget(&entry.origin);
+        self.bytes += remembered.bytes();
+        self.remembered.insert(entry.origin.clone(), remembered);
         self.make_room();
-        self.remembered.insert(
-            entry.origin.clone(),
-            Remembered {
-                rules: rules.clone(),
-                until: Instant::now() + Duration::from_millis(lifetime).min(LIFETIME),
-            },
-        );
         rules
     }
 
+    /// Whoever is forgotten is in the shared cache still, so any but the expired can go as well.
     fn make_room(&mut self) {
-        if self.remembered.len() < MOST_REMEMBERED {
+        if !self.is_full() {
             return;
         }
         let now = Instant::now();
-        self.remembered.retain(|_, known| known.until > now);
-        // Still full of live ones: any can go, the shared cache has them.
-        let surplus = (self.remembered.len() + 1).saturating_sub(MOST_REMEMBERED);
-        let victims: Vec<String> = self.remembered.keys().take(surplus).cloned().collect();
+        let (expired, live): (Vec<_>, Vec<_>) = self
+            .remembered
+            .iter()
+            .partition(|(_, known)| known.until <= now);
+        let victims: Vec<String> = expired
+            .into_iter()
+            .chain(live)
+            .map(|(origin, _)| origin.clone())
+            .collect();
         for origin in victims {
-            self.remembered.remove(&origin);
+            if !self.is_full() {
+                return;
+            }
+            self.forget(&origin);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.remembered.len() > MOST_REMEMBERED || self.bytes > MOST_REMEMBERED_BYTES
+    }
+
+    fn forget(&mut self, origin: &str) {
+        if let Some(known) = self.remembered.remove(origin) {
+            self.bytes -= known.bytes();
+        }
+    }
+}
+
+impl Remembered {
+    fn bytes(&self) -> usize {
+        match &self.rules {
+            Rules::Known(rules) => rules.memory_bytes(),
+            Rules::Unreachable(_) => 0,
         }
     }
 }
@@ -107,9 +137,8 @@ pub async fn fetch(fetcher: &Fetcher, origin: &str) -> RobotsAnswer {
         next = redirect_target(&url, &answer);
         fetched = Some(answer);
     }
-    let fetched = fetched.unwrap_or_else(|| {
-        Fetched::refused(Outcome::NetworkError, "not an origin")
-    });
+    let fetched =
+        fetched.unwrap_or_else(|| Fetched::refused(Outcome::NetworkError, "not an origin"));
     RobotsAnswer {
         answered_at: fetched.answered_at,
         answer: fetched.answer,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::LocalSet;
 use webfill_mapping::{MappingSet, Source};
 use webfill_startup::{ExitStatus, Fault};
@@ -17,6 +17,7 @@ use webfill_wire::{
     WorkerToSupervisor, codec,
 };
 
+use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::extract::{self, Work};
 use crate::fetch::Fetcher;
@@ -26,7 +27,6 @@ use crate::robots::RobotsFiles;
 use crate::save::Saver;
 use crate::sites::Sites;
 use crate::suspect::{self, Suspect};
-use crate::client;
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
@@ -82,12 +82,19 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         let voice = voice.clone();
         tokio::task::spawn_local(async move { saver.run(ended, |done| voice.done(done)).await })
     };
-    let journey = Rc::new(journey(&setup, Arc::clone(&backends.cache), extraction, endings, &voice)?);
+    let journey = Rc::new(journey(
+        &setup,
+        Arc::clone(&backends.cache),
+        extraction,
+        endings,
+        &voice,
+    )?);
     voice.ready();
 
     let mut worker = Worker {
         journey: Rc::clone(&journey),
         runners: Rc::default(),
+        runner_ended: Rc::default(),
     };
     let mut clocks = tokio::time::interval(CLOCKS_EVERY);
     let mut saver = saver;
@@ -97,6 +104,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
                 Some(frame) => worker.take(&frame).await?,
                 None => break,
             },
+            () = worker.runner_ended.notified() => {}
             _ = clocks.tick() => keep_clocks(&journey, &setup.supervisor).await,
             ended = &mut saver => return Err(saver_fault(ended)),
         }
@@ -135,6 +143,7 @@ fn journey(
         extraction,
         endings,
         draining: Cell::new(false),
+        drain: Notify::new(),
         give_back: Box::new(move |returned| voice.returned(returned)),
     })
 }
@@ -159,6 +168,7 @@ struct Worker {
     journey: Rc<Journey>,
     /// Runners at work.
     runners: Rc<Cell<usize>>,
+    runner_ended: Rc<Notify>,
 }
 
 impl Worker {
@@ -186,7 +196,11 @@ impl Worker {
         });
         let set = MappingSet::from_sources(sources.collect())
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
-        let _ = self.journey.extraction.send(Work::Mappings(Arc::new(set))).await;
+        let _ = self
+            .journey
+            .extraction
+            .send(Work::Mappings(Arc::new(set)))
+            .await;
         Ok(())
     }
 
@@ -203,16 +217,19 @@ impl Worker {
             return;
         }
         let runners = Rc::clone(&self.runners);
+        let ended = Rc::clone(&self.runner_ended);
         runners.set(runners.get() + 1);
         tokio::task::spawn_local(async move {
             journey.run_site(site).await;
             runners.set(runners.get() - 1);
+            ended.notify_one();
         });
     }
 
     /// Gives back what has not begun; what has begun comes to its end.
     fn drain(&self) {
         self.journey.draining.set(true);
+        self.journey.drain.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued();
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,

@@ -71,7 +71,10 @@ impl Saver {
 
     /// Saves, again and again while the store is out of reach. Entries that the store refuses for
     /// their content come back as errors.
-    async fn save_all(&self, saves: Vec<Save>) -> Result<Vec<Result<Saved, StoreError>>, StoreError> {
+    async fn save_all(
+        &self,
+        saves: Vec<Save>,
+    ) -> Result<Vec<Result<Saved, StoreError>>, StoreError> {
         let mut wait = FIRST_RETRY;
         loop {
             let answers = self.store.save(saves.clone()).await;
@@ -138,11 +141,19 @@ impl Saver {
 }
 
 fn fatal_error(answer: &Result<Saved, StoreError>) -> Option<StoreError> {
-    answer.as_ref().err().filter(|error| error.is_fatal()).cloned()
+    answer
+        .as_ref()
+        .err()
+        .filter(|error| error.is_fatal())
+        .cloned()
 }
 
 fn retry_error(answer: &Result<Saved, StoreError>) -> Option<StoreError> {
-    answer.as_ref().err().filter(|error| error.is_retry()).cloned()
+    answer
+        .as_ref()
+        .err()
+        .filter(|error| error.is_retry())
+        .cloned()
 }
 
 fn log_end(ending: &Ending) {

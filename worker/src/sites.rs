@@ -69,6 +69,11 @@ impl Sites {
         site.clock.next(delay.unwrap_or(site.delay))
     }
 
+    /// The delay last in force.
+    pub fn delay(&self, name: &str) -> Option<Duration> {
+        self.sites.get(name).map(|site| site.delay)
+    }
+
     /// Whether the shared cache should be asked for this site's clock, once.
     pub fn wants_shared_clock(&mut self, name: &str) -> bool {
         match self.sites.get_mut(name) {
@@ -92,9 +97,17 @@ impl Sites {
     }
 
     /// A request that started at `started_ms` was answered at `at`.
-    pub fn answered(&mut self, name: &str, started_ms: i64, at: Instant, answer: Answer, pace: Pace) {
+    pub fn answered(
+        &mut self,
+        name: &str,
+        started_ms: i64,
+        at: Instant,
+        answer: Answer,
+        pace: Pace,
+    ) {
         if let Some(site) = self.sites.get_mut(name) {
-            site.clock.answered(at, answer, pace.delay, pace.longest_wait);
+            site.clock
+                .answered(at, answer, pace.delay, pace.longest_wait);
             site.delay = pace.delay;
             site.unsaved_start_ms = Some(started_ms);
         }

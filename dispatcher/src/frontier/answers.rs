@@ -198,3 +198,25 @@ pub struct CrawlStatus {
     /// Sites with at least one task.
     pub sites: u64,
 }
+
+impl CrawlStatus {
+    /// Adds the counters of another crawl.
+    pub fn add(&mut self, other: &CrawlStatus) {
+        self.fed_lines += other.fed_lines;
+        self.discovered += other.discovered;
+        self.queued += other.queued;
+        self.leased += other.leased;
+        self.done += other.done;
+        self.pages += other.pages;
+        self.fields += other.fields;
+        self.links += other.links;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.sites += other.sites;
+        for (outcome, n) in &other.outcomes {
+            *self.outcomes.entry(*outcome).or_default() += n;
+        }
+        for (reason, n) in &other.skipped {
+            *self.skipped.entry(*reason).or_default() += n;
+        }
+    }
+}

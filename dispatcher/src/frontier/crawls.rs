@@ -30,7 +30,10 @@ pub(super) struct Crawl {
 impl Crawl {
     /// The outcome of a task that would be handed out now, if the crawl is over.
     pub(super) fn ending(&self, now_ms: i64) -> Option<Outcome> {
-        let expired = self.spec.expires_at_ms.is_some_and(|at| at as i64 <= now_ms);
+        let expired = self
+            .spec
+            .expires_at_ms
+            .is_some_and(|at| at as i64 <= now_ms);
         self.ended.or(expired.then_some(Outcome::Expired))
     }
 
@@ -102,16 +105,27 @@ impl Frontier {
     /// The crawl of a stored task.
     pub(super) fn known_crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl> {
         self.load_crawl(key)?;
-        self.crawls.get_mut(&key).ok_or(rusqlite::Error::QueryReturnedNoRows)
+        self.crawls
+            .get_mut(&key)
+            .ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
     fn load_crawl(&mut self, key: CrawlKey) -> Result<bool> {
         if self.crawls.contains_key(&key) {
             return Ok(true);
         }
-        let Some((spec, status, ended)) = read(&self.db, key)? else { return Ok(false) };
+        let Some((spec, status, ended)) = read(&self.db, key)? else {
+            return Ok(false);
+        };
         let scope = Scope::compile(&spec).map_err(|error| unreadable(0, error))?;
-        let crawl = Crawl { spec, scope, status, ended, ended_up_to: 0, changed: false };
+        let crawl = Crawl {
+            spec,
+            scope,
+            status,
+            ended,
+            ended_up_to: 0,
+            changed: false,
+        };
         self.crawls.insert(key, crawl);
         Ok(true)
     }
@@ -168,7 +182,8 @@ where
 }
 
 fn named<T: FromStr<Err = String>>(column: usize, name: &str) -> Result<T> {
-    name.parse().map_err(|error: String| unreadable(column, error))
+    name.parse()
+        .map_err(|error: String| unreadable(column, error))
 }
 
 fn unreadable(

@@ -25,11 +25,19 @@ impl Frontier {
             for record in &report.resolved {
                 frontier.resolve(record, now_ms)?;
             }
-            frontier.close(task.crawl, report.task, report.outcome, report.status_code, now_ms)?;
+            frontier.close(
+                task.crawl,
+                report.task,
+                report.outcome,
+                report.status_code,
+                now_ms,
+            )?;
             frontier.count_page(&task, report)?;
             let served = served_by(&frontier.db, report.task)?;
             let links = frontier.follow(&task, report, &served, now_ms)?;
-            let late = served.into_iter().filter(|record| record.late && !record.resolved);
+            let late = served
+                .into_iter()
+                .filter(|record| record.late && !record.resolved);
             Ok(Done::Counted(DoneTally {
                 crawl: task.crawl,
                 site: task.site,
@@ -48,7 +56,10 @@ impl Frontier {
         status.pages += u64::from(report.status_code.is_some());
         status.fields += u64::from(report.fields);
         status.links += report.links.len() as u64;
-        status.bytes = status.bytes.saturating_add(report.body_bytes).min(i64::MAX as u64);
+        status.bytes = status
+            .bytes
+            .saturating_add(report.body_bytes)
+            .min(i64::MAX as u64);
         Ok(())
     }
 

@@ -13,7 +13,10 @@ use crate::scope::ScopeError;
 #[derive(Debug, thiserror::Error)]
 pub enum FrontierError {
     #[error("cannot open the frontier {path}: {source}", path = path.display())]
-    Open { path: PathBuf, source: rusqlite::Error },
+    Open {
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
     #[error(
         "{path} was not written by webfill: choose another state folder, or move the file away",
         path = path.display()
@@ -24,7 +27,11 @@ pub enum FrontierError {
          use that version, or choose another state folder",
         path = path.display()
     )]
-    Newer { path: PathBuf, found: i64, known: i64 },
+    Newer {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
     #[error(
         "no space left on disk for {path}: free some and start again; \
          everything up to the last commit is safe",
@@ -32,7 +39,11 @@ pub enum FrontierError {
     )]
     DiskFull { path: PathBuf },
     #[error("cannot {doing} in {path}: {source}", path = path.display())]
-    Database { doing: &'static str, path: PathBuf, source: rusqlite::Error },
+    Database {
+        doing: &'static str,
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
     #[error("the frontier {path} is closed after an earlier error", path = path.display())]
     Closed { path: PathBuf },
     #[error("no crawl has the key {0}")]
@@ -46,7 +57,11 @@ impl FrontierError {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => FrontierError::DiskFull { path },
-            _ => FrontierError::Database { doing, path, source },
+            _ => FrontierError::Database {
+                doing,
+                path,
+                source,
+            },
         }
     }
 }

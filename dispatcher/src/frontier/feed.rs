@@ -9,7 +9,7 @@ use webfill_wire::{CrawlKey, Reason};
 use super::answers::{AlreadyDone, Candidate, FeedTally, Refused, SiteId, TaskId};
 use super::crawls::Crawl;
 use super::names::Names;
-use super::schema::{DONE, QUEUED};
+use super::schema::DONE;
 use super::{Frontier, FrontierError, resolved, sites};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
@@ -66,7 +66,10 @@ impl Frontier {
 
     /// Begins a batch for a crawl that is in memory.
     pub(super) fn feeding(&mut self, key: CrawlKey, now_ms: i64) -> Feeding<'_> {
-        let crawl = self.crawls.get_mut(&key).expect("the caller has read the crawl");
+        let crawl = self
+            .crawls
+            .get_mut(&key)
+            .expect("the caller has read the crawl");
         Feeding {
             db: &self.db,
             seen: &mut self.seen,
@@ -164,11 +167,17 @@ impl Feeding<'_> {
 
     /// Whether the crawl wants pages again after a time, and this one is that old.
     fn is_stale(&mut self, key: u64) -> Result<bool> {
-        let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else { return Ok(false) };
-        let Some(task) = self.seen.task_of(self.db, key)? else { return Ok(false) };
+        let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else {
+            return Ok(false);
+        };
+        let Some(task) = self.seen.task_of(self.db, key)? else {
+            return Ok(false);
+        };
         let latest = self.now_ms.saturating_sub_unsigned(refresh_after_ms);
         let sql = "SELECT 1 FROM tasks WHERE id = ?1 AND state = ?2 AND done_at_ms <= ?3";
-        self.db.prepare_cached(sql)?.exists(params![task as i64, DONE, latest])
+        self.db
+            .prepare_cached(sql)?
+            .exists(params![task as i64, DONE, latest])
     }
 
     /// Makes a URL that is a task already serve one more record.
@@ -177,10 +186,13 @@ impl Feeding<'_> {
         if self.seen.recall(pair_key) {
             return Ok(());
         }
-        let Some(task) = self.seen.task_of(self.db, key)? else { return Ok(()) };
+        let Some(task) = self.seen.task_of(self.db, key)? else {
+            return Ok(());
+        };
+        // Late too if the task is queued again: its last holder may still bring the outcome.
         let sql = "INSERT OR IGNORE INTO task_records (task, record, late)
-                   SELECT id, ?2, state <> ?3 FROM tasks WHERE id = ?1";
-        let values = params![task as i64, record, QUEUED];
+                   SELECT id, ?2, attempt > 0 OR state = ?3 FROM tasks WHERE id = ?1";
+        let values = params![task as i64, record, DONE];
         let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
         self.seen.note(pair_key);
         if is_new && let Some(done) = done_page(self.db, task, record)? {
@@ -190,7 +202,9 @@ impl Feeding<'_> {
     }
 
     fn within_budget(&mut self, site: SiteId) -> Result<bool> {
-        let Some(budget) = self.crawl.spec.domain_max_pages else { return Ok(true) };
+        let Some(budget) = self.crawl.spec.domain_max_pages else {
+            return Ok(true);
+        };
         let fed = self.fed.entry(site).or_default();
         let before = match fed.accepted_before {
             Some(before) => before,
@@ -227,7 +241,11 @@ impl Feeding<'_> {
     }
 
     fn note_refused(&mut self, index: usize, refusal: &Refusal) {
-        let refused = Refused { index, reason: refusal.reason(), why: refusal.why() };
+        let refused = Refused {
+            index,
+            reason: refusal.reason(),
+            why: refusal.why(),
+        };
         self.tally.refused.push(refused);
     }
 
@@ -256,7 +274,9 @@ impl Feeding<'_> {
 fn accepted(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
     let sql = "SELECT accepted FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
     let mut select = db.prepare_cached(sql)?;
-    let accepted = select.query_row(params![crawl, site], |row| row.get::<_, i64>(0)).optional()?;
+    let accepted = select
+        .query_row(params![crawl, site], |row| row.get::<_, i64>(0))
+        .optional()?;
     Ok(accepted.unwrap_or(0) as u64)
 }
 
@@ -264,7 +284,14 @@ fn done_page(db: &Connection, task: TaskId, record: i64) -> Result<Option<Alread
     let sql = "SELECT url, depth, name FROM tasks, records
                WHERE tasks.id = ?1 AND state = ?2 AND records.id = ?3";
     let page = |row: &rusqlite::Row<'_>| {
-        Ok(AlreadyDone { task, url: row.get(0)?, depth: row.get(1)?, record: row.get(2)? })
+        Ok(AlreadyDone {
+            task,
+            url: row.get(0)?,
+            depth: row.get(1)?,
+            record: row.get(2)?,
+        })
     };
-    db.prepare_cached(sql)?.query_row(params![task as i64, DONE, record], page).optional()
+    db.prepare_cached(sql)?
+        .query_row(params![task as i64, DONE, record], page)
+        .optional()
 }

@@ -35,7 +35,10 @@ impl Frontier {
         self.guarded("note an applied page", |frontier| {
             let record = frontier.records.id_of(&frontier.db, record)?;
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND record = ?2";
-            frontier.db.prepare_cached(sql)?.execute(params![task as i64, record])?;
+            frontier
+                .db
+                .prepare_cached(sql)?
+                .execute(params![task as i64, record])?;
             Ok(())
         })
     }

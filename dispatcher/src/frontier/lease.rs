@@ -75,8 +75,6 @@ impl Frontier {
                 return Ok(GivenBack::Quarantined);
             }
             crawl.status.queued += 1;
-            let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
-            frontier.db.prepare_cached(sql)?.execute([task as i64])?;
             sites::count_queued(&frontier.db, held.site, 1, held.priority)?;
             Ok(GivenBack::Requeued)
         })
@@ -115,7 +113,9 @@ impl Frontier {
         self.crawl(key)?;
         self.guarded("end the tasks of a crawl", |frontier| {
             let crawl = frontier.known_crawl(key)?;
-            let Some(outcome) = crawl.ending(now_ms) else { return Ok(false) };
+            let Some(outcome) = crawl.ending(now_ms) else {
+                return Ok(false);
+            };
             let from = crawl.ended_up_to;
             crawl.ended_up_to += MOST_LOOKED_AT;
             let queued = queued_of_crawl(&frontier.db, key, from, from + MOST_LOOKED_AT)?;
@@ -134,7 +134,9 @@ impl Frontier {
     }
 
     fn close_if_over(&mut self, task: &QueuedTask, now_ms: i64) -> Result<bool> {
-        let Some(outcome) = self.known_crawl(task.crawl)?.ending(now_ms) else { return Ok(false) };
+        let Some(outcome) = self.known_crawl(task.crawl)?.ending(now_ms) else {
+            return Ok(false);
+        };
         self.close_queued(task.crawl, task.id, outcome, now_ms)?;
         Ok(true)
     }
@@ -171,7 +173,14 @@ impl Frontier {
     fn hand_out(&mut self, task: QueuedTask) -> Result<Leased> {
         let sql = "UPDATE tasks SET state = ?2, attempt = ?3 WHERE id = ?1";
         let attempt = task.attempts + 1;
-        self.db.prepare_cached(sql)?.execute(params![task.id as i64, LEASED, attempt])?;
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![task.id as i64, LEASED, attempt])?;
+        if task.attempts > 0 {
+            // Those that came since the last time go along from now on.
+            let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
+            self.db.prepare_cached(sql)?.execute([task.id as i64])?;
+        }
         let crawl: &mut Crawl = self.known_crawl(task.crawl)?;
         crawl.status.queued -= 1;
         crawl.status.leased += 1;
@@ -223,7 +232,9 @@ fn first_queued(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<Queue
 
 fn record_names(db: &Connection, task: TaskId) -> Result<Vec<String>> {
     let sql = "SELECT name FROM task_records, records WHERE task = ?1 AND id = record ORDER BY id";
-    db.prepare_cached(sql)?.query_map([task as i64], |row| row.get(0))?.collect()
+    db.prepare_cached(sql)?
+        .query_map([task as i64], |row| row.get(0))?
+        .collect()
 }
 
 fn queued_of_crawl(
@@ -236,7 +247,9 @@ fn queued_of_crawl(
                WHERE id > ?2 AND id <= ?3 AND crawl = ?1 AND state = 0";
     let mut select = db.prepare_cached(sql)?;
     let task = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?));
-    select.query_map(params![crawl, after, up_to], task)?.collect()
+    select
+        .query_map(params![crawl, after, up_to], task)?
+        .collect()
 }
 
 /// What is known of a task that is handed out.
@@ -266,5 +279,7 @@ pub(super) fn held_task(db: &Connection, task: TaskId, attempt: u32) -> Result<O
             url: row.get(6)?,
         })
     };
-    select.query_row(params![task as i64, LEASED, attempt], held).optional()
+    select
+        .query_row(params![task as i64, LEASED, attempt], held)
+        .optional()
 }

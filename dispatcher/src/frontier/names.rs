@@ -33,7 +33,12 @@ impl Names {
     }
 
     fn new(select: &'static str, insert: &'static str) -> Names {
-        Names { select, insert, young: HashMap::new(), old: HashMap::new() }
+        Names {
+            select,
+            insert,
+            young: HashMap::new(),
+            old: HashMap::new(),
+        }
     }
 
     /// The id of a name, a new one if need be.

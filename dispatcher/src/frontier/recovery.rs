@@ -24,7 +24,9 @@ impl Frontier {
                 .query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
             drop(update);
-            let Some((crawl, site)) = held else { return Ok(None) };
+            let Some((crawl, site)) = held else {
+                return Ok(None);
+            };
             let crawl = frontier.known_crawl(crawl)?;
             crawl.changed = true;
             crawl.status.queued -= 1;
@@ -40,21 +42,17 @@ impl Frontier {
 pub(super) fn requeue_leased(db: &Connection, default_delay_ms: u32, now_ms: i64) -> Result<()> {
     db.execute(
         "UPDATE sites SET
-             last_start_ms = ?2,
-             due_at_ms = max(due_at_ms, ?2 + coalesce(delay_ms, ?3)),
-             queued = queued + (SELECT count(*) FROM tasks WHERE site = sites.id AND state = ?1),
+             last_start_ms = ?1,
+             due_at_ms = max(due_at_ms, ?1 + coalesce(delay_ms, ?2)),
+             queued = queued + (SELECT count(*) FROM tasks WHERE site = sites.id AND state = 1),
              top_priority = max(top_priority, (
-                 SELECT max(priority) FROM tasks WHERE site = sites.id AND state = ?1))
-         WHERE id IN (SELECT site FROM tasks WHERE state = ?1)",
-        (LEASED, now_ms, default_delay_ms),
+                 SELECT max(priority) FROM tasks WHERE site = sites.id AND state = 1))
+         WHERE id IN (SELECT site FROM tasks WHERE state = 1)",
+        (now_ms, default_delay_ms),
     )?;
-    db.execute(
-        "UPDATE task_records SET late = 0
-         WHERE late = 1 AND task IN (SELECT id FROM tasks WHERE state = ?1)",
-        [LEASED],
-    )?;
-    db.execute("UPDATE tasks SET state = ?2 WHERE state = ?1", [LEASED, QUEUED])?;
-    db.execute("UPDATE crawls SET queued = queued + leased, leased = 0 WHERE leased > 0", [])?;
-    db.execute("UPDATE sites SET in_window = 0 WHERE in_window = 1", [])?;
-    Ok(())
+    db.execute_batch(
+        "UPDATE tasks SET state = 0 WHERE state = 1;
+         UPDATE crawls SET queued = queued + leased, leased = 0 WHERE leased > 0;
+         UPDATE sites SET in_window = 0 WHERE in_window = 1;",
+    )
 }

@@ -10,7 +10,9 @@ impl Frontier {
     /// Notes that a record is complete. What is queued for it, and for no unresolved record,
     /// ends in `stopped`.
     pub fn record_resolved(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
-        self.guarded("close a record", |frontier| frontier.resolve(record, now_ms))
+        self.guarded("close a record", |frontier| {
+            frontier.resolve(record, now_ms)
+        })
     }
 
     pub(super) fn resolve(&mut self, record: &str, now_ms: i64) -> Result<()> {
@@ -29,7 +31,8 @@ impl Frontier {
 
 pub(super) fn is_resolved(db: &Connection, record: i64) -> Result<bool> {
     let sql = "SELECT resolved FROM records WHERE id = ?1";
-    db.prepare_cached(sql)?.query_row([record], |row| row.get(0))
+    db.prepare_cached(sql)?
+        .query_row([record], |row| row.get(0))
 }
 
 /// What is queued for this record and for no unresolved one.
@@ -56,7 +59,14 @@ pub(super) fn served_by(db: &Connection, task: TaskId) -> Result<Vec<Served>> {
     let sql = "SELECT id, name, late, resolved FROM task_records JOIN records ON id = record
                WHERE task = ?1";
     let served = |row: &Row<'_>| {
-        Ok(Served { id: row.get(0)?, name: row.get(1)?, late: row.get(2)?, resolved: row.get(3)? })
+        Ok(Served {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            late: row.get(2)?,
+            resolved: row.get(3)?,
+        })
     };
-    db.prepare_cached(sql)?.query_map([task as i64], served)?.collect()
+    db.prepare_cached(sql)?
+        .query_map([task as i64], served)?
+        .collect()
 }

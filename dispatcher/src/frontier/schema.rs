@@ -20,7 +20,8 @@ const CHECKPOINT_PAGES: i64 = 8_192;
 /// How long another program may hold the write lock before that is an error.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// Task states as stored; `0` takes no byte in a row.
+/// Task states as stored; `0` takes no byte in a row. Where a query is to use one of the indexes
+/// of queued or leased tasks, it must name the state as a literal.
 pub(super) const QUEUED: i64 = 0;
 pub(super) const LEASED: i64 = 1;
 pub(super) const DONE: i64 = 2;
@@ -137,18 +138,31 @@ CREATE TABLE seen_slices (
 
 /// Opens the file, creates the tables in a new one, and refuses what is not ours.
 pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, FrontierError> {
-    let at_path = |source| FrontierError::Open { path: path.to_owned(), source };
+    let at_path = |source| FrontierError::Open {
+        path: path.to_owned(),
+        source,
+    };
     let db = Connection::open(path).map_err(at_path)?;
     match version(&db) {
         Ok(Some(VERSION)) => {}
         Ok(Some(found)) if found > VERSION => {
             let path = path.to_owned();
-            return Err(FrontierError::Newer { path, found, known: VERSION });
+            return Err(FrontierError::Newer {
+                path,
+                found,
+                known: VERSION,
+            });
         }
         Ok(None) if is_empty(&db).map_err(at_path)? => create(&db).map_err(at_path)?,
-        Ok(_) => return Err(FrontierError::Foreign { path: path.to_owned() }),
+        Ok(_) => {
+            return Err(FrontierError::Foreign {
+                path: path.to_owned(),
+            });
+        }
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return Err(FrontierError::Foreign { path: path.to_owned() });
+            return Err(FrontierError::Foreign {
+                path: path.to_owned(),
+            });
         }
         Err(error) => return Err(at_path(error)),
     }
@@ -164,7 +178,9 @@ fn version(db: &Connection) -> rusqlite::Result<Option<i64>> {
 }
 
 fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
-    db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
+    db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
+        row.get(0)
+    })
 }
 
 /// All or nothing: a crash in between leaves an empty file.

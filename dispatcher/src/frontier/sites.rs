@@ -3,7 +3,6 @@
 use rusqlite::{Connection, Result, Row, params};
 
 use super::answers::{Clock, SiteDue, SiteId};
-use super::schema::QUEUED;
 use super::{Frontier, FrontierError};
 
 impl Frontier {
@@ -54,7 +53,9 @@ impl Frontier {
 
     /// Keeps the clock of a site in the window.
     pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
-        self.guarded("keep a site's clock", |frontier| save(&frontier.db, site, clock))
+        self.guarded("keep a site's clock", |frontier| {
+            save(&frontier.db, site, clock)
+        })
     }
 
     /// A site as it is kept, by its id.
@@ -67,8 +68,7 @@ impl Frontier {
     }
 }
 
-const COLUMNS: &str =
-    "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority";
+const COLUMNS: &str = "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority";
 
 fn read(row: &Row<'_>) -> Result<SiteDue> {
     let clock = Clock {
@@ -89,7 +89,13 @@ fn read(row: &Row<'_>) -> Result<SiteDue> {
 fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
     let sql = "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5
                WHERE id = ?1";
-    let values = params![site, clock.due_at_ms, clock.delay_ms, clock.last_start_ms, clock.owner];
+    let values = params![
+        site,
+        clock.due_at_ms,
+        clock.delay_ms,
+        clock.last_start_ms,
+        clock.owner
+    ];
     db.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }
@@ -142,10 +148,10 @@ pub(super) fn count_taken(db: &Connection, site: SiteId, n: u64) -> Result<u64> 
     let sql = "UPDATE sites SET
                    queued = queued - ?2,
                    top_priority = coalesce((
-                       SELECT priority FROM tasks WHERE site = ?1 AND state = ?3
+                       SELECT priority FROM tasks WHERE site = ?1 AND state = 0
                        ORDER BY priority DESC LIMIT 1), 0)
                WHERE id = ?1 RETURNING queued";
     let mut update = db.prepare_cached(sql)?;
-    let left: i64 = update.query_row(params![site, n as i64, QUEUED], |row| row.get(0))?;
+    let left: i64 = update.query_row(params![site, n as i64], |row| row.get(0))?;
     Ok(left as u64)
 }

@@ -38,7 +38,12 @@ fn bench_with(change: impl FnOnce(&mut CrawlSpec)) -> Bench {
     spec.max_depth = 3;
     change(&mut spec);
     let crawl = frontier.open_crawl(&spec).unwrap();
-    Bench { dir, frontier, spec, crawl }
+    Bench {
+        dir,
+        frontier,
+        spec,
+        crawl,
+    }
 }
 
 impl Bench {
@@ -48,7 +53,12 @@ impl Bench {
 
     fn feed_for(&mut self, urls: &[&str], records: &[&str], now_ms: i64) -> FeedTally {
         let records: Vec<String> = records.iter().map(|name| name.to_string()).collect();
-        let candidate = |url| Candidate { url, depth: 0, parent: None, records: &records };
+        let candidate = |url| Candidate {
+            url,
+            depth: 0,
+            parent: None,
+            records: &records,
+        };
         let candidates: Vec<_> = urls.iter().copied().map(candidate).collect();
         self.frontier.feed(self.crawl, &candidates, now_ms).unwrap()
     }
@@ -75,7 +85,10 @@ impl Bench {
     }
 
     fn done(&mut self, task: &Leased, links: &[&str]) -> DoneTally {
-        self.report(&TaskDone { links: owned(links), ..report(task) })
+        self.report(&TaskDone {
+            links: owned(links),
+            ..report(task)
+        })
     }
 
     fn report(&mut self, report: &TaskDone) -> DoneTally {
@@ -99,11 +112,21 @@ impl Bench {
 
     /// As after kill -9: what is not committed is lost.
     fn reopen(self, now_ms: i64) -> Bench {
-        let Bench { dir, frontier, spec, .. } = self;
+        let Bench {
+            dir,
+            frontier,
+            spec,
+            ..
+        } = self;
         drop(frontier);
         let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), now_ms).unwrap();
         let crawl = frontier.open_crawl(&spec).unwrap();
-        Bench { dir, frontier, spec, crawl }
+        Bench {
+            dir,
+            frontier,
+            spec,
+            crawl,
+        }
     }
 
     fn assert_conserved(&mut self) {

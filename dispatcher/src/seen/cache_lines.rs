@@ -19,7 +19,11 @@ impl CacheLines {
         // The spare line lets the first one start where a cache line does.
         let words = vec![0; (lines + 1) * WORDS];
         let first = words.as_ptr().align_offset(LINE_BYTES).min(WORDS);
-        CacheLines { words, first, lines }
+        CacheLines {
+            words,
+            first,
+            lines,
+        }
     }
 
     pub(super) fn count(&self) -> usize {

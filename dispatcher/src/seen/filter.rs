@@ -17,12 +17,25 @@ pub(super) struct Filter {
 impl Filter {
     /// A filter that suits so many keys, within the bytes allowed.
     pub(super) fn for_keys(keys: u64, most_bytes: usize) -> Self {
-        Filter { lines: CacheLines::new(lines_for(keys, most_bytes)) }
+        Filter {
+            lines: CacheLines::new(lines_for(keys, most_bytes)),
+        }
+    }
+
+    /// Not to be asked yet: any number of keys has outgrown it.
+    pub(super) fn none() -> Self {
+        Filter {
+            lines: CacheLines::new(0),
+        }
     }
 
     /// Whether a filter for so many keys would be larger than this one.
     pub(super) fn is_outgrown(&self, keys: u64, most_bytes: usize) -> bool {
         lines_for(keys, most_bytes) > self.lines.count()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.lines.count() * LINE_BYTES
     }
 
     pub(super) fn insert(&mut self, key: u64) {

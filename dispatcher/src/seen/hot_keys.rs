@@ -3,46 +3,72 @@
 
 use super::cache_lines::{CacheLines, LINE_BYTES};
 
+/// The cache is resized one segment after the other, so that it is never in memory twice.
+const SEGMENTS: usize = 64;
+const SEGMENT_BITS: u32 = SEGMENTS.ilog2();
+
 /// A set-associative cache: a line holds eight keys, the one used last in front; zero is empty.
 #[derive(Debug)]
 pub(super) struct HotKeys {
-    lines: CacheLines,
-    most_lines: usize,
+    segments: Vec<CacheLines>,
 }
 
 impl HotKeys {
-    pub(super) fn new(most_bytes: usize) -> Self {
-        HotKeys { lines: CacheLines::new(1), most_lines: (most_bytes / LINE_BYTES).max(1) }
+    pub(super) fn new() -> Self {
+        HotKeys {
+            segments: (0..SEGMENTS).map(|_| CacheLines::new(1)).collect(),
+        }
     }
 
-    /// Makes room for so many keys, as far as the bytes allowed go.
-    pub(super) fn grow_for(&mut self, keys: u64) {
+    /// Makes room for so many keys, within the bytes allowed; keeps what fits.
+    pub(super) fn fit(&mut self, keys: u64, most_bytes: usize) {
+        let most = (most_bytes / LINE_BYTES / SEGMENTS).max(1);
         // A quarter of room to spare, because some lines fill sooner than others.
-        let wanted = (keys as usize / 6).next_power_of_two().min(self.most_lines);
-        if wanted <= self.lines.count() {
-            return;
-        }
-        let old = std::mem::replace(&mut self.lines, CacheLines::new(wanted));
-        for line in old.words().chunks_exact(8) {
-            let held = line.iter().rev().filter(|key| **key != 0);
-            held.for_each(|key| self.insert(*key));
+        let wanted = (keys as usize / 6 / SEGMENTS).next_power_of_two().min(most);
+        for segment in &mut self.segments {
+            if wanted > segment.count() || most < segment.count() {
+                *segment = resized(segment, wanted);
+            }
         }
     }
 
     /// Whether the key is held; it then counts as used last.
     pub(super) fn contains(&mut self, key: u64) -> bool {
-        let line = self.lines.line_of(key);
-        let Some(place) = line.iter().position(|held| *held == key) else { return false };
+        let line = self.line_of(key);
+        let Some(place) = line.iter().position(|held| *held == key) else {
+            return false;
+        };
         line[..=place].rotate_right(1);
         true
     }
 
     /// Inserts a key that is not held; the one used longest ago may have to go.
     pub(super) fn insert(&mut self, key: u64) {
-        let line = self.lines.line_of(key);
-        line.rotate_right(1);
-        line[0] = key;
+        push(self.line_of(key), key);
     }
+
+    fn line_of(&mut self, key: u64) -> &mut [u64; 8] {
+        let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
+        self.segments[segment].line_of(within_segment(key))
+    }
+}
+
+fn within_segment(key: u64) -> u64 {
+    key << SEGMENT_BITS
+}
+
+fn push(line: &mut [u64; 8], key: u64) {
+    line.rotate_right(1);
+    line[0] = key;
+}
+
+fn resized(old: &CacheLines, lines: usize) -> CacheLines {
+    let mut new = CacheLines::new(lines);
+    for line in old.words().chunks_exact(8) {
+        let held = line.iter().rev().filter(|key| **key != 0);
+        held.for_each(|key| push(new.line_of(within_segment(*key)), *key));
+    }
+    new
 }
 
 #[cfg(test)]
@@ -50,9 +76,14 @@ mod tests {
     use super::*;
     use crate::seen::tests::keys;
 
+    fn bytes(hot: &HotKeys) -> usize {
+        let lines: usize = hot.segments.iter().map(CacheLines::count).sum();
+        lines * LINE_BYTES
+    }
+
     #[test]
     fn the_keys_used_longest_ago_go_first() {
-        let mut hot = HotKeys::new(LINE_BYTES);
+        let mut hot = HotKeys::new();
         (1..=8).for_each(|key| hot.insert(key));
         assert!(hot.contains(1));
         hot.insert(9);
@@ -62,12 +93,15 @@ mod tests {
     }
 
     #[test]
-    fn growing_keeps_what_is_held_and_stops_at_the_bytes_allowed() {
-        let mut hot = HotKeys::new(1 << 20);
-        hot.grow_for(1_000);
+    fn resizing_keeps_what_fits_and_stops_at_the_bytes_allowed() {
+        let mut hot = HotKeys::new();
+        hot.fit(1_000, 1 << 20);
         keys(1, 500).for_each(|key| hot.insert(key));
-        hot.grow_for(u64::MAX);
-        assert_eq!(hot.lines.count() * LINE_BYTES, 1 << 20);
-        assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 480);
+        hot.fit(u64::MAX, 1 << 20);
+        assert_eq!(bytes(&hot), 1 << 20);
+        assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 450);
+        hot.fit(u64::MAX, 1 << 16);
+        assert_eq!(bytes(&hot), 1 << 16);
+        assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 400);
     }
 }

@@ -18,7 +18,11 @@ impl Merge {
         let keys = sources.iter().map(|run| run.keys).sum();
         let last_task = sources.iter().map(|run| run.last_task).max().unwrap_or(0);
         let sources = sources.iter().cloned().map(Cursor::new).collect();
-        Ok(Merge { sources, output: Run::begin(db, keys, last_task)?, written: 0 })
+        Ok(Merge {
+            sources,
+            output: Run::begin(db, keys, last_task)?,
+            written: 0,
+        })
     }
 
     pub(super) fn slices(&self) -> u64 {
@@ -69,7 +73,9 @@ impl Merge {
                     least = Some((entry, nth));
                 }
             }
-            let Some((entry, nth)) = least else { return Ok(()) };
+            let Some((entry, nth)) = least else {
+                return Ok(());
+            };
             if self.output.slice_of(entry.0) != self.written {
                 return Ok(());
             }
@@ -93,14 +99,20 @@ struct Cursor {
 
 impl Cursor {
     fn new(run: Run) -> Cursor {
-        Cursor { run, slices_read: 0, entries: Vec::new(), next: 0 }
+        Cursor {
+            run,
+            slices_read: 0,
+            entries: Vec::new(),
+            next: 0,
+        }
     }
 
     fn peek(&mut self, db: &Connection) -> Result<Option<Entry>> {
         while self.next == self.entries.len() && self.slices_read < self.run.slices {
             self.entries.clear();
             self.next = 0;
-            self.run.read_slice(db, self.slices_read, &mut self.entries)?;
+            self.run
+                .read_slice(db, self.slices_read, &mut self.entries)?;
             self.slices_read += 1;
         }
         Ok(self.entries.get(self.next).copied())

@@ -37,7 +37,12 @@ impl Run {
                    VALUES ('building', ?1, ?2, ?3) RETURNING id";
         let values = params![slices as i64, keys as i64, last_task as i64];
         let id = db.query_row(sql, values, |row| row.get(0))?;
-        Ok(Run { id, slices, keys, last_task })
+        Ok(Run {
+            id,
+            slices,
+            keys,
+            last_task,
+        })
     }
 
     pub(super) fn finish(&self, db: &Connection) -> Result<()> {
@@ -111,7 +116,10 @@ fn set_state(db: &Connection, run: i64, state: &str) -> Result<()> {
 
 /// The live runs, oldest first. What a crash left half built is dropped.
 pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
-    db.execute("UPDATE seen_runs SET state = 'dropped' WHERE state = 'building'", [])?;
+    db.execute(
+        "UPDATE seen_runs SET state = 'dropped' WHERE state = 'building'",
+        [],
+    )?;
     let sql = "SELECT id, slices, keys, last_task FROM seen_runs WHERE state = 'live' ORDER BY id";
     let mut select = db.prepare(sql)?;
     let runs = select.query_map([], |row| {
@@ -128,14 +136,20 @@ pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
 /// Frees at most so many slices of dropped runs; their pages are used again.
 pub(super) fn sweep(db: &Connection, most: u64) -> Result<()> {
     let mut oldest = db.prepare_cached("SELECT id FROM seen_runs WHERE state = 'dropped'")?;
-    let Some(run) = oldest.query_row([], |row| row.get::<_, i64>(0)).optional()? else {
+    let Some(run) = oldest
+        .query_row([], |row| row.get::<_, i64>(0))
+        .optional()?
+    else {
         return Ok(());
     };
     let sql = "DELETE FROM seen_slices WHERE id IN
                (SELECT id FROM seen_slices WHERE id >= ?1 AND id < ?2 LIMIT ?3)";
-    let freed = db.prepare_cached(sql)?.execute([first_row(run), first_row(run + 1), most as i64])?;
+    let freed =
+        db.prepare_cached(sql)?
+            .execute([first_row(run), first_row(run + 1), most as i64])?;
     if (freed as u64) < most {
-        db.prepare_cached("DELETE FROM seen_runs WHERE id = ?1")?.execute([run])?;
+        db.prepare_cached("DELETE FROM seen_runs WHERE id = ?1")?
+            .execute([run])?;
     }
     Ok(())
 }

@@ -50,9 +50,14 @@ fn few_runs_remain_and_merged_ones_are_freed() {
     assert!(seen.runs.len() <= 8, "{} runs", seen.runs.len());
     let slices: u64 = seen.runs.iter().map(|run| run.slices).sum();
     let stored: u64 = db
-        .query_row("SELECT count(*) FROM seen_slices", [], |row| row.get::<_, i64>(0))
+        .query_row("SELECT count(*) FROM seen_slices", [], |row| {
+            row.get::<_, i64>(0)
+        })
         .unwrap() as u64;
-    assert!(stored <= 3 * slices, "{stored} slices stored, {slices} in use");
+    assert!(
+        stored <= 3 * slices,
+        "{stored} slices stored, {slices} in use"
+    );
 }
 
 #[test]

@@ -14,6 +14,8 @@ mod number;
 mod parser;
 pub(crate) mod plan;
 mod scalar;
+#[cfg(test)]
+mod stock;
 pub(crate) mod sxd;
 mod test;
 mod value;

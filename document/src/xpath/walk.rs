@@ -217,15 +217,9 @@ where
         ControlFlow::Continue(())
     }
 
+    /// What follows an attribute is what follows its element, as in libxml2 and sxd.
     fn following(&mut self, from: &[Item]) -> Flow<E> {
-        let behind = |item: &Item| {
-            if item.is_node() {
-                self.tree.end(item.node)
-            } else {
-                item.node + 1
-            }
-        };
-        match from.iter().map(behind).min() {
+        match from.iter().map(|item| self.tree.end(item.node)).min() {
             Some(first) => self.range(first..self.tree.len()),
             None => ControlFlow::Continue(()),
         }

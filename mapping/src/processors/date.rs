@@ -34,12 +34,20 @@ pub(crate) const DATE: Entry = Entry {
         },
         Example {
             parameters: "{}",
-            input: Input::Values(&["December 10, 1815", "Sat, 01 Mar 2025 10:00:00 +0100", "soon"]),
+            input: Input::Values(&[
+                "December 10, 1815",
+                "Sat, 01 Mar 2025 10:00:00 +0100",
+                "soon",
+            ]),
             output: &["1815-12-10", "2025-03-01T10:00:00+01:00"],
         },
     ],
     build: |parameters, _| {
-        let formats: Vec<String> = parameters.texts("formats").into_iter().map(str::to_owned).collect();
+        let formats: Vec<String> = parameters
+            .texts("formats")
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         let refusals: Vec<Refusal> = formats
             .iter()
             .enumerate()
@@ -53,7 +61,9 @@ pub(crate) const DATE: Entry = Entry {
             return Err(refusals);
         }
         if formats.is_empty() {
-            return Ok(Box::new(EachText(|text: &str| read_usual(&collapsed(text)))));
+            return Ok(Box::new(EachText(|text: &str| {
+                read_usual(&collapsed(text))
+            })));
         }
         Ok(Box::new(EachText(move |text: &str| {
             let text = collapsed(text);
@@ -64,7 +74,13 @@ pub(crate) const DATE: Entry = Entry {
 
 /// Tried when no formats are given; none of them can be read in two ways.
 const USUAL_FORMATS: &[&str] = &[
-    "%B %d, %Y", "%b %d, %Y", "%b. %d, %Y", "%d %B %Y", "%d %b %Y", "%Y/%m/%d", "%B %Y",
+    "%B %d, %Y",
+    "%b %d, %Y",
+    "%b. %d, %Y",
+    "%d %B %Y",
+    "%d %b %Y",
+    "%Y/%m/%d",
+    "%B %Y",
 ];
 
 /// A format is right if it reads back what it writes, and that has at least a year.
@@ -90,10 +106,18 @@ fn read(format: &str, text: &str) -> Option<String> {
 
 fn read_usual(text: &str) -> Option<String> {
     if let Ok(pieces) = Pieces::parse(text) {
-        return Some(written(pieces.date().into(), pieces.time(), pieces.to_numeric_offset()));
+        return Some(written(
+            pieces.date().into(),
+            pieces.time(),
+            pieces.to_numeric_offset(),
+        ));
     }
     if let Ok(zoned) = jiff::fmt::rfc2822::parse(text) {
-        return Some(written(zoned.datetime(), Some(zoned.time()), Some(zoned.offset())));
+        return Some(written(
+            zoned.datetime(),
+            Some(zoned.time()),
+            Some(zoned.offset()),
+        ));
     }
     USUAL_FORMATS.iter().find_map(|format| read(format, text))
 }
@@ -164,7 +188,13 @@ mod tests {
             let error = check_format(format).unwrap_err();
             assert!(error.contains(part), "{format}: {error}");
         }
-        for format in ["%Y", "%d/%m/%y", "%s", "%A %d %B %Y, %I:%M %p", "%Y-%m-%dT%H:%M:%S%z"] {
+        for format in [
+            "%Y",
+            "%d/%m/%y",
+            "%s",
+            "%A %d %B %Y, %I:%M %p",
+            "%Y-%m-%dT%H:%M:%S%z",
+        ] {
             assert_eq!(check_format(format), Ok(()), "{format}");
         }
     }

@@ -25,7 +25,9 @@ pub(crate) const JSONPATH: Entry = Entry {
         },
         Example {
             parameters: r#"{"expression": "$.props.user.id"}"#,
-            input: Input::Page(r#"<script id="data" type="application/json">{"props": {"user": {"id": 7}}}</script>"#),
+            input: Input::Page(
+                r#"<script id="data" type="application/json">{"props": {"user": {"id": 7}}}</script>"#,
+            ),
             output: &["7"],
         },
     ],
@@ -43,7 +45,11 @@ impl Processor for JsonPaths {
         let mut output = run.output();
         for item in items {
             let goes_on = match &item {
-                Item::Page => run.page.json(run).iter().all(|json| push_found(&self.0, json, run, &mut output)),
+                Item::Page => run
+                    .page
+                    .json(run)
+                    .iter()
+                    .all(|json| push_found(&self.0, json, run, &mut output)),
                 other => match json_query::parse(&run.text(other), run.limits) {
                     Ok(json) => push_found(&self.0, &json, run, &mut output),
                     Err(reason) => {

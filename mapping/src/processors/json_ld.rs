@@ -35,7 +35,9 @@ pub(crate) const JSON_LD: Entry = Entry {
         output: &["Ada"],
     }],
     build: |parameters, _| {
-        let expression = parameters.optional_text("expression").map(JsonQuery::compile);
+        let expression = parameters
+            .optional_text("expression")
+            .map(JsonQuery::compile);
         let expression = expression.transpose();
         Ok(Box::new(JsonLd {
             wanted: parameters.optional_text("type").map(str::to_owned),
@@ -88,12 +90,19 @@ fn top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
 /// Every object of a type, wherever it is.
 fn of_type<'v>(value: &'v Value, wanted: &str, found: &mut Vec<&'v Value>) {
     match value {
-        Value::Array(entries) => entries.iter().for_each(|entry| of_type(entry, wanted, found)),
+        Value::Array(entries) => entries
+            .iter()
+            .for_each(|entry| of_type(entry, wanted, found)),
         Value::Object(members) => {
-            if members.get("@type").is_some_and(|types| names(types, wanted)) {
+            if members
+                .get("@type")
+                .is_some_and(|types| names(types, wanted))
+            {
                 found.push(value);
             }
-            members.values().for_each(|member| of_type(member, wanted, found));
+            members
+                .values()
+                .for_each(|member| of_type(member, wanted, found));
         }
         _ => {}
     }

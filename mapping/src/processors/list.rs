@@ -179,7 +179,10 @@ pub(crate) const NTH: Entry = Entry {
     ],
     build: |parameters, _| match parameters.integer("position") {
         Some(position) if position != 0 => Ok(Box::new(Position(position))),
-        _ => Err(refusal("position", "positions begin with 1, from the end with -1")),
+        _ => Err(refusal(
+            "position",
+            "positions begin with 1, from the end with -1",
+        )),
     },
 };
 
@@ -193,7 +196,10 @@ impl Processor for Position {
             true => Some(distance - 1),
             false => items.len().checked_sub(distance),
         };
-        Ok(index.and_then(|index| items.into_iter().nth(index)).into_iter().collect())
+        Ok(index
+            .and_then(|index| items.into_iter().nth(index))
+            .into_iter()
+            .collect())
     }
 }
 
@@ -222,7 +228,7 @@ impl Processor for Unique {
 pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     family: Family::List,
-    summary: "Yields a text where no value, or only empty ones, are left.",
+    summary: "Yields a text where no value, or only empty ones, are left. Alone in a chain it is a constant.",
     parameters: &[Parameter {
         name: "value",
         kind: Kind::Text,
@@ -248,7 +254,8 @@ struct Default(String);
 
 impl Processor for Default {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        match items.iter().any(|item| !run.text(item).is_empty()) {
+        let is_value = |item: &Item<'p>| !matches!(item, Item::Page) && !run.text(item).is_empty();
+        match items.iter().any(is_value) {
             true => Ok(items),
             false => Ok(vec![self.0.clone().into()]),
         }

@@ -13,7 +13,9 @@ pub(crate) const HTML_TO_TEXT: Entry = Entry {
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
-        input: Input::Values(&["<h2>Ada</h2><p>First\n programmer,<br>of <b>London</b>.</p><script>x()</script><ul><li>a<li>b</ul>"]),
+        input: Input::Values(&[
+            "<h2>Ada</h2><p>First\n programmer,<br>of <b>London</b>.</p><script>x()</script><ul><li>a<li>b</ul>",
+        ]),
         output: &["Ada\n\nFirst programmer,\nof London.\n\na\nb"],
     }],
     build: |_, _| Ok(Box::new(HtmlToText)),

@@ -16,7 +16,9 @@ pub(crate) const META: Entry = Entry {
     }],
     examples: &[Example {
         parameters: r#"{"name": "og:title"}"#,
-        input: Input::Page(r#"<meta property="og:title" content="Ada Lovelace"><meta name="author" content="X">"#),
+        input: Input::Page(
+            r#"<meta property="og:title" content="Ada Lovelace"><meta name="author" content="X">"#,
+        ),
         output: &["Ada Lovelace"],
     }],
     build: |parameters, _| {

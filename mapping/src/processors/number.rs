@@ -116,7 +116,9 @@ impl Separators {
         let only_fraction = before.ends_with(self.decimal)
             && !before[..before.len() - self.decimal.len_utf8()].ends_with(char::is_alphanumeric);
         if only_fraction {
-            let negative = before.trim_end_matches(self.decimal).ends_with(['-', '\u{2212}']);
+            let negative = before
+                .trim_end_matches(self.decimal)
+                .ends_with(['-', '\u{2212}']);
             *plain = format!("{}0.{plain}", if negative { "-" } else { "" });
         } else if let Some(fraction) = after.strip_prefix(self.decimal)
             && fraction.starts_with(|c: char| c.is_ascii_digit())
@@ -154,7 +156,9 @@ mod tests {
             decimal,
             group: group.chars().collect(),
         };
-        separators.first_number(text).map(|number| number.to_string())
+        separators
+            .first_number(text)
+            .map(|number| number.to_string())
     }
 
     #[test]
@@ -176,7 +180,11 @@ mod tests {
             ("18446744073709551615", '.', ",", "18446744073709551615"),
             ("00042", '.', ",", "42"),
         ] {
-            assert_eq!(read(text, decimal, group).as_deref(), Some(expected), "{text}");
+            assert_eq!(
+                read(text, decimal, group).as_deref(),
+                Some(expected),
+                "{text}"
+            );
         }
         assert_eq!(read("none", '.', ","), None);
         assert_eq!(read(&"9".repeat(400), '.', ","), None);

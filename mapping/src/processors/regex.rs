@@ -62,7 +62,10 @@ fn group(parameters: &Parameters<'_>, pattern: &Pattern) -> Result<usize, Vec<Re
         Some(name) => (pattern.named_group(name), quoted(name)),
         None => {
             let number = parameters.size("group").unwrap_or(usize::MAX);
-            (Some(number).filter(|&number| number <= last), number.to_string())
+            (
+                Some(number).filter(|&number| number <= last),
+                number.to_string(),
+            )
         }
     };
     chosen.ok_or_else(|| {
@@ -71,7 +74,10 @@ fn group(parameters: &Parameters<'_>, pattern: &Pattern) -> Result<usize, Vec<Re
             true => format!("its groups are 0 to {last}"),
             false => format!("its groups are 0 to {last}, named are {}", names.join(", ")),
         };
-        refusal("group", format!("the regular expression has no group {shown}; {known}"))
+        refusal(
+            "group",
+            format!("the regular expression has no group {shown}; {known}"),
+        )
     })
 }
 
@@ -93,7 +99,9 @@ impl Processor for Matches {
                 goes_on
             });
             if searched.is_err() {
-                run.warn("regex: the expression took too many steps, the rest of a value was skipped");
+                run.warn(
+                    "regex: the expression took too many steps, the rest of a value was skipped",
+                );
             }
             if !goes_on {
                 break;

@@ -55,11 +55,17 @@ pub(crate) const REPLACE: Entry = Entry {
         }
         if !parameters.boolean("regex") {
             let template = vec![Piece::Literal(with)];
-            return Ok(Box::new(Replace { find: Find::Text(find), template }));
+            return Ok(Box::new(Replace {
+                find: Find::Text(find),
+                template,
+            }));
         }
         let pattern = pattern("find", &find)?;
         let template = template(&with, &pattern)?;
-        Ok(Box::new(Replace { find: Find::Pattern(pattern), template }))
+        Ok(Box::new(Replace {
+            find: Find::Pattern(pattern),
+            template,
+        }))
     },
 };
 
@@ -114,7 +120,9 @@ impl Replace {
                 let searched =
                     pattern.each_match(text, |groups| replace(groups.range(), Some(&groups)));
                 if searched.is_err() {
-                    run.warn("replace: the expression took too many steps, the rest was left as it is");
+                    run.warn(
+                        "replace: the expression took too many steps, the rest was left as it is",
+                    );
                 }
             }
         }

@@ -22,7 +22,9 @@ pub(crate) const XPATH: Entry = Entry {
     examples: &[
         Example {
             parameters: r#"{"expression": "//ul[@class='sites']//a/@href"}"#,
-            input: Input::Page(r#"<ul class="sites"><li><a href="/ada">Ada</a><li><a href="/mary">Mary</a></ul>"#),
+            input: Input::Page(
+                r#"<ul class="sites"><li><a href="/ada">Ada</a><li><a href="/mary">Mary</a></ul>"#,
+            ),
             output: &["/ada", "/mary"],
         },
         Example {
@@ -113,7 +115,10 @@ fn select<'p>(
         };
         match search(place) {
             Ok(values) => {
-                if !values.into_iter().all(|value| push_value(value, &mut output)) {
+                if !values
+                    .into_iter()
+                    .all(|value| push_value(value, &mut output))
+                {
                     break;
                 }
             }

@@ -28,7 +28,9 @@ pub(crate) const TRIM: Entry = Entry {
     ],
     build: |parameters, _| {
         let Some(characters) = parameters.optional_text("characters") else {
-            return Ok(Box::new(EachText(|text: &str| Some(text.trim().to_owned()))));
+            return Ok(Box::new(EachText(|text: &str| {
+                Some(text.trim().to_owned())
+            })));
         };
         let characters: Vec<char> = characters.chars().collect();
         Ok(Box::new(EachText(move |text: &str| {
@@ -107,7 +109,9 @@ pub(crate) const PREFIX: Entry = Entry {
     }],
     build: |parameters, _| {
         let prefix = parameters.text("text").to_owned();
-        Ok(Box::new(EachText(move |text: &str| Some(format!("{prefix}{text}")))))
+        Ok(Box::new(EachText(move |text: &str| {
+            Some(format!("{prefix}{text}"))
+        })))
     },
 };
 
@@ -123,7 +127,9 @@ pub(crate) const SUFFIX: Entry = Entry {
     }],
     build: |parameters, _| {
         let suffix = parameters.text("text").to_owned();
-        Ok(Box::new(EachText(move |text: &str| Some(format!("{text}{suffix}")))))
+        Ok(Box::new(EachText(move |text: &str| {
+            Some(format!("{text}{suffix}"))
+        })))
     },
 };
 
@@ -178,7 +184,10 @@ fn shortened(text: &str, characters: usize, ending: &str, whole_words: bool) -> 
         return text.to_owned();
     }
     let left = characters.saturating_sub(ending.chars().count());
-    let end = text.char_indices().nth(left).map_or(text.len(), |(at, _)| at);
+    let end = text
+        .char_indices()
+        .nth(left)
+        .map_or(text.len(), |(at, _)| at);
     let mut kept = &text[..end];
     let cuts_a_word = !text[end..].starts_with(char::is_whitespace);
     if whole_words

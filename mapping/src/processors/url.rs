@@ -13,7 +13,11 @@ pub(crate) const URL: Entry = Entry {
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
-        input: Input::Values(&["../ada#works", "HTTP://ADA.example:80", "mailto:ada@ada.example"]),
+        input: Input::Values(&[
+            "../ada#works",
+            "HTTP://ADA.example:80",
+            "mailto:ada@ada.example",
+        ]),
         output: &["https://people.example/ada", "http://ada.example/"],
     }],
     build: |_, _| Ok(Box::new(AbsoluteUrl)),
@@ -25,7 +29,9 @@ impl Processor for AbsoluteUrl {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let base = run.page.base();
         run.each_text(items, |text| {
-            canonical(text.trim(), Some(base)).ok().map(|url| url.to_string())
+            canonical(text.trim(), Some(base))
+                .ok()
+                .map(|url| url.to_string())
         })
     }
 }

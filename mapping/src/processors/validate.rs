@@ -3,9 +3,7 @@
 use jiff::civil::{Date, DateTime};
 use webfill_urls::canonical;
 
-use crate::catalogue::{
-    Entry, Example, Family, Input, Kind, Parameter, Presence, refusal,
-};
+use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::pattern::Pattern;
 use crate::processors::pattern;
@@ -83,7 +81,11 @@ pub(crate) const VALIDATE: Entry = Entry {
         Ok(Box::new(Validate {
             is_type: parameters.optional_text("type").and_then(type_test),
             pattern: pattern?,
-            one_of: parameters.texts("one_of").into_iter().map(str::to_owned).collect(),
+            one_of: parameters
+                .texts("one_of")
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             lengths,
         }))
     },
@@ -138,7 +140,8 @@ fn is_integer(text: &str) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E');
+    let allowed =
+        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E');
     text.bytes().all(allowed) && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
@@ -175,9 +178,21 @@ mod tests {
         for (name, good, bad) in [
             ("integer", ["0", "-12", "+7"], ["", "1.5", "seven"]),
             ("number", ["0.5", "-1e3", "12"], ["1,5", "NaN", "inf"]),
-            ("date", ["2024-02-29", "2024-03-01T10:00:00", "2024-03-01 10:00"], ["2023-02-29", "1 March 2024", "2024"]),
-            ("email", ["a@b.example", "a.b+c@x-y.example", "ü@bücher.example"], ["a@b", "a b@c.example", "@c.example"]),
-            ("url", ["https://a.example/", "http://a.example", "http://[::1]/"], ["/a", "ftp://a.example/", "a.example"]),
+            (
+                "date",
+                ["2024-02-29", "2024-03-01T10:00:00", "2024-03-01 10:00"],
+                ["2023-02-29", "1 March 2024", "2024"],
+            ),
+            (
+                "email",
+                ["a@b.example", "a.b+c@x-y.example", "ü@bücher.example"],
+                ["a@b", "a b@c.example", "@c.example"],
+            ),
+            (
+                "url",
+                ["https://a.example/", "http://a.example", "http://[::1]/"],
+                ["/a", "ftp://a.example/", "a.example"],
+            ),
         ] {
             let test = type_test(name).unwrap();
             assert!(good.iter().all(|text| test(text)), "{name} {good:?}");

@@ -101,8 +101,7 @@ fn count_change(conn: &Connection, id: &str, now: RecordState) -> Result<(), Fau
     let change = if now == RecordState::Resolved { 1 } else { -1 };
     let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
     let mut count = conn.prepare_cached(count)?;
-    let mut crawls =
-        conn.prepare_cached("SELECT crawl FROM crawl_records WHERE record = ?1")?;
+    let mut crawls = conn.prepare_cached("SELECT crawl FROM crawl_records WHERE record = ?1")?;
     let mut rows = crawls.query([id])?;
     while let Some(row) = rows.next()? {
         let crawl: i64 = row.get(0)?;

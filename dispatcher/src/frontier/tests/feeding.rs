@@ -19,7 +19,11 @@ fn new_urls_are_queued_and_the_others_counted_by_reason() {
         (Reason::DeniedExtension, 1),
     ]);
     assert_eq!(tally.skipped, expected);
-    let refused: Vec<_> = tally.refused.iter().map(|one| (one.index, one.reason)).collect();
+    let refused: Vec<_> = tally
+        .refused
+        .iter()
+        .map(|one| (one.index, one.reason))
+        .collect();
     let expected = [
         (2, Reason::UnsupportedScheme),
         (3, Reason::OutOfDomain),
@@ -35,7 +39,10 @@ fn new_urls_are_queued_and_the_others_counted_by_reason() {
 fn crawls_do_not_see_each_others_urls() {
     let mut bench = bench();
     bench.feed(&["http://a.org/"]);
-    let other = bench.frontier.open_crawl(&CrawlSpec::new("app", "other")).unwrap();
+    let other = bench
+        .frontier
+        .open_crawl(&CrawlSpec::new("app", "other"))
+        .unwrap();
     let first = std::mem::replace(&mut bench.crawl, other);
     assert_ne!(first, other);
     assert_eq!(bench.feed(&["http://a.org/"]).accepted, 1);
@@ -48,7 +55,10 @@ fn links_go_one_level_deeper_and_ten_priorities_lower() {
     let mut bench = bench_with(|spec| spec.max_depth = 1);
     bench.feed(&["http://a.org/"]);
     let seed = bench.lease_one();
-    assert_eq!((seed.depth, seed.priority, seed.parent.as_deref()), (0, 50, None));
+    assert_eq!(
+        (seed.depth, seed.priority, seed.parent.as_deref()),
+        (0, 50, None)
+    );
     let tally = bench.done(&seed, &["/next", "http://a.org/", "tel:1"]);
     assert_eq!(tally.links.accepted, 1);
     let expected = skipped(&[(Reason::Duplicate, 1), (Reason::UnsupportedScheme, 1)]);
@@ -60,7 +70,10 @@ fn links_go_one_level_deeper_and_ten_priorities_lower() {
     let tally = bench.done(&link, &["/deeper", "/deeper"]);
     assert_eq!(tally.links.skipped, skipped(&[(Reason::TooDeep, 2)]));
     let status = bench.status();
-    assert_eq!((status.pages, status.fields, status.links, status.bytes), (2, 4, 5, 2_000));
+    assert_eq!(
+        (status.pages, status.fields, status.links, status.bytes),
+        (2, 4, 5, 2_000)
+    );
     bench.assert_conserved();
 }
 
@@ -72,9 +85,17 @@ fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
         let task = bench.lease_one();
         assert_eq!((task.depth, task.priority), (0, 50));
         let redirect = Some(format!("http://a.org/{hop}"));
-        let redirected = TaskDone { outcome: Outcome::Redirected, redirect, ..report(&task) };
+        let redirected = TaskDone {
+            outcome: Outcome::Redirected,
+            redirect,
+            ..report(&task)
+        };
         let tally = bench.report(&redirected);
-        let refused = if hop == 6 { skipped(&[(Reason::TooDeep, 1)]) } else { skipped(&[]) };
+        let refused = if hop == 6 {
+            skipped(&[(Reason::TooDeep, 1)])
+        } else {
+            skipped(&[])
+        };
         assert_eq!(tally.links.skipped, refused, "hop {hop}");
     }
     assert_eq!(bench.status().queued, 0);
@@ -90,7 +111,10 @@ fn the_budget_of_a_site_is_kept_over_batches_and_restarts() {
     let mut bench = bench.reopen(0);
     let tally = bench.feed(&["http://a.org/1", "http://a.org/3", "http://a.org/4"]);
     assert_eq!(tally.accepted, 1);
-    assert_eq!(tally.skipped, skipped(&[(Reason::Duplicate, 1), (Reason::Budget, 1)]));
+    assert_eq!(
+        tally.skipped,
+        skipped(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
+    );
     bench.assert_conserved();
 }
 
@@ -98,12 +122,24 @@ fn the_budget_of_a_site_is_kept_over_batches_and_restarts() {
 fn a_url_is_fetched_again_once_its_outcome_is_old_enough() {
     let mut bench = bench_with(|spec| spec.refresh_after_ms = Some(1_000));
     bench.feed(&["http://a.org/"]);
-    assert_eq!(bench.feed_for(&["http://a.org/"], &[], 5_000).accepted, 0, "still queued");
+    assert_eq!(
+        bench.feed_for(&["http://a.org/"], &[], 5_000).accepted,
+        0,
+        "still queued"
+    );
     let task = bench.lease_one();
     bench.report_at(&report(&task), 5_000);
-    assert_eq!(bench.feed_for(&["http://a.org/"], &[], 5_999).accepted, 0, "too young");
+    assert_eq!(
+        bench.feed_for(&["http://a.org/"], &[], 5_999).accepted,
+        0,
+        "too young"
+    );
     assert_eq!(bench.feed_for(&["http://a.org/"], &[], 6_000).accepted, 1);
-    assert_eq!(bench.feed_for(&["http://a.org/"], &[], 9_000).accepted, 0, "queued again");
+    assert_eq!(
+        bench.feed_for(&["http://a.org/"], &[], 9_000).accepted,
+        0,
+        "queued again"
+    );
     let again = bench.lease_one();
     assert!(again.task > task.task);
     bench.assert_conserved();
@@ -115,7 +151,10 @@ fn excluded_sites_are_refused() {
     let list = dir.path().join("top.csv");
     std::fs::write(&list, "1,big.com\n2,other.com\n").unwrap();
     let excluded = ExcludedSites::load(&format!("{}:1", list.display())).unwrap();
-    let config = FrontierConfig { excluded, ..FrontierConfig::default() };
+    let config = FrontierConfig {
+        excluded,
+        ..FrontierConfig::default()
+    };
     let mut bench = bench();
     bench.frontier = Frontier::open(dir.path(), config, 0).unwrap();
     bench.crawl = bench.frontier.open_crawl(&bench.spec).unwrap();
@@ -130,9 +169,15 @@ fn a_site_in_the_window_is_woken_when_its_empty_queue_gets_something() {
     bench.feed(&["http://a.org/", "http://b.org/"]);
     let sites = bench.frontier.next_sites(i64::MAX, 1).unwrap();
     let site = sites[0].id;
-    assert!(bench.feed(&["http://a.org/1"]).woken.is_empty(), "its queue was not empty");
+    assert!(
+        bench.feed(&["http://a.org/1"]).woken.is_empty(),
+        "its queue was not empty"
+    );
     bench.frontier.lease(site, 10, 0).unwrap();
-    assert_eq!(bench.feed(&["http://a.org/2", "http://b.org/2"]).woken, [site]);
+    assert_eq!(
+        bench.feed(&["http://a.org/2", "http://b.org/2"]).woken,
+        [site]
+    );
 }
 
 #[test]

@@ -28,7 +28,12 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
 #[test]
 fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
     let mut bench = bench();
-    bench.feed(&["http://a.org/", "http://b.org/", "http://c.org/", "http://d.org/"]);
+    bench.feed(&[
+        "http://a.org/",
+        "http://b.org/",
+        "http://c.org/",
+        "http://d.org/",
+    ]);
     let due_at = |name: &str| match name {
         "a.org" => 300,
         "b.org" => 100,
@@ -36,7 +41,10 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
         _ => 900,
     };
     for site in bench.frontier.next_sites(i64::MAX, 10).unwrap() {
-        let clock = Clock { due_at_ms: due_at(&site.name), ..Clock::default() };
+        let clock = Clock {
+            due_at_ms: due_at(&site.name),
+            ..Clock::default()
+        };
         bench.frontier.return_site(site.id, &clock).unwrap();
     }
     let mut urgent = CrawlSpec::new("app", "urgent");
@@ -46,10 +54,16 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
 
     assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(100));
     let names = |sites: Vec<SiteDue>| sites.into_iter().map(|s| s.name).collect::<Vec<_>>();
-    assert_eq!(names(bench.frontier.next_sites(500, 2).unwrap()), ["a.org", "b.org"]);
+    assert_eq!(
+        names(bench.frontier.next_sites(500, 2).unwrap()),
+        ["a.org", "b.org"]
+    );
     assert_eq!(names(bench.frontier.next_sites(500, 2).unwrap()), ["c.org"]);
     assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(900));
-    assert_eq!(names(bench.frontier.next_sites(i64::MAX, 2).unwrap()), ["d.org"]);
+    assert_eq!(
+        names(bench.frontier.next_sites(i64::MAX, 2).unwrap()),
+        ["d.org"]
+    );
     assert_eq!(bench.frontier.next_due_ms().unwrap(), None);
 }
 
@@ -81,7 +95,10 @@ fn an_outcome_counts_once() {
     wrong.attempt += 1;
     wrong.links = owned(&["/a"]);
     assert_eq!(bench.frontier.done(&wrong, 0).unwrap(), Done::Stale);
-    let unknown = TaskDone { task: u64::MAX, ..report(&task) };
+    let unknown = TaskDone {
+        task: u64::MAX,
+        ..report(&task)
+    };
     assert_eq!(bench.frontier.done(&unknown, 0).unwrap(), Done::Stale);
     bench.done(&task, &[]);
     assert_eq!(bench.frontier.done(&report(&task), 0).unwrap(), Done::Stale);
@@ -95,13 +112,22 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
     bench.feed(&["http://a.org/"]);
     let first = bench.lease_one();
     let back = |bench: &mut Bench, task: &Leased, blamed| {
-        bench.frontier.give_back(task.task, task.attempt, blamed, 0).unwrap()
+        bench
+            .frontier
+            .give_back(task.task, task.attempt, blamed, 0)
+            .unwrap()
     };
     assert_eq!(back(&mut bench, &first, false), GivenBack::Requeued);
     assert_eq!(back(&mut bench, &first, false), GivenBack::Stale);
     let second = bench.lease_one();
-    assert_eq!((second.task, second.attempt, second.deaths), (first.task, 2, 0));
-    assert_eq!(bench.frontier.done(&report(&first), 0).unwrap(), Done::Stale);
+    assert_eq!(
+        (second.task, second.attempt, second.deaths),
+        (first.task, 2, 0)
+    );
+    assert_eq!(
+        bench.frontier.done(&report(&first), 0).unwrap(),
+        Done::Stale
+    );
     bench.done(&second, &[]);
     bench.assert_conserved();
 }
@@ -113,8 +139,15 @@ fn the_third_death_ends_a_task() {
     for death in 1..=3 {
         let task = bench.lease_one();
         assert_eq!(task.deaths, death - 1);
-        let back = bench.frontier.give_back(task.task, task.attempt, true, 0).unwrap();
-        let expected = if death == 3 { GivenBack::Quarantined } else { GivenBack::Requeued };
+        let back = bench
+            .frontier
+            .give_back(task.task, task.attempt, true, 0)
+            .unwrap();
+        let expected = if death == 3 {
+            GivenBack::Quarantined
+        } else {
+            GivenBack::Requeued
+        };
         assert_eq!(back, expected);
         bench.assert_conserved();
     }
@@ -127,12 +160,23 @@ fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
     let mut bench = bench_with(|spec| spec.expires_at_ms = Some(1_000));
     bench.feed(&["http://a.org/1", "http://a.org/2"]);
     let site = only_site(&mut bench);
-    let held = bench.frontier.lease(site.id, 1, 999).unwrap().tasks.remove(0);
+    let held = bench
+        .frontier
+        .lease(site.id, 1, 999)
+        .unwrap()
+        .tasks
+        .remove(0);
     let batch = bench.frontier.lease(site.id, 1, 1_000).unwrap();
     assert_eq!(batch, LeaseBatch::default());
     assert_eq!(bench.outcomes(), [(Outcome::Expired, 1)]);
     // What was handed out in time still counts, but leads nowhere.
-    let tally = bench.report_at(&TaskDone { links: owned(&["/3"]), ..report(&held) }, 2_000);
+    let tally = bench.report_at(
+        &TaskDone {
+            links: owned(&["/3"]),
+            ..report(&held)
+        },
+        2_000,
+    );
     assert_eq!(tally.links.unwanted, 1);
     bench.assert_conserved();
 }
@@ -140,10 +184,15 @@ fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
 #[test]
 fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
     let mut bench = bench();
-    let urls: Vec<String> = (0..50).map(|n| format!("http://s{}.org/{n}", n % 7)).collect();
+    let urls: Vec<String> = (0..50)
+        .map(|n| format!("http://s{}.org/{n}", n % 7))
+        .collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     bench.feed(&urls);
-    assert!(!bench.frontier.end_queued(bench.crawl, 0).unwrap(), "it is not over");
+    assert!(
+        !bench.frontier.end_queued(bench.crawl, 0).unwrap(),
+        "it is not over"
+    );
     bench.frontier.stop_crawl(bench.crawl).unwrap();
     while bench.frontier.end_queued(bench.crawl, 0).unwrap() {}
     assert_eq!(bench.outcomes(), [(Outcome::Stopped, 50)]);
@@ -159,7 +208,11 @@ fn hostile_figures_are_counted_without_a_panic() {
     let mut bench = bench();
     bench.feed(&["http://a.org/1", "http://a.org/2"]);
     for task in bench.lease_all() {
-        let report = TaskDone { body_bytes: u64::MAX, fields: u32::MAX, ..report(&task) };
+        let report = TaskDone {
+            body_bytes: u64::MAX,
+            fields: u32::MAX,
+            ..report(&task)
+        };
         bench.report(&report);
     }
     assert_eq!(bench.status().bytes, i64::MAX as u64);

@@ -1,0 +1,34 @@
+# `make` alone tells what there is. Every target installs what it needs and is quick when that, and
+# the build, are there already.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Build webfill and let it crawl a small site that it serves itself
+	@deploy/install-build-deps.sh
+	cargo build --release --locked --package webfill
+	@cargo run --release --locked --quiet --package webfill -- demo
+
+# Built with all targets first: the tests drive the `webfill` binary, and so the dependencies are
+# compiled once, with the features that tests and binary need together.
+test: ## Build everything and run all tests
+	@deploy/install-build-deps.sh --tests
+	cargo build --workspace --all-targets --locked
+	cargo nextest run --workspace --locked
+
+check: ## Format, lints, documentation, licences and advisories of dependencies
+	@deploy/install-build-deps.sh --tests
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --locked --quiet
+	python3 -B -m doctest .ci/check_dependencies.py
+	python3 .ci/check_dependencies.py
+
+bench: ## Measure speed and memory, each figure beside what it is measured against
+	@deploy/install-build-deps.sh --bench
+	bench/run.sh

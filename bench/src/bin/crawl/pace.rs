@@ -1,0 +1,200 @@
+//! (d) How close 1,000 sites with a delay of a second come to 1,000 pages a second, and whether
+//! any site is asked again too early. The server's log is the witness.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::catalogue;
+use crate::processes::Cost;
+use crate::scrapy::Spider;
+use crate::web::{Answer, Arrival, Pages, Web, page};
+use crate::webfill::{Crawl, bench_file};
+use crate::{Failure, Verdict};
+
+const SITES: usize = 1_000;
+const DELAY: Duration = Duration::from_secs(1);
+
+/// How long each crawl may take, and how much of its beginning is not counted: meeting a site
+/// costs more than coming back to it.
+const OURS: Duration = Duration::from_secs(45);
+const THEIRS: Duration = Duration::from_secs(30);
+const WARM_UP: Duration = Duration::from_secs(10);
+
+/// Every page links to so many that follow, so that a site never runs out of known pages.
+const LINKS: usize = 4;
+
+/// The sites: one set of small pages under a thousand registrable domains.
+struct Sites {
+    items: Vec<Answer>,
+    robots: Answer,
+}
+
+impl Sites {
+    fn build(pages: usize) -> Sites {
+        let item = |number| {
+            let following: Vec<usize> = (number + 1..=number + LINKS).collect();
+            page(
+                "text/html; charset=utf-8",
+                catalogue::document(number, &following, &[]).as_bytes(),
+            )
+        };
+        Sites {
+            items: (0..pages).map(item).collect(),
+            robots: page(
+                "text/plain",
+                b"User-agent: *\nCrawl-delay: 1\nDisallow: /basket/\n",
+            ),
+        }
+    }
+}
+
+impl Pages for Sites {
+    fn answer(&self, _host: &str, path: &str) -> Option<Answer> {
+        match path.strip_prefix("/item/") {
+            Some(number) => self.items.get(number.parse::<usize>().ok()?).cloned(),
+            None => (path == "/robots.txt").then(|| self.robots.clone()),
+        }
+    }
+}
+
+/// What the server saw of one crawl.
+struct Seen {
+    rate: f64,
+    short_gaps: usize,
+    shortest: Duration,
+    requests: usize,
+}
+
+pub fn run() -> Result<Vec<Verdict>, Failure> {
+    println!(
+        "(d) {SITES} sites, a delay of {} s, robots.txt heeded",
+        DELAY.as_secs()
+    );
+    let web = Web::serve(Sites::build(2 * OURS.as_secs() as usize), 1)?;
+    let ours = crawl(&web)?;
+    let theirs = scrape(&web)?;
+    let allowed = SITES as f64 / DELAY.as_secs_f64();
+    Ok(vec![
+        Verdict {
+            what: "(d) pages/s, as a share of what the delay allows".into(),
+            figure: ours.rate / allowed,
+            at_most: None,
+            at_least: Some(0.95),
+        },
+        Verdict {
+            what: "(d) gaps under the delay, as the server saw them".into(),
+            figure: ours.short_gaps as f64,
+            at_most: Some(0.0),
+            at_least: None,
+        },
+        Verdict {
+            what: "(d) pages/s, as a multiple of Scrapy's".into(),
+            figure: ours.rate / theirs.rate,
+            at_most: None,
+            at_least: None,
+        },
+    ])
+}
+
+fn host(number: usize) -> String {
+    format!("site-{number}.example")
+}
+
+fn seeds(port: u16) -> Vec<String> {
+    (0..SITES)
+        .map(|number| format!("http://{}:{port}/item/0", host(number)))
+        .collect()
+}
+
+fn crawl(web: &Web) -> Result<Seen, Failure> {
+    let flags = format!(
+        "--resolve *:{port}:127.0.0.1:{port} --delay 1 --follow all --depth 1000 --max-time {}s",
+        OURS.as_secs(),
+        port = web.port,
+    );
+    let crawl = Crawl {
+        seeds: seeds(web.port),
+        mapping: bench_file("catalogue/mapping.json"),
+        flags: flags.split(' ').map(str::to_owned).collect(),
+    };
+    let crawled = crawl.run(|_| {})?;
+    let seen = judge(web, OURS);
+    seen.print("webfill", &crawled.cost);
+    Ok(seen)
+}
+
+fn scrape(web: &Web) -> Result<Seen, Failure> {
+    let spider = Spider {
+        seeds: seeds(web.port),
+        mapping: bench_file("catalogue/mapping.json"),
+        depth: 1_000,
+        settings: json!({
+            "ROBOTSTXT_OBEY": true,
+            "DOWNLOAD_DELAY": DELAY.as_secs(),
+            "RANDOMIZE_DOWNLOAD_DELAY": false,
+            "CONCURRENT_REQUESTS": 2 * SITES,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+            "CLOSESPIDER_TIMEOUT": THEIRS.as_secs(),
+        }),
+        hosts: (0..SITES).map(host).collect(),
+    };
+    let spun = spider.run()?;
+    let seen = judge(web, THEIRS);
+    seen.print("Scrapy", &spun.cost);
+    Ok(seen)
+}
+
+/// Reads the server's log. robots.txt is the one request that may come right before a page.
+fn judge(web: &Web, lasted: Duration) -> Seen {
+    let arrivals = web.take_arrivals();
+    let pages: Vec<&Arrival> = arrivals
+        .iter()
+        .filter(|arrival| arrival.path != "/robots.txt")
+        .collect();
+    let Some(first) = pages.first().map(|arrival| arrival.at) else {
+        return Seen {
+            rate: 0.0,
+            short_gaps: 0,
+            shortest: Duration::MAX,
+            requests: 0,
+        };
+    };
+    // A crawl starts up before its first request, and stops on time: leave a second for that.
+    let window = first + WARM_UP..first + lasted - Duration::from_secs(3);
+    let counted = pages
+        .iter()
+        .filter(|arrival| window.contains(&arrival.at))
+        .count();
+    let mut last: HashMap<&str, Instant> = HashMap::new();
+    let mut shortest = Duration::MAX;
+    let mut short_gaps = 0;
+    for arrival in &pages {
+        if let Some(before) = last.insert(&arrival.host, arrival.at) {
+            let gap = arrival.at - before;
+            shortest = shortest.min(gap);
+            short_gaps += usize::from(gap < DELAY);
+        }
+    }
+    Seen {
+        rate: counted as f64 / (window.end - window.start).as_secs_f64(),
+        short_gaps,
+        shortest,
+        requests: pages.len(),
+    }
+}
+
+impl Seen {
+    fn print(&self, name: &str, cost: &Cost) {
+        println!(
+            "  {name:<9} {:.0} pages/s; {} gaps under the delay, the shortest {:.4} s; {} pages, {:.0} % of a core, {:.0} MiB PSS",
+            self.rate,
+            self.short_gaps,
+            self.shortest.as_secs_f64(),
+            self.requests,
+            100.0 * cost.cpu.as_secs_f64() / cost.elapsed.as_secs_f64(),
+            cost.peak.pss_kib as f64 / 1024.0,
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! A small web on loopback: prepared answers, keep-alive, and a log of what was asked when.
+//!
+//! One thread and one write per answer, because it shares the machine's cores with what is
+//! measured. Requests carry no body; a request without an answer in the web is a 404.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::Failure;
+
+/// What a site answers: head and body as they go over the wire.
+pub type Answer = Arc<[u8]>;
+
+/// Says what is served.
+pub trait Pages: Send + Sync + 'static {
+    /// `host` as the request names it, port included.
+    fn answer(&self, host: &str, path: &str) -> Option<Answer>;
+
+    /// How long a request is held before it is answered.
+    fn hold(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// A request, as the server saw it.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub at: Instant,
+    pub host: String,
+    pub path: String,
+}
+
+#[derive(Default)]
+struct Seen {
+    arrivals: Mutex<VecDeque<Arrival>>,
+    in_flight: AtomicUsize,
+}
+
+/// The running server; it ends with the process.
+pub struct Web {
+    pub port: u16,
+    seen: Arc<Seen>,
+}
+
+impl Web {
+    /// Serves `pages` on the first `addresses` addresses from 127.0.0.1 on, all at one port.
+    pub fn serve(pages: impl Pages, addresses: u8) -> Result<Web, Failure> {
+        let seen = Arc::new(Seen::default());
+        let listeners = listen(addresses)?;
+        let port = listeners[0].local_addr()?.port();
+        let shared = Arc::clone(&seen);
+        let pages: Arc<dyn Pages> = Arc::new(pages);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        std::thread::Builder::new()
+            .name("web".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let accepting = listeners.into_iter().map(|listener| {
+                        tokio::spawn(accept(listener, Arc::clone(&pages), Arc::clone(&shared)))
+                    });
+                    for task in accepting.collect::<Vec<_>>() {
+                        let _ = task.await;
+                    }
+                });
+            })?;
+        Ok(Web { port, seen })
+    }
+
+    /// Requests that were read and not yet answered.
+    pub fn in_flight(&self) -> usize {
+        self.seen.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Takes the log of requests so far.
+    pub fn take_arrivals(&self) -> VecDeque<Arrival> {
+        std::mem::take(
+            &mut *self
+                .seen
+                .arrivals
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+}
+
+fn listen(addresses: u8) -> Result<Vec<std::net::TcpListener>, Failure> {
+    let mut listeners = Vec::new();
+    let mut port = 0;
+    for last in 1..=addresses.max(1) {
+        let address = SocketAddr::from((Ipv4Addr::new(127, 0, 0, last), port));
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
+    let listener = TcpListener::from_std(listener).expect("a listener that was just bound");
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(converse(stream, Arc::clone(&pages), Arc::clone(&seen)));
+            }
+            // Out of descriptors: those in use come free.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+/// Answers requests until the peer closes or says something that is no request.
+async fn converse(mut stream: TcpStream, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
+    let mut buffer = Vec::with_capacity(1024);
+    loop {
+        let head = match head_end(&buffer) {
+            Some(end) => buffer.drain(..end).collect::<Vec<u8>>(),
+            None => match stream.read_buf(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => continue,
+            },
+        };
+        let Some((host, path)) = read_head(&head) else {
+            return;
+        };
+        seen.in_flight.fetch_add(1, Ordering::Relaxed);
+        let arrival = Arrival {
+            at: Instant::now(),
+            host: host.to_owned(),
+            path: path.to_owned(),
+        };
+        seen.arrivals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(arrival);
+        let hold = pages.hold();
+        if !hold.is_zero() {
+            tokio::time::sleep(hold).await;
+        }
+        let answer = pages.answer(host, path).unwrap_or_else(not_found);
+        let sent = stream.write_all(&answer).await;
+        seen.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn head_end(buffer: &[u8]) -> Option<usize> {
+    buffer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .map(|at| at + 4)
+}
+
+/// Host and path of a request.
+fn read_head(head: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(head).ok()?;
+    let mut lines = text.split("\r\n");
+    let path = lines.next()?.strip_prefix("GET ")?.split(' ').next()?;
+    let host = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("host").then(|| value.trim())
+    })?;
+    Some((host, path))
+}
+
+/// An answer of status 200.
+pub fn page(content_type: &str, body: &[u8]) -> Answer {
+    answer("200 OK", content_type, body)
+}
+
+fn not_found() -> Answer {
+    answer("404 Not Found", "text/plain", b"not here\n")
+}
+
+fn answer(status: &str, content_type: &str, body: &[u8]) -> Answer {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat().into()
+}

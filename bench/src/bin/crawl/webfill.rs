@@ -1,0 +1,108 @@
+//! One run of `webfill crawl` under measurement.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::Failure;
+use crate::processes::{Cost, Memory, measure};
+
+/// The values of each page's fields.
+pub type Fields = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// A crawl to run.
+pub struct Crawl {
+    pub seeds: Vec<String>,
+    /// A mapping file.
+    pub mapping: PathBuf,
+    /// Further flags.
+    pub flags: Vec<String>,
+}
+
+/// How it went.
+pub struct Crawled {
+    pub cost: Cost,
+    pub summary: Value,
+    folder: tempfile::TempDir,
+}
+
+impl Crawl {
+    /// Runs it in a folder of its own. `watch` sees each sample of the processes' memory.
+    pub fn run(&self, watch: impl FnMut(Memory)) -> Result<Crawled, Failure> {
+        let folder = tempfile::tempdir()?;
+        let mappings = folder.path().join("mappings");
+        std::fs::create_dir(&mappings)?;
+        std::fs::copy(&self.mapping, mappings.join("mapping.json"))?;
+        std::fs::write(folder.path().join("seeds.txt"), self.seeds.join("\n"))?;
+        let summary_file = std::fs::File::create(folder.path().join("summary.json"))?;
+        let mut command = Command::new(binary()?);
+        command
+            .args(["crawl", "--seeds", "seeds.txt", "--mappings", "mappings"])
+            .args(["--state", "state", "--store", "sqlite:webfill.db"])
+            .args([
+                "--summary",
+                "json",
+                "--progress",
+                "none",
+                "--allow-private-networks",
+            ])
+            .args(&self.flags)
+            .current_dir(folder.path())
+            .stdout(Stdio::from(summary_file));
+        let cost = measure(command, watch)?;
+        let text = std::fs::read_to_string(folder.path().join("summary.json"))?;
+        let summary = serde_json::from_str(&text)
+            .map_err(|_| format!("webfill ended with {:?} and no summary", cost.exit_code))?;
+        Ok(Crawled {
+            cost,
+            summary,
+            folder,
+        })
+    }
+}
+
+impl Crawled {
+    pub fn pages(&self) -> u64 {
+        self.summary["pages"].as_u64().unwrap_or(0)
+    }
+
+    /// What was stored for each page that a mapping is for.
+    pub fn fields(&self) -> Result<Fields, Failure> {
+        let store = Connection::open(self.folder.path().join("webfill.db"))?;
+        let mut statement =
+            store.prepare("SELECT url, fields FROM pages WHERE mapping IS NOT NULL")?;
+        let mut rows = statement.query([])?;
+        let mut stored = Fields::new();
+        while let Some(row) = rows.next()? {
+            let fields: String = row.get(1)?;
+            stored.insert(row.get(0)?, serde_json::from_str(&fields)?);
+        }
+        Ok(stored)
+    }
+}
+
+/// `webfill` beside this program, or where WEBFILL says.
+pub fn binary() -> Result<PathBuf, Failure> {
+    let path = match std::env::var_os("WEBFILL") {
+        Some(path) => PathBuf::from(path),
+        None => std::env::current_exe()?.with_file_name("webfill"),
+    };
+    if !path.exists() {
+        return Err(format!(
+            "{} is missing: cargo build --release -p webfill",
+            path.display()
+        )
+        .into());
+    }
+    Ok(path)
+}
+
+/// A file of the benchmarks.
+pub fn bench_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("crawl")
+        .join(name)
+}

@@ -1,0 +1,328 @@
+//! Parsing and extraction on real pages, beside libxml2 on the same pages in the same run.
+//!
+//! Each page is parsed, asked and dropped by both engines in turn, five times; what counts is the
+//! median of each, the ratio of the two per page, and the geometric mean of the ratios over all
+//! pages. Both compile their expressions once and give every result out as strings.
+//!
+//!     extraction FOLDER [PAGES AT MOST]     the figures
+//!     extraction FOLDER --results           all results as JSON lines, for compare.py
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use libxml::parser::{Parser, ParserOptions};
+use libxml::xpath::{Context, Expression};
+use webfill_document::{Document, Limits, XPath};
+
+type Failure = Box<dyn std::error::Error>;
+
+const ROUNDS: usize = 5;
+const SMALLEST_PAGE: usize = 1024;
+const PAGES_WANTED: usize = 100;
+
+const MAPPING: &str = include_str!("../../extraction/mapping.txt");
+const EXPRESSIONS: &str = include_str!("../../extraction/expressions.txt");
+
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments
+        .next()
+        .ok_or("usage: extraction FOLDER [PAGES | --results]")?;
+    let second = arguments.next();
+    let mut pages = read_pages(Path::new(&folder))?;
+    match second.as_deref() {
+        Some("--results") => return print_results(&pages),
+        Some(most) => pages.truncate(most.parse()?),
+        None => {}
+    }
+    if pages.len() < PAGES_WANTED {
+        return Err(format!(
+            "{folder} holds {} pages, {PAGES_WANTED} are wanted; bench/extraction/fetch-pages gets them",
+            pages.len()
+        )
+        .into());
+    }
+    let ours = Ours {
+        mapping: ours_compiled(MAPPING)?,
+        many: ours_compiled(EXPRESSIONS)?,
+    };
+    let peer = Peer {
+        mapping: peer_compiled(MAPPING)?,
+        many: peer_compiled(EXPRESSIONS)?,
+    };
+    let measured: Vec<Measured> = pages
+        .iter()
+        .map(|page| measure(page, &ours, &peer))
+        .collect::<Result<_, _>>()?;
+    report(&pages, &measured);
+    Ok(())
+}
+
+struct Page {
+    name: String,
+    text: String,
+}
+
+/// Reads every page below the folder, in order of names. Bytes are decoded before either engine
+/// sees them, so that both read the same.
+fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files: Vec<PathBuf> = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "html")
+            {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    let mut pages = Vec::new();
+    for file in files {
+        let text = String::from_utf8_lossy(&std::fs::read(&file)?).into_owned();
+        let name = file
+            .strip_prefix(folder)
+            .unwrap_or(&file)
+            .display()
+            .to_string();
+        if text.len() >= SMALLEST_PAGE {
+            // libxml2 before 2.14 ends a page at the first NUL.
+            pages.push(Page {
+                name,
+                text: text.replace('\0', " "),
+            });
+        }
+    }
+    Ok(pages)
+}
+
+fn lines(file: &str) -> impl Iterator<Item = &str> {
+    file.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+struct Ours {
+    mapping: Vec<XPath>,
+    many: Vec<XPath>,
+}
+
+struct Peer {
+    mapping: Vec<Expression>,
+    many: Vec<Expression>,
+}
+
+fn ours_compiled(file: &str) -> Result<Vec<XPath>, Failure> {
+    Ok(lines(file).map(XPath::compile).collect::<Result<_, _>>()?)
+}
+
+fn peer_compiled(file: &str) -> Result<Vec<Expression>, Failure> {
+    Ok(lines(file)
+        .map(Expression::compile)
+        .collect::<Result<_, _>>()?)
+}
+
+/// The time of each part, and of the page from its text to the memory given back.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    parse: Duration,
+    mapping: Duration,
+    many: Duration,
+    page: Duration,
+}
+
+struct Measured {
+    ours: Times,
+    peer: Times,
+}
+
+fn measure(page: &Page, ours: &Ours, peer: &Peer) -> Result<Measured, Failure> {
+    let mut times = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        times.0.push(run_ours(&page.text, ours)?);
+        times.1.push(run_peer(&page.text, peer)?);
+    }
+    Ok(Measured {
+        ours: medians(&times.0),
+        peer: medians(&times.1),
+    })
+}
+
+fn medians(times: &[Times]) -> Times {
+    let median = |part: fn(&Times) -> Duration| {
+        let mut values: Vec<Duration> = times.iter().map(part).collect();
+        values.sort();
+        values[values.len() / 2]
+    };
+    Times {
+        parse: median(|times| times.parse),
+        mapping: median(|times| times.mapping),
+        many: median(|times| times.many),
+        page: median(|times| times.page),
+    }
+}
+
+/// The page counts parsing, the mapping and the end of the document; the many expressions run on
+/// a document of their own, so that neither part prepares indexes for the other.
+fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
+    let limits = Limits::default();
+    let started = Instant::now();
+    let document = Document::parse_html(text, &limits);
+    let parse = started.elapsed();
+    let mapping = timed(|| evaluate_ours(&document, &ours.mapping))?;
+    drop(document);
+    let page = started.elapsed();
+
+    let document = Document::parse_html(text, &limits);
+    let many = timed(|| evaluate_ours(&document, &ours.many))?;
+    Ok(Times {
+        parse,
+        mapping,
+        many,
+        page,
+    })
+}
+
+fn run_peer(text: &str, peer: &Peer) -> Result<Times, Failure> {
+    let parser = Parser::default_html();
+    let started = Instant::now();
+    let document = parser.parse_string_with_options(text, peer_options())?;
+    let parse = started.elapsed();
+    let mapping = timed(|| evaluate_peer(&document, &peer.mapping))?;
+    drop(document);
+    let page = started.elapsed();
+
+    let document = parser.parse_string_with_options(text, peer_options())?;
+    let many = timed(|| evaluate_peer(&document, &peer.many))?;
+    Ok(Times {
+        parse,
+        mapping,
+        many,
+        page,
+    })
+}
+
+fn peer_options() -> ParserOptions<'static> {
+    ParserOptions {
+        encoding: Some("utf-8"),
+        no_error: true,
+        no_warning: true,
+        huge: true,
+        compact: true,
+        ..ParserOptions::default()
+    }
+}
+
+fn timed(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failure> {
+    let started = Instant::now();
+    std::hint::black_box(work()?);
+    Ok(started.elapsed())
+}
+
+/// Returns the number of results, each of which became a string.
+fn evaluate_ours(document: &Document, expressions: &[XPath]) -> Result<usize, Failure> {
+    let mut results = 0;
+    for expression in expressions {
+        for value in document.evaluate(expression)? {
+            std::hint::black_box(value.text().into_owned());
+            results += 1;
+        }
+    }
+    Ok(results)
+}
+
+fn evaluate_peer(
+    document: &libxml::tree::Document,
+    expressions: &[Expression],
+) -> Result<usize, Failure> {
+    let context = Context::new(document).map_err(|()| "libxml2 gives no context")?;
+    let mut results = 0;
+    for expression in expressions {
+        let value = context.evaluate_compiled(expression)?;
+        if value.get_number_of_nodes() > 0 {
+            results += std::hint::black_box(value.get_nodes_as_str()).len();
+        } else {
+            results += std::hint::black_box(value.to_string()).len().min(1);
+        }
+    }
+    Ok(results)
+}
+
+fn report(pages: &[Page], measured: &[Measured]) {
+    let bytes: usize = pages.iter().map(|page| page.text.len()).sum();
+    println!(
+        "(a) extraction: {} real pages, {:.1} MB, against libxml2; medians of {ROUNDS}, geometric means",
+        pages.len(),
+        bytes as f64 / 1e6
+    );
+    println!(
+        "{:34}{:>12}{:>12}{:>9}{:>9}",
+        "", "ours ms", "libxml2 ms", "ratio", "limit"
+    );
+    line("parse and build", measured, |times| times.parse, Some(1.25));
+    line(
+        "mapping of 2 parsers and 6 fields",
+        measured,
+        |times| times.mapping,
+        Some(0.7),
+    );
+    line(
+        "whole page with that mapping",
+        measured,
+        |times| times.page,
+        Some(1.15),
+    );
+    let many = format!("{} expressions", lines(EXPRESSIONS).count());
+    line(&many, measured, |times| times.many, None);
+    let ratios = measured
+        .iter()
+        .map(|page| ratio(page.ours.page, page.peer.page));
+    let worst = ratios
+        .zip(pages)
+        .max_by(|one, other| one.0.total_cmp(&other.0));
+    if let Some((ratio, page)) = worst {
+        println!("{:58}{ratio:>9.2}{:>9}  {}", "slowest page", 5.0, page.name);
+    }
+}
+
+/// Prints the means of a part; the ratio is the geometric mean of those of the pages.
+fn line(name: &str, measured: &[Measured], part: fn(&Times) -> Duration, limit: Option<f64>) {
+    let count = measured.len() as f64;
+    let mean_ms = |times: fn(&Measured) -> &Times| {
+        measured
+            .iter()
+            .map(|page| part(times(page)).as_secs_f64() * 1e3)
+            .sum::<f64>()
+            / count
+    };
+    let logarithms = measured
+        .iter()
+        .map(|page| ratio(part(&page.ours), part(&page.peer)).ln());
+    let geometric = (logarithms.sum::<f64>() / count).exp();
+    let (ours, peer) = (mean_ms(|page| &page.ours), mean_ms(|page| &page.peer));
+    let limit = limit.map_or_else(String::new, |limit| limit.to_string());
+    println!("{name:34}{ours:>12.3}{peer:>12.3}{geometric:>9.2}{limit:>9}");
+}
+
+fn ratio(ours: Duration, peer: Duration) -> f64 {
+    ours.as_secs_f64() / peer.as_secs_f64()
+}
+
+/// One JSON line per page and expression: the results as strings, or the error.
+fn print_results(pages: &[Page]) -> Result<(), Failure> {
+    let compiled = ours_compiled(EXPRESSIONS)?;
+    for page in pages {
+        let document = Document::parse_html(&page.text, &Limits::default());
+        for expression in &compiled {
+            let values = document.evaluate(expression)?;
+            let texts: Vec<_> = values.iter().map(|value| value.text()).collect();
+            let line = serde_json::json!([page.name, expression.source(), texts]);
+            println!("{line}");
+        }
+    }
+    Ok(())
+}

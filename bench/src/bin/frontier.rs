@@ -1,0 +1,383 @@
+//! How many links a second the frontier judges on one core, while more and more are seen.
+//!
+//! A page brings a hundred links of which twenty are new, as on real pages. Each step is the
+//! dispatcher's own: due sites, leases, then outcomes with links (canonical form, scope, dedupe,
+//! queue), clocks, and one commit for every forty pages. Beside it, in the same run, the plain
+//! way: a table of hashes and `INSERT OR IGNORE`.
+//!
+//!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0]
+//!
+//! Of the links that are met again, seven in ten lead to the neighbourhood of the page and the
+//! others anywhere; with `--uniform` all of them lead anywhere, which no real site does, but which
+//! no cache helps against. With `--skip` so many millions are fed as seeds first, unmeasured.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+use webfill_dispatcher::crawl_spec::CrawlSpec;
+use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased};
+use webfill_wire::{CrawlKey, Outcome, SiteClock, TaskDone};
+
+const LINKS: u64 = 100;
+const NEW_LINKS: u64 = 20;
+const PAGES_PER_COMMIT: usize = 40;
+const SITES: u64 = 100_000;
+const MILLION: u64 = 1_000_000;
+
+const WANTED_RATE: f64 = 200_000.0;
+const WANTED_RSS_MIB: f64 = 256.0;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let plan = Plan::read(std::env::args().skip(1))?;
+    let dir = tempfile::tempdir()?;
+    println!(
+        "judged links a second on one core, {NEW_LINKS} in {LINKS} new, the others {}",
+        if plan.local {
+            "mostly from nearby"
+        } else {
+            "from anywhere"
+        }
+    );
+    let ours = measure_frontier(dir.path(), &plan)?;
+    let theirs = measure_peer(dir.path(), &plan)?;
+    println!(
+        "INSERT OR IGNORE of hashes, at {} M seen: {theirs:.0}/s on the core; \
+         the frontier there: {ours:.0}/s, {:.1} times as many",
+        plan.seen / MILLION,
+        ours / theirs
+    );
+    Ok(())
+}
+
+struct Plan {
+    seen: u64,
+    skipped: u64,
+    local: bool,
+}
+
+impl Plan {
+    fn read(mut args: impl Iterator<Item = String>) -> Result<Plan, Failure> {
+        let mut plan = Plan {
+            seen: 10 * MILLION,
+            skipped: 0,
+            local: true,
+        };
+        while let Some(arg) = args.next() {
+            let mut millions = || -> Result<u64, Failure> {
+                let number: u64 = args
+                    .next()
+                    .ok_or("a number of millions is missing")?
+                    .parse()?;
+                Ok(number * MILLION)
+            };
+            match arg.as_str() {
+                "--seen" => plan.seen = millions()?,
+                "--skip" => plan.skipped = millions()?,
+                "--uniform" => plan.local = false,
+                _ => return Err(format!("unknown argument `{arg}`").into()),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// Returns the last rate on the core.
+fn measure_frontier(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
+    let mut frontier = Frontier::open(dir, FrontierConfig::default(), 0)?;
+    let mut spec = CrawlSpec::new("bench", "frontier");
+    spec.max_depth = u16::MAX;
+    let crawl = frontier.open_crawl(&spec)?;
+    let mut web = Web::new(plan.local);
+    let seeds = plan.skipped.max(NEW_LINKS * PAGES_PER_COMMIT as u64);
+    while web.known < seeds {
+        feed_seeds(&mut frontier, crawl, &mut web)?;
+    }
+    let mut last_rate = 0.0;
+    while web.known < plan.seen {
+        let goal = (web.known / MILLION + 1) * MILLION;
+        let mut lap = Lap::default();
+        while web.known < goal {
+            lap.add(judge_pages(&mut frontier, &mut web)?);
+        }
+        print_lap(dir, web.known, &lap)?;
+        last_rate = lap.core_rate();
+    }
+    Ok(last_rate)
+}
+
+fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result<(), Failure> {
+    let urls: Vec<String> = (0..4_000).map(|_| web.new_url()).collect();
+    let seed = |url| Candidate {
+        url,
+        depth: 0,
+        parent: None,
+        records: &[],
+    };
+    let seeds: Vec<_> = urls.iter().map(|url| seed(url.as_str())).collect();
+    frontier.feed(crawl, &seeds, 0)?;
+    frontier.commit()?;
+    Ok(())
+}
+
+/// What was judged and how long that took, by the clock and in time on the core.
+#[derive(Default)]
+struct Lap {
+    links: u64,
+    time: Duration,
+    core: Duration,
+    longest: Duration,
+}
+
+impl Lap {
+    fn add(&mut self, other: Lap) {
+        self.links += other.links;
+        self.time += other.time;
+        self.core += other.core;
+        self.longest = self.longest.max(other.time);
+    }
+
+    fn rate(&self) -> f64 {
+        self.links as f64 / self.time.as_secs_f64()
+    }
+
+    /// What an otherwise idle machine would give: others' work is left out.
+    fn core_rate(&self) -> f64 {
+        self.links as f64 / self.core.as_secs_f64()
+    }
+}
+
+/// One commit's worth of pages. Making the links up is not counted.
+fn judge_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
+    let mut watch = Watch::start()?;
+    let mut leased = Vec::new();
+    for site in frontier.next_sites(i64::MAX, PAGES_PER_COMMIT)? {
+        leased.extend(frontier.lease(site.id, 1, 0)?.tasks);
+        let mut clock = site.clock;
+        clock.due_at_ms += 1_000;
+        frontier.return_site(site.id, &clock)?;
+    }
+    let leasing = watch.lap()?;
+    let reports: Vec<_> = leased.iter().map(|task| page(task, web)).collect();
+    watch.lap()?;
+    for report in &reports {
+        frontier.done(report, 0)?;
+    }
+    frontier.commit()?;
+    let mut lap = watch.lap()?;
+    lap.links = reports.len() as u64 * LINKS;
+    lap.add(leasing);
+    Ok(lap)
+}
+
+/// Takes the time of what this thread does.
+struct Watch {
+    begun: Instant,
+    core: Duration,
+}
+
+impl Watch {
+    fn start() -> Result<Watch, Failure> {
+        Ok(Watch {
+            begun: Instant::now(),
+            core: time_on_core()?,
+        })
+    }
+
+    /// Since the start or the lap before.
+    fn lap(&mut self) -> Result<Lap, Failure> {
+        let now = Watch::start()?;
+        let time = now.begun - self.begun;
+        let lap = Lap {
+            links: 0,
+            time,
+            core: now.core - self.core,
+            longest: time,
+        };
+        *self = now;
+        Ok(lap)
+    }
+}
+
+/// Linux counts it in nanoseconds, in the first column.
+fn time_on_core() -> Result<Duration, Failure> {
+    let figures = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = figures.split(' ').next().unwrap_or_default().parse()?;
+    Ok(Duration::from_nanos(nanoseconds))
+}
+
+fn page(task: &Leased, web: &mut Web) -> TaskDone {
+    TaskDone {
+        task: task.task,
+        attempt: task.attempt,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 11_000,
+        fields: 0,
+        links: web.page_links(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+    }
+}
+
+fn print_lap(dir: &Path, known: u64, lap: &Lap) -> Result<(), Failure> {
+    let (rss, peak) = memory_mib()?;
+    let disk: u64 = std::fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.metadata()?.len()))
+        .sum::<Result<u64, std::io::Error>>()?;
+    println!(
+        "{:>3} M seen: {:>6.0}/s on the core (at least {WANTED_RATE}: {}), {:>6.0}/s by the clock, \
+         longest commit {:>3} ms, RSS {rss:.0} MiB, peak {peak:.0} (at most {WANTED_RSS_MIB}: {}), \
+         disk {:.0} bytes a URL",
+        known / MILLION,
+        lap.core_rate(),
+        verdict(lap.core_rate() >= WANTED_RATE),
+        lap.rate(),
+        lap.longest.as_millis(),
+        verdict(peak <= WANTED_RSS_MIB),
+        disk as f64 / known as f64,
+    );
+    Ok(())
+}
+
+fn verdict(reached: bool) -> &'static str {
+    if reached { "reached" } else { "missed" }
+}
+
+/// Resident now, and at most so far.
+fn memory_mib() -> Result<(f64, f64), Failure> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let read = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        line.split_whitespace().nth(1)?.parse::<f64>().ok()
+    };
+    let value = |name| read(name).ok_or("no memory figures in /proc/self/status");
+    Ok((value("VmRSS:")? / 1_024.0, value("VmHWM:")? / 1_024.0))
+}
+
+/// The same links, each hashed and inserted, those that are new into a queue as well. Its table
+/// begins with what is seen by then, in order, which is the best that can happen to it.
+fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
+    let mut db = Connection::open(dir.join("peer.db"))?;
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -160000;
+         CREATE TABLE seen (key INTEGER PRIMARY KEY);
+         CREATE TABLE tasks (id INTEGER PRIMARY KEY, state INTEGER, site TEXT, url TEXT);
+         CREATE INDEX queued ON tasks (site) WHERE state = 0;",
+    )?;
+    let mut web = Web::new(plan.local);
+    web.known = plan.seen;
+    let mut keys = (0..plan.seen)
+        .map(|nth| peer_key(&url(nth)))
+        .collect::<Result<Vec<_>, _>>()?;
+    keys.sort_unstable();
+    let load = db.transaction()?;
+    for key in keys {
+        load.prepare_cached("INSERT OR IGNORE INTO seen VALUES (?1)")?
+            .execute([key])?;
+    }
+    load.commit()?;
+    let mut lap = Lap::default();
+    while web.known < plan.seen + MILLION / 5 {
+        let links: Vec<_> = (0..PAGES_PER_COMMIT)
+            .flat_map(|_| web.page_links())
+            .collect();
+        let mut watch = Watch::start()?;
+        insert_plainly(&mut db, &links)?;
+        lap.add(Lap {
+            links: links.len() as u64,
+            ..watch.lap()?
+        });
+    }
+    Ok(lap.core_rate())
+}
+
+fn insert_plainly(db: &mut Connection, links: &[String]) -> Result<(), Failure> {
+    let transaction = db.transaction()?;
+    for link in links {
+        let url = webfill_urls::canonical(link, None)?;
+        let sql = "INSERT OR IGNORE INTO seen VALUES (?1)";
+        if transaction
+            .prepare_cached(sql)?
+            .execute([peer_key(url.as_str())?])?
+            > 0
+        {
+            let sql = "INSERT INTO tasks (state, site, url) VALUES (0, ?1, ?2)";
+            let values = params![webfill_urls::site(&url), url.as_str()];
+            transaction.prepare_cached(sql)?.execute(values)?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// 63 bits of the hash under which a page is stored.
+fn peer_key(url: &str) -> Result<i64, Failure> {
+    Ok((u64::from_str_radix(&webfill_urls::page_hash(url)[..16], 16)? >> 1) as i64)
+}
+
+/// A web made up as it is crawled: the nth URL is always the same.
+struct Web {
+    known: u64,
+    random: u64,
+    local: bool,
+}
+
+impl Web {
+    fn new(local: bool) -> Web {
+        Web {
+            known: 0,
+            random: 0x9E37_79B9_7F4A_7C15,
+            local,
+        }
+    }
+
+    fn page_links(&mut self) -> Vec<String> {
+        let mut links: Vec<_> = (0..NEW_LINKS).map(|_| self.new_url()).collect();
+        links.extend((NEW_LINKS..LINKS).map(|nth| {
+            let nearby = self.local && nth % 10 < 7;
+            url(if nearby {
+                self.nearby()
+            } else {
+                self.anywhere()
+            })
+        }));
+        links
+    }
+
+    fn new_url(&mut self) -> String {
+        self.known += 1;
+        url(self.known - 1)
+    }
+
+    fn anywhere(&mut self) -> u64 {
+        self.next() % self.known
+    }
+
+    /// Among the latest ten thousand, which the latest five hundred pages have in common.
+    fn nearby(&mut self) -> u64 {
+        self.known - 1 - self.next() % self.known.min(10_000)
+    }
+
+    /// Xorshift: good enough to spread links, and the same in every run.
+    fn next(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+/// Some seventy bytes; the new links of one page belong to one site, but for a few.
+fn url(nth: u64) -> String {
+    let neighbourhood = if nth % 10 == 9 { nth } else { nth / NEW_LINKS };
+    let site = neighbourhood.wrapping_mul(0x9E37_79B9_7F4A_7C15) % SITES;
+    let section = nth % 17;
+    format!(
+        "https://www.shop-{site}.com/section-{section}/an-article-about-{nth}?page={}",
+        nth % 3
+    )
+}

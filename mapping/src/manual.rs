@@ -1,0 +1,86 @@
+//! The processors' part of the manual, made from the table that loading uses.
+
+use crate::catalogue::{self, Entry, Example, Family, Input, Parameter, Presence};
+use crate::parameters::expected;
+
+/// Every processor with its parameters and examples, as Markdown.
+pub fn processors_manual() -> String {
+    let mut manual = String::new();
+    for (family, title) in Family::ALL {
+        manual += &format!("### {title}\n\n");
+        for entry in catalogue::ALL
+            .iter()
+            .filter(|entry| entry.family == *family)
+        {
+            describe(entry, &mut manual);
+        }
+    }
+    manual
+}
+
+fn describe(entry: &Entry, manual: &mut String) {
+    *manual += &format!("#### `{}`\n\n{}\n\n", entry.name, entry.summary);
+    if !entry.parameters.is_empty() {
+        *manual += "| parameter | | default | meaning |\n|---|---|---|---|\n";
+        entry
+            .parameters
+            .iter()
+            .for_each(|parameter| *manual += &row(parameter));
+        *manual += "\n";
+    }
+    *manual += "| parameters | in | out |\n|---|---|---|\n";
+    entry
+        .examples
+        .iter()
+        .for_each(|example| *manual += &example_row(example));
+    *manual += "\n";
+}
+
+fn row(parameter: &Parameter) -> String {
+    let default = match parameter.presence {
+        Presence::Required => "required".to_owned(),
+        Presence::Optional => String::new(),
+        Presence::Text(text) => code(&format!("{text:?}")),
+        Presence::Boolean(value) => code(&value.to_string()),
+    };
+    let kind = expected(parameter.kind);
+    format!(
+        "| `{}` | {kind} | {default} | {} |\n",
+        parameter.name,
+        cell(parameter.meaning)
+    )
+}
+
+fn example_row(example: &Example) -> String {
+    let input = match example.input {
+        Input::Page(html) => format!("a page with {}", code(html)),
+        Input::Values(texts) => values(texts),
+    };
+    let output = values(example.output);
+    format!("| {} | {input} | {output} |\n", code(example.parameters))
+}
+
+fn values(texts: &[&str]) -> String {
+    match texts.is_empty() {
+        true => "nothing".to_owned(),
+        false => texts
+            .iter()
+            .map(|text| code(text))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}
+
+/// `text` as code within a table: on one line, white space at its ends visible.
+fn code(text: &str) -> String {
+    let mut line = text.replace('\n', "⏎").replace('\u{a0}', "⍽");
+    if line.starts_with(' ') || line.ends_with(' ') {
+        line = format!("{line:?}");
+    }
+    let ticks = if line.contains('`') { "``" } else { "`" };
+    format!("{ticks}{}{ticks}", cell(&line))
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

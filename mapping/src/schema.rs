@@ -1,0 +1,208 @@
+//! The JSON Schema of mapping files (draft 2020-12), with which editors complete and check them.
+//! Made from the tables that loading uses.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::{self, Entry, Kind, Parameter, Presence};
+use crate::mapping::{
+    FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, STEP_KEYS, URL_PARSER_KEYS,
+    URL_PATTERN_KEYS,
+};
+use crate::reader::Key;
+use crate::url_pattern::KINDS;
+
+/// The JSON Schema of a mapping file.
+pub fn schema() -> Value {
+    let mapping = reference("mapping");
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "webfill mapping",
+        "description": "Which pages are of a kind, which of their links to follow, which fields to extract.",
+        "oneOf": [mapping, {"type": "array", "items": mapping}],
+        "$defs": definitions(),
+    })
+}
+
+fn definitions() -> Value {
+    let chain = json!({
+        "type": "array",
+        "minItems": 1,
+        "items": reference("processor"),
+        "description": "Processors; each works on the list of values that the one before it left, the first on the page.",
+    });
+    json!({
+        "mapping": mapping(),
+        "url_pattern": url_pattern(),
+        "url_parser": object(URL_PARSER_KEYS, |key| match key {
+            "processors" => reference("chain"),
+            _ => text("What these links are."),
+        }),
+        "field": field(),
+        "chain": chain,
+        "processor": processor(),
+    })
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/$defs/{name}")})
+}
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// An object with these keys and no others.
+fn object(keys: &[Key], schema_of: impl Fn(&str) -> Value) -> Value {
+    let properties: Map<String, Value> = keys
+        .iter()
+        .map(|key| (key.name.to_owned(), schema_of(key.name)))
+        .collect();
+    let required = keys.iter().filter(|key| key.required).map(|key| key.name);
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required.collect::<Vec<_>>(),
+        "additionalProperties": false,
+    })
+}
+
+fn mapping() -> Value {
+    object(MAPPING_KEYS, |key| match key {
+        "name" => json!({
+            "type": "string",
+            "pattern": MAPPING_NAME,
+            "maxLength": 100,
+            "description": "What commands and logs call the mapping; unique.",
+        }),
+        "url_patterns" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": reference("url_pattern"),
+            "description": "The pages that the mapping is for: those whose URL matches one of these.",
+        }),
+        "url_parsers" => json!({
+            "type": "array",
+            "items": reference("url_parser"),
+            "description": "The links to follow; what a chain yields is made absolute.",
+        }),
+        "fields" => json!({
+            "type": "array",
+            "items": reference("field"),
+            "description": "What to extract.",
+        }),
+        "$schema" => text("For editors."),
+        _ => text("What the mapping is for."),
+    })
+}
+
+fn url_pattern() -> Value {
+    let kinds = KINDS
+        .iter()
+        .map(|(name, meaning)| json!({"const": name, "description": meaning}));
+    let kinds: Vec<Value> = kinds.collect();
+    object(URL_PATTERN_KEYS, |key| match key {
+        "type" => json!({"oneOf": kinds, "description": "How the pattern is written."}),
+        "pattern" => text("The pattern, compared with the canonical URL."),
+        _ => text("What these pages are."),
+    })
+}
+
+fn field() -> Value {
+    let mut schema = object(FIELD_KEYS, |key| match key {
+        "name" => json!({
+            "type": "string",
+            "pattern": FIELD_NAME,
+            "maxLength": 100,
+            "description": "The field's name, unique in the mapping.",
+        }),
+        "multiple" => json!({
+            "type": "boolean",
+            "default": false,
+            "description": "Take all values as a list, not the first alone.",
+        }),
+        "processors" => reference("chain"),
+        "alternatives" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": reference("chain"),
+            "description": "Several chains: the first that yields a value gives the field's.",
+        }),
+        _ => text("What the field holds."),
+    });
+    schema["oneOf"] = json!([{"required": ["processors"]}, {"required": ["alternatives"]}]);
+    schema
+}
+
+/// The parameters depend on the type.
+fn processor() -> Value {
+    let types = catalogue::ALL
+        .iter()
+        .map(|entry| json!({"const": entry.name, "description": entry.summary}));
+    let types: Vec<Value> = types.collect();
+    let mut schema = object(STEP_KEYS, |key| match key {
+        "type" => json!({"oneOf": types, "description": "What the processor does."}),
+        _ => json!({"type": "object"}),
+    });
+    schema["allOf"] = catalogue::ALL
+        .iter()
+        .map(|entry| parameters_of(entry))
+        .collect();
+    schema
+}
+
+fn parameters_of(entry: &Entry) -> Value {
+    let properties: Map<String, Value> = entry
+        .parameters
+        .iter()
+        .map(|parameter| (parameter.name.to_owned(), parameter_schema(parameter)))
+        .collect();
+    let required: Vec<&str> = entry
+        .parameters
+        .iter()
+        .filter(|parameter| matches!(parameter.presence, Presence::Required))
+        .map(|parameter| parameter.name)
+        .collect();
+    let mut then = json!({
+        "properties": {
+            "parameters": {
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            }
+        }
+    });
+    if !required.is_empty() {
+        then["required"] = json!(["parameters"]);
+    }
+    json!({
+        "if": {"properties": {"type": {"const": entry.name}}, "required": ["type"]},
+        "then": then,
+    })
+}
+
+fn parameter_schema(parameter: &Parameter) -> Value {
+    let mut schema = match parameter.kind {
+        Kind::Text => json!({"type": "string"}),
+        Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Boolean => json!({"type": "boolean"}),
+        Kind::TextList => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::TextTable => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Kind::Choice(choices) => json!({"enum": choices}),
+        Kind::Group => json!({"type": ["string", "integer"], "minimum": 0}),
+    };
+    schema["description"] = json!(sentence(parameter.meaning));
+    match parameter.presence {
+        Presence::Text(default) => schema["default"] = json!(default),
+        Presence::Boolean(default) => schema["default"] = json!(default),
+        Presence::Required | Presence::Optional => {}
+    }
+    schema
+}
+
+fn sentence(meaning: &str) -> String {
+    let mut characters = meaning.chars();
+    match characters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,287 @@
+//! What bad input gets: one clear sentence, the right exit code, and nothing half done.
+
+use std::path::Path;
+
+use webfill_tests::isolation::isolated;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::{Workplace, files_under};
+
+/// A crawl that would do nothing but harmless things.
+fn crawl(work: &Workplace) -> Run {
+    let run = work.plain_crawl();
+    run.args(["--allow-private-networks", "http://a.example/"])
+}
+
+/// A flag that the run has already takes the new value, as no flag may be given twice.
+fn with_arguments(run: Run, args: &[&str]) -> Run {
+    let run = run.arg("--allow-private-networks");
+    match args {
+        [
+            flag @ ("--store" | "--summary" | "--workers"),
+            value,
+            rest @ ..,
+        ] => run.instead(flag, value).args(rest),
+        _ => run.args(args),
+    }
+}
+
+/// One sentence that says each of these things; style: lower case, no full stop.
+fn assert_says(run: &Finished, parts: &[&str]) {
+    let sentence = run.one_sentence();
+    for part in parts {
+        assert!(sentence.contains(part), "`{part}` is not in: {sentence}");
+    }
+    assert!(!sentence.ends_with('.'), "{sentence}");
+    assert_eq!(run.stdout, "", "nothing is printed as a result");
+}
+
+fn assert_untouched(work: &Workplace) {
+    let left: Vec<_> = files_under(&work.path(""))
+        .into_iter()
+        .filter(|path| !is_input(path, work))
+        .collect();
+    assert!(left.is_empty(), "left behind: {left:#?}");
+}
+
+fn is_input(path: &Path, work: &Workplace) -> bool {
+    path.starts_with(work.path("mappings")) || path.starts_with(work.path("input"))
+}
+
+#[test]
+fn unknown_flags_and_values_are_named() {
+    let work = Workplace::new();
+    for (args, named) in [
+        (vec!["--dpeth", "3", "http://a.example/"], "--dpeth"),
+        (vec!["--depth", "deep", "http://a.example/"], "deep"),
+        (vec!["--follow", "some", "http://a.example/"], "some"),
+        (vec!["--delay", "-1", "http://a.example/"], "-1"),
+        (vec!["--delay", "nan", "http://a.example/"], "nan"),
+        (vec!["--workers", "0", "http://a.example/"], "--workers"),
+        (
+            vec!["--resolve", "nonsense", "http://a.example/"],
+            "nonsense",
+        ),
+        (vec!["--proxy", "gopher://x", "http://a.example/"], "gopher"),
+        (vec!["--store", "oracle://x", "http://a.example/"], "oracle"),
+        (vec!["--max-time", "soon", "http://a.example/"], "soon"),
+        (vec!["--allow-regex", "(", "http://a.example/"], "("),
+        (vec!["--summary", "xml", "http://a.example/"], "xml"),
+        (
+            vec!["--ca-file", "no-such.pem", "http://a.example/"],
+            "no-such.pem",
+        ),
+        (
+            vec!["--exclude-sites", "no-such.csv", "http://a.example/"],
+            "no-such.csv",
+        ),
+        (
+            vec!["--config", "no-such.toml", "http://a.example/"],
+            "no-such.toml",
+        ),
+        (vec!["--seeds", "no-such-seeds.txt"], "no-such-seeds.txt"),
+        (vec![], "seed"),
+    ] {
+        let run = with_arguments(work.plain_crawl(), &args).finish();
+        let run = run.expect(2);
+        assert!(
+            run.stderr.contains(named),
+            "{args:?}: `{named}` is not in: {}",
+            run.stderr
+        );
+        assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
+        assert_untouched(&work);
+    }
+}
+
+#[test]
+fn an_unknown_command_is_named() {
+    let run = Run::new(["crwal", "http://a.example/"]).finish().expect(2);
+    assert!(
+        run.stderr.contains("crwal") && run.stderr.contains("crawl"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn an_unknown_key_in_the_settings_is_named_with_the_nearest() {
+    let work = Workplace::new();
+    let settings = work.write("input/webfill.toml", "[fetch]\nhead_timeuot = 3.0\n");
+    let run = crawl(&work);
+    let run = run.arg("--config").arg(settings).finish().expect(2);
+    assert!(
+        run.stderr.contains("head_timeuot") && run.stderr.contains("head_timeout"),
+        "{}",
+        run.stderr
+    );
+    assert_untouched(&work);
+}
+
+#[test]
+fn an_invalid_mapping_is_told_by_file_path_and_nearest_name() {
+    let work = Workplace::new();
+    let mapping = r#"{"name": "shop", "url_patterns": [{"type": "prefix", "pattern": "http://shop.example/"}],
+        "fields": [{"name": "price", "processors": [{"type": "xpaht", "parameters": {"expression": "//td"}}]}]}"#;
+    work.write("mappings/shop.json", mapping);
+    let run = crawl(&work).finish().expect(2);
+    for part in ["shop.json", "fields[0].processors[0]", "xpaht", "xpath"] {
+        assert!(
+            run.stderr.contains(part),
+            "`{part}` is not in: {}",
+            run.stderr
+        );
+    }
+    assert_untouched(&work);
+}
+
+#[test]
+fn an_invalid_expression_is_told_with_its_own_error() {
+    let work = Workplace::new();
+    let mapping = |expression: &str| {
+        format!(
+            r#"{{"name": "shop", "url_patterns": [{{"type": "prefix", "pattern": "http://shop.example/"}}],
+            "fields": [{{"name": "price", "processors": [{{"type": "xpath", "parameters": {{"expression": "{expression}"}}}}]}}]}}"#
+        )
+    };
+    for expression in ["//td[", "//svg:path", "nonsense(1)", ""] {
+        work.write("mappings/shop.json", mapping(expression));
+        let run = crawl(&work).finish().expect(2);
+        assert!(
+            run.stderr.contains("shop.json") && run.stderr.contains(expression),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            run.stderr
+                .contains("fields[0].processors[0].parameters.expression"),
+            "{}",
+            run.stderr
+        );
+        assert_untouched(&work);
+    }
+}
+
+#[test]
+fn an_unreadable_mapping_folder_stops_the_start() {
+    let work = Workplace::new();
+    let run = crawl(&work).instead("--mappings", "no-such-folder");
+    let run = run.finish().expect(2);
+    assert_says(&run, &["no-such-folder"]);
+    assert_untouched(&work);
+    work.write("mappings/broken.json", b"\xff\xfe{");
+    let run = crawl(&work).finish().expect(2);
+    assert!(run.stderr.contains("broken.json"), "{}", run.stderr);
+}
+
+#[test]
+fn a_crawl_of_public_addresses_needs_a_contact() {
+    let work = Workplace::new();
+    // Isolated: should webfill try, nobody is there.
+    isolated(
+        "bad_usage::a_crawl_of_public_addresses_needs_a_contact",
+        || {
+            let run = work.plain_crawl().arg("http://93.184.216.34/").finish();
+            let run = run.expect(2);
+            assert_says(&run, &["--contact"]);
+            assert_untouched(&work);
+        },
+    );
+}
+
+#[test]
+fn an_unwritable_state_folder_is_named() {
+    let work = Workplace::new();
+    let file = work.write("input/a-file", "not a folder");
+    let inside = file.join("state");
+    let run = crawl(&work).instead("--state", &inside);
+    assert_says(&run.finish().expect(2), &["state", "a-file"]);
+    assert!(!work.path("store.db").exists(), "nothing else was begun");
+}
+
+#[test]
+fn an_unwritable_store_is_named() {
+    let work = Workplace::new();
+    let run = crawl(&work).instead("--store", "sqlite:/no-such-folder/store.db");
+    let run = run.finish();
+    let code = run.status.code();
+    assert!(matches!(code, Some(1 | 2)), "{code:?}");
+    assert_says(&run, &["/no-such-folder/store.db"]);
+}
+
+#[test]
+fn a_store_that_is_no_database_is_named_and_left_alone() {
+    let work = Workplace::new();
+    let content = "these are my notes, not a database\n".repeat(100);
+    let notes = work.write("input/notes.txt", &content);
+    let store = format!("sqlite:{}", notes.display());
+    let run = crawl(&work).instead("--store", &store).finish();
+    assert!(matches!(run.status.code(), Some(1 | 2)), "{:?}", run.status);
+    assert_says(&run, &["notes.txt"]);
+    assert_eq!(
+        std::fs::read_to_string(notes).expect("still there"),
+        content
+    );
+}
+
+#[test]
+fn a_state_folder_in_use_is_named_and_its_crawl_goes_on() {
+    let web = Web::start();
+    let site = web.site("busy.example");
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let urls: Vec<String> = (0..10)
+        .map(|number| site.url(&format!("/{number}")))
+        .collect();
+    let running = work.crawl(&web).args(&urls).start();
+    web.log()
+        .wait_until("it is under way", |visits| visits.pages().len() > 1);
+    let refused = work
+        .crawl(&web)
+        .instead("--crawl", "second")
+        .arg(site.url("/other"))
+        .finish()
+        .expect(1);
+    assert_says(&refused, &["state", "in use"]);
+    running.finish().expect(0);
+    assert_eq!(site.visits().pages().len(), 10);
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let work = Workplace::new();
+    let run = Run::new(["dispatcher", "--port", &port, "--state"])
+        .arg(work.path("state"))
+        .arg("--mappings")
+        .arg(work.path("mappings"))
+        .in_folder(work.path(""))
+        .finish();
+    assert!(
+        matches!(run.status.code(), Some(1 | 2)),
+        "{:?}: {}",
+        run.status,
+        run.stderr
+    );
+    assert_says(&run, &[&port, "in use"]);
+}
+
+#[test]
+fn help_and_version_are_printed_on_request() {
+    let help = Run::new(["crawl", "--help"]).finish().expect(0);
+    for flag in [
+        "--seeds",
+        "--mappings",
+        "--store",
+        "--state",
+        "--delay",
+        "--contact",
+        "--summary",
+        "--ca-file",
+    ] {
+        assert!(help.stdout.contains(flag), "{flag} is not in the help");
+    }
+    let version = Run::new(["--version"]).finish().expect(0);
+    assert!(version.stdout.starts_with("webfill "), "{}", version.stdout);
+}

@@ -1,0 +1,88 @@
+//! A disk that fills up mid-crawl: the crawl ends with the code for it, everything written stays
+//! readable, and with room again the same command goes on.
+
+use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Web, page};
+use webfill_tests::stored::Stored;
+use webfill_tests::workplace::{Workplace, files_under};
+
+const SITES: usize = 4;
+const PAGES_PER_SITE: usize = 12;
+
+/// A page whose links alone take 200 KB in the store and as much in the frontier.
+fn heavy(number: usize) -> Page {
+    let padding = "x".repeat(180);
+    let links: String = (0..1_000)
+        .map(|link| format!("<a href=\"/{number}/{link}/{padding}\">l</a>"))
+        .collect();
+    page(&number.to_string()).html(links)
+}
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    let urls = (0..SITES).flat_map(|site| {
+        (0..PAGES_PER_SITE).map(move |number| format!("http://heavy{site}.example/{number}"))
+    });
+    work.crawl(web)
+        .instead("--delay", "0.05")
+        .args(["--follow", "all", "--deny-regex", "/x+$"])
+        .args(urls)
+}
+
+#[test]
+fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
+    isolated(
+        "full_disk::a_full_disk_ends_the_crawl_and_spoils_nothing",
+        || {
+            let web = Web::start();
+            for number in 0..SITES {
+                let site = web.site(&format!("heavy{number}.example"));
+                site.otherwise(|request| {
+                    heavy(request.path.trim_start_matches('/').parse().unwrap_or(0)).into()
+                });
+            }
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            mount_small_disk(folder.path(), 6 << 10, false);
+            let work = Workplace::in_folder(folder.path());
+            let run = crawl(&work, &web).finish();
+            let left_free = free_kib(folder.path());
+            let run = run.expect(17);
+            let sentence = run.one_sentence();
+            assert!(
+                sentence.contains("full") || sentence.contains("space"),
+                "{sentence} ({left_free} KiB free)"
+            );
+
+            for file in files_under(folder.path()) {
+                if file.extension().is_some_and(|extension| extension == "db") {
+                    assert_eq!(Stored::open(&file).integrity(), "ok", "{}", file.display());
+                }
+            }
+            let before = work.stored().pages();
+            assert!(
+                before.len() < SITES * PAGES_PER_SITE,
+                "the disk was large enough for everything"
+            );
+
+            mount_small_disk(folder.path(), 200 << 10, true);
+            crawl(&work, &web).finish().expect(0);
+            let after = work.stored().outcomes();
+            assert_eq!(after.len(), SITES * PAGES_PER_SITE);
+            assert!(after.values().all(|outcome| outcome == "ok"), "{after:#?}");
+            let repeated = crate::wide_web::repeated(&web);
+            assert!(repeated.len() <= SITES * 2, "asked again: {repeated:#?}");
+        },
+    );
+}
+
+/// Room left on the disk of a folder, for the message of a failure.
+fn free_kib(folder: &std::path::Path) -> String {
+    let output = std::process::Command::new("df")
+        .args(["--output=avail", "-k"])
+        .arg(folder)
+        .output();
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    text.lines().last().unwrap_or("?").trim().to_string()
+}

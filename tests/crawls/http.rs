@@ -1,0 +1,397 @@
+//! HTTP as it is: versions, encodings, charsets, types, TLS, proxies.
+
+use std::time::Duration;
+
+use webfill_tests::isolation::isolated;
+use webfill_tests::site::encodings::{encoded_page, gzip};
+use webfill_tests::site::{Certificates, Page, Web, document, page, script, status};
+use webfill_tests::workplace::Workplace;
+
+#[test]
+fn every_content_encoding_is_decoded() {
+    let web = Web::start();
+    let site = web.site("encoded.example");
+    let encodings = ["gzip", "deflate", "br", "zstd"];
+    for encoding in encodings {
+        site.serve(&format!("/{encoding}"), encoded_page(encoding, encoding));
+    }
+    let work = Workplace::new();
+    work.crawl(&web)
+        .args(encodings.map(|encoding| site.url(&format!("/{encoding}"))))
+        .finish()
+        .expect(0);
+    let pages = work.stored().pages();
+    for encoding in encodings {
+        let page = &pages[&site.url(&format!("/{encoding}"))];
+        assert_eq!(
+            (page.outcome.as_str(), &page.fields["title"]),
+            ("ok", &encoding.into())
+        );
+    }
+    for visit in &web.visits().pages().0 {
+        let accepted = visit
+            .header("accept-encoding")
+            .expect("it names what it can decode");
+        assert!(
+            encodings.iter().all(|encoding| accepted.contains(encoding)),
+            "{accepted}"
+        );
+    }
+}
+
+/// `<h1>` with text in some charset, after a head of ASCII.
+fn heading(head: &str, text: &[u8]) -> Vec<u8> {
+    [head.as_bytes(), b"<h1>", text, b"</h1>"].concat()
+}
+
+fn charset_cases() -> Vec<(&'static str, Page, &'static str)> {
+    let privet = b"\xcf\xf0\xe8\xe2\xe5\xf2";
+    let nihon = b"\x93\xfa\x96\x7b";
+    let utf_16: Vec<u8> = "\u{feff}<h1>naïve</h1>"
+        .encode_utf16()
+        .flat_map(u16::to_be_bytes)
+        .collect();
+    let http_equiv = "<meta http-equiv='Content-Type' content='text/html; charset=windows-1251'>";
+    vec![
+        (
+            "/header",
+            document("text/html; charset=windows-1251", heading("", privet)),
+            "Привет",
+        ),
+        (
+            "/quoted-header",
+            document("text/html;charset=\"Windows-1251\"", heading("", privet)),
+            "Привет",
+        ),
+        (
+            "/meta",
+            document("text/html", heading("<meta charset=shift_jis>", nihon)),
+            "日本",
+        ),
+        (
+            "/http-equiv",
+            document("text/html", heading(http_equiv, privet)),
+            "Привет",
+        ),
+        (
+            "/header-wins-over-meta",
+            document(
+                "text/html; charset=utf-8",
+                heading("<meta charset=shift_jis>", "é".as_bytes()),
+            ),
+            "é",
+        ),
+        (
+            "/bom-wins",
+            document("text/html; charset=windows-1251", utf_16),
+            "naïve",
+        ),
+        (
+            "/no-charset-utf-8",
+            document("text/html", heading("", "Zoë".as_bytes())),
+            "Zoë",
+        ),
+        (
+            "/no-charset-latin",
+            document("text/html", heading("", b"Zo\xeb \x80")),
+            "Zoë €",
+        ),
+        (
+            "/wrong-charset",
+            document("text/html; charset=utf-8", heading("", b"Zo\xeb")),
+            "Zo\u{fffd}",
+        ),
+        (
+            "/xhtml",
+            document("application/xhtml+xml", heading("", "ok".as_bytes())),
+            "ok",
+        ),
+    ]
+}
+
+#[test]
+fn charsets_come_from_the_bom_the_header_or_the_page() {
+    let web = Web::start();
+    let site = web.site("charset.example");
+    let cases = charset_cases();
+    for (path, page, _) in &cases {
+        site.serve(path, page.clone());
+    }
+    let work = Workplace::new();
+    let urls: Vec<String> = cases.iter().map(|(path, ..)| site.url(path)).collect();
+    work.crawl(&web)
+        .instead("--delay", "0.01")
+        .args(urls)
+        .finish()
+        .expect(0);
+    let pages = work.stored().pages();
+    for (path, _, expected) in &cases {
+        assert_eq!(
+            pages[&site.url(path)].fields.get("title"),
+            Some(&(*expected).into()),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn http_2_is_spoken_where_the_server_offers_it() {
+    let web = Web::start_tls(&["two.example", "*.three.example"]);
+    let site = web.site("two.example");
+    site.serve("/", page("two").mapped_link("/next"))
+        .serve("/next", encoded_page("next", "br"));
+    web.site("www.three.example").serve("/", page("three"));
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .args([site.https("/"), "https://www.three.example/".into()])
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 3);
+    let visits = web.visits();
+    assert!(
+        visits
+            .0
+            .iter()
+            .all(|visit| visit.tls && visit.version == "HTTP/2"),
+        "{visits:#?}"
+    );
+    visits.assert_polite(Duration::from_millis(200));
+    assert_eq!(
+        work.stored().pages()["https://two.example/next"].fields["title"],
+        "next"
+    );
+}
+
+#[test]
+fn http_1_1_is_spoken_where_the_server_offers_nothing_else() {
+    let web = Web::start().with_tls(&["one.example"], &["http/1.1"]);
+    let site = web.site("one.example");
+    site.serve("/", page("one"));
+    let work = Workplace::new();
+    work.crawl(&web).arg(site.https("/")).finish().expect(0);
+    assert_eq!(web.visits().pages().0[0].version, "HTTP/1.1");
+    assert_eq!(work.stored().pages()["https://one.example/"].outcome, "ok");
+}
+
+#[test]
+fn certificates_are_checked() {
+    let web = Web::start_tls(&["right.example"]);
+    for host in ["right.example", "wrong.example"] {
+        web.site(host).otherwise(|_| page("T").into());
+    }
+    let urls = ["https://right.example/", "https://wrong.example/"];
+    let trusting = Workplace::new();
+    trusting.crawl(&web).args(urls).finish().expect(0);
+    let outcomes = trusting.stored().outcomes();
+    assert_eq!(outcomes["https://right.example/"], "ok");
+    assert_eq!(
+        outcomes["https://wrong.example/"], "tls_error",
+        "the name is not in the certificate"
+    );
+
+    let stranger = Certificates::make(&["right.example"]);
+    let distrusting = Workplace::new();
+    // Trusts an authority that did not sign this server.
+    let run = distrusting
+        .plain_crawl()
+        .args(["--allow-private-networks", "--delay", "0.2", "--resolve"])
+        .arg(format!("*:443:127.0.0.1:{}", web.tls_address().port()))
+        .arg("--ca-file")
+        .arg(stranger.authority())
+        .arg(urls[0]);
+    run.finish().expect(0);
+    assert_eq!(distrusting.stored().outcomes()[urls[0]], "tls_error");
+}
+
+#[test]
+fn a_server_that_speaks_no_tls_is_a_tls_error() {
+    let web = Web::start();
+    web.site("plain.example").serve("/", page("T"));
+    let work = Workplace::new();
+    let resolve = format!("*:443:127.0.0.1:{}", web.plain_address().port());
+    work.crawl(&web)
+        .args(["--resolve", &resolve, "https://plain.example/"])
+        .finish()
+        .expect(0);
+    assert_eq!(
+        work.stored().outcomes()["https://plain.example/"],
+        "tls_error"
+    );
+}
+
+#[test]
+fn bodies_of_other_types_are_not_read() {
+    let web = Web::start();
+    let site = web.site("types.example");
+    let types = [
+        "video/mp4",
+        "application/pdf",
+        "application/octet-stream",
+        "image/svg",
+        "font/woff2",
+    ];
+    for (number, kind) in types.iter().enumerate() {
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: 67108864\r\n\r\n");
+        site.serve(
+            &format!("/{number}"),
+            script().send(head).send(vec![0; 64 << 20]),
+        );
+    }
+    let work = Workplace::new();
+    let urls = (0..types.len()).map(|number| site.url(&format!("/{number}")));
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    assert_eq!(
+        run.summary().outcome("unsupported_type"),
+        types.len() as u64
+    );
+    for visit in &web.visits().pages().0 {
+        assert!(
+            visit.cut_short && visit.sent_bytes < 16 << 20,
+            "{} bytes of {}",
+            visit.sent_bytes,
+            visit.path
+        );
+    }
+}
+
+#[test]
+fn json_xml_and_text_are_read() {
+    let web = Web::start();
+    let site = web.site("kinds.example");
+    let kinds = [
+        ("/json", "application/json", "{\"a\": 1}"),
+        ("/ld", "application/ld+json; charset=utf-8", "{\"a\": 1}"),
+        ("/xml", "application/xml", "<a>1</a>"),
+        ("/atom", "application/atom+xml", "<feed/>"),
+        ("/text", "text/plain", "hello"),
+        ("/csv", "text/csv", "a,b"),
+    ];
+    for (path, kind, body) in kinds {
+        site.serve(path, document(kind, body));
+    }
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .args(kinds.map(|(path, ..)| site.url(path)))
+        .finish()
+        .expect(0);
+    assert_eq!(
+        run.summary().outcome("ok"),
+        kinds.len() as u64,
+        "{:?}",
+        work.stored().outcomes()
+    );
+}
+
+#[test]
+fn the_body_cap_counts_what_was_decoded() {
+    let web = Web::start();
+    let site = web.site("caps.example");
+    let sized = |mebibytes: usize| {
+        let body = [b"<h1>T</h1>".as_slice(), &vec![b' '; mebibytes << 20]].concat();
+        gzip(&body)
+    };
+    for (path, mebibytes) in [("/below", 7), ("/above", 9)] {
+        let page = document("text/html", sized(mebibytes)).header("content-encoding", "gzip");
+        site.serve(path, page);
+    }
+    let work = Workplace::new();
+    work.crawl(&web)
+        .args([site.url("/below"), site.url("/above")])
+        .finish()
+        .expect(0);
+    let outcomes = work.stored().outcomes();
+    assert_eq!(outcomes["http://caps.example/below"], "ok");
+    assert_eq!(outcomes["http://caps.example/above"], "too_large");
+}
+
+#[test]
+fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
+    let web = Web::start();
+    web.site("direct.example").serve("/", page("direct"));
+    let work = Workplace::new();
+    let mut run = work.crawl(&web).arg("http://direct.example/");
+    for name in [
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "all_proxy",
+        "ALL_PROXY",
+    ] {
+        run = run.env(name, "http://127.0.0.1:1/");
+    }
+    run.finish().expect(0);
+    assert_eq!(work.stored().outcomes()["http://direct.example/"], "ok");
+    assert!(web.visits().0.iter().all(|visit| !visit.proxied));
+
+    let proxy = Web::start();
+    proxy.site("behind.example").serve("/", page("behind"));
+    let work = Workplace::new();
+    let address = format!("http://{}", proxy.plain_address());
+    let run = work.plain_crawl().args([
+        "--allow-private-networks",
+        "--contact",
+        "https://crawler.example/",
+    ]);
+    run.args([
+        "--delay",
+        "0.2",
+        "--proxy",
+        &address,
+        "http://behind.example/",
+    ])
+    .finish()
+    .expect(0);
+    assert_eq!(work.stored().outcomes()["http://behind.example/"], "ok");
+    assert!(
+        proxy.visits().0.iter().all(|visit| visit.proxied),
+        "{:?}",
+        proxy.visits()
+    );
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_a_dns_error() {
+    // `.invalid` never resolves (RFC 6761); isolated, so that nobody is asked about it.
+    isolated("http::a_name_that_does_not_resolve_is_a_dns_error", || {
+        let work = Workplace::new();
+        let run = work.plain_crawl().args([
+            "--contact",
+            "https://crawler.example/",
+            "http://no.invalid/",
+        ]);
+        run.finish().expect(0);
+        assert_eq!(work.stored().outcomes()["http://no.invalid/"], "dns_error");
+    });
+}
+
+#[test]
+fn any_status_is_an_outcome_with_its_number() {
+    let web = Web::start();
+    let site = web.site("status.example");
+    let statuses = [400, 401, 403, 404, 410, 418, 451, 500, 502, 599, 999];
+    for code in statuses {
+        site.serve(&format!("/{code}"), page("sorry").status(code));
+    }
+    site.serve("/304", status(304));
+    let work = Workplace::new();
+    let urls = statuses.map(|code| site.url(&format!("/{code}")));
+    work.crawl(&web)
+        .instead("--delay", "0.01")
+        .args(urls)
+        .arg(site.url("/304"))
+        .finish()
+        .expect(0);
+    let pages = work.stored().pages();
+    for code in statuses {
+        let page = &pages[&site.url(&format!("/{code}"))];
+        assert_eq!(
+            (page.outcome.as_str(), page.status_code),
+            ("http_error", Some(code))
+        );
+        assert!(page.fields.is_empty(), "an error page is no profile");
+    }
+    assert_eq!(pages[&site.url("/304")].outcome, "not_modified");
+}

@@ -1,0 +1,20 @@
+//! Whole crawls, each by the real binary over real sockets, judged from outside.
+
+mod addresses;
+mod bad_usage;
+mod commands;
+mod full_disk;
+mod hostile_pages;
+mod http;
+mod interrupted;
+mod journey;
+mod killed;
+mod politeness;
+mod progress_and_logs;
+mod real_pages;
+mod records;
+mod redirects;
+mod robots;
+mod seeds;
+mod the_test_site;
+mod wide_web;

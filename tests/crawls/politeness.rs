@@ -1,0 +1,266 @@
+//! What the webmaster sees: one request at a time, the delay between them, and a name.
+
+use std::time::{Duration, SystemTime};
+
+use webfill_tests::site::{Site, Web, page, script, status};
+use webfill_tests::workplace::Workplace;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A root that links to so many leaves.
+fn star(site: &Site, leaves: u32) {
+    site.otherwise(|_| page("leaf").into());
+    let root = (0..leaves).fold(page("root"), |page, leaf| {
+        page.mapped_link(&format!("/leaf/{leaf}"))
+    });
+    site.serve("/", root);
+}
+
+#[test]
+fn a_site_is_asked_one_page_at_a_time_with_the_delay_between() {
+    let web = Web::start();
+    let slow = web.site("slow.example");
+    star(&slow, 6);
+    slow.latency(150 * MS);
+    star(&web.site("quick.example"), 6);
+    // Subdomains are one site: they share its clock.
+    for name in ["www.shared.example", "shared.example", "m.shared.example"] {
+        star(&web.site(name), 2);
+    }
+    let work = Workplace::new();
+    let seeds = [
+        "slow.example",
+        "quick.example",
+        "www.shared.example",
+        "shared.example",
+        "m.shared.example",
+    ];
+    let urls = seeds.map(|host| format!("http://{host}/"));
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0.3"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    let visits = web.visits();
+    assert_eq!(visits.pages().len(), 7 + 7 + 3 * 3);
+    visits.assert_polite(300 * MS);
+
+    let mut shared = visits.pages();
+    shared
+        .0
+        .retain(|visit| visit.host.ends_with("shared.example"));
+    assert_eq!(shared.overlaps(), [""; 0]);
+    assert!(
+        shared.gaps().iter().all(|gap| *gap >= 300 * MS),
+        "{:?}",
+        shared.gaps()
+    );
+}
+
+#[test]
+fn a_slow_answer_does_not_shorten_the_next_gap() {
+    let web = Web::start();
+    let site = web.site("drip.example");
+    star(&site, 3);
+    let drip = script()
+        .send("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<h1>d")
+        .pause(600 * MS)
+        .send("rip</h1>");
+    site.serve("/leaf/0", drip.clone()).serve("/leaf/1", drip);
+    let work = Workplace::new();
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0.3"])
+        .arg(site.url("/"))
+        .finish()
+        .expect(0);
+    web.visits().assert_polite(300 * MS);
+    assert_eq!(web.visits().pages().len(), 4);
+}
+
+#[test]
+fn the_delay_is_fifteen_seconds_unless_somebody_says_otherwise() {
+    let web = Web::start();
+    let site = web.site("default.example");
+    star(&site, 1);
+    let work = Workplace::new();
+    work.crawl_without_delay(&web)
+        .arg(site.url("/"))
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().pages().len(), 2);
+    web.visits().assert_polite(15_000 * MS);
+}
+
+#[test]
+fn crawl_delay_wins_over_the_default_in_both_directions() {
+    let web = Web::start();
+    let slower = web.site("slower.example");
+    slower.robots("User-agent: *\nCrawl-delay: 0.75\n");
+    star(&slower, 3);
+    let faster = web.site("faster.example");
+    faster.robots("User-agent: *\nCrawl-delay: 0.1\n");
+    star(&faster, 3);
+    let named = web.site("named.example");
+    named.robots("User-agent: *\nCrawl-delay: 60\n\nUser-agent: webfill\nCrawl-delay: 0.5\n");
+    star(&named, 3);
+    let work = Workplace::new();
+    let urls = [slower.url("/"), faster.url("/"), named.url("/")];
+    let run = work
+        .crawl_without_delay(&web)
+        .args(["--delay", "20"])
+        .args(urls)
+        .time_limit(40_000 * MS);
+    run.finish().expect(0);
+    assert_eq!(web.visits().pages().len(), 12);
+    slower.visits().assert_polite(750 * MS);
+    faster.visits().assert_polite(100 * MS);
+    named.visits().assert_polite(500 * MS);
+}
+
+#[test]
+fn a_long_crawl_delay_slows_the_site_and_drops_nothing() {
+    let web = Web::start();
+    let site = web.site("patient.example");
+    site.robots("User-agent: *\nCrawl-delay: 4\n");
+    star(&site, 2);
+    let quick = web.site("quick.example");
+    star(&quick, 5);
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .args([site.url("/"), quick.url("/")])
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 9);
+    site.visits().assert_polite(4_000 * MS);
+    let visits = web.visits();
+    let position = |host: &str| visits.0.iter().rposition(|visit| visit.host == host);
+    assert!(
+        position("quick.example") < position("patient.example"),
+        "nobody waits for the slow site"
+    );
+}
+
+#[test]
+fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
+    let web = Web::start();
+    let seconds = web.site("seconds.example");
+    seconds.serve("/busy", status(429).header("retry-after", "2"));
+    let date = web.site("date.example");
+    date.serve_with("/busy", |_| {
+        let then = SystemTime::now() + 4_000 * MS;
+        status(503).header("retry-after", http_date(then)).into()
+    });
+    let work = Workplace::new();
+    let mut urls = Vec::new();
+    for site in [&seconds, &date] {
+        site.serve("/next", page("next"));
+        urls.extend([site.url("/busy"), site.url("/next")]);
+    }
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    assert_eq!(run.summary().outcome("http_error"), 2);
+    assert_eq!(run.summary().outcome("ok"), 2);
+    for (site, least) in [(&seconds, 2_000 * MS), (&date, 2_900 * MS)] {
+        let visits = site.visits().pages();
+        let busy = visits
+            .0
+            .iter()
+            .position(|visit| visit.path == "/busy")
+            .expect("it was asked");
+        let Some(gap) = visits.gaps().get(busy).copied() else {
+            panic!(
+                "{} was asked nothing after it was busy: {:?}",
+                site.host(),
+                visits.paths()
+            );
+        };
+        assert!(gap >= least, "{}: {gap:?}", site.host());
+    }
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, by the system's own `date`.
+fn http_date(time: SystemTime) -> String {
+    let seconds = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs();
+    let date = std::process::Command::new("date")
+        .args([
+            "-u",
+            "-d",
+            &format!("@{seconds}"),
+            "+%a, %d %b %Y %H:%M:%S GMT",
+        ])
+        .env("LC_ALL", "C")
+        .output()
+        .expect("every system has `date`");
+    String::from_utf8_lossy(&date.stdout).trim().to_string()
+}
+
+#[test]
+fn a_failing_site_is_asked_less_and_less() {
+    let web = Web::start();
+    let site = web.site("failing.example");
+    site.otherwise(|_| status(503).into());
+    let urls: Vec<String> = (0..4)
+        .map(|number| site.url(&format!("/{number}")))
+        .collect();
+    let work = Workplace::new();
+    work.crawl(&web).args(urls).finish().expect(0);
+    let gaps = site.visits().pages().gaps();
+    assert!(gaps.len() >= 3, "{gaps:?}");
+    assert!(
+        gaps[1] > gaps[0] && gaps[2] > gaps[1],
+        "each wait is longer: {gaps:?}"
+    );
+}
+
+#[test]
+fn requests_name_the_crawler_its_contact_and_nothing_else() {
+    let web = Web::start();
+    let site = web.site("who.example");
+    star(&site, 2);
+    web.site("who.example")
+        .serve("/leaf/0", page("c").header("set-cookie", "a=b; Path=/"));
+    let work = Workplace::new();
+    let contact = "https://crawler.example/about";
+    work.crawl(&web)
+        .args(["--contact", contact])
+        .arg("http://user:secret@who.example/")
+        .finish()
+        .expect(0);
+    let visits = web.visits();
+    assert_eq!(visits.len(), 4);
+    for visit in &visits.0 {
+        let agent = visit.header("user-agent").expect("an identity");
+        assert!(
+            agent.starts_with("webfill/") && agent.ends_with(" (+https://crawler.example/about)"),
+            "{agent}"
+        );
+        assert_eq!(visit.method, "GET");
+        for secret in [
+            "referer",
+            "cookie",
+            "authorization",
+            "from",
+            "x-forwarded-for",
+        ] {
+            assert_eq!(visit.header(secret), None, "{secret} in {visit:?}");
+        }
+    }
+}
+
+#[test]
+fn connections_are_reused_between_polite_requests() {
+    let web = Web::start();
+    let site = web.site("reuse.example");
+    star(&site, 5);
+    let work = Workplace::new();
+    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    assert_eq!(web.visits().len(), 7);
+    assert!(
+        web.connections() <= 3,
+        "{} connections for 7 requests",
+        web.connections()
+    );
+}

@@ -1,0 +1,175 @@
+//! What people and programs see of a crawl: progress, the summary, the logs.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page, script};
+use webfill_tests::workplace::Workplace;
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    let site = web.site("seen.example");
+    site.serve(
+        "/",
+        page("T")
+            .field("name", "Ada")
+            .mapped_link("/lost")
+            .mapped_link("/evil%0Aline"),
+    );
+    site.serve("/lost", script());
+    site.serve("/evil%0Aline", page("line one\nline two \u{1b}[31mred"));
+    work.crawl(web).arg(site.url("/"))
+}
+
+#[test]
+fn no_progress_means_silence() {
+    let web = Web::start();
+    let run = crawl(&Workplace::new(), &web).finish().expect(0);
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn a_plain_line_a_minute_is_shown_where_there_is_no_terminal() {
+    let web = Web::start();
+    let site = web.site("slow.example");
+    site.robots("User-agent: *\nCrawl-delay: 61\n");
+    site.serve("/1", page("1")).serve("/2", page("2"));
+    let work = Workplace::new();
+    let run = work.crawl(&web).instead("--progress", "auto");
+    let run = run
+        .args([site.url("/1"), site.url("/2")])
+        .finish()
+        .expect(0);
+    let line = run.one_sentence();
+    for part in ["pages 1", "queued", "sites"] {
+        assert!(line.contains(part), "`{part}` is not in: {line}");
+    }
+    assert!(!line.contains(['\r', '\u{1b}']), "{line:?}");
+}
+
+#[test]
+fn the_bar_is_drawn_on_a_terminal() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let site = web.site("seen.example");
+    site.serve("/", page("T"));
+    let mut command = format!(
+        "{} crawl --progress bar --allow-private-networks --delay 0.2",
+        webfill_tests::run::binary().display()
+    );
+    let folders = format!(
+        " --store sqlite:{0}/store.db --state {0}/state --mappings {0}/mappings",
+        work.path("").display().to_string().trim_end_matches('/')
+    );
+    command += &folders;
+    for argument in web.resolve_args() {
+        command += &format!(" '{argument}'");
+    }
+    command += &format!(" {}", site.url("/"));
+    // `script` runs a command on a terminal of its own.
+    let output = std::process::Command::new("script")
+        .args([
+            "--quiet",
+            "--return",
+            "--flush",
+            "--command",
+            &command,
+            "/dev/null",
+        ])
+        .stdin(std::process::Stdio::null())
+        .output();
+    let Ok(output) = output else {
+        eprintln!("skipped: `script` is not installed");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{shown}");
+    assert!(
+        shown.contains('\r') || shown.contains('\u{1b}'),
+        "{shown:?}"
+    );
+    assert!(shown.contains("pages"), "{shown:?}");
+    assert_eq!(web.visits().pages().len(), 1);
+}
+
+#[test]
+fn the_summary_for_people_says_what_happened() {
+    let web = Web::start();
+    let run = crawl(&Workplace::new(), &web)
+        .instead("--summary", "human")
+        .finish()
+        .expect(0);
+    for part in ["test", "ok", "network_error", "pages"] {
+        assert!(
+            run.stdout.contains(part),
+            "`{part}` is not in:\n{}",
+            run.stdout
+        );
+    }
+    assert!(serde_json::from_str::<Value>(&run.stdout).is_err());
+}
+
+#[test]
+fn the_summary_for_programs_is_one_json_object() {
+    let web = Web::start();
+    let run = crawl(&Workplace::new(), &web).finish().expect(0);
+    let summary = run.summary();
+    assert_eq!(
+        run.stdout.trim().lines().count(),
+        1,
+        "one line: {}",
+        run.stdout
+    );
+    assert_eq!(summary.pages(), 2, "the lost one got no response");
+    assert_eq!(
+        (summary.outcome("ok"), summary.outcome("network_error")),
+        (2, 1)
+    );
+    assert!(
+        summary.json["elapsed_s"]
+            .as_f64()
+            .is_some_and(|seconds| seconds > 0.3 && seconds < 60.0)
+    );
+}
+
+#[test]
+fn every_process_logs_json_lines_to_a_file_of_its_own() {
+    let web = Web::start();
+    let work = Workplace::new();
+    crawl(&work, &web).finish().expect(0);
+    let logs = work.logs();
+    for role in ["dispatcher", "supervisor", "worker"] {
+        assert!(
+            logs.keys().any(|name| name.starts_with(role)),
+            "no log of a {role} in {:?}",
+            logs.keys()
+        );
+    }
+    let workers = logs
+        .keys()
+        .filter(|name| name.starts_with("worker"))
+        .count();
+    assert!(workers >= 2, "one per worker: {:?}", logs.keys());
+    let lines: Vec<&Value> = logs.values().flatten().collect();
+    let about = |url: &str| -> Vec<&Value> {
+        let of_url = lines.iter().filter(|line| line["url"] == url);
+        of_url.copied().collect()
+    };
+    for url in ["http://seen.example/", "http://seen.example/lost"] {
+        assert!(!about(url).is_empty(), "nothing is logged about {url}");
+        for line in about(url) {
+            assert_eq!(line["crawl_id"], "test", "{line}");
+            assert!(line["event"].is_string(), "{line}");
+            let message = line["message"].as_str().unwrap_or_default();
+            assert!(
+                !message.contains("seen.example"),
+                "data belongs into fields: {line}"
+            );
+        }
+    }
+    let lost: BTreeSet<&str> = about("http://seen.example/lost")
+        .iter()
+        .filter_map(|line| line["outcome"].as_str())
+        .collect();
+    assert!(lost.contains("network_error"), "{lost:?}");
+}

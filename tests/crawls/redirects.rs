@@ -1,0 +1,162 @@
+//! Redirects are links like any other: each target is judged anew.
+
+use std::time::Duration;
+
+use webfill_tests::site::{Web, page, redirect, script};
+use webfill_tests::workplace::Workplace;
+
+#[test]
+fn a_target_is_fetched_as_a_task_of_its_own() {
+    let web = Web::start();
+    let site = web.site("old.example");
+    for (path, code) in [
+        ("/301", 301),
+        ("/302", 302),
+        ("/303", 303),
+        ("/307", 307),
+        ("/308", 308),
+    ] {
+        site.serve(path, redirect(&format!("/new{path}")).status(code));
+        site.serve(&format!("/new{path}"), page(path));
+    }
+    site.serve("/away", redirect("//new.example/there"));
+    web.site("new.example").serve("/there", page("there"));
+    let work = Workplace::new();
+    let urls = ["/301", "/302", "/303", "/307", "/308", "/away"].map(|path| site.url(path));
+    let run = work
+        .crawl(&web)
+        .args(["--depth", "0"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(
+        (summary.outcome("redirected"), summary.outcome("ok")),
+        (6, 6),
+        "{}",
+        summary.json
+    );
+    let pages = work.stored().pages();
+    let there = &pages["http://new.example/there"];
+    assert_eq!(
+        (there.depth, there.outcome.as_str()),
+        (0, "ok"),
+        "a redirect costs no depth"
+    );
+    assert_eq!(pages["http://old.example/302"].status_code, Some(302));
+    web.visits().assert_polite(Duration::from_millis(200));
+    assert_eq!(
+        web.visits().of_host("new.example").robots().len(),
+        1,
+        "judged by its own robots.txt"
+    );
+}
+
+#[test]
+fn loops_and_long_chains_end() {
+    let web = Web::start();
+    let site = web.site("loop.example");
+    site.serve("/self", redirect("/self"));
+    site.serve("/ping", redirect("/pong"))
+        .serve("/pong", redirect("/ping"));
+    site.otherwise(|request| {
+        let hop: u32 = request
+            .path
+            .trim_start_matches("/chain/")
+            .parse()
+            .unwrap_or(0);
+        redirect(&format!("/chain/{}", hop + 1)).into()
+    });
+    let work = Workplace::new();
+    let urls = ["/self", "/ping", "/chain/1"].map(|path| site.url(path));
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.reason("duplicate"), 2, "{}", summary.json);
+    assert_eq!(summary.reason("too_deep"), 1, "{}", summary.json);
+    let chain = site
+        .visits()
+        .0
+        .iter()
+        .filter(|visit| visit.path.starts_with("/chain/"))
+        .count();
+    assert!((5..=7).contains(&chain), "{chain} hops");
+    assert!(site.visits().counts().values().all(|count| *count == 1));
+}
+
+#[test]
+fn a_target_is_judged_by_robots_scope_and_scheme() {
+    let web = Web::start();
+    let site = web.site("from.example");
+    site.robots("User-agent: *\nDisallow: /closed\n");
+    let targets = [
+        ("/to-closed", "/closed"),
+        ("/to-outside", "http://outside.example/"),
+        ("/to-bad-url", "http://[:::/"),
+        ("/to-file", "file:///etc/passwd"),
+        ("/to-port", "http://from.example:99999/"),
+    ];
+    for (path, target) in targets {
+        site.serve(path, redirect(target));
+    }
+    site.serve("/closed", page("closed"));
+    web.site("outside.example").serve("/", page("outside"));
+    let work = Workplace::new();
+    let urls = targets.map(|(path, _)| site.url(path));
+    let run = work
+        .crawl(&web)
+        .args(["--allowed-domains", "from.example"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("redirected"), 5, "{}", summary.json);
+    assert_eq!(summary.outcome("disallowed"), 1);
+    assert_eq!(summary.reason("out_of_domain"), 1);
+    assert_eq!(summary.reason("invalid_url"), 2);
+    assert_eq!(summary.reason("unsupported_scheme"), 1);
+    assert!(web.visits().of_path("/closed").is_empty());
+    assert!(web.visits().of_host("outside.example").is_empty());
+}
+
+#[test]
+fn a_location_is_taken_in_whatever_form_it_comes() {
+    let web = Web::start();
+    let site = web.site("forms.example");
+    site.serve("/dir/relative", redirect("../target"));
+    site.serve(
+        "/utf-8",
+        script().send("HTTP/1.1 302 Found\r\nlocation: /ziel-ü\r\ncontent-length: 0\r\n\r\n"),
+    );
+    site.serve("/spaced", redirect("  /sp ace "));
+    for path in ["/target", "/ziel-%C3%BC", "/sp%20ace"] {
+        site.serve(path, page(path));
+    }
+    let work = Workplace::new();
+    let urls = ["/dir/relative", "/utf-8", "/spaced"].map(|path| site.url(path));
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    assert_eq!(
+        run.summary().outcome("ok"),
+        3,
+        "{:?}",
+        site.visits().paths()
+    );
+}
+
+#[test]
+fn a_record_travels_along() {
+    let web = Web::start();
+    let site = web.site("moved.example");
+    site.serve("/ada", redirect("http://home.example/ada"));
+    web.site("home.example")
+        .serve("/ada", page("Ada").field("name", "Ada"));
+    let work = Workplace::new();
+    let record =
+        serde_json::json!({"id": "1", "urls": [site.url("/ada")], "fields": {"name": null}});
+    let seeds = work.write_lines("seeds.jsonl", &[record]);
+    work.crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(work.stored().record("1").fields["name"], "Ada");
+}

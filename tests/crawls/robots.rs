@@ -1,0 +1,231 @@
+//! robots.txt: asked first, asked once, obeyed however it looks.
+
+use std::time::Duration;
+
+use webfill_tests::isolation::isolated;
+use webfill_tests::site::robots::odd_robots;
+use webfill_tests::site::{Web, page, redirect, status};
+use webfill_tests::workplace::Workplace;
+
+#[test]
+fn it_is_asked_first_and_once_and_what_it_closes_is_never_fetched() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let mut urls = Vec::new();
+    for number in 0..6 {
+        let site = web.site(&format!("r{number}.example"));
+        site.robots("User-agent: *\nDisallow: /closed\nAllow: /closed/but/open\n");
+        site.otherwise(|_| page("leaf").into());
+        let links = [
+            "/open",
+            "/closed",
+            "/closed/x",
+            "/closed/but/open",
+            "/%63losed/escaped",
+        ];
+        site.serve(
+            "/",
+            links
+                .iter()
+                .fold(page("root"), |page, link| page.mapped_link(link)),
+        );
+        urls.push(site.url("/"));
+    }
+    let run = work
+        .crawl(&web)
+        .instead("--workers", "3")
+        .args(urls)
+        .finish()
+        .expect(0);
+    let visits = web.visits();
+    for host in visits.hosts() {
+        let visits = visits.of_host(&host);
+        assert!(visits.0[0].is_robots(), "{host}: robots.txt comes first");
+        assert_eq!(visits.robots().len(), 1, "{host}: once");
+        let mut pages = visits.pages().paths();
+        pages.sort();
+        assert_eq!(
+            pages,
+            ["/", "/closed/but/open", "/open"].map(|path| format!("{host}{path}"))
+        );
+    }
+    assert_eq!(run.summary().outcome("disallowed"), 6 * 3);
+    assert_eq!(run.summary().outcome("ok"), 6 * 3);
+    assert_eq!(run.summary().pages(), 6 * 3, "robots.txt is no page");
+}
+
+#[test]
+fn each_origin_has_its_own() {
+    let web = Web::start_tls(&["both.example"]);
+    let site = web.site("both.example");
+    site.serve_with("/robots.txt", |request| match request.tls {
+        true => webfill_tests::site::document("text/plain", "User-agent: *\nDisallow: /\n").into(),
+        false => status(404).into(),
+    });
+    site.serve("/", page("T"));
+    let work = Workplace::new();
+    work.crawl(&web)
+        .args([site.url("/"), site.https("/")])
+        .finish()
+        .expect(0);
+    let outcomes = work.stored().outcomes();
+    assert_eq!(outcomes["http://both.example/"], "ok");
+    assert_eq!(outcomes["https://both.example/"], "disallowed");
+}
+
+#[test]
+fn odd_files_do_no_harm_and_stop_nothing() {
+    isolated("robots::odd_files_do_no_harm_and_stop_nothing", || {
+        let web = Web::start();
+        let work = Workplace::new();
+        let mut urls = Vec::new();
+        let files = odd_robots();
+        for odd in &files {
+            let site = web.site(&odd.host());
+            odd.serve_on(&site);
+            urls.extend([site.url("/open"), site.url("/closed")]);
+        }
+        let seeds = work.write("seeds.txt", urls.join("\n"));
+        let run = work.crawl(&web).arg("--config").arg(work.short_timeouts());
+        run.arg("--seeds").arg(seeds).finish().expect(0);
+        let outcomes = work.stored().outcomes();
+        let mut faults = Vec::new();
+        for odd in &files {
+            for (path, right) in [("/open", odd.open), ("/closed", odd.closed)] {
+                let url = format!("http://{}{path}", odd.host());
+                let outcome = outcomes.get(&url).map_or("none", String::as_str);
+                let fetched = !web.visits().of_host(&odd.host()).of_path(path).is_empty();
+                if !right.contains(&outcome) || fetched != (outcome == "ok") {
+                    faults.push(format!(
+                        "{url}: {outcome} (fetched: {fetched}), right: {right:?}"
+                    ));
+                }
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        let huge = web.visits().of_host("robots-50-mb.example").robots();
+        assert!(
+            huge.0[0].sent_bytes < 16 << 20,
+            "only the beginning is read: {}",
+            huge.0[0].sent_bytes
+        );
+        assert!(huge.0[0].cut_short);
+    });
+}
+
+#[test]
+fn it_may_be_behind_a_redirect_to_another_host() {
+    let web = Web::start();
+    let site = web.site("moved.example");
+    site.serve(
+        "/robots.txt",
+        redirect("http://elsewhere.example/the-rules"),
+    );
+    site.serve("/closed", page("T")).serve("/open", page("T"));
+    let rules = "User-agent: webfill\nDisallow: /closed\n";
+    let elsewhere = web.site("elsewhere.example");
+    elsewhere.serve(
+        "/the-rules",
+        webfill_tests::site::document("text/plain", rules),
+    );
+    let work = Workplace::new();
+    work.crawl(&web)
+        .args([site.url("/closed"), site.url("/open")])
+        .finish()
+        .expect(0);
+    let outcomes = work.stored().outcomes();
+    assert_eq!(outcomes["http://moved.example/closed"], "disallowed");
+    assert_eq!(outcomes["http://moved.example/open"], "ok");
+}
+
+#[test]
+fn an_unreachable_file_closes_the_site_for_now() {
+    let web = Web::start();
+    let site = web.site("down.example");
+    site.serve("/robots.txt", status(503).header("retry-after", "1"));
+    site.otherwise(|_| page("T").into());
+    let urls: Vec<String> = (0..5)
+        .map(|number| site.url(&format!("/{number}")))
+        .collect();
+    let work = Workplace::new();
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    assert!(site.visits().pages().is_empty());
+    assert_eq!(run.summary().outcome("robots_unreachable"), 5);
+}
+
+#[test]
+fn a_busy_robots_file_pushes_the_clock_of_the_site() {
+    let web = Web::start();
+    let site = web.site("busy.example");
+    site.serve("/robots.txt", status(429).header("retry-after", "2"));
+    site.serve("/", page("T"));
+    let work = Workplace::new();
+    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    let visits = site.visits();
+    if let Some(page) = visits.pages().0.first() {
+        let wait = page.started_at - visits.robots().0[0].started_at;
+        assert!(wait >= Duration::from_secs(2), "asked again after {wait:?}");
+    }
+}
+
+#[test]
+fn it_can_be_ignored_on_this_machine() {
+    let web = Web::start();
+    let site = web.site("own.example");
+    site.robots("User-agent: *\nDisallow: /\n");
+    site.serve("/", page("T"));
+    let work = Workplace::new();
+    work.crawl(&web)
+        .arg("--ignore-robots")
+        .arg(site.url("/"))
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().paths(), ["own.example/"]);
+}
+
+#[test]
+fn it_cannot_be_ignored_on_public_addresses() {
+    isolated("robots::it_cannot_be_ignored_on_public_addresses", || {
+        webfill_tests::isolation::add_address("93.184.216.34");
+        let web = Web::start_on("93.184.216.34".parse().expect("an address"));
+        let site = web.site("public.example");
+        site.robots("User-agent: *\nDisallow: /closed\n");
+        site.serve("/closed", page("T")).serve("/open", page("T"));
+        let work = Workplace::new();
+        let urls = [site.url("/closed"), site.url("/open")];
+        work.crawl(&web)
+            .args([
+                "--ignore-robots",
+                "--contact",
+                "https://crawler.example/about",
+            ])
+            .args(urls)
+            .finish()
+            .expect(0);
+        let outcomes = work.stored().outcomes();
+        assert_eq!(outcomes["http://public.example/closed"], "disallowed");
+        assert_eq!(outcomes["http://public.example/open"], "ok");
+    });
+}
+
+#[test]
+fn it_is_kept_for_the_next_crawl() {
+    let web = Web::start();
+    let site = web.site("kept.example");
+    site.robots("User-agent: *\nDisallow: /closed\n");
+    site.serve("/1", page("1")).serve("/2", page("2"));
+    let work = Workplace::new();
+    work.crawl(&web).arg(site.url("/1")).finish().expect(0);
+    work.crawl(&web)
+        .instead("--crawl", "second")
+        .args([site.url("/2"), site.url("/closed")])
+        .finish()
+        .expect(0);
+    assert_eq!(
+        site.visits().robots().len(),
+        1,
+        "{:?}",
+        site.visits().paths()
+    );
+    assert_eq!(site.visits().pages().len(), 2);
+}

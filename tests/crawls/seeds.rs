@@ -1,0 +1,213 @@
+//! Seeds in every format, and what becomes of broken lines.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use serde_json::{Value, json};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+fn web_of(hosts: &[&str]) -> Web {
+    let web = Web::start();
+    for host in hosts {
+        web.site(host)
+            .otherwise(|_| page("T").field("name", "Found").into());
+    }
+    web
+}
+
+fn fetched(web: &Web) -> BTreeSet<String> {
+    web.visits().pages().paths().into_iter().collect()
+}
+
+fn set(paths: &[&str]) -> BTreeSet<String> {
+    paths.iter().map(ToString::to_string).collect()
+}
+
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder
+        .write_all(text.as_bytes())
+        .expect("memory takes everything");
+    encoder.finish().expect("memory takes everything")
+}
+
+#[test]
+fn text_with_comments_and_blank_lines() {
+    let web = web_of(&["a.example", "b.example"]);
+    let work = Workplace::new();
+    let text = "# a comment\nhttp://a.example/1\n\n   http://b.example/2  \r\n# http://a.example/no\nhttp://a.example/1\n";
+    let seeds = work.write("seeds.txt", text);
+    let run = work
+        .crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(fetched(&web), set(&["a.example/1", "b.example/2"]));
+    assert_eq!(run.summary().reason("duplicate"), 1);
+}
+
+#[test]
+fn gzip_is_read_as_such() {
+    let web = web_of(&["a.example"]);
+    let work = Workplace::new();
+    let seeds = work.write("seeds.txt.gz", gzipped("http://a.example/z\n"));
+    work.crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(fetched(&web), set(&["a.example/z"]));
+}
+
+#[test]
+fn standard_input_and_arguments_add_up() {
+    let web = web_of(&["a.example", "b.example"]);
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .args(["--seeds", "-", "http://b.example/argument"]);
+    run.input("http://a.example/input\n").finish().expect(0);
+    assert_eq!(
+        fetched(&web),
+        set(&["a.example/input", "b.example/argument"])
+    );
+}
+
+#[test]
+fn csv_columns_become_fields_and_empty_cells_are_missing() {
+    let web = web_of(&["a.example", "b.example"]);
+    let work = Workplace::new();
+    let csv = "id,urls,name,location\r\n\
+               1,http://a.example/1 http://b.example/1,,\"Paris, France\"\r\n\
+               2,http://a.example/2,\"Known \"\"Nick\"\"\",\r\n";
+    let seeds = work.write("seeds.csv", csv);
+    work.crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    let records = work.stored().records();
+    assert_eq!(records["1"].fields["name"], "Found");
+    assert_eq!(records["1"].fields["location"], "Paris, France");
+    assert!(records["1"].resolved);
+    assert_eq!(records["2"].fields["name"], "Known \"Nick\"");
+    assert_eq!(records["2"].missing, ["location"]);
+    assert!(
+        fetched(&web).contains("a.example/2"),
+        "it still misses its location"
+    );
+}
+
+#[test]
+fn json_lines_hold_crawl_requests_too() {
+    let web = web_of(&["a.example", "b.example"]);
+    let root = page("root").link("/1").link("http://b.example/2");
+    web.site("a.example").serve("/", root);
+    let work = Workplace::new();
+    let request = json!({"url": "http://a.example/", "appid": "app7", "crawlid": "c7", "maxdepth": 1,
+        "allowed_domains": ["a.example"], "attrs": {"ticket": [1, "two"]}});
+    let seeds = work.write_lines("seeds.jsonl", &[request]);
+    work.crawl(&web)
+        .args(["--follow", "all"])
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(fetched(&web), set(&["a.example/", "a.example/1"]));
+    let stored = work.stored();
+    let attrs = stored.number("SELECT count(*) FROM pages WHERE attrs LIKE '%\"ticket\"%'");
+    assert_eq!(
+        attrs, 2,
+        "attributes are handed through to every page of the request"
+    );
+}
+
+/// Broken in every way that we can think of, a thousand times.
+fn broken_line(number: usize) -> String {
+    match number % 8 {
+        0 => "not a url".into(),
+        1 => "ftp://a.example/file".into(),
+        2 => "http://".into(),
+        3 => "http://[::bad".into(),
+        4 => "javascript:alert(1)".into(),
+        5 => "http://a.example:99999/".into(),
+        6 => "\u{fffd}\u{0}\u{1}".into(),
+        _ => format!("http://{}.example/", "x".repeat(300)),
+    }
+}
+
+#[test]
+fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
+    let web = web_of(&["a.example", "b.example", "c.example"]);
+    let work = Workplace::new();
+    let mut lines = Vec::new();
+    let mut broken = Vec::new();
+    for number in 0..1_000 {
+        if number % 100 == 50 {
+            let host = ["a", "b", "c"][lines.len() % 3];
+            lines.push(format!("http://{host}.example/good/{number}"));
+        }
+        lines.push(broken_line(number));
+        broken.push(lines.len());
+    }
+    let seeds = work.write("seeds.txt", lines.join("\n"));
+    let run = work
+        .crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(fetched(&web).len(), 10);
+    assert_eq!(run.summary().outcome("ok"), 10);
+    assert_broken_lines_are_told(&run.summary().json, &broken);
+}
+
+#[test]
+fn broken_json_lines_are_told_by_number_and_reason() {
+    let web = web_of(&["a.example"]);
+    let work = Workplace::new();
+    let lines = [
+        r#"{"id": "1", "urls": ["http://a.example/1"], "fields": {"name": null}}"#,
+        r#"{"id": "2", "urls": ["http://a.example/2"], "fields": {"name": null}"#,
+        r#"{"id": "3", "urls": [], "fields": {"name": null}}"#,
+        r#"{"id": "4", "fields": {"name": null}}"#,
+        r#"{"id": "5", "urls": ["http://a.example/5"], "feilds": {"name": null}}"#,
+        r#"{"id": "6", "urls": ["nonsense"], "fields": {"name": null}}"#,
+        r#"[1, 2]"#,
+        r#"{"id": "8", "urls": ["http://a.example/8"], "fields": {"name": null}}"#,
+    ];
+    let seeds = work.write("seeds.jsonl", lines.join("\n"));
+    let run = work
+        .crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(fetched(&web), set(&["a.example/1", "a.example/8"]));
+    let told = assert_broken_lines_are_told(&run.summary().json, &[2, 3, 4, 5, 6, 7]);
+    assert!(
+        told.contains("feilds") && told.contains("fields"),
+        "the nearest right name is told:\n{told}"
+    );
+}
+
+/// The summary counts the broken lines, and names a file that gives each a reason.
+fn assert_broken_lines_are_told(summary: &Value, broken: &[usize]) -> String {
+    let told = &summary["broken_seeds"];
+    assert_eq!(
+        told["count"].as_u64(),
+        Some(broken.len() as u64),
+        "{summary}"
+    );
+    let file = told["file"].as_str().expect("the file of broken lines");
+    let text = std::fs::read_to_string(file).expect("a readable file");
+    let number = |line: &str| {
+        let digits = line.split(|c: char| !c.is_ascii_digit());
+        digits.filter_map(|word| word.parse::<usize>().ok()).next()
+    };
+    let numbers: Vec<usize> = text.lines().filter_map(number).collect();
+    assert_eq!(numbers, broken, "{text}");
+    text
+}

@@ -1,0 +1,47 @@
+//! A web that is wide enough to be interrupted in the middle, and what a crawl of it must leave.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+pub(crate) const SITES: usize = 6;
+pub(crate) const PAGES_PER_SITE: usize = 9;
+
+/// Sites of a root and eight leaves each; returns the roots.
+pub(crate) fn wide_web(web: &Web) -> Vec<String> {
+    let roots = (0..SITES).map(|number| {
+        let site = web.site(&format!("w{number}.example"));
+        site.otherwise(|request| page(&request.path).field("name", &request.path).into());
+        let leaves = 1..PAGES_PER_SITE;
+        site.serve(
+            "/",
+            leaves.fold(page("/"), |page, leaf| {
+                page.mapped_link(&format!("/{leaf}"))
+            }),
+        );
+        site.latency(Duration::from_millis(20));
+        site.url("/")
+    });
+    roots.collect()
+}
+
+/// What an undisturbed crawl of [`wide_web`] stores.
+pub(crate) fn assert_complete(work: &Workplace) {
+    let pages = work.stored().pages();
+    assert_eq!(pages.len(), SITES * PAGES_PER_SITE, "{:#?}", pages.keys());
+    for page in pages.values() {
+        assert_eq!(page.outcome, "ok", "{}", page.url);
+        let path = page.url.split_once(".example").expect("our host").1;
+        assert_eq!(page.fields["title"], path, "{}", page.url);
+    }
+    assert_eq!(work.stored().integrity(), "ok");
+}
+
+/// Pages asked for more than once.
+pub(crate) fn repeated(web: &Web) -> BTreeMap<String, usize> {
+    let mut counts = web.visits().pages().counts();
+    counts.retain(|_, count| *count > 1);
+    counts
+}

@@ -1,0 +1,96 @@
+//! Tests that would reach private or public addresses, or that fill a disk, run again inside
+//! namespaces of their own: there, loopback is the only network, and mounts are seen by nobody
+//! else.
+
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Set inside the namespaces.
+const INSIDE: &str = "TEST_IS_ISOLATED";
+
+/// Runs `test` isolated, as root of its own namespaces. `name` is the test's path, by which this
+/// binary is run again: `isolated("addresses::some_test", || { ... })`.
+///
+/// Where the system forbids namespaces, the test is skipped, and says so.
+pub fn isolated(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        run("ip", &["link", "set", "lo", "up"]);
+        return test();
+    }
+    let Some(unshare) = unshare_arguments() else {
+        eprintln!(
+            "skipped {name}: this system forbids namespaces (`unshare --net --mount` failed)"
+        );
+        return;
+    };
+    let this_binary = std::env::current_exe().expect("a running test has a path");
+    let inner = Command::new("unshare")
+        .args(unshare)
+        .arg(this_binary)
+        .args(["--exact", name, "--nocapture", "--include-ignored"])
+        .env(INSIDE, "1")
+        .output()
+        .expect("unshare was found a moment ago");
+    let said = String::from_utf8_lossy(&inner.stdout).into_owned()
+        + &String::from_utf8_lossy(&inner.stderr);
+    assert!(inner.status.success(), "isolated {name} failed:\n{said}");
+    assert!(
+        said.contains("1 passed"),
+        "no test is called {name}:\n{said}"
+    );
+}
+
+/// Adds an address to the isolated loopback, so that this test's servers can stand behind it.
+pub fn add_address(address: &str) {
+    assert!(
+        std::env::var_os(INSIDE).is_some(),
+        "addresses are only added in isolation"
+    );
+    let length = if address.contains(':') { 128 } else { 32 };
+    run(
+        "ip",
+        &[
+            "address",
+            "add",
+            &format!("{address}/{length}"),
+            "dev",
+            "lo",
+        ],
+    );
+}
+
+/// Mounts an empty file system of limited size; mounted again, it changes its size.
+pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
+    assert!(
+        std::env::var_os(INSIDE).is_some(),
+        "disks are only mounted in isolation"
+    );
+    let options = format!("{}size={kibibytes}k", if again { "remount," } else { "" });
+    let folder = folder
+        .to_str()
+        .expect("a temporary folder has a plain name");
+    run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", folder]);
+}
+
+fn run(program: &str, args: &[&str]) {
+    let output = Command::new(program).args(args).output();
+    let output = output.unwrap_or_else(|error| panic!("cannot run {program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {args:?}: {said}");
+}
+
+/// What `unshare` needs here: root needs nothing, others become root of a user namespace.
+fn unshare_arguments() -> Option<&'static [&'static str]> {
+    static FOUND: OnceLock<Option<&[&str]>> = OnceLock::new();
+    const CHOICES: [&[&str]; 2] = [
+        &["--net", "--mount"],
+        &["--net", "--mount", "--map-root-user"],
+    ];
+    *FOUND.get_or_init(|| {
+        let works = |args: &&&[&str]| {
+            let tried = Command::new("unshare").args(**args).arg("true").output();
+            tried.is_ok_and(|output| output.status.success())
+        };
+        CHOICES.iter().find(works).copied()
+    })
+}

@@ -1,0 +1,97 @@
+//! The processes of one webfill run, found from outside through `/proc`.
+//!
+//! Every process that a run starts inherits a mark in its environment, so that it is found even
+//! when its parent was killed and it moved to another process group.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable that carries the mark; its value is different for every run.
+pub const MARK: &str = "TEST_RUN_MARK";
+
+/// A live process of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    pub pid: u32,
+    pub arguments: Vec<String>,
+}
+
+impl Process {
+    /// The subcommand: `crawl`, `dispatcher`, `supervisor`, `worker`.
+    pub fn role(&self) -> &str {
+        self.arguments.get(1).map_or("", String::as_str)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        send_signal(self.pid, signal);
+    }
+
+    /// The most memory in RAM that it ever held, in bytes; 0 if it is gone.
+    pub fn peak_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    }
+}
+
+/// Sends a signal; a process that is gone already needs none.
+pub fn send_signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// The live processes that carry the mark, oldest first.
+pub fn marked(mark: &str) -> Vec<Process> {
+    let mark = format!("{MARK}={mark}");
+    let mut found: Vec<Process> = all_pids()
+        .filter(|pid| reads_as_marked(*pid, &mark))
+        .filter_map(|pid| {
+            Some(Process {
+                pid,
+                arguments: arguments(pid)?,
+            })
+        })
+        .collect();
+    found.sort_by_key(|process| process.pid);
+    found
+}
+
+/// Kills all that carry the mark; repeated, because a process may fork while we look.
+pub fn kill_marked(mark: &str) {
+    for _ in 0..10 {
+        let found = marked(mark);
+        if found.is_empty() {
+            return;
+        }
+        for process in found {
+            process.signal(Signal::KILL);
+        }
+    }
+}
+
+fn all_pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn reads_as_marked(pid: u32, mark: &str) -> bool {
+    // A process that ended meanwhile, or is a zombie, has no environment.
+    let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
+    let environment = environment.unwrap_or_default();
+    environment
+        .split(|byte| *byte == 0)
+        .any(|variable| variable == mark.as_bytes())
+}
+
+fn arguments(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line
+        .split(|byte| *byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned());
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+    (!words.is_empty()).then_some(words)
+}

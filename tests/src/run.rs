@@ -1,0 +1,419 @@
+//! One run of the `webfill` binary: its arguments, its life as real processes, its end. Whatever
+//! happens to the test, no process of a run outlives it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::process::{self, MARK, Process};
+use crate::summary::Summary;
+
+/// Long enough for a busy machine, short enough to end a hanging test.
+const TIME_LIMIT: Duration = Duration::from_secs(90);
+
+/// How long processes may take to end after their parent.
+const AFTERLIFE: Duration = Duration::from_secs(20);
+
+const POLL: Duration = Duration::from_millis(25);
+
+/// The binary under test: beside the folder of the running test.
+pub fn binary() -> PathBuf {
+    let test = std::env::current_exe().expect("a running test has a path");
+    let profile = test
+        .parent()
+        .and_then(|deps| deps.parent())
+        .expect("tests run in target/PROFILE/deps");
+    let binary = profile.join("webfill");
+    assert!(
+        binary.exists(),
+        "{} is missing: run `cargo build` first",
+        binary.display()
+    );
+    binary
+}
+
+/// A run that has not started yet.
+pub struct Run {
+    command: Command,
+    args: Vec<OsString>,
+    mark: String,
+    input: Option<Vec<u8>>,
+    time_limit: Duration,
+}
+
+impl Run {
+    /// `webfill ARGS...` in an environment without proxies, settings or a terminal.
+    pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
+        Run::of(&binary()).args(args)
+    }
+
+    fn of(program: &Path) -> Run {
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let mark = format!(
+            "{}-{}",
+            std::process::id(),
+            RUNS.fetch_add(1, Ordering::SeqCst)
+        );
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env(MARK, &mark)
+            .env("PATH", "/usr/bin:/bin");
+        command
+            .env("LANG", "C.UTF-8")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Run {
+            command,
+            args: Vec::new(),
+            mark,
+            input: None,
+            time_limit: TIME_LIMIT,
+        }
+    }
+
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Run {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Run {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.args.extend(args);
+        self
+    }
+
+    /// A flag with another value than the one that it was given before.
+    pub fn instead(mut self, flag: &str, value: impl AsRef<OsStr>) -> Run {
+        let place = self.args.iter().position(|arg| arg == flag);
+        let place = place.unwrap_or_else(|| panic!("{flag} was not given before"));
+        self.args[place + 1] = value.as_ref().to_owned();
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Run {
+        self.command.current_dir(folder.into());
+        self
+    }
+
+    /// What the run reads on standard input; nothing unless set.
+    pub fn input(mut self, input: impl Into<Vec<u8>>) -> Run {
+        self.input = Some(input.into());
+        self
+    }
+
+    pub fn time_limit(mut self, limit: Duration) -> Run {
+        self.time_limit = limit;
+        self
+    }
+
+    pub fn start(mut self) -> Running {
+        self.command.args(&self.args);
+        self.command.stdin(if self.input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
+        let mut child = self.command.spawn().expect("the binary can be executed");
+        if let (Some(input), Some(mut pipe)) = (self.input.take(), child.stdin.take()) {
+            // A run that does not want its input closes the pipe, which is its right.
+            std::thread::spawn(move || drop(pipe.write_all(&input)));
+        }
+        Running {
+            stdout: Captured::of(child.stdout.take().expect("stdout is piped")),
+            stderr: Captured::of(child.stderr.take().expect("stderr is piped")),
+            child,
+            mark: self.mark,
+            started: Instant::now(),
+            deadline: Instant::now() + self.time_limit,
+        }
+    }
+
+    /// Runs to the end.
+    pub fn finish(self) -> Finished {
+        self.start().finish()
+    }
+}
+
+/// Output that a thread of its own reads, so that a run never blocks on a full pipe.
+struct Captured {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Captured {
+    fn of(mut pipe: impl Read + Send + 'static) -> Captured {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+                sink.lock()
+                    .expect("no panic while holding it")
+                    .extend_from_slice(&buffer[..length]);
+            }
+        });
+        Captured {
+            bytes,
+            thread: Some(thread),
+        }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().expect("no panic while holding it")).into_owned()
+    }
+
+    /// All of it; call when no process holds the pipe any more.
+    fn all(&mut self) -> String {
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("reading does not panic");
+        }
+        self.so_far()
+    }
+}
+
+/// A run under way. Dropping it kills all its processes.
+pub struct Running {
+    child: Child,
+    mark: String,
+    stdout: Captured,
+    stderr: Captured,
+    started: Instant,
+    deadline: Instant,
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Every live process of this run, the first one included.
+    pub fn processes(&self) -> Vec<Process> {
+        process::marked(&self.mark)
+    }
+
+    pub fn of_role(&self, role: &str) -> Vec<Process> {
+        let mut found = self.processes();
+        found.retain(|process| process.role() == role);
+        found
+    }
+
+    /// Waits until so many processes of a role live.
+    pub fn wait_for_role(&mut self, role: &str, count: usize) -> Vec<Process> {
+        self.wait_until(&format!("{count} {role} processes live"), |run| {
+            run.of_role(role).len() >= count
+        });
+        self.of_role(role)
+    }
+
+    /// `kill -9` of the oldest process of a role; returns its id.
+    pub fn kill_role(&mut self, role: &str) -> u32 {
+        let victim = self.wait_for_role(role, 1).remove(0);
+        victim.signal(Signal::KILL);
+        victim.pid
+    }
+
+    /// Sends a signal to the first process, as a person at the terminal would.
+    pub fn signal(&self, signal: Signal) {
+        process::send_signal(self.child.id(), signal);
+    }
+
+    pub fn wait_until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
+        while !condition(self) {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                // It may have come true between the look and the end.
+                assert!(
+                    condition(self),
+                    "ended with {status} before {what}:\n{}",
+                    self.output()
+                );
+                return;
+            }
+            assert!(
+                Instant::now() < self.deadline,
+                "waited in vain until {what}:\n{}",
+                self.output()
+            );
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Waits for a line on standard error that contains `text`.
+    pub fn wait_for_stderr(&mut self, text: &str) {
+        self.wait_until(&format!("standard error says `{text}`"), |run| {
+            run.stderr.so_far().contains(text)
+        });
+    }
+
+    fn output(&self) -> String {
+        format!(
+            "stdout:\n{}\nstderr:\n{}",
+            self.stdout.so_far(),
+            self.stderr.so_far()
+        )
+    }
+
+    /// Waits for the end of the first process and of all others; panics if either takes too long.
+    pub fn finish(mut self) -> Finished {
+        let status = self.wait();
+        let elapsed = self.started.elapsed();
+        self.wait_for_stragglers();
+        Finished {
+            status,
+            elapsed,
+            stdout: self.stdout.all(),
+            stderr: self.stderr.all(),
+        }
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        loop {
+            if let Some(status) = self
+                .child
+                .try_wait()
+                .expect("our own child can be waited for")
+            {
+                return status;
+            }
+            assert!(
+                Instant::now() < self.deadline,
+                "the run did not end in time:\n{}",
+                self.output()
+            );
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn wait_for_stragglers(&self) {
+        let deadline = Instant::now() + AFTERLIFE;
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "left behind: {left:#?}\n{}",
+                self.output()
+            );
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        process::kill_marked(&self.mark);
+        // Takes the zombie away; it was killed or has ended.
+        let _ = self.child.wait();
+    }
+}
+
+/// A run that has ended, with all its processes.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub elapsed: Duration,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Panics, showing all output, unless the run ended with this exit code.
+    pub fn expect(self, code: i32) -> Finished {
+        let found = self.status.code();
+        let Finished {
+            status,
+            stdout,
+            stderr,
+            ..
+        } = &self;
+        assert_eq!(
+            found,
+            Some(code),
+            "ended with {status}\nstdout:\n{stdout}\nstderr:\n{stderr}"
+        );
+        self
+    }
+
+    /// What `--summary json` printed.
+    pub fn summary(&self) -> Summary {
+        Summary::parse(&self.stdout)
+    }
+
+    /// The one sentence on standard error; panics if there is anything but one line.
+    pub fn one_sentence(&self) -> &str {
+        let mut lines = self.stderr.lines().filter(|line| !line.trim().is_empty());
+        let sentence = lines.next().expect("a sentence on standard error");
+        assert_eq!(
+            lines.next(),
+            None,
+            "more than one line on standard error:\n{}",
+            self.stderr
+        );
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        sentence
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Run {
+        Run::of(Path::new("/bin/sh")).args(["-c", script])
+    }
+
+    #[test]
+    fn a_run_that_hangs_is_ended_with_all_its_processes() {
+        let run = shell("setsid sleep 1000 & echo started; echo so >&2; sleep 2000; true");
+        let mark = run.mark.clone();
+        let mut running = run.time_limit(Duration::from_millis(500)).start();
+        running.wait_for_role("1000", 1);
+        let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| running.finish()));
+        let message = judged.expect_err("it hangs");
+        let message = message.downcast_ref::<String>().expect("a message");
+        assert!(
+            message.contains("did not end")
+                && message.contains("started")
+                && message.contains("so")
+        );
+        assert_eq!(process::marked(&mark), []);
+    }
+
+    #[test]
+    fn input_output_and_exit_code_arrive() {
+        let run = shell("cat; echo problem >&2; exit 17")
+            .input("hello")
+            .finish()
+            .expect(17);
+        assert_eq!(
+            (run.stdout.as_str(), run.one_sentence()),
+            ("hello", "problem")
+        );
+        let silent = shell("cat").finish().expect(0);
+        assert_eq!(silent.stdout, "", "without input there is none to read");
+    }
+
+    #[test]
+    fn one_process_of_many_can_be_killed() {
+        let mut running = shell("sleep 1000; echo woken; sleep 2000").start();
+        running.kill_role("1000");
+        let second = running.wait_for_role("2000", 1).remove(0);
+        assert!(second.peak_bytes() > 0);
+        second.signal(Signal::TERM);
+        let run = running.finish();
+        assert_eq!(run.stdout, "woken\n");
+    }
+}

@@ -1,0 +1,228 @@
+//! What the test site saw: every request with its times, in the order of arrival. The log is the
+//! witness that stands outside webfill, so it records what came over the wire and judges nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// One request as the server saw it.
+#[derive(Debug, Clone)]
+pub struct Visit {
+    /// The host header without its port, in lower case.
+    pub host: String,
+    /// The host header as it came.
+    pub host_header: String,
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    /// `HTTP/1.1` or `HTTP/2`.
+    pub version: &'static str,
+    pub tls: bool,
+    /// The target was a whole URL, as proxies are asked.
+    pub proxied: bool,
+    pub connection: u64,
+    pub accepted_at: Instant,
+    /// When the first byte of the request was read.
+    pub started_at: Instant,
+    /// When the whole head was read.
+    pub head_read_at: Instant,
+    /// When the last byte was handed to the socket, or the client was seen to be gone.
+    pub ended_at: Option<Instant>,
+    /// The status sent, if the answer had one.
+    pub status: Option<u16>,
+    /// Bytes of the answer that the socket took.
+    pub sent_bytes: u64,
+    /// The client went away before the answer was complete.
+    pub cut_short: bool,
+}
+
+impl Visit {
+    pub fn is_robots(&self) -> bool {
+        self.path == "/robots.txt"
+    }
+
+    /// The value of a header, by any spelling of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// The growing log; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct AccessLog {
+    inner: Arc<(Mutex<Vec<Visit>>, Condvar)>,
+}
+
+impl AccessLog {
+    fn lock(&self) -> MutexGuard<'_, Vec<Visit>> {
+        self.inner
+            .0
+            .lock()
+            .expect("nobody panics while holding the log")
+    }
+
+    /// Adds a request that has just been read; the number is what [`Self::close`] wants.
+    pub(super) fn open(&self, visit: Visit) -> usize {
+        let mut visits = self.lock();
+        visits.push(visit);
+        self.inner.1.notify_all();
+        visits.len() - 1
+    }
+
+    /// Notes how the request ended.
+    pub(super) fn close(&self, number: usize, sent_bytes: u64, cut_short: bool) {
+        let mut visits = self.lock();
+        let visit = &mut visits[number];
+        visit.ended_at = Some(Instant::now());
+        visit.sent_bytes = sent_bytes;
+        visit.cut_short = cut_short;
+        self.inner.1.notify_all();
+    }
+
+    /// The log so far.
+    pub fn visits(&self) -> Visits {
+        Visits(self.lock().clone())
+    }
+
+    /// Waits until the log satisfies a condition and returns it; panics after a minute.
+    pub fn wait_until(&self, what: &str, condition: impl Fn(&Visits) -> bool) -> Visits {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut visits = self.lock();
+        loop {
+            let now = Visits(visits.clone());
+            if condition(&now) {
+                return now;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero(),
+                "waited a minute in vain until {what}; seen: {:#?}",
+                now.paths()
+            );
+            visits = self
+                .inner
+                .1
+                .wait_timeout(visits, left)
+                .expect("nobody panics while holding the log")
+                .0;
+        }
+    }
+}
+
+/// Some requests of the log, in the order of arrival.
+#[derive(Debug, Clone, Default)]
+pub struct Visits(pub Vec<Visit>);
+
+impl Visits {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn only(&self, keep: impl Fn(&Visit) -> bool) -> Visits {
+        Visits(self.0.iter().filter(|visit| keep(visit)).cloned().collect())
+    }
+
+    pub fn of_host(&self, host: &str) -> Visits {
+        self.only(|visit| visit.host == host)
+    }
+
+    /// Requests for one path (with its query) on any host.
+    pub fn of_path(&self, path: &str) -> Visits {
+        self.only(|visit| visit.path == path)
+    }
+
+    /// Everything but robots.txt.
+    pub fn pages(&self) -> Visits {
+        self.only(|visit| !visit.is_robots())
+    }
+
+    pub fn robots(&self) -> Visits {
+        self.only(Visit::is_robots)
+    }
+
+    /// `host/path` of every request, for assertions that read well.
+    pub fn paths(&self) -> Vec<String> {
+        self.0
+            .iter()
+            .map(|visit| format!("{}{}", visit.host, visit.path))
+            .collect()
+    }
+
+    pub fn hosts(&self) -> BTreeSet<String> {
+        self.0.iter().map(|visit| visit.host.clone()).collect()
+    }
+
+    /// How often each `host/path` was asked for.
+    pub fn counts(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for path in self.paths() {
+            *counts.entry(path).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The time from the start of each request to the start of the next.
+    pub fn gaps(&self) -> Vec<Duration> {
+        let starts = self.0.windows(2);
+        starts
+            .map(|pair| {
+                pair[1]
+                    .started_at
+                    .saturating_duration_since(pair[0].started_at)
+            })
+            .collect()
+    }
+
+    /// Pairs of requests of which one started before another had ended, as `path / path`.
+    pub fn overlaps(&self) -> Vec<String> {
+        let mut overlaps = Vec::new();
+        for (index, later) in self.0.iter().enumerate() {
+            for earlier in &self.0[..index] {
+                let over = earlier.ended_at.is_some_and(|end| end <= later.started_at);
+                if !over {
+                    overlaps.push(format!("{} / {}", earlier.path, later.path));
+                }
+            }
+        }
+        overlaps
+    }
+
+    /// Panics unless, on every host, no two requests were in flight at once and no two pages were
+    /// asked for closer together than `delay`. The robots.txt request may come right before a
+    /// page, but not beside it.
+    pub fn assert_polite(&self, delay: Duration) {
+        let mut faults = Vec::new();
+        for host in self.hosts() {
+            let visits = self.of_host(&host);
+            faults.extend(
+                visits
+                    .overlaps()
+                    .iter()
+                    .map(|pair| format!("{host}: overlap of {pair}")),
+            );
+            let pages = visits.pages();
+            for (gap, pair) in pages.gaps().iter().zip(pages.0.windows(2)) {
+                if *gap < delay {
+                    faults.push(format!(
+                        "{host}: {gap:?} between {} and {}",
+                        pair[0].path, pair[1].path
+                    ));
+                }
+            }
+        }
+        assert!(
+            faults.is_empty(),
+            "not polite (delay {delay:?}):\n{}",
+            faults.join("\n")
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! Pages that no decent server sends, each with the outcomes that a crawler may give them. Every
+//! page has a host of its own, so that the failures of one do not slow down another.
+
+mod documents;
+
+use std::time::Duration;
+
+use super::encodings::{gzip, gzip_bomb, html};
+use super::{Page, Reply, Script, script};
+
+/// A hostile page, served at `/` of the host `NAME.example`.
+pub struct HostilePage {
+    pub name: &'static str,
+    pub reply: Reply,
+    /// The outcomes that are right for it; mostly one.
+    pub outcomes: &'static [&'static str],
+    /// The status that must be stored with it, if it has one.
+    pub status_code: Option<u16>,
+}
+
+impl HostilePage {
+    pub fn host(&self) -> String {
+        format!("{}.example", self.name)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.host())
+    }
+}
+
+fn case(
+    name: &'static str,
+    reply: impl Into<Reply>,
+    outcomes: &'static [&'static str],
+) -> HostilePage {
+    let reply = reply.into();
+    let status_code = match &reply {
+        Reply::Page(page) => Some(page.status),
+        Reply::Script(_) => None,
+    };
+    HostilePage {
+        name,
+        reply,
+        outcomes,
+        status_code,
+    }
+}
+
+/// All of them.
+pub fn hostile_pages() -> Vec<HostilePage> {
+    let mut pages = broken_connections();
+    pages.extend(slow_answers());
+    pages.extend(broken_framing());
+    pages.extend(oversized_answers());
+    pages.extend(documents::odd_statuses());
+    pages.extend(documents::odd_redirects());
+    pages.extend(documents::odd_documents());
+    pages.extend(documents::huge_documents());
+    pages
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n";
+const HTML: &str = "<!DOCTYPE html><title>t</title><h1>t</h1>";
+
+fn broken_connections() -> Vec<HostilePage> {
+    let lost = &["network_error"];
+    vec![
+        case("dropped-after-request", script(), lost),
+        case("reset-after-request", script().reset(), lost),
+        case("dropped-in-status-line", script().send("HTTP/1.1 20"), lost),
+        case(
+            "dropped-in-head",
+            script().send("HTTP/1.1 200 OK\r\ncontent-ty"),
+            lost,
+        ),
+        case(
+            "reset-in-head",
+            script().send("HTTP/1.1 200 OK\r\ncontent-ty").reset(),
+            lost,
+        ),
+        case("dropped-in-body", with_length(1_000).send(HTML), lost),
+        case("reset-in-body", with_length(1_000).send(HTML).reset(), lost),
+        case("dropped-in-chunk", chunked().send("ff\r\n<html>"), lost),
+        case(
+            "dropped-before-last-chunk",
+            chunked().send_chunk(HTML.as_bytes()),
+            lost,
+        ),
+    ]
+}
+
+fn slow_answers() -> Vec<HostilePage> {
+    let slow = &["timeout"];
+    let drip = Duration::from_millis(100);
+    vec![
+        case("silent", script().hold_open(), slow),
+        case(
+            "slow-head",
+            script().send("HTTP/1.1 200 OK\r\nx: ").endless("y", drip),
+            slow,
+        ),
+        case("stuck-in-head", script().send(HEAD).hold_open(), slow),
+        case(
+            "stuck-in-body",
+            with_length(1_000).send(HTML).hold_open(),
+            slow,
+        ),
+        case(
+            "dripping-body",
+            script()
+                .send(format!("{HEAD}\r\n{HTML}"))
+                .endless("x", drip),
+            slow,
+        ),
+        case(
+            "interim-answers",
+            script().endless("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", drip),
+            &["timeout", "network_error", "too_large"],
+        ),
+    ]
+}
+
+fn broken_framing() -> Vec<HostilePage> {
+    let broken = &["network_error"];
+    vec![
+        case(
+            "garbage-status-line",
+            script().send("!!! what ???\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "binary-status-line",
+            script().send(vec![0_u8, 255, 10, 13, 7, 0, 0, 1]),
+            broken,
+        ),
+        case("http-0-9", script().send(HTML), broken),
+        case(
+            "http-9-9",
+            script().send("HTTP/9.9 200 OK\r\n\r\n").send(HTML),
+            broken,
+        ),
+        case(
+            "status-12345",
+            script().send("HTTP/1.1 12345 Huge\r\ncontent-length: 0\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "header-without-colon",
+            script().send("HTTP/1.1 200 OK\r\nno colon here\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "nul-in-header",
+            script().send("HTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "broken-chunk-size",
+            chunked().send("zz\r\nhello\r\n0\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "negative-chunk-size",
+            chunked().send("-5\r\nhello\r\n0\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "huge-chunk-size",
+            chunked().send("ffffffffffffffffff\r\nhello\r\n0\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "chunk-without-end",
+            chunked().send("5\r\nhelloworld\r\n0\r\n\r\n"),
+            broken,
+        ),
+        case(
+            "length-too-long",
+            with_length(HTML.len() + 10).send(HTML),
+            broken,
+        ),
+        case(
+            "two-lengths",
+            script().send(format!(
+                "{HEAD}content-length: 5\r\ncontent-length: 41\r\n\r\n{HTML}"
+            )),
+            broken,
+        ),
+        case(
+            "length-not-a-number",
+            script().send(format!("{HEAD}content-length: many\r\n\r\n{HTML}")),
+            broken,
+        ),
+        HostilePage {
+            status_code: Some(200),
+            ..case(
+                "length-too-short",
+                with_length(HTML.len() - 10).send(HTML),
+                &["ok"],
+            )
+        },
+        case(
+            "broken-gzip",
+            encoded("gzip", b"\x1f\x8bnot gzip at all".to_vec()),
+            broken,
+        ),
+        case(
+            "cut-gzip",
+            encoded("gzip", cut(gzip(&many_words()))),
+            broken,
+        ),
+        case("plain-called-br", encoded("br", HTML), broken),
+    ]
+}
+
+fn oversized_answers() -> Vec<HostilePage> {
+    let large = &["too_large"];
+    let filler = vec![b'x'; 64 << 10];
+    let endless = Duration::ZERO;
+    let header_line = |number| format!("x-{number}: {number}\r\n");
+    let many_headers: String = (0..20_000).map(header_line).collect();
+    let twice = encoded("gzip, gzip", gzip(&gzip(HTML.as_bytes())));
+    vec![
+        case(
+            "endless-body",
+            script()
+                .send(format!("{HEAD}\r\n"))
+                .endless(filler.clone(), endless),
+            large,
+        ),
+        case(
+            "endless-chunks",
+            chunked().endless([&b"10000\r\n"[..], &filler, b"\r\n"].concat(), endless),
+            large,
+        ),
+        case("gzip-bomb", encoded("gzip", gzip_bomb(1_100)), large),
+        case("gzip-gzip", twice, &["unsupported_type", "ok"]),
+        case("9-mib", html(vec![b' '; 9 << 20]), large),
+        case(
+            "2-mib-header",
+            script().send(format!("{HEAD}x: {}\r\n\r\n{HTML}", "y".repeat(2 << 20))),
+            large,
+        ),
+        case(
+            "20000-headers",
+            script().send(format!("{HEAD}{many_headers}\r\n{HTML}")),
+            large,
+        ),
+        case(
+            "endless-head",
+            script()
+                .send("HTTP/1.1 200 OK\r\n")
+                .endless("x: y\r\n".repeat(1_000), endless),
+            large,
+        ),
+        case(
+            "unsupported-and-endless",
+            script()
+                .send("HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\n\r\n")
+                .endless(filler, endless),
+            &["unsupported_type"],
+        ),
+    ]
+}
+
+fn with_length(bytes: usize) -> Script {
+    script().send(format!("{HEAD}content-length: {bytes}\r\n\r\n"))
+}
+
+fn chunked() -> Script {
+    script().send(format!("{HEAD}transfer-encoding: chunked\r\n\r\n"))
+}
+
+fn encoded(encoding: &str, body: impl Into<bytes::Bytes>) -> Page {
+    html(body).header("content-encoding", encoding)
+}
+
+fn many_words() -> Vec<u8> {
+    (0..20_000_u32)
+        .flat_map(|n| format!("{} ", n.wrapping_mul(2_654_435_761)).into_bytes())
+        .collect()
+}
+
+fn cut(mut body: Vec<u8>) -> Vec<u8> {
+    body.truncate(body.len() / 2);
+    body
+}

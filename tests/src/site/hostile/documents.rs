@@ -1,0 +1,186 @@
+//! Hostile at a higher level: the answers are sound HTTP, but their statuses, targets and documents
+//! are not what a crawler hopes for.
+
+use super::{HTML, HostilePage, case};
+use crate::site::encodings::html;
+use crate::site::{document, page, redirect, status};
+
+pub(super) fn odd_statuses() -> Vec<HostilePage> {
+    let refused = &["http_error"];
+    vec![
+        case("status-999", page("t").status(999), refused),
+        case(
+            "status-429",
+            status(429).header("retry-after", "1"),
+            refused,
+        ),
+        case(
+            "status-503",
+            status(503).header("retry-after", "1"),
+            refused,
+        ),
+        case("status-404", page("gone").status(404), refused),
+        case("status-500", page("sorry").status(500), refused),
+        case("status-599", page("t").status(599), refused),
+        case(
+            "retry-after-nonsense",
+            status(503).header("retry-after", "-99999999999999999999"),
+            refused,
+        ),
+        case("status-204", status(204), &["ok"]),
+        case("status-304", status(304), &["not_modified"]),
+        case("status-206", html(HTML).status(206), &["ok"]),
+    ]
+}
+
+pub(super) fn odd_redirects() -> Vec<HostilePage> {
+    let moved = &["redirected"];
+    vec![
+        case("redirect-to-itself", redirect("/"), moved),
+        case("redirect-to-private", redirect("http://10.0.0.1/"), moved),
+        case(
+            "redirect-to-metadata",
+            redirect("http://169.254.169.254/latest/meta-data/"),
+            moved,
+        ),
+        case("redirect-to-bad-url", redirect("http://[:::/"), moved),
+        case(
+            "redirect-to-javascript",
+            redirect("javascript:alert(1)"),
+            moved,
+        ),
+        case("redirect-to-file", redirect("file:///etc/passwd"), moved),
+        case(
+            "redirect-to-nothing",
+            redirect(""),
+            &["redirected", "http_error"],
+        ),
+        case(
+            "redirect-without-location",
+            status(302),
+            &["http_error", "redirected"],
+        ),
+        case(
+            "redirect-to-64-kib",
+            redirect(&format!("/{}", "x".repeat(64 << 10))),
+            moved,
+        ),
+    ]
+}
+
+pub(super) fn odd_documents() -> Vec<HostilePage> {
+    let read = &["ok"];
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0".repeat(100);
+    vec![
+        case(
+            "wrong-charset",
+            document("text/html; charset=utf-16le", HTML),
+            read,
+        ),
+        case(
+            "unknown-charset",
+            document("text/html; charset=no-such-charset", HTML),
+            read,
+        ),
+        case(
+            "missing-charset",
+            document("text/html", "<title>t</title><h1>caf\u{e9}</h1>"),
+            read,
+        ),
+        case("missing-type", status(200).body(HTML), read),
+        case(
+            "nul-bytes",
+            html("<title>t</title>\0\0<h1>a\0b</h1>\0".repeat(500)),
+            read,
+        ),
+        case(
+            "invalid-utf-8",
+            html(&b"<title>t</title><h1>\xff\xfe\xc3\x28</h1>"[..]),
+            read,
+        ),
+        case("empty-body", html(""), read),
+        case("only-spaces", html(" ".repeat(100_000)), read),
+        case("binary-as-html", html(png), &["unsupported_type"]),
+        case(
+            "image",
+            document("image/png", vec![0; 100]),
+            &["unsupported_type"],
+        ),
+        case(
+            "nonsense-type",
+            document("///;;;===", HTML),
+            &["ok", "unsupported_type"],
+        ),
+        case(
+            "unclosed-comment",
+            html(format!("<!-- {}", "x ".repeat(100_000))),
+            read,
+        ),
+        case(
+            "unclosed-script",
+            html(format!("<script>{}", "x<".repeat(100_000))),
+            read,
+        ),
+        case(
+            "broken-json",
+            document("application/json", "{\"a\": [1, 2,"),
+            &["ok", "extract_error"],
+        ),
+        case(
+            "broken-xml",
+            document("application/xml", "<a><b></a>"),
+            &["ok", "extract_error"],
+        ),
+        case(
+            "entity-bomb",
+            document("application/xml", billion_laughs()),
+            &["ok", "extract_error"],
+        ),
+    ]
+}
+
+pub(super) fn huge_documents() -> Vec<HostilePage> {
+    let read = &["ok"];
+    let deep = |tag: &str| html(format!("<{tag}>").repeat(200_000));
+    let links: String = (0..200_000)
+        .map(|n| format!("<a href=/{n}>n</a>"))
+        .collect();
+    let attributes: String = (0..50_000).map(|n| format!(" a{n}={n}")).collect();
+    let formatting = format!("<p>{}{}", "<b x=i>".repeat(8_000), "<p>x".repeat(8_000));
+    vec![
+        case("200000-nested-divs", deep("div"), read),
+        case("200000-nested-tables", deep("table"), read),
+        case(
+            "100000-unclosed-options",
+            html("<option><div>".repeat(100_000)),
+            read,
+        ),
+        case("200000-links", html(links), read),
+        case(
+            "50000-attributes",
+            html(format!("<h1{attributes}>t</h1>")),
+            read,
+        ),
+        case("reconstructed-formatting", html(formatting), read),
+        case(
+            "deep-json",
+            document("application/json", "[".repeat(200_000)),
+            &["ok", "extract_error"],
+        ),
+        case(
+            "deep-xml",
+            document("application/xml", "<a>".repeat(200_000)),
+            &["ok", "extract_error"],
+        ),
+    ]
+}
+
+/// Nested entities that expand to gigabytes where entities are expanded.
+fn billion_laughs() -> String {
+    let mut document = String::from("<?xml version=\"1.0\"?><!DOCTYPE l [<!ENTITY l0 \"lol\">");
+    for level in 1..=10 {
+        let inner = format!("&l{};", level - 1).repeat(10);
+        document.push_str(&format!("<!ENTITY l{level} \"{inner}\">"));
+    }
+    document + "]><l>&l10;</l>"
+}

@@ -1,0 +1,93 @@
+//! HTTP/2 for clients that choose it by ALPN. Pages only: a script is answered by a stream reset,
+//! as its bytes have no meaning here.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::reply::{Page, Reply};
+use super::{Connection, Request, Shared};
+
+/// Serves one connection until either side closes it.
+pub(super) async fn serve<S>(stream: S, connection: Connection, shared: &Shared)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Ok(mut streams) = h2::server::handshake(stream).await else {
+        return;
+    };
+    while let Some(Ok((request, respond))) = streams.accept().await {
+        let started_at = Instant::now();
+        let request = read(&request, &connection);
+        let (shared, connection) = (shared.clone(), connection.clone());
+        tokio::spawn(async move {
+            let reply = shared.reply(&request);
+            let status = if let Reply::Page(page) = &reply {
+                Some(page.status)
+            } else {
+                None
+            };
+            let number = shared
+                .log
+                .open(request.visit(&connection, started_at, status));
+            let sent = answer(reply, respond).await;
+            shared.log.close(number, sent.unwrap_or(0), sent.is_none());
+        });
+    }
+}
+
+fn read(request: &http::Request<h2::RecvStream>, connection: &Connection) -> Request {
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
+    let authority = request
+        .uri()
+        .authority()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let headers = request.headers().iter().map(|(name, value)| {
+        (
+            name.to_string(),
+            String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        )
+    });
+    let method = request.method().as_str();
+    Request::new(
+        method,
+        target,
+        authority,
+        headers.collect(),
+        "HTTP/2",
+        connection,
+    )
+}
+
+/// Bytes sent, or `None` if the stream broke.
+async fn answer(reply: Reply, mut respond: SendResponse<Bytes>) -> Option<u64> {
+    let page = match reply {
+        Reply::Page(page) => page,
+        Reply::Script(_) => {
+            respond.send_reset(h2::Reason::INTERNAL_ERROR);
+            return None;
+        }
+    };
+    tokio::time::sleep(page.latency).await;
+    let head = response_head(&page)?;
+    let mut stream = respond.send_response(head, page.body.is_empty()).ok()?;
+    let length = page.body.len() as u64;
+    if length > 0 {
+        stream.send_data(page.body, true).ok()?;
+    }
+    Some(length)
+}
+
+fn response_head(page: &Page) -> Option<http::Response<()>> {
+    let mut response = http::Response::builder().status(page.status);
+    for (name, value) in &page.headers {
+        response = response.header(name, value);
+    }
+    response.body(()).ok()
+}

@@ -1,0 +1,242 @@
+//! The test site: many sites served by one thread on loopback, reached by name through webfill's
+//! `--resolve`, each path answering as a test wants it to, every request in an access log.
+//!
+//! [`Web`] owns the listeners and the thread; a [`Site`] is a handle to what one host answers. A
+//! host without its own robots.txt answers 404 for it, as for everything it does not know.
+
+mod access_log;
+pub mod encodings;
+pub mod hostile;
+mod http1;
+mod http2;
+mod reply;
+pub mod robots;
+mod tls;
+mod web;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+pub use self::access_log::{AccessLog, Visit, Visits};
+use self::reply::may_have_body;
+pub use self::reply::{Page, Reply, Script, document, page, redirect, script, status};
+pub use self::tls::Certificates;
+pub use self::web::{ConnectionPolicy, Web};
+
+/// What is known of a connection when its first byte arrives.
+#[derive(Debug, Clone)]
+struct Connection {
+    number: u64,
+    accepted_at: Instant,
+    tls: bool,
+}
+
+/// A request, as answers see it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    pub host: String,
+    pub host_header: String,
+    pub headers: Vec<(String, String)>,
+    pub tls: bool,
+    /// The target was a whole URL, as proxies are asked.
+    pub proxied: bool,
+    version: &'static str,
+}
+
+impl Request {
+    fn new(
+        method: &str,
+        target: &str,
+        host_header: String,
+        headers: Vec<(String, String)>,
+        version: &'static str,
+        connection: &Connection,
+    ) -> Request {
+        let proxied = target.contains("://");
+        let path = if proxied { path_of(target) } else { target };
+        let host = host_header
+            .rsplit_once(':')
+            .map_or(host_header.as_str(), |(host, _)| host);
+        Request {
+            method: method.to_string(),
+            path: path.to_string(),
+            host: host.to_ascii_lowercase(),
+            host_header,
+            headers,
+            tls: connection.tls,
+            proxied,
+            version,
+        }
+    }
+
+    fn visit(&self, connection: &Connection, started_at: Instant, status: Option<u16>) -> Visit {
+        Visit {
+            host: self.host.clone(),
+            host_header: self.host_header.clone(),
+            method: self.method.clone(),
+            path: self.path.clone(),
+            headers: self.headers.clone(),
+            version: self.version,
+            tls: self.tls,
+            proxied: self.proxied,
+            connection: connection.number,
+            accepted_at: connection.accepted_at,
+            started_at,
+            head_read_at: Instant::now(),
+            ended_at: None,
+            status,
+            sent_bytes: 0,
+            cut_short: false,
+        }
+    }
+
+    /// The value of a header, by any spelling of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// The path of `http://host/path`.
+fn path_of(url: &str) -> &str {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    after_scheme
+        .find('/')
+        .map_or("/", |slash| &after_scheme[slash..])
+}
+
+/// Decides the reply to a request; may answer differently each time.
+type Answer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
+
+/// What one host answers.
+#[derive(Default)]
+struct Host {
+    paths: HashMap<String, Answer>,
+    /// For paths that are not listed.
+    otherwise: Option<Answer>,
+    /// Added to the latency of every page.
+    latency: Duration,
+}
+
+/// The hosts and the log, shared by all connections.
+#[derive(Clone, Default)]
+struct Shared {
+    hosts: Arc<Mutex<HashMap<String, Host>>>,
+    log: AccessLog,
+}
+
+impl Shared {
+    fn hosts(&self) -> MutexGuard<'_, HashMap<String, Host>> {
+        self.hosts
+            .lock()
+            .expect("nobody panics while holding the hosts")
+    }
+
+    fn reply(&self, request: &Request) -> Reply {
+        let (answer, latency) = {
+            let hosts = self.hosts();
+            let Some(host) = hosts.get(&request.host) else {
+                return status(404).into();
+            };
+            let listed = host.paths.get(&request.path);
+            // A host that answers everything still has no robots.txt unless it was given one.
+            let otherwise = host
+                .otherwise
+                .as_ref()
+                .filter(|_| request.path != "/robots.txt");
+            (listed.or(otherwise).cloned(), host.latency)
+        };
+        match answer.map(|answer| answer(request)) {
+            Some(Reply::Page(page)) => {
+                let latency = page.latency + latency;
+                page.latency(latency).into()
+            }
+            Some(script) => script,
+            None => status(404).into(),
+        }
+    }
+}
+
+/// A handle to one host of a [`Web`].
+#[derive(Clone)]
+pub struct Site {
+    shared: Shared,
+    host: String,
+    /// The port that URLs of this site carry; none if it is reached by `--resolve`.
+    address: Option<SocketAddr>,
+}
+
+impl Site {
+    fn new(shared: &Shared, host: &str, address: Option<SocketAddr>) -> Site {
+        shared.hosts().entry(host.to_string()).or_default();
+        Site {
+            shared: shared.clone(),
+            host: host.to_string(),
+            address,
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Host)) -> &Site {
+        change(self.shared.hosts().entry(self.host.clone()).or_default());
+        self
+    }
+
+    /// One path (with its query) and its answer.
+    pub fn serve(&self, path: &str, reply: impl Into<Reply>) -> &Site {
+        let reply = reply.into();
+        self.serve_with(path, move |_| reply.clone())
+    }
+
+    /// One path whose answer is decided anew for each request.
+    pub fn serve_with(
+        &self,
+        path: &str,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> &Site {
+        self.change(|host| {
+            host.paths.insert(path.to_string(), Arc::new(answer));
+        })
+    }
+
+    /// The answer for every path that was not given one (robots.txt excepted).
+    pub fn otherwise(&self, answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> &Site {
+        self.change(|host| host.otherwise = Some(Arc::new(answer)))
+    }
+
+    pub fn robots(&self, rules: &str) -> &Site {
+        self.serve("/robots.txt", document("text/plain", rules.to_string()))
+    }
+
+    /// Makes every page of the host this much slower.
+    pub fn latency(&self, latency: Duration) -> &Site {
+        self.change(|host| host.latency = latency)
+    }
+
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        match self.address {
+            Some(address) => format!("http://{address}{path}"),
+            None => format!("http://{}{path}", self.host),
+        }
+    }
+
+    pub fn https(&self, path: &str) -> String {
+        format!("https://{}{path}", self.host)
+    }
+
+    /// The requests to this host so far.
+    pub fn visits(&self) -> Visits {
+        self.shared.log.visits().of_host(&self.host)
+    }
+}

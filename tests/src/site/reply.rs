@@ -1,0 +1,209 @@
+//! What the test site answers: a well-formed [`Page`], or a [`Script`] that says byte by byte what
+//! goes over the wire, for everything that no decent server would send.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+/// The answer to one request.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    Page(Page),
+    Script(Script),
+}
+
+/// A well-formed answer, in HTTP/1.1 or HTTP/2 as the client speaks.
+#[derive(Debug, Clone)]
+pub struct Page {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
+    /// How long the server thinks before it answers.
+    pub latency: Duration,
+}
+
+/// A status and nothing else.
+pub fn status(status: u16) -> Page {
+    Page {
+        status,
+        headers: Vec::new(),
+        body: Bytes::new(),
+        latency: Duration::ZERO,
+    }
+}
+
+/// An HTML page with a title and a heading; links and more are added to it.
+pub fn page(title: &str) -> Page {
+    let head =
+        format!("<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1>\n");
+    status(200)
+        .header("content-type", "text/html; charset=utf-8")
+        .body(head)
+}
+
+/// A 302 to `location`.
+pub fn redirect(location: &str) -> Page {
+    status(302).header("location", location)
+}
+
+/// Any body of any type.
+pub fn document(content_type: &str, body: impl Into<Bytes>) -> Page {
+    status(200).header("content-type", content_type).body(body)
+}
+
+impl Page {
+    pub fn status(mut self, status: u16) -> Page {
+        self.status = status;
+        self
+    }
+
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Page {
+        self.headers.push((name.to_string(), value.into()));
+        self
+    }
+
+    /// Replaces a header.
+    pub fn with_header(mut self, name: &str, value: &str) -> Page {
+        self.headers
+            .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
+        self.header(name, value)
+    }
+
+    pub fn body(mut self, body: impl Into<Bytes>) -> Page {
+        self.body = body.into();
+        self
+    }
+
+    pub fn latency(mut self, latency: Duration) -> Page {
+        self.latency = latency;
+        self
+    }
+
+    /// Adds HTML to the end of the body.
+    pub fn html(mut self, html: impl AsRef<[u8]>) -> Page {
+        let mut body = self.body.to_vec();
+        body.extend_from_slice(html.as_ref());
+        self.body = body.into();
+        self
+    }
+
+    pub fn link(self, href: &str) -> Page {
+        self.html(format!("<a href=\"{href}\">{href}</a>\n"))
+    }
+
+    /// A link of the kind that the mapping of [`crate::workplace`] points out.
+    pub fn mapped_link(self, href: &str) -> Page {
+        self.html(format!("<a rel=\"me\" href=\"{href}\">{href}</a>\n"))
+    }
+
+    /// A field that the mapping of [`crate::workplace`] extracts.
+    pub fn field(self, name: &str, value: &str) -> Page {
+        self.html(format!("<p class=\"{name}\"> {value} </p>\n"))
+    }
+
+    /// The head of the answer in HTTP/1.1, with the length of the body.
+    pub fn head(&self) -> String {
+        let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if may_have_body(self.status) {
+            head.push_str(&format!("content-length: {}\r\n", self.body.len()));
+        }
+        head + "\r\n"
+    }
+}
+
+/// Statuses that end with their head (RFC 9110, 15.3.5 and 15.4.5).
+pub(super) fn may_have_body(status: u16) -> bool {
+    status >= 200 && status != 204 && status != 304
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        302 => "Found",
+        304 => "Not Modified",
+        403 => "Forbidden",
+        404 => "Not Found",
+        429 => "Too Many Requests",
+        503 => "Service Unavailable",
+        _ => "Whatever",
+    }
+}
+
+/// What goes over the wire, step by step; the connection is closed at the end.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Send(Bytes),
+    Pause(Duration),
+    /// The same bytes again and again until the client goes away.
+    Endless {
+        chunk: Bytes,
+        every: Duration,
+    },
+    /// Nothing, until the client goes away.
+    HoldOpen,
+    /// A reset in place of an orderly end.
+    Reset,
+}
+
+/// An empty script: the connection is closed without a byte.
+pub fn script() -> Script {
+    Script::default()
+}
+
+impl Script {
+    fn step(mut self, step: Step) -> Script {
+        self.steps.push(step);
+        self
+    }
+
+    pub fn send(self, bytes: impl Into<Bytes>) -> Script {
+        self.step(Step::Send(bytes.into()))
+    }
+
+    /// Sends a body in chunked framing, its last chunk included.
+    pub fn send_chunk(self, body: &[u8]) -> Script {
+        let mut framed = format!("{:x}\r\n", body.len()).into_bytes();
+        framed.extend_from_slice(body);
+        framed.extend_from_slice(b"\r\n");
+        self.send(framed)
+    }
+
+    pub fn pause(self, pause: Duration) -> Script {
+        self.step(Step::Pause(pause))
+    }
+
+    pub fn endless(self, chunk: impl Into<Bytes>, every: Duration) -> Script {
+        self.step(Step::Endless {
+            chunk: chunk.into(),
+            every,
+        })
+    }
+
+    pub fn hold_open(self) -> Script {
+        self.step(Step::HoldOpen)
+    }
+
+    pub fn reset(self) -> Script {
+        self.step(Step::Reset)
+    }
+}
+
+impl From<Page> for Reply {
+    fn from(page: Page) -> Reply {
+        Reply::Page(page)
+    }
+}
+
+impl From<Script> for Reply {
+    fn from(script: Script) -> Reply {
+        Reply::Script(script)
+    }
+}

@@ -1,0 +1,161 @@
+//! robots.txt files that no decent server sends, each with the outcomes that the host's pages
+//! `/open` and `/closed` may have; the file, as far as it can be read, closes `/closed`.
+
+use std::time::Duration;
+
+use super::{Reply, Site, document, page, redirect, script, status};
+
+/// An odd robots.txt, on the host `NAME.example`.
+pub struct OddRobots {
+    pub name: &'static str,
+    pub reply: Reply,
+    /// Right outcomes of `/open`.
+    pub open: &'static [&'static str],
+    /// Right outcomes of `/closed`.
+    pub closed: &'static [&'static str],
+}
+
+impl OddRobots {
+    pub fn host(&self) -> String {
+        format!("{}.example", self.name)
+    }
+
+    /// Sets the host up: the file, what it may redirect to, and the two pages.
+    pub fn serve_on(&self, site: &Site) {
+        site.serve("/robots.txt", self.reply.clone());
+        for hop in 1..20 {
+            site.serve(
+                &format!("/hop/{hop}"),
+                redirect(&format!("/hop/{}", hop - 1)),
+            );
+        }
+        site.serve("/hop/0", document("text/plain", RULES));
+        site.serve("/loop", redirect("/loop"));
+        for path in ["/open", "/closed"] {
+            site.serve(path, page(path));
+        }
+    }
+}
+
+/// The rules that the odd files contain somewhere.
+pub const RULES: &str = "User-agent: *\nDisallow: /closed\n";
+
+const FETCHED: &[&str] = &["ok"];
+const REFUSED: &[&str] = &["disallowed"];
+const UNKNOWN: &[&str] = &["robots_unreachable"];
+/// Neither answer does harm.
+const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
+const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
+
+fn odd(
+    name: &'static str,
+    reply: impl Into<Reply>,
+    open: &'static [&'static str],
+    closed: &'static [&'static str],
+) -> OddRobots {
+    OddRobots {
+        name,
+        reply: reply.into(),
+        open,
+        closed,
+    }
+}
+
+fn readable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+    odd(name, reply, FETCHED, REFUSED)
+}
+
+fn unreachable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+    odd(name, reply, UNKNOWN, UNKNOWN)
+}
+
+fn allows_all(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+    odd(name, reply, FETCHED, FETCHED)
+}
+
+fn unreadable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+    odd(name, reply, EITHER, EITHER)
+}
+
+fn text(body: impl Into<bytes::Bytes>) -> super::Page {
+    document("text/plain", body)
+}
+
+/// All of them.
+pub fn odd_robots() -> Vec<OddRobots> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
+    let comment = "# nothing to see here\n".repeat(1_000);
+    let utf_16: Vec<u8> = RULES.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    vec![
+        readable(
+            "robots-600-kib",
+            text(format!("{RULES}{}", comment.repeat(28))),
+        ),
+        readable(
+            "robots-50-mb",
+            text(format!("{RULES}{}", comment.repeat(2_300))),
+        ),
+        readable(
+            "robots-endless",
+            script()
+                .send(head)
+                .send(RULES)
+                .endless(comment.clone(), Duration::ZERO),
+        ),
+        readable("robots-html-type", document("text/html", RULES)),
+        readable("robots-with-bom", text(format!("\u{feff}{RULES}"))),
+        readable("robots-cr-only", text(RULES.replace('\n', "\r"))),
+        readable("robots-with-nul", text(format!("\0\0\0\n{RULES}"))),
+        readable(
+            "robots-delay-inf",
+            text(format!("{RULES}Crawl-delay: inf\n")),
+        ),
+        readable(
+            "robots-delay-nan",
+            text(format!("{RULES}Crawl-delay: NaN\n")),
+        ),
+        readable(
+            "robots-delay-negative",
+            text(format!("{RULES}Crawl-delay: -1\n")),
+        ),
+        readable("robots-five-redirects", redirect("/hop/4")),
+        unreadable(
+            "robots-binary",
+            text((0..=255_u8).cycle().take(100_000).collect::<Vec<u8>>()),
+        ),
+        unreadable("robots-utf-16", text([&b"\xff\xfe"[..], &utf_16].concat())),
+        unreadable(
+            "robots-hostile-pattern",
+            text(format!(
+                "User-agent: *\nDisallow: /{}$\n",
+                "*a".repeat(5_000)
+            )),
+        ),
+        allows_all("robots-404", status(404)),
+        allows_all("robots-403", status(403)),
+        allows_all("robots-410", status(410)),
+        allows_all("robots-empty", text("")),
+        // RFC 9309, 2.3.1.2 leaves open what a file behind more than five redirects means.
+        unreadable("robots-ten-redirects", redirect("/hop/10")),
+        unreadable("robots-redirect-loop", redirect("/loop")),
+        unreachable("robots-503", status(503)),
+        unreachable("robots-500", status(500)),
+        unreachable("robots-dropped", script()),
+        unreachable("robots-silent", script().hold_open()),
+        odd(
+            "robots-to-private",
+            redirect("http://10.0.0.1/robots.txt"),
+            NOT_FETCHED,
+            NOT_FETCHED,
+        ),
+        odd(
+            "robots-dripping",
+            script()
+                .send(head)
+                .send(RULES)
+                .endless("#", Duration::from_millis(100)),
+            EITHER,
+            NOT_FETCHED,
+        ),
+    ]
+}

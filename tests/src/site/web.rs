@@ -1,0 +1,234 @@
+//! The listeners of the test site and the one thread that serves them all.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
+
+use super::http1::Transport;
+use super::{AccessLog, Certificates, Connection, Shared, Site, Visits, http1, http2};
+
+/// What happens to a connection before its first request is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ConnectionPolicy {
+    Serve,
+    /// Closed at once, in order.
+    Close,
+    /// Reset at once.
+    Reset,
+}
+
+/// A web of its own on loopback. Dropping it stops the thread and closes every connection.
+pub struct Web {
+    shared: Shared,
+    plain: SocketAddr,
+    tls: Option<(SocketAddr, Certificates)>,
+    connections: Arc<AtomicU64>,
+    runtime: tokio::runtime::Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Web {
+    /// Sites on plain HTTP.
+    pub fn start() -> Web {
+        Web::start_on(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// Sites on plain HTTP, all on one address of this machine.
+    pub fn start_on(address: IpAddr) -> Web {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || serve_until(runtime, stopped));
+        let mut web = Web {
+            shared: Shared::default(),
+            plain: SocketAddr::new(address, 0),
+            tls: None,
+            connections: Arc::default(),
+            runtime: handle,
+            stop: Some(stop),
+            thread: Some(thread),
+        };
+        web.plain = web.listen(address, None, ConnectionPolicy::Serve);
+        web
+    }
+
+    /// Sites on plain HTTP and on HTTPS, whose certificate is good for `names`; the client chooses
+    /// HTTP/2 or HTTP/1.1.
+    pub fn start_tls(names: &[&str]) -> Web {
+        Web::start().with_tls(names, &["h2", "http/1.1"])
+    }
+
+    /// Adds HTTPS with these ALPN protocols.
+    pub fn with_tls(mut self, names: &[&str], protocols: &[&str]) -> Web {
+        let certificates = Certificates::make(names);
+        let acceptor = certificates.acceptor(protocols);
+        let address = self.listen(self.plain.ip(), Some(acceptor), ConnectionPolicy::Serve);
+        self.tls = Some((address, certificates));
+        self
+    }
+
+    /// The site of one host name, reached by [`Web::resolve_args`].
+    pub fn site(&self, host: &str) -> Site {
+        Site::new(&self.shared, host, None)
+    }
+
+    /// A site of its own on an address of this machine, and a port of its own.
+    pub fn site_at(&self, address: &str) -> Site {
+        self.site_that(address, ConnectionPolicy::Serve)
+    }
+
+    /// The same, with a say in what becomes of its connections.
+    pub fn site_that(&self, address: &str, policy: ConnectionPolicy) -> Site {
+        let address: IpAddr = address.parse().expect("an IP address");
+        let listener = self.listen(address, None, policy);
+        Site::new(&self.shared, &bracketed(address), Some(listener))
+    }
+
+    /// Arguments for webfill under which every host name leads here.
+    pub fn resolve_args(&self) -> Vec<String> {
+        let mut args = resolve("*:80", self.plain);
+        if let Some((address, certificates)) = &self.tls {
+            args.extend(resolve("*:443", *address));
+            let authority = certificates.authority();
+            args.extend(["--ca-file".to_string(), authority.display().to_string()]);
+        }
+        args
+    }
+
+    pub fn plain_address(&self) -> SocketAddr {
+        self.plain
+    }
+
+    pub fn tls_address(&self) -> SocketAddr {
+        self.tls.as_ref().expect("a web with TLS").0
+    }
+
+    pub fn certificates(&self) -> &Certificates {
+        &self.tls.as_ref().expect("a web with TLS").1
+    }
+
+    pub fn log(&self) -> &AccessLog {
+        &self.shared.log
+    }
+
+    pub fn visits(&self) -> Visits {
+        self.shared.log.visits()
+    }
+
+    /// Connections accepted so far, on all listeners.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    fn listen(
+        &self,
+        address: IpAddr,
+        tls: Option<TlsAcceptor>,
+        policy: ConnectionPolicy,
+    ) -> SocketAddr {
+        let listener = TcpListener::bind((address, 0))
+            .unwrap_or_else(|error| panic!("cannot listen on {address}: {error}"));
+        listener
+            .set_nonblocking(true)
+            .expect("sockets can be non-blocking");
+        let bound = listener
+            .local_addr()
+            .expect("a bound listener has an address");
+        let (shared, connections) = (self.shared.clone(), self.connections.clone());
+        self.runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("inside the runtime");
+            loop {
+                // Accepting fails only for a client that is gone already.
+                let Ok((stream, _)) = listener.accept().await else {
+                    continue;
+                };
+                let connection = Connection {
+                    number: connections.fetch_add(1, Ordering::SeqCst),
+                    accepted_at: Instant::now(),
+                    tls: tls.is_some(),
+                };
+                tokio::spawn(serve(
+                    stream,
+                    tls.clone(),
+                    policy,
+                    connection,
+                    shared.clone(),
+                ));
+            }
+        });
+        bound
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        // The thread is gone already if it panicked; then the test has failed anyway.
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve_until(runtime: Runtime, stopped: oneshot::Receiver<()>) {
+    // An error means that the sender is gone, which is as good as a message.
+    let _ = runtime.block_on(stopped);
+    runtime.shutdown_background();
+}
+
+async fn serve(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    policy: ConnectionPolicy,
+    connection: Connection,
+    shared: Shared,
+) {
+    if policy != ConnectionPolicy::Serve {
+        if policy == ConnectionPolicy::Reset {
+            // Failing to arm the reset leaves an orderly close.
+            let _ = stream.reset_on_close();
+        }
+        return;
+    }
+    // Only latency suffers if this fails.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = tls else {
+        return http1::serve(stream, connection, &shared).await;
+    };
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
+    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+        http2::serve(stream, connection, &shared).await;
+    } else {
+        http1::serve(stream, connection, &shared).await;
+    }
+}
+
+fn resolve(name_and_port: &str, address: SocketAddr) -> Vec<String> {
+    let target = format!(
+        "{name_and_port}:{}:{}",
+        bracketed(address.ip()),
+        address.port()
+    );
+    vec!["--resolve".to_string(), target]
+}
+
+fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a crawl left in its SQLite store, read by another process as anyone could.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, Row};
+use serde_json::{Map, Value};
+
+/// An open store, read only.
+pub struct Stored {
+    connection: Connection,
+}
+
+/// A row of `pages`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredPage {
+    pub id: String,
+    pub url: String,
+    pub crawl_id: String,
+    pub app_id: String,
+    pub site: String,
+    pub depth: u32,
+    pub parent: Option<String>,
+    pub outcome: String,
+    pub status_code: Option<u16>,
+    pub mapping: Option<String>,
+    pub fields: Map<String, Value>,
+    pub links: Vec<String>,
+    pub content_type: Option<String>,
+    pub bytes: i64,
+    pub attempts: u32,
+    pub worker: String,
+}
+
+/// A row of `records`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRecord {
+    pub id: String,
+    pub fields: Map<String, Value>,
+    pub sources: Map<String, Value>,
+    pub missing: Vec<String>,
+    pub resolved: bool,
+}
+
+impl Stored {
+    pub fn open(path: &Path) -> Stored {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .unwrap_or_else(|error| panic!("cannot open {}: {error}", path.display()));
+        Stored { connection }
+    }
+
+    /// Every page by its URL; panics if a URL is stored twice.
+    pub fn pages(&self) -> BTreeMap<String, StoredPage> {
+        let sql = "SELECT _id, url, crawl_id, app_id, site, depth, parent, outcome, status_code, \
+                   mapping, fields, links, content_type, bytes, attempts, worker FROM pages";
+        let mut pages = BTreeMap::new();
+        for page in self.rows(sql, page_of) {
+            let url = page.url.clone();
+            assert!(pages.insert(url, page).is_none(), "a page is stored twice");
+        }
+        pages
+    }
+
+    /// Every record by its id.
+    pub fn records(&self) -> BTreeMap<String, StoredRecord> {
+        let sql = "SELECT _id, fields, sources, missing, resolved_at IS NOT NULL FROM records";
+        let records = self.rows(sql, record_of).into_iter();
+        records.map(|record| (record.id.clone(), record)).collect()
+    }
+
+    pub fn record(&self, id: &str) -> StoredRecord {
+        self.records()
+            .remove(id)
+            .unwrap_or_else(|| panic!("no record `{id}`"))
+    }
+
+    /// How each URL ended: the part of a page that does not depend on time or chance.
+    pub fn outcomes(&self) -> BTreeMap<String, String> {
+        self.pages()
+            .into_iter()
+            .map(|(url, page)| (url, page.outcome))
+            .collect()
+    }
+
+    /// `integrity_check` of SQLite; `ok` for an intact file.
+    pub fn integrity(&self) -> String {
+        let check = self
+            .connection
+            .query_row("PRAGMA integrity_check", [], |row| row.get(0));
+        check.unwrap_or_else(|error| error.to_string())
+    }
+
+    /// The first column of the first row of any query.
+    pub fn number(&self, sql: &str) -> i64 {
+        let number = self.connection.query_row(sql, [], |row| row.get(0));
+        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    fn rows<T>(&self, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
+        let mut statement = self
+            .connection
+            .prepare(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let rows = statement
+            .query_map([], read)
+            .expect("a query without parameters");
+        rows.collect::<Result<_, _>>()
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+}
+
+fn page_of(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
+    Ok(StoredPage {
+        id: row.get(0)?,
+        url: row.get(1)?,
+        crawl_id: row.get(2)?,
+        app_id: row.get(3)?,
+        site: row.get(4)?,
+        depth: row.get(5)?,
+        parent: row.get(6)?,
+        outcome: row.get(7)?,
+        status_code: row.get(8)?,
+        mapping: row.get(9)?,
+        fields: object(row.get(10)?),
+        links: texts(row.get(11)?),
+        content_type: row.get(12)?,
+        bytes: row.get(13)?,
+        attempts: row.get(14)?,
+        worker: row.get(15)?,
+    })
+}
+
+fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    Ok(StoredRecord {
+        id: row.get(0)?,
+        fields: object(row.get(1)?),
+        sources: object(row.get(2)?),
+        missing: texts(row.get(3)?),
+        resolved: row.get(4)?,
+    })
+}
+
+/// A column that holds a JSON object, or nothing.
+fn object(text: Option<String>) -> Map<String, Value> {
+    let Some(text) = text else { return Map::new() };
+    serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("not a JSON object ({error}): {text}"))
+}
+
+/// A column that holds a JSON list of texts, or nothing.
+fn texts(text: Option<String>) -> Vec<String> {
+    let Some(text) = text else { return Vec::new() };
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("not a JSON list ({error}): {text}"))
+}

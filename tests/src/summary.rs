@@ -1,0 +1,108 @@
+//! What `--summary json` prints, as the contract names it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The summary of a crawl.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    pub json: Value,
+}
+
+impl Summary {
+    /// Panics unless the text is one JSON object with every key that the contract names.
+    pub fn parse(text: &str) -> Summary {
+        let json: Value = serde_json::from_str(text.trim())
+            .unwrap_or_else(|error| panic!("not a JSON summary ({error}):\n{text}"));
+        let keys = [
+            "crawl_id",
+            "pages",
+            "outcomes",
+            "skipped",
+            "records",
+            "fields",
+            "links",
+            "bytes",
+            "elapsed_s",
+        ];
+        for key in keys {
+            assert!(
+                json.get(key).is_some(),
+                "the summary has no `{key}`: {json}"
+            );
+        }
+        Summary { json }
+    }
+
+    fn number(&self, key: &str) -> u64 {
+        self.json[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("`{key}` is not a count: {}", self.json))
+    }
+
+    fn counts(&self, key: &str) -> BTreeMap<String, u64> {
+        let object = self.json[key]
+            .as_object()
+            .unwrap_or_else(|| panic!("`{key}` is no object"));
+        let counts = object
+            .iter()
+            .map(|(name, count)| (name.clone(), count.as_u64().expect("a count")));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    pub fn crawl_id(&self) -> &str {
+        self.json["crawl_id"].as_str().expect("`crawl_id` is text")
+    }
+
+    /// Page requests that got a response.
+    pub fn pages(&self) -> u64 {
+        self.number("pages")
+    }
+
+    /// Field values stored.
+    pub fn fields(&self) -> u64 {
+        self.number("fields")
+    }
+
+    pub fn links(&self) -> u64 {
+        self.number("links")
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.number("bytes")
+    }
+
+    /// Tasks by outcome; none that are zero.
+    pub fn outcomes(&self) -> BTreeMap<String, u64> {
+        self.counts("outcomes")
+    }
+
+    pub fn outcome(&self, code: &str) -> u64 {
+        self.outcomes().get(code).copied().unwrap_or(0)
+    }
+
+    /// Links refused, by reason; none that are zero.
+    pub fn skipped(&self) -> BTreeMap<String, u64> {
+        self.counts("skipped")
+    }
+
+    pub fn reason(&self, reason: &str) -> u64 {
+        self.skipped().get(reason).copied().unwrap_or(0)
+    }
+
+    /// Records in all, and those that miss nothing any more.
+    pub fn records(&self) -> (u64, u64) {
+        let count = |key: &str| {
+            self.json["records"][key]
+                .as_u64()
+                .expect("a count of records")
+        };
+        (count("total"), count("resolved"))
+    }
+
+    /// Tasks that reached an outcome.
+    pub fn tasks(&self) -> u64 {
+        self.outcomes().values().sum()
+    }
+}

@@ -1,0 +1,171 @@
+//! A folder for one test: seeds, mappings, the store and the state of its crawls.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::run::Run;
+use crate::site::Web;
+use crate::stored::Stored;
+
+/// The folder goes away with this value, unless the test fails.
+pub struct Workplace {
+    folder: TempDir,
+}
+
+impl Default for Workplace {
+    fn default() -> Workplace {
+        Workplace::new()
+    }
+}
+
+impl Workplace {
+    /// With one mapping, `profile`: see [`profile_mapping`].
+    pub fn new() -> Workplace {
+        Workplace::in_folder(&std::env::temp_dir())
+    }
+
+    /// The same inside a given folder, for tests that care which disk it is on.
+    pub fn in_folder(parent: &Path) -> Workplace {
+        let folder = tempfile::Builder::new()
+            .prefix("webfill-")
+            .tempdir_in(parent);
+        let workplace = Workplace {
+            folder: folder.expect("a temporary folder"),
+        };
+        workplace.write_json("mappings/profile.json", &profile_mapping());
+        workplace
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a file has a folder")).expect("our own folder");
+        fs::write(&path, content).expect("our own folder");
+        path
+    }
+
+    pub fn write_json(&self, name: &str, value: &Value) -> PathBuf {
+        self.write(name, value.to_string())
+    }
+
+    /// A JSON value per line.
+    pub fn write_lines(&self, name: &str, values: &[Value]) -> PathBuf {
+        let lines: Vec<String> = values.iter().map(Value::to_string).collect();
+        self.write(name, lines.join("\n") + "\n")
+    }
+
+    /// `webfill crawl` over a test web, with the crawl id `test`: politely, but with a delay of
+    /// 0.2 seconds.
+    pub fn crawl(&self, web: &Web) -> Run {
+        self.crawl_without_delay(web).args(["--delay", "0.2"])
+    }
+
+    /// The same without `--delay`.
+    pub fn crawl_without_delay(&self, web: &Web) -> Run {
+        self.plain_crawl()
+            .arg("--allow-private-networks")
+            .args(web.resolve_args())
+    }
+
+    /// `webfill crawl` that knows of no test web and may fetch from public addresses only.
+    pub fn plain_crawl(&self) -> Run {
+        let store = format!("sqlite:{}", self.path("store.db").display());
+        Run::new(["crawl", "--store", &store, "--crawl", "test"])
+            .arg("--state")
+            .arg(self.path("state"))
+            .arg("--mappings")
+            .arg(self.path("mappings"))
+            .args(["--workers", "2", "--summary", "json", "--progress", "none"])
+            .in_folder(self.folder.path())
+    }
+
+    /// The path of a settings file under which a silent or slow server is given up on soon.
+    pub fn short_timeouts(&self) -> PathBuf {
+        let settings = "[fetch]\nconnect_timeout = 2.0\nhead_timeout = 2.0\nbody_timeout = 2.0\ntotal_timeout = 4.0\n";
+        self.write("webfill.toml", settings)
+    }
+
+    pub fn stored(&self) -> Stored {
+        Stored::open(&self.path("store.db"))
+    }
+
+    /// Every log file by its name, each line parsed; panics at a line that is not JSON.
+    pub fn logs(&self) -> BTreeMap<String, Vec<Value>> {
+        let mut logs = BTreeMap::new();
+        for path in files_under(&self.path("state")) {
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            // A link such as worker-1.log names the newest of the dated files beside it.
+            if name.ends_with(".log") && !path.is_symlink() {
+                logs.insert(name.to_string(), log_lines(&path));
+            }
+        }
+        logs
+    }
+}
+
+/// A failed test leaves its folder for a look at the logs and the store.
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.folder.disable_cleanup(true);
+            eprintln!("left for a look: {}", self.folder.path().display());
+        }
+    }
+}
+
+/// All files in a folder and below it; none if there is no such folder.
+pub fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            files.extend(files_under(&entry.path()));
+        } else {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    files
+}
+
+fn log_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("a log file is UTF-8");
+    let parse = |line| {
+        serde_json::from_str(line)
+            .unwrap_or_else(|error| panic!("{}: {error}: {line}", path.display()))
+    };
+    text.lines().map(parse).collect()
+}
+
+/// The mapping of the tests: every page of an `.example` host is a profile with the fields `title`,
+/// `name`, `location` and `email`, and points to more of the same person by links with `rel="me"`.
+pub fn profile_mapping() -> Value {
+    let xpath = |expression: &str| {
+        json!([
+            {"type": "xpath", "parameters": {"expression": expression}},
+            {"type": "trim", "parameters": {}},
+        ])
+    };
+    let field =
+        |name: &str, expression: &str| json!({"name": name, "processors": xpath(expression)});
+    json!({
+        "name": "profile",
+        "url_patterns": [{"type": "regex", "pattern": "^https?://[^/]+\\.example/"}],
+        "url_parsers": [{"description": "Links to the same person", "processors": xpath("//a[@rel='me']/@href")}],
+        "fields": [
+            field("title", "//h1/text()"),
+            field("name", "//p[@class='name']/text()"),
+            field("location", "//p[@class='location']/text()"),
+            field("email", "//p[@class='email']/text()"),
+        ],
+    })
+}

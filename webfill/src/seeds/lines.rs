@@ -1,0 +1,163 @@
+//! The lines of an input: numbered, bounded, unpacked.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+/// A longer line is broken.
+pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
+
+const BUFFER_BYTES: usize = 64 << 10;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// One line, without its end.
+pub(super) struct Line {
+    /// From 1.
+    pub(super) number: u64,
+    pub(super) text: LineText,
+}
+
+pub(super) enum LineText {
+    Whole(Vec<u8>),
+    /// Too long, or the input failed in it and ends.
+    Broken {
+        reason: String,
+        beginning: Vec<u8>,
+    },
+}
+
+/// The lines of an input.
+pub(super) struct Lines {
+    input: Box<dyn BufRead + Send>,
+    /// Lines that were read and put back.
+    unread: VecDeque<Line>,
+    /// Lines read from the input so far.
+    number: u64,
+    has_failed: bool,
+}
+
+impl Lines {
+    /// Opens a file, or standard input for `-`, and reads its beginning, so that what cannot be
+    /// read is known at once.
+    pub(super) fn open(path: &Path) -> Result<Lines, String> {
+        if path.as_os_str() == "-" {
+            return Lines::of(Box::new(io::stdin()));
+        }
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(String::from("it is a folder"));
+        }
+        Lines::of(Box::new(file))
+    }
+
+    fn of(input: Box<dyn Read + Send>) -> Result<Lines, String> {
+        let (beginning, input) = begin(input).map_err(|error| error.to_string())?;
+        if !beginning.starts_with(&GZIP) {
+            return Lines::of_text(&beginning, input);
+        }
+        let unpacked = MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, input));
+        let (beginning, unpacked) =
+            begin(Box::new(unpacked)).map_err(|error| format!("it is broken gzip: {error}"))?;
+        Lines::of_text(&beginning, unpacked)
+    }
+
+    /// `beginning` is to be read from `input` again.
+    fn of_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
+        match beginning {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                return Err(String::from("it is UTF-16: save it as UTF-8"));
+            }
+            [0xef, 0xbb, 0xbf] => {
+                let mut mark = [0; 3];
+                input
+                    .read_exact(&mut mark)
+                    .map_err(|error| error.to_string())?;
+            }
+            _ => {}
+        }
+        Ok(Lines {
+            input: Box::new(BufReader::with_capacity(BUFFER_BYTES, input)),
+            unread: VecDeque::new(),
+            number: 0,
+            has_failed: false,
+        })
+    }
+
+    /// Puts lines back, to be read in this order.
+    pub(super) fn unread(&mut self, lines: Vec<Line>) {
+        for line in lines.into_iter().rev() {
+            self.unread.push_front(line);
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Line> {
+        if let Some(line) = self.unread.pop_front() {
+            return Some(line);
+        }
+        if self.has_failed {
+            return None;
+        }
+        let mut text = Vec::new();
+        let read = self.read_line(&mut text);
+        if let Ok(0) = read {
+            return None;
+        }
+        self.number += 1;
+        if text.last() == Some(&b'\n') {
+            text.pop();
+        }
+        if text.last() == Some(&b'\r') {
+            text.pop();
+        }
+        let text = match read {
+            Err(error) => {
+                self.has_failed = true;
+                LineText::Broken {
+                    reason: format!("reading failed, nothing behind it was read: {error}"),
+                    beginning: text,
+                }
+            }
+            Ok(bytes) if bytes > MAX_LINE_BYTES => LineText::Broken {
+                reason: format!("the line has more than {MAX_LINE_BYTES} bytes"),
+                beginning: text,
+            },
+            Ok(_) => LineText::Whole(text),
+        };
+        Some(Line {
+            number: self.number,
+            text,
+        })
+    }
+
+    /// Reads to the end of the line, and keeps of it what is allowed; returns its length with
+    /// its end, 0 at the end of the input.
+    fn read_line(&mut self, text: &mut Vec<u8>) -> io::Result<usize> {
+        let mut bytes = 0;
+        loop {
+            let buffer = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                buffer => buffer?,
+            };
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let used = end.map_or(buffer.len(), |end| end + 1);
+            let room = MAX_LINE_BYTES.saturating_sub(text.len());
+            text.extend_from_slice(&buffer[..used.min(room)]);
+            self.input.consume(used);
+            bytes += used;
+            if end.is_some() || used == 0 {
+                return Ok(bytes);
+            }
+        }
+    }
+}
+
+/// The first three bytes, and the whole input.
+fn begin(mut input: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    let mut beginning = Vec::with_capacity(3);
+    input.by_ref().take(3).read_to_end(&mut beginning)?;
+    let whole = io::Cursor::new(beginning.clone()).chain(input);
+    Ok((beginning, Box::new(whole)))
+}

@@ -1,0 +1,268 @@
+//! Seeds as CSV (RFC 4180): a header, then a record per row.
+//!
+//! A row may span lines, where a quoted cell does. A quote that is never closed would swallow the
+//! rest of the file; so when a row of several lines looks like several rows, or cannot be used,
+//! only its first line is given up, and the others are read again as rows of their own.
+
+use serde_json::Value;
+
+use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
+use super::{Found, SeedFault, utf8};
+
+/// More lines do not make one row.
+const MAX_ROW_LINES: usize = 1_000;
+
+const UNCLOSED: &str = "a quote is opened and not closed";
+
+/// What the columns mean.
+pub(super) struct Header {
+    columns: Vec<Column>,
+}
+
+enum Column {
+    Id,
+    /// One URL, or several between spaces.
+    Urls,
+    Field(String),
+}
+
+/// Whether a first line is a header, judged by its having a column of URLs but no URL.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    let cells = cells(line).unwrap_or_default();
+    let names_urls = |cell: &String| matches!(Column::named(cell), Column::Urls);
+    cells.iter().any(names_urls) && !cells.iter().any(|cell| cell.contains("://"))
+}
+
+impl Column {
+    fn named(name: &str) -> Column {
+        let name = name.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "id" => Column::Id,
+            "url" | "urls" => Column::Urls,
+            _ => Column::Field(name.to_owned()),
+        }
+    }
+}
+
+impl Header {
+    /// Reads the header that begins with the line `first`.
+    pub(super) fn read(first: Line, lines: &mut Lines) -> Result<Header, String> {
+        let LineText::Whole(text) = first.text else {
+            return Err(String::from("its header cannot be read"));
+        };
+        let row =
+            Row::gather(text, lines).map_err(|fault| format!("its header: {}", fault.reason))?;
+        let names = row
+            .cells()
+            .map_err(|reason| format!("its header: {reason}"))?;
+        let columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
+        if !columns.iter().any(|column| matches!(column, Column::Urls)) {
+            let names: Vec<String> = names
+                .iter()
+                .take(20)
+                .map(|name| format!("`{name:.40}`"))
+                .collect();
+            return Err(format!(
+                "no column is named url or urls, only {}",
+                names.join(", ")
+            ));
+        }
+        for (number, name) in names.iter().enumerate() {
+            if name.trim().is_empty() {
+                return Err(format!("column {} has no name", number + 1));
+            }
+            if names[..number]
+                .iter()
+                .any(|other| other.trim() == name.trim())
+            {
+                return Err(format!("two columns are named `{name:.40}`"));
+            }
+        }
+        Ok(Header { columns })
+    }
+
+    /// Reads the row that begins with the line `first`; on a fault the lines behind the first
+    /// are put back.
+    pub(super) fn read_row(&self, first: Vec<u8>, lines: &mut Lines) -> Result<Found, SeedFault> {
+        let row = Row::gather(first, lines)?;
+        let found = row.cells().and_then(|cells| self.found(cells));
+        found.map_err(|reason| {
+            let first_bytes = row.text.len() - row.rest_bytes();
+            let fault = SeedFault::new(0, reason, &row.text[..first_bytes]);
+            lines.unread(row.rest);
+            fault
+        })
+    }
+
+    fn found(&self, cells: Vec<String>) -> Result<Found, String> {
+        if cells.len() != self.columns.len() {
+            return Err(format!(
+                "the row has {} cells, but the header {} columns",
+                cells.len(),
+                self.columns.len()
+            ));
+        }
+        let mut found = Found::default();
+        for (column, cell) in self.columns.iter().zip(cells) {
+            match column {
+                Column::Id | Column::Urls if cell.contains('\n') => {
+                    return Err(String::from(UNCLOSED));
+                }
+                Column::Id => found.id = Some(cell).filter(|id| !id.trim().is_empty()),
+                Column::Urls => found
+                    .urls
+                    .extend(cell.split_whitespace().map(str::to_owned)),
+                Column::Field(name) => keep_field(&mut found, name, cell),
+            }
+        }
+        match found.urls.is_empty() {
+            true => Err(String::from("it names no URL: the cell is empty")),
+            false => Ok(found),
+        }
+    }
+}
+
+fn keep_field(found: &mut Found, name: &str, cell: String) {
+    let value = match cell.is_empty() {
+        true => Value::Null,
+        false => Value::String(cell),
+    };
+    if value.is_null() {
+        found.want.push(name.to_owned());
+    }
+    found.fields.insert(name.to_owned(), value);
+}
+
+/// The lines of one row.
+struct Row {
+    text: Vec<u8>,
+    /// The lines behind the first, to be put back if the row is broken.
+    rest: Vec<Line>,
+    /// Text follows a closing quote.
+    is_askew: bool,
+}
+
+impl Row {
+    /// Adds lines for as long as a quote is open.
+    fn gather(first: Vec<u8>, lines: &mut Lines) -> Result<Row, SeedFault> {
+        let mut quotes = Quotes::default();
+        quotes.read(&first);
+        let first_bytes = first.len();
+        let mut row = Row {
+            text: first,
+            rest: Vec::new(),
+            is_askew: false,
+        };
+        while quotes.are_open() {
+            let line = lines.next();
+            let text = match &line {
+                Some(Line {
+                    text: LineText::Whole(text),
+                    ..
+                }) => text,
+                _ => return Err(row.give_up(first_bytes, line, lines)),
+            };
+            row.text.push(b'\n');
+            row.text.extend_from_slice(text);
+            quotes.read(text);
+            let is_too_long = row.text.len() > MAX_LINE_BYTES || row.rest.len() >= MAX_ROW_LINES;
+            if is_too_long && quotes.are_open() {
+                return Err(row.give_up(first_bytes, line, lines));
+            }
+            row.rest.extend(line);
+        }
+        row.is_askew = quotes.are_askew;
+        Ok(row)
+    }
+
+    /// Text behind a closing quote is let pass in one line, but in several it means that the
+    /// quote that closes one row's cell was to open another's.
+    fn cells(&self) -> Result<Vec<String>, String> {
+        if self.is_askew && !self.rest.is_empty() {
+            return Err(String::from(UNCLOSED));
+        }
+        cells(&self.text)
+    }
+
+    fn give_up(mut self, first_bytes: usize, last: Option<Line>, lines: &mut Lines) -> SeedFault {
+        self.rest.extend(last);
+        lines.unread(self.rest);
+        SeedFault::new(0, UNCLOSED, &self.text[..first_bytes])
+    }
+
+    /// The bytes of the lines behind the first, with the line ends before them.
+    fn rest_bytes(&self) -> usize {
+        let bytes = |line: &Line| match &line.text {
+            LineText::Whole(text) => text.len() + 1,
+            LineText::Broken { .. } => 0,
+        };
+        self.rest.iter().map(bytes).sum()
+    }
+}
+
+/// Follows quotes over the lines of a row: one opens only at the beginning of a cell.
+#[derive(Default)]
+struct Quotes {
+    state: QuoteState,
+    /// Text was found behind a closing quote.
+    are_askew: bool,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum QuoteState {
+    #[default]
+    CellBegins,
+    Bare,
+    Quoted,
+    /// Behind a quote in a quoted cell: its end, or the first half of an escaped quote.
+    QuoteInQuoted,
+}
+
+impl Quotes {
+    fn are_open(&self) -> bool {
+        self.state == QuoteState::Quoted
+    }
+
+    fn read(&mut self, line: &[u8]) {
+        if !self.are_open() && !line.contains(&b'"') {
+            return;
+        }
+        for byte in line {
+            self.are_askew |=
+                self.state == QuoteState::QuoteInQuoted && !matches!(byte, b'"' | b',');
+            self.state = self.state.after(char::from(*byte));
+        }
+    }
+}
+
+impl QuoteState {
+    fn after(self, next: char) -> QuoteState {
+        match (self, next) {
+            (QuoteState::CellBegins | QuoteState::QuoteInQuoted, '"') => QuoteState::Quoted,
+            (QuoteState::Quoted, '"') => QuoteState::QuoteInQuoted,
+            (QuoteState::Quoted, _) => QuoteState::Quoted,
+            (_, ',') => QuoteState::CellBegins,
+            _ => QuoteState::Bare,
+        }
+    }
+}
+
+/// The cells of a row.
+pub(super) fn cells(row: &[u8]) -> Result<Vec<String>, String> {
+    let row = utf8(row).map_err(|fault| fault.reason)?;
+    let mut cells = Vec::new();
+    let mut cell = String::new();
+    let mut state = QuoteState::default();
+    for c in row.chars() {
+        let before = state;
+        state = before.after(c);
+        match state {
+            QuoteState::CellBegins => cells.push(std::mem::take(&mut cell)),
+            QuoteState::Quoted if before == QuoteState::CellBegins => {}
+            QuoteState::QuoteInQuoted => {}
+            QuoteState::Quoted | QuoteState::Bare => cell.push(c),
+        }
+    }
+    cells.push(cell);
+    Ok(cells)
+}

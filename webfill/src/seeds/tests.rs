@@ -1,0 +1,439 @@
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use super::lines::MAX_LINE_BYTES;
+use super::*;
+
+fn open(name: &str, content: &[u8]) -> Result<SeedReader, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    SeedReader::open(&path)
+}
+
+fn read(name: &str, content: &[u8]) -> Vec<Result<Seed, SeedFault>> {
+    open(name, content).unwrap().collect()
+}
+
+fn refusal(name: &str, content: &[u8]) -> String {
+    match open(name, content) {
+        Err(refusal) => refusal,
+        Ok(_) => panic!("{name} was opened"),
+    }
+}
+
+/// The only seed of one line.
+fn seed(name: &str, content: &str) -> Seed {
+    let mut seeds = read(name, content.as_bytes());
+    assert_eq!(seeds.len(), 1, "{seeds:?}");
+    seeds.remove(0).unwrap()
+}
+
+/// The reason of the only fault.
+fn reason(name: &str, content: &str) -> String {
+    let mut seeds = read(name, content.as_bytes());
+    assert_eq!(seeds.len(), 1, "{seeds:?}");
+    seeds.remove(0).unwrap_err().reason
+}
+
+fn urls(seeds: &[Result<Seed, SeedFault>]) -> Vec<(u64, &str)> {
+    let good = seeds.iter().filter_map(|seed| seed.as_ref().ok());
+    good.map(|seed| (seed.line, seed.urls[0].as_str()))
+        .collect()
+}
+
+fn faults(seeds: &[Result<Seed, SeedFault>]) -> Vec<u64> {
+    let broken = seeds.iter().filter_map(|seed| seed.as_ref().err());
+    broken.map(|fault| fault.line).collect()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+fn gzipped(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn text_is_a_url_per_line_with_comments() {
+    let content = b"\xef\xbb\xbf# my sites\n\nhttps://a.example/\r\n  HTTP://B.example:80/x#y  \nhttps://c.example/";
+    let seeds = read("seeds.txt", content);
+    let expected = [
+        (3, "https://a.example/"),
+        (4, "http://b.example/x"),
+        (5, "https://c.example/"),
+    ];
+    assert_eq!(urls(&seeds), expected);
+    assert_eq!(seeds.len(), 3);
+    assert_eq!(
+        seeds[0].as_ref().unwrap(),
+        &Seed::of_url(3, String::from("https://a.example/"))
+    );
+}
+
+#[test]
+fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
+    let line = r#"{"id": "42", "urls": ["https://a.example/", "https://b.example/"], "fields": {"name": "Ada", "city": null, "born": null}}"#;
+    let seed = seed("seeds", line);
+    assert_eq!(seed.id.as_deref(), Some("42"));
+    assert_eq!(seed.urls, ["https://a.example/", "https://b.example/"]);
+    let fields = json!({"name": "Ada", "city": null, "born": null});
+    assert_eq!(Value::Object(seed.fields.unwrap()), fields);
+    assert_eq!(seed.want, ["city", "born"]);
+    assert_eq!(seed.request, None);
+}
+
+#[test]
+fn a_record_may_say_what_it_wants() {
+    let line =
+        r#"{"id": 42, "urls": "https://a.example/", "want": ["name"], "fields": {"city": null}}"#;
+    let seed = seed("seeds.jsonl", line);
+    assert_eq!(seed.id.as_deref(), Some("42"));
+    assert_eq!(seed.want, ["name"]);
+}
+
+#[test]
+fn a_record_without_an_id_goes_by_its_first_url() {
+    let seed = seed(
+        "seeds.jsonl",
+        r#"{"urls": ["HTTPS://A.example"], "want": ["name"]}"#,
+    );
+    assert_eq!(seed.id.as_deref(), Some("https://a.example/"));
+}
+
+#[test]
+fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
+    let plain = Seed::of_url(1, String::from("https://a.example/"));
+    assert_eq!(seed("seeds", r#"{"url": "https://a.example/"}"#), plain);
+    assert_eq!(
+        seed("seeds", r#"{"id": "1", "urls": ["https://a.example/"]}"#),
+        plain
+    );
+    assert_eq!(
+        seed("s.csv", "id,url\n1,https://a.example/"),
+        Seed { line: 2, ..plain }
+    );
+}
+
+#[test]
+fn a_crawl_request_names_its_crawl_and_its_settings() {
+    let line = json!({
+        "url": "https://a.example/", "appid": "app", "crawlid": "c9", "spiderid": "link",
+        "maxdepth": 3, "priority": 70, "allowed_domains": ["a.example"], "allow_regex": ["/x/"],
+        "deny_regex": ["y"], "deny_extensions": ["pdf"], "expires": 1_800_000_000,
+        "useragent": "me", "attrs": {"k": 1}, "domain_max_pages": 10,
+    });
+    let seed = seed("seeds", &line.to_string());
+    let mut settings = object(line);
+    settings.retain(|key, _| !["url", "appid", "crawlid"].contains(&key.as_str()));
+    let expected = SeedRequest {
+        app_id: String::from("app"),
+        crawl_id: String::from("c9"),
+        settings,
+    };
+    assert_eq!(seed.request.as_deref(), Some(&expected));
+    assert_eq!((seed.id, seed.fields), (None, None));
+}
+
+#[test]
+fn values_that_are_off_are_named_with_what_they_should_be() {
+    let request = |key: &str, value: Value| {
+        let mut line = json!({"url": "https://a.example/", "appid": "a", "crawlid": "c"});
+        line[key] = value;
+        reason("seeds", &line.to_string())
+    };
+    assert_eq!(
+        request("priority", json!(0)),
+        "`priority` is a whole number from 1 to 100"
+    );
+    assert_eq!(
+        request("maxdepth", json!(-1)),
+        "`maxdepth` is a whole number from 0 to 65535"
+    );
+    assert_eq!(
+        request("maxdepth", json!(1.5)),
+        "`maxdepth` is a whole number from 0 to 65535"
+    );
+    assert_eq!(request("attrs", json!([])), "`attrs` is an object");
+    assert_eq!(
+        request("spiderid", json!("x")),
+        "`spiderid` is link or browser"
+    );
+    assert_eq!(
+        request("deny_regex", json!(["a", 1])),
+        "`deny_regex[1]` is a text"
+    );
+    assert_eq!(request("crawlid", json!("")), "`crawlid` is empty");
+    assert!(request("appid", json!(null)).contains("`appid` is missing"));
+    assert!(request("crawlid", json!("a/b")).contains("slash"));
+}
+
+#[test]
+fn json_lines_that_are_broken_say_why() {
+    let faults = [
+        (
+            r#"{"url": "https://a.example/""#,
+            "invalid JSON: EOF while parsing an object at column 28",
+        ),
+        ("{}", "it names no URL: `url` is missing"),
+        (
+            r#"{"id": "1", "fields": {}}"#,
+            "it names no URL: `urls` is missing or empty",
+        ),
+        (
+            r#"{"id": "1", "urls": []}"#,
+            "it names no URL: `urls` is missing or empty",
+        ),
+        (
+            r#"{"id": [], "urls": ["https://a.example/"]}"#,
+            "`id` is a text or a number",
+        ),
+        (
+            r#"{"id": "1", "url": "https://a.example/", "fields": []}"#,
+            "`fields` is an object: {name: value}",
+        ),
+        (
+            r#"{"id": "1", "urlz": ["https://a.example/"]}"#,
+            "unknown key `urlz`: did you mean `url`?",
+        ),
+        (
+            r#"{"url": "https://a.example/", "maxdept": 1}"#,
+            "unknown key `maxdept`: did you mean `maxdepth`?",
+        ),
+        (
+            r#"{"urls": ["https://a.example/"], "colour": 1}"#,
+            "unknown key `colour`: known are id, url, urls, fields, want",
+        ),
+    ];
+    for (line, expected) in faults {
+        assert_eq!(reason("seeds.jsonl", line), expected);
+    }
+    assert_eq!(reason("seeds.jsonl", "12"), "a seed is a JSON object");
+}
+
+#[test]
+fn deeply_nested_json_is_a_fault_and_no_crash() {
+    let line = format!("{{\"fields\": {}", "[".repeat(500_000));
+    assert!(reason("seeds", &line).contains("recursion limit"));
+}
+
+#[test]
+fn csv_columns_are_id_urls_and_fields() {
+    let content = "\u{feff}id, Name ,URL,city\n7,\"Ada, Countess\nof Lovelace\",https://a.example/ https://b.example/,\n";
+    let seed = seed("people.csv", content);
+    assert_eq!((seed.line, seed.id.as_deref()), (2, Some("7")));
+    assert_eq!(seed.urls, ["https://a.example/", "https://b.example/"]);
+    let fields = json!({"Name": "Ada, Countess\nof Lovelace", "city": null});
+    assert_eq!(Value::Object(seed.fields.unwrap()), fields);
+    assert_eq!(seed.want, ["city"]);
+}
+
+#[test]
+fn csv_cells_are_those_that_the_csv_crate_reads() {
+    let rows = [
+        "a,b",
+        "a,,",
+        ",",
+        "\"a\"\"b\",\"c,d\"",
+        "a\"b,\"c\"d",
+        "\"\",x",
+        "é,\"ü\"",
+        "\"a\nb\",c",
+    ];
+    for row in rows {
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(row.as_bytes());
+        let record = reader.records().next().unwrap().unwrap();
+        let expected: Vec<&str> = record.iter().collect();
+        assert_eq!(table::cells(row.as_bytes()).unwrap(), expected, "{row}");
+    }
+}
+
+#[test]
+fn the_format_is_found_without_an_extension() {
+    assert_eq!(
+        seed("a", "\n# people\nname,url\n,https://a.example/").want,
+        ["name"]
+    );
+    assert_eq!(seed("b", "url\nhttps://a.example/").line, 2);
+    assert_eq!(seed("c", "\n  {\"url\": \"https://a.example/\"}").line, 2);
+    assert_eq!(seed("d", "https://a.example/?x=1,url").line, 1);
+    assert!(read("e", b"").is_empty());
+    assert!(read("f.jsonl", b"\n\n").is_empty());
+}
+
+#[test]
+fn gzip_is_read_as_what_it_holds() {
+    let csv = gzipped(b"url,name\nhttps://a.example/,\n");
+    for name in ["seeds.csv.gz", "seeds.gz", "seeds"] {
+        assert_eq!(urls(&read(name, &csv)), [(2, "https://a.example/")]);
+    }
+    let mut two_members = gzipped(b"https://a.example/\n");
+    two_members.extend(gzipped(b"https://b.example/\n"));
+    assert_eq!(read("seeds.gz", &two_members).len(), 2);
+}
+
+#[test]
+fn truncated_gzip_yields_what_it_has_and_then_a_fault() {
+    let lines: String = (0..20_000)
+        .map(|n| format!("https://a.example/{}\n", n * 7_919))
+        .collect();
+    let mut content = gzipped(lines.as_bytes());
+    content.truncate(content.len() / 2);
+    let seeds = read("seeds.gz", &content);
+    assert!(seeds.len() > 1_000);
+    let (last, good) = seeds.split_last().unwrap();
+    assert!(good.iter().all(Result::is_ok));
+    assert!(
+        last.as_ref()
+            .unwrap_err()
+            .reason
+            .contains("nothing behind it was read")
+    );
+}
+
+#[test]
+fn a_thousand_broken_lines_hold_up_none_of_the_good_ones() {
+    let mut content = Vec::new();
+    for number in 0..1_000 {
+        let broken: &[u8] = match number % 5 {
+            0 => b"ftp://a.example/",
+            1 => b"not a url",
+            2 => b"https://\xff\xfe/",
+            3 => b"https://",
+            _ => b"{\"url\": \"https://a.example/\"}",
+        };
+        content.extend_from_slice(broken);
+        content.extend(format!("\nhttps://a.example/{number}\n").bytes());
+    }
+    let seeds = read("seeds.txt", &content);
+    let expected_faults: Vec<u64> = (0..1_000).map(|number| 2 * number + 1).collect();
+    assert_eq!(faults(&seeds), expected_faults);
+    let good = urls(&seeds);
+    assert_eq!(good.len(), 1_000);
+    assert!(
+        good.iter()
+            .enumerate()
+            .all(|(number, (line, _))| *line == 2 * number as u64 + 2)
+    );
+}
+
+#[test]
+fn one_bad_url_of_a_record_is_told_and_the_others_are_kept() {
+    let line = br#"{"id": "1", "urls": ["https://a.example/", "mailto:x@y"], "want": ["n"]}"#;
+    let seeds = read("seeds", line);
+    assert_eq!(faults(&seeds), [1]);
+    assert_eq!(urls(&seeds), [(1, "https://a.example/")]);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_skipped() {
+    let mut content = b"https://a.example/\nhttps://b.example/".to_vec();
+    content.resize(content.len() + 3 * MAX_LINE_BYTES, b'x');
+    content.extend_from_slice(b"\nhttps://c.example/\n");
+    let seeds = read("seeds", &content);
+    assert_eq!(
+        urls(&seeds),
+        [(1, "https://a.example/"), (3, "https://c.example/")]
+    );
+    let fault = seeds[1].as_ref().unwrap_err();
+    assert_eq!(fault.line, 2);
+    assert!(fault.reason.contains("1048576 bytes"), "{}", fault.reason);
+    assert!(fault.text.chars().count() <= SHOWN_CHARS + 1);
+}
+
+#[test]
+fn a_broken_csv_row_costs_no_other_row() {
+    let content = "id,url,name\n1,https://a.example/\n2,https://b.example/,\n3,,x\n4,\"https://c.example/,\n5,https://d.example/,x\n6,\"https://e.example/\",\"a\"\"b\"\n7,https://f.example/,x,y\n";
+    let seeds = read("s.csv", content.as_bytes());
+    assert_eq!(faults(&seeds), [2, 4, 5, 8]);
+    let expected = [
+        (3, "https://b.example/"),
+        (6, "https://d.example/"),
+        (7, "https://e.example/"),
+    ];
+    assert_eq!(urls(&seeds), expected);
+    let reasons: Vec<&str> = seeds
+        .iter()
+        .filter_map(|seed| seed.as_ref().err())
+        .map(|f| f.reason.as_str())
+        .collect();
+    assert_eq!(reasons[0], "the row has 2 cells, but the header 3 columns");
+    assert_eq!(reasons[1], "it names no URL: the cell is empty");
+    let quoted = seeds.iter().flatten().last().unwrap();
+    assert_eq!(quoted.fields.as_ref().unwrap()["name"], "a\"b");
+}
+
+#[test]
+fn a_quote_that_is_never_closed_costs_one_row() {
+    let rows: String = (0..5_000)
+        .map(|n| format!("https://a.example/{n},x\n"))
+        .collect();
+    let content = format!("url,name\nhttps://a.example/,\"open\n{rows}");
+    let seeds = read("s.csv", content.as_bytes());
+    assert_eq!(faults(&seeds), [2]);
+    assert_eq!(
+        seeds[0].as_ref().unwrap_err().reason,
+        "a quote is opened and not closed"
+    );
+    assert_eq!(urls(&seeds).len(), 5_000);
+}
+
+#[test]
+fn a_quote_that_is_not_closed_swallows_no_quoted_row() {
+    let content =
+        "url,name\nhttps://a.example/,\"open\nhttps://b.example/,\"x\"\nhttps://c.example/,\n";
+    let seeds = read("s.csv", content.as_bytes());
+    assert_eq!(faults(&seeds), [2]);
+    assert_eq!(
+        urls(&seeds),
+        [(3, "https://b.example/"), (4, "https://c.example/")]
+    );
+}
+
+#[test]
+fn faults_show_nothing_that_a_terminal_would_obey() {
+    let seeds = read("seeds", b"bad\x1b[31m\x07\0line\n");
+    let text = &seeds[0].as_ref().unwrap_err().text;
+    assert!(
+        text.starts_with("bad") && !text.chars().any(char::is_control),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_before_anything_starts() {
+    let missing = SeedReader::open(Path::new("/no/such/seeds.txt"))
+        .err()
+        .unwrap();
+    assert!(
+        missing.starts_with("cannot read seeds from /no/such/seeds.txt: No such file"),
+        "{missing}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    assert!(
+        SeedReader::open(folder.path())
+            .err()
+            .unwrap()
+            .ends_with("it is a folder")
+    );
+    assert!(refusal("s", b"\xff\xfeh\0t\0").contains("UTF-16"));
+    assert!(refusal("s.gz", &gzipped(b"x")[..6]).contains("broken gzip"));
+    assert!(refusal("s.json", b"[\n{\"url\": \"https://a.example/\"}]").contains("jq -c"));
+    assert!(refusal("s.csv", b"").contains("no header"));
+    let columns = refusal("s.csv", b"id,link\n1,https://a.example/");
+    assert!(
+        columns.ends_with("no column is named url or urls, only `id`, `link`"),
+        "{columns}"
+    );
+    assert!(refusal("s.csv", b"url,a,a\n").contains("two columns are named `a`"));
+    assert!(refusal("s.csv", b"url,,a\n").contains("column 2 has no name"));
+    assert!(refusal("s.csv", b"url,\"a\n").contains("quote is opened"));
+}
