@@ -2,6 +2,7 @@
 //! finished, how far their page limits reach.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde_json::{Map, Value, json};
 use webfill_store::{Crawl, CrawlId, CrawlState, Page};
@@ -14,7 +15,6 @@ use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskSketch};
 #[derive(Debug)]
 struct OpenCrawl {
     opened_at_ms: i64,
-    seeds_ended: bool,
     /// Stored pages that are being applied to further records.
     applying: u64,
 }
@@ -26,18 +26,18 @@ pub(crate) struct CrawlBook {
 }
 
 impl CrawlBook {
-    pub(crate) fn open(&mut self, crawl: CrawlKey, now_ms: i64) {
+    /// Returns false if it was open already.
+    pub(crate) fn open(&mut self, crawl: CrawlKey, now_ms: i64) -> bool {
         let opened = OpenCrawl {
             opened_at_ms: now_ms,
-            seeds_ended: false,
             applying: 0,
         };
-        self.open.insert(crawl, opened);
-    }
-
-    pub(crate) fn end_of_seeds(&mut self, crawl: CrawlKey) {
-        if let Some(open) = self.open.get_mut(&crawl) {
-            open.seeds_ended = true;
+        match self.open.entry(crawl) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(opened);
+                true
+            }
         }
     }
 
@@ -56,7 +56,7 @@ impl CrawlBook {
     pub(crate) fn is_finished(&self, crawl: CrawlKey, status: &CrawlStatus) -> bool {
         let nothing_left = status.queued == 0 && status.leased == 0;
         let open = self.open.get(&crawl);
-        nothing_left && open.is_some_and(|open| open.seeds_ended && open.applying == 0)
+        nothing_left && status.seeds_ended && open.is_some_and(|open| open.applying == 0)
     }
 
     /// How many tasks may be handed out before a page limit is reached: unlimited as soon as one
@@ -105,10 +105,12 @@ impl CrawlBook {
         })
     }
 
-    /// The open crawls as the store keeps them.
+    /// The open crawls as the store keeps them. `going_on`: what is not finished is being worked
+    /// on; otherwise it was interrupted.
     pub(crate) fn rows(
         &self,
         frontier: &mut Frontier,
+        going_on: bool,
         now_ms: i64,
     ) -> Result<Vec<Crawl>, FrontierError> {
         let mut rows = Vec::new();
@@ -119,7 +121,8 @@ impl CrawlBook {
             let state = match (finished, limit_reached) {
                 (true, _) => CrawlState::Finished,
                 (false, true) => CrawlState::LimitReached,
-                (false, false) => CrawlState::Running,
+                (false, false) if going_on => CrawlState::Running,
+                (false, false) => CrawlState::Interrupted,
             };
             let spec = frontier.spec(*crawl)?;
             rows.push(Crawl {

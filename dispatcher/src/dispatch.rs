@@ -456,6 +456,10 @@ impl Dispatch {
         }
     }
 
+    pub fn is_out(&self, task: TaskId) -> bool {
+        self.leases.contains_key(&task)
+    }
+
     /// A lease from before our start is in force again.
     pub fn adopt(&mut self, task: TaskId, lease: Lease) {
         self.leases.insert(task, lease);

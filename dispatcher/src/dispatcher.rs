@@ -78,7 +78,7 @@ impl Dispatcher {
         let now_ms = clock.now_ms();
         let frontier = Frontier::open(&setup.state, config, now_ms).map_err(frontier_fault)?;
         let dispatch = Dispatch::new(setup.default_delay_ms, setup.longest_request_ms, now_ms);
-        Ok(Dispatcher {
+        let mut dispatcher = Dispatcher {
             setup,
             frontier,
             dispatch,
@@ -92,11 +92,17 @@ impl Dispatcher {
             crawls_at: Instant::now(),
             next_site_ms: Some(now_ms),
             draining: false,
-        })
+        };
+        dispatcher.go_on().map_err(frontier_fault)?;
+        Ok(dispatcher)
     }
 
-    pub(crate) fn setup(&self) -> &DispatcherSetup {
-        &self.setup
+    /// Takes up the crawls that are not finished.
+    fn go_on(&mut self) -> Result<(), FrontierError> {
+        for crawl in self.frontier.unfinished_crawls()? {
+            self.take_up(crawl)?;
+        }
+        Ok(())
     }
 
     /// How long until the next site becomes ready.
@@ -233,6 +239,10 @@ impl Dispatcher {
 
     fn done(&mut self, done: &TaskDone) -> Result<(), FrontierError> {
         let now_ms = self.clock.now_ms();
+        if !self.dispatch.is_out(done.task) {
+            // Its supervisor has outlived our restart: what was queued again for that is done.
+            self.frontier.hold_again(done.task, done.attempt)?;
+        }
         let counted = match self.frontier.done(done, now_ms)? {
             Done::Counted(counted) => counted,
             Done::Stale => {
@@ -495,7 +505,10 @@ impl Dispatcher {
     }
 
     fn write_crawls(&mut self) -> Result<(), FrontierError> {
-        for crawl in self.crawls.rows(&mut self.frontier, self.clock.now_ms())? {
+        for crawl in self
+            .crawls
+            .rows(&mut self.frontier, !self.draining, self.clock.now_ms())?
+        {
             self.ledger.write(Entry::Crawl(Box::new(crawl)));
         }
         Ok(())
@@ -533,7 +546,7 @@ impl Dispatcher {
                 fed_lines,
             } => self.feed_seeds(crawl, &seeds, fed_lines),
             Request::EndOfSeeds { crawl } => {
-                self.crawls.end_of_seeds(crawl);
+                self.frontier.end_seeds(crawl)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
             Request::CrawlStatus { crawls } => self.crawl_status(&crawls),
@@ -547,13 +560,22 @@ impl Dispatcher {
     fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<serde_json::Value, FrontierError> {
         let crawl = self.frontier.open_crawl(spec)?;
         self.dispatch.forget_crawl(crawl);
-        self.crawls.open(crawl, self.clock.now_ms());
-        for page in self.frontier.unapplied(crawl)? {
-            self.apply_later(crawl, page)?;
-        }
+        self.take_up(crawl)?;
         self.write_crawls()?;
         let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
         Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines}))
+    }
+
+    /// Goes on with a crawl from before our start, or begins with a new one.
+    fn take_up(&mut self, crawl: CrawlKey) -> Result<(), FrontierError> {
+        self.frontier.spec(crawl)?;
+        if !self.crawls.open(crawl, self.clock.now_ms()) {
+            return Ok(());
+        }
+        for page in self.frontier.unapplied(crawl)? {
+            self.apply_later(crawl, page)?;
+        }
+        Ok(())
     }
 
     fn feed_seeds(
@@ -585,6 +607,8 @@ impl Dispatcher {
         let mut finished = true;
         let mut limit_reached = false;
         for crawl in crawls {
+            // Its dispatcher may have been restarted when all was done but the application of pages.
+            self.take_up(*crawl)?;
             let status = self.frontier.crawl_status(*crawl)?;
             finished &= self.crawls.is_finished(*crawl, &status);
             limit_reached |= self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;

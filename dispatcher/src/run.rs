@@ -38,19 +38,17 @@ const IDLE: Duration = Duration::from_millis(500);
 pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
     let written = events.clone();
-    let ledger = Ledger::start(&setup.store, setup.cache.as_ref(), move |answer| {
-        // The loop outlives the ledger; a send fails only while both end.
-        let _ = written.send(Event::Written(answer));
-    })?;
-    // The frontier is opened before the sockets: whoever can reach us can be answered.
-    let sockets = Sockets::start(Vec::new(), move |frame| {
+    // The sockets come first, so that a port in use leaves nothing behind; what arrives waits in
+    // the channel until there is somebody to answer it.
+    let sockets = Sockets::start(socket_specs(&setup), move |frame| {
+        // The loop outlives the sockets; a send fails only while both end.
         let _ = events.send(Event::Frame(frame));
     })
     .map_err(Fault::error)?;
+    let ledger = Ledger::start(&setup.store, setup.cache.as_ref(), move |answer| {
+        let _ = written.send(Event::Written(answer));
+    })?;
     let mut dispatcher = Dispatcher::open(setup, mappings, ledger, sockets.outbox())?;
-    for spec in socket_specs(dispatcher.setup()) {
-        sockets.outbox().open(spec).map_err(Fault::error)?;
-    }
     eprintln!("ready");
     let ended = turn(&mut dispatcher, &arrived);
     dispatcher.close();

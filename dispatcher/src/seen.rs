@@ -200,7 +200,8 @@ impl Seen {
                 entries.iter().for_each(|(key, _)| filter.insert(*key));
             })?;
         }
-        self.hot.fit(keys, self.front_bytes - self.filter.bytes());
+        let left = self.front_bytes.saturating_sub(self.filter.bytes());
+        self.hot.fit(keys, left);
         Ok(())
     }
 

@@ -21,7 +21,7 @@ pub fn processors_manual() -> String {
 fn describe(entry: &Entry, manual: &mut String) {
     *manual += &format!("#### `{}`\n\n{}\n\n", entry.name, entry.summary);
     if !entry.parameters.is_empty() {
-        *manual += "| parameter | | default | meaning |\n|---|---|---|---|\n";
+        *manual += "| parameter | value | default | meaning |\n|---|---|---|---|\n";
         entry
             .parameters
             .iter()

@@ -383,3 +383,34 @@ fn a_trace_shows_each_step_and_which_one_lost_the_value() {
         "uppercase"
     );
 }
+
+#[test]
+fn a_set_is_shared_by_threads_and_each_has_its_engine() {
+    let fields = json!([{"name": "f", "processors": [step("css", json!({"selector": "b"}))]}]);
+    let text = mapping(fields, json!([])).to_string();
+    let source = Source {
+        name: "test.json".into(),
+        text,
+    };
+    let set = Arc::new(MappingSet::from_sources(vec![source]).unwrap());
+    let threads = (0..4).map(|number| {
+        let set = Arc::clone(&set);
+        std::thread::spawn(move || {
+            let page = format!("<b>{number}</b>");
+            let engine = Engine::new(set, Limits::default());
+            extract(&engine, PageKind::Html, &page).fields["f"].clone()
+        })
+    });
+    let values: Vec<Value> = threads
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|t| t.join().unwrap())
+        .collect();
+    assert_eq!(values, [json!("0"), json!("1"), json!("2"), json!("3")]);
+}
+
+#[test]
+fn a_chain_of_default_alone_is_a_constant() {
+    let chain = json!([step("default", json!({"value": "shop"}))]);
+    assert_eq!(values(chain, PageKind::Text, "some page"), json!(["shop"]));
+}

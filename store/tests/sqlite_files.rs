@@ -88,12 +88,14 @@ async fn another_programs_database_is_refused_and_left_alone() {
     foreign
         .execute_batch("CREATE TABLE pages (url TEXT)")
         .unwrap();
+    drop(foreign);
+    let before = std::fs::read(&path).unwrap();
     let refusal = refusal(&path).await;
     assert!(refusal.contains("another program's"), "{refusal}");
-    let tables: i64 = foreign
-        .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
-        .unwrap();
-    assert_eq!(tables, 1);
+    assert!(
+        std::fs::read(&path).unwrap() == before,
+        "the file was changed"
+    );
 }
 
 #[tokio::test]
@@ -180,6 +182,44 @@ async fn a_cache_of_its_own_is_kept_in_its_own_file() {
         file.query_row(sql, (), |row| row.get::<_, i64>(0)).unwrap()
     };
     assert_eq!((sites("store.db"), sites("cache.db")), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_stays_short_while_several_write_without_a_pause() {
+    const PAGES: u64 = 1_000;
+    const MIB: u64 = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let write = |client: u64| {
+        let path = path.clone();
+        async move {
+            let opened = open_file(&path).await.unwrap();
+            for batch in 0..PAGES / 10 {
+                let number = |offset| client * PAGES + batch * 10 + offset;
+                let pages = (0..10).map(|offset| save(page(number(offset), 2_000)));
+                let saved = opened.store.save(pages.collect()).await;
+                assert!(saved.iter().all(Result::is_ok), "{saved:?}");
+            }
+            // Closing the last connection would remove the log.
+            opened
+        }
+    };
+    let writers: Vec<_> = (0..3).map(|client| tokio::spawn(write(client))).collect();
+    let mut opened = Vec::new();
+    for writer in writers {
+        opened.push(writer.await.unwrap());
+    }
+    let log = std::fs::metadata(path.with_extension("db-wal"))
+        .unwrap()
+        .len();
+    assert!(log < 100 * MIB, "{} MiB", log / MIB);
+    drop(opened);
+    let file = std::fs::metadata(&path).unwrap().len();
+    assert!(
+        file > 200 * MIB,
+        "too little was written: {} MiB",
+        file / MIB
+    );
 }
 
 /// A small tmpfs, unmounted at the end.

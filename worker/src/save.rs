@@ -54,8 +54,7 @@ impl Saver {
     }
 
     async fn save(&self, endings: Vec<Ending>) -> Result<Vec<TaskDone>, StoreError> {
-        let saves: Vec<Save> = endings.iter().map(|ending| self.entry(ending)).collect();
-        let answers = self.save_all(saves).await?;
+        let answers = self.save_all(&endings).await?;
         let now = Instant::now();
         let mut done = Vec::with_capacity(endings.len());
         for (mut ending, answer) in endings.into_iter().zip(answers) {
@@ -73,11 +72,12 @@ impl Saver {
     /// their content come back as errors.
     async fn save_all(
         &self,
-        saves: Vec<Save>,
+        endings: &[Ending],
     ) -> Result<Vec<Result<Saved, StoreError>>, StoreError> {
         let mut wait = FIRST_RETRY;
         loop {
-            let answers = self.store.save(saves.clone()).await;
+            let saves = endings.iter().map(|ending| self.entry(ending)).collect();
+            let answers = self.store.save(saves).await;
             if let Some(fatal) = answers.iter().find_map(fatal_error) {
                 return Err(fatal);
             }
@@ -105,7 +105,7 @@ impl Saver {
         ending.error = Some(refusal.to_string());
         ending.fields.clear();
         ending.links.clear();
-        let mut answers = self.save_all(vec![self.entry(ending)]).await?;
+        let mut answers = self.save_all(std::slice::from_ref(ending)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
     }
 

@@ -1,18 +1,22 @@
 //! Parsing and extraction on real pages, beside libxml2 on the same pages in the same run.
 //!
-//! Each page is parsed, asked and dropped by both engines in turn, five times; what counts is the
-//! median of each, the ratio of the two per page, and the geometric mean of the ratios over all
-//! pages. Both compile their expressions once and give every result out as strings.
+//! Each page is read by both engines in turn, five times; what counts is the median of each, the
+//! ratio of the two per page, and the geometric mean of the ratios over all pages. Both compile
+//! their expressions once and give every result out as strings. The whole page is the mapping
+//! engine's own: it also trims values and makes links absolute, which libxml2 is spared.
 //!
-//!     extraction FOLDER [PAGES AT MOST]     the figures
+//!     extraction FOLDER                     the figures
 //!     extraction FOLDER --results           all results as JSON lines, for compare.py
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libxml::parser::{Parser, ParserOptions};
 use libxml::xpath::{Context, Expression};
 use webfill_document::{Document, Limits, XPath};
+use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_urls::Url;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -20,40 +24,26 @@ const ROUNDS: usize = 5;
 const SMALLEST_PAGE: usize = 1024;
 const PAGES_WANTED: usize = 100;
 
-const MAPPING: &str = include_str!("../../extraction/mapping.txt");
+const MAPPING: &str = include_str!("../../extraction/mapping.json");
 const EXPRESSIONS: &str = include_str!("../../extraction/expressions.txt");
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments
-        .next()
-        .ok_or("usage: extraction FOLDER [PAGES | --results]")?;
-    let second = arguments.next();
-    let mut pages = read_pages(Path::new(&folder))?;
-    match second.as_deref() {
-        Some("--results") => return print_results(&pages),
-        Some(most) => pages.truncate(most.parse()?),
-        None => {}
+    let folder = arguments.next().ok_or("usage: extraction FOLDER [--results]")?;
+    let pages = read_pages(Path::new(&folder))?;
+    if arguments.next().as_deref() == Some("--results") {
+        return print_results(&pages);
     }
     if pages.len() < PAGES_WANTED {
+        let found = pages.len();
         return Err(format!(
-            "{folder} holds {} pages, {PAGES_WANTED} are wanted; bench/extraction/fetch-pages gets them",
-            pages.len()
+            "{folder} holds {found} pages, {PAGES_WANTED} are wanted; bench/extraction/fetch-pages gets them"
         )
         .into());
     }
-    let ours = Ours {
-        mapping: ours_compiled(MAPPING)?,
-        many: ours_compiled(EXPRESSIONS)?,
-    };
-    let peer = Peer {
-        mapping: peer_compiled(MAPPING)?,
-        many: peer_compiled(EXPRESSIONS)?,
-    };
-    let measured: Vec<Measured> = pages
-        .iter()
-        .map(|page| measure(page, &ours, &peer))
-        .collect::<Result<_, _>>()?;
+    let (ours, peer) = (Ours::new()?, Peer::new()?);
+    let measured: Vec<Measured> =
+        pages.iter().map(|page| measure(page, &ours, &peer)).collect::<Result<_, _>>()?;
     report(&pages, &measured);
     Ok(())
 }
@@ -101,14 +91,42 @@ fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
     Ok(pages)
 }
 
-fn lines(file: &str) -> impl Iterator<Item = &str> {
-    file.lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+/// The expressions of a file, which are its lines but for comments.
+fn many_expressions() -> impl Iterator<Item = &'static str> {
+    EXPRESSIONS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The expressions of the mapping, in the order of its file.
+fn mapping_expressions() -> Result<Vec<String>, Failure> {
+    let mapping: serde_json::Value = serde_json::from_str(MAPPING)?;
+    let mut found = Vec::new();
+    let chains = ["url_parsers", "fields"].into_iter().filter_map(|key| mapping[key].as_array());
+    for chain in chains.flatten() {
+        let expression = &chain["processors"][0]["parameters"]["expression"];
+        found.push(expression.as_str().ok_or("each chain begins with an XPath")?.to_owned());
+    }
+    Ok(found)
 }
 
 struct Ours {
+    engine: Engine,
+    url: Url,
     mapping: Vec<XPath>,
     many: Vec<XPath>,
+}
+
+impl Ours {
+    fn new() -> Result<Ours, Failure> {
+        let source = Source { name: "mapping.json".into(), text: MAPPING.into() };
+        let set = Arc::new(MappingSet::from_sources(vec![source])?);
+        let mapping = mapping_expressions()?;
+        Ok(Ours {
+            engine: Engine::new(set, webfill_mapping::Limits::default()),
+            url: Url::parse("https://bench.example/some/page")?,
+            mapping: mapping.iter().map(|text| XPath::compile(text)).collect::<Result<_, _>>()?,
+            many: many_expressions().map(XPath::compile).collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 struct Peer {
@@ -116,14 +134,14 @@ struct Peer {
     many: Vec<Expression>,
 }
 
-fn ours_compiled(file: &str) -> Result<Vec<XPath>, Failure> {
-    Ok(lines(file).map(XPath::compile).collect::<Result<_, _>>()?)
-}
-
-fn peer_compiled(file: &str) -> Result<Vec<Expression>, Failure> {
-    Ok(lines(file)
-        .map(Expression::compile)
-        .collect::<Result<_, _>>()?)
+impl Peer {
+    fn new() -> Result<Peer, Failure> {
+        let mapping = mapping_expressions()?;
+        Ok(Peer {
+            mapping: mapping.iter().map(|text| Expression::compile(text)).collect::<Result<_, _>>()?,
+            many: many_expressions().map(Expression::compile).collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 /// The time of each part, and of the page from its text to the memory given back.
@@ -166,44 +184,36 @@ fn medians(times: &[Times]) -> Times {
     }
 }
 
-/// The page counts parsing, the mapping and the end of the document; the many expressions run on
-/// a document of their own, so that neither part prepares indexes for the other.
+/// Each part runs on a document of its own, so that none prepares indexes for another.
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
+    let page = timed(|| {
+        let page = PageInput { url: &ours.url, kind: PageKind::Html, text };
+        let wants = Wants { mapped_links: true, ..Wants::default() };
+        Ok(ours.engine.extract(page, wants)?.links.len())
+    })?;
     let started = Instant::now();
     let document = Document::parse_html(text, &limits);
     let parse = started.elapsed();
     let mapping = timed(|| evaluate_ours(&document, &ours.mapping))?;
-    drop(document);
-    let page = started.elapsed();
-
     let document = Document::parse_html(text, &limits);
     let many = timed(|| evaluate_ours(&document, &ours.many))?;
-    Ok(Times {
-        parse,
-        mapping,
-        many,
-        page,
-    })
+    Ok(Times { parse, mapping, many, page })
 }
 
 fn run_peer(text: &str, peer: &Peer) -> Result<Times, Failure> {
     let parser = Parser::default_html();
+    let page = timed(|| {
+        let document = parser.parse_string_with_options(text, peer_options())?;
+        evaluate_peer(&document, &peer.mapping)
+    })?;
     let started = Instant::now();
     let document = parser.parse_string_with_options(text, peer_options())?;
     let parse = started.elapsed();
     let mapping = timed(|| evaluate_peer(&document, &peer.mapping))?;
-    drop(document);
-    let page = started.elapsed();
-
     let document = parser.parse_string_with_options(text, peer_options())?;
     let many = timed(|| evaluate_peer(&document, &peer.many))?;
-    Ok(Times {
-        parse,
-        mapping,
-        many,
-        page,
-    })
+    Ok(Times { parse, mapping, many, page })
 }
 
 fn peer_options() -> ParserOptions<'static> {
@@ -276,7 +286,7 @@ fn report(pages: &[Page], measured: &[Measured]) {
         |times| times.page,
         Some(1.15),
     );
-    let many = format!("{} expressions", lines(EXPRESSIONS).count());
+    let many = format!("{} expressions", many_expressions().count());
     line(&many, measured, |times| times.many, None);
     let ratios = measured
         .iter()
@@ -314,7 +324,7 @@ fn ratio(ours: Duration, peer: Duration) -> f64 {
 
 /// One JSON line per page and expression: the results as strings, or the error.
 fn print_results(pages: &[Page]) -> Result<(), Failure> {
-    let compiled = ours_compiled(EXPRESSIONS)?;
+    let compiled: Vec<XPath> = many_expressions().map(XPath::compile).collect::<Result<_, _>>()?;
     for page in pages {
         let document = Document::parse_html(&page.text, &Limits::default());
         for expression in &compiled {

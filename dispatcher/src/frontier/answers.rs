@@ -178,6 +178,8 @@ pub struct SiteDue {
 pub struct CrawlStatus {
     /// How much of the seed input is durable; see [`set_fed`](super::Frontier::set_fed).
     pub fed_lines: u64,
+    /// No further seeds will come.
+    pub seeds_ended: bool,
     /// URLs judged: seeds, links and redirects.
     pub discovered: u64,
     pub queued: u64,

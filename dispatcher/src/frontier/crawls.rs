@@ -58,7 +58,8 @@ impl Frontier {
             let spec_json = serde_json::to_string(spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let sql = "INSERT INTO crawls (app_id, crawl_id, spec) VALUES (?1, ?2, ?3)
-                       ON CONFLICT DO UPDATE SET spec = excluded.spec, ended = NULL RETURNING id";
+                       ON CONFLICT DO UPDATE
+                       SET spec = excluded.spec, ended = NULL, seeds_ended = 0 RETURNING id";
             let values = params![spec.app_id, spec.crawl_id, spec_json];
             // What is in memory may be ahead of the table.
             frontier.write_counters()?;
@@ -94,6 +95,14 @@ impl Frontier {
         crawl.status.fed_lines = lines;
         crawl.changed = true;
         self.guarded("note what is fed", |_| Ok(()))
+    }
+
+    /// Notes that no further seeds will come, until the crawl is opened again.
+    pub fn end_seeds(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
+        let crawl = self.crawl(key)?;
+        crawl.status.seeds_ended = true;
+        crawl.changed = true;
+        self.guarded("note the end of the seeds", |_| Ok(()))
     }
 
     pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
@@ -143,7 +152,7 @@ type Stored = (CrawlSpec, CrawlStatus, Option<Outcome>);
 
 fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
     let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
-               links, bytes, sites FROM crawls WHERE id = ?1";
+               links, bytes, sites, seeds_ended FROM crawls WHERE id = ?1";
     let stored = |row: &Row<'_>| {
         let spec: String = row.get(0)?;
         let spec = serde_json::from_str(&spec).map_err(|error| unreadable(0, error))?;
@@ -161,6 +170,7 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
             links: count(9)?,
             bytes: count(10)?,
             sites: count(11)?,
+            seeds_ended: row.get(12)?,
             outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
             skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
         };
@@ -197,7 +207,7 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
     let status = &crawl.status;
     let sql = "UPDATE crawls SET ended = ?2, fed_lines = ?3, discovered = ?4, queued = ?5,
                leased = ?6, done = ?7, pages = ?8, fields = ?9, links = ?10, bytes = ?11,
-               sites = ?12 WHERE id = ?1";
+               sites = ?12, seeds_ended = ?13 WHERE id = ?1";
     db.prepare_cached(sql)?.execute(params![
         key,
         crawl.ended.map(Outcome::as_str),
@@ -211,6 +221,7 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
         status.links as i64,
         status.bytes as i64,
         status.sites as i64,
+        status.seeds_ended,
     ])?;
     let mut replace = db.prepare_cached("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3)")?;
     for (outcome, n) in &status.outcomes {

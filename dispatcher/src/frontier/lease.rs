@@ -231,7 +231,8 @@ fn first_queued(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<Queue
 }
 
 fn record_names(db: &Connection, task: TaskId) -> Result<Vec<String>> {
-    let sql = "SELECT name FROM task_records, records WHERE task = ?1 AND id = record ORDER BY id";
+    let sql =
+        "SELECT name FROM task_records, records WHERE task = ?1 AND id = record ORDER BY record";
     db.prepare_cached(sql)?
         .query_map([task as i64], |row| row.get(0))?
         .collect()

@@ -39,6 +39,7 @@ CREATE TABLE crawls (
     spec       TEXT NOT NULL,               -- JSON
     ended      TEXT,                        -- the outcome of what is still queued
     fed_lines  INTEGER NOT NULL DEFAULT 0,
+    seeds_ended INTEGER NOT NULL DEFAULT 0, -- 1: no further seeds will come
     discovered INTEGER NOT NULL DEFAULT 0,  -- = queued + leased + done + sum(skipped.n)
     queued     INTEGER NOT NULL DEFAULT 0,
     leased     INTEGER NOT NULL DEFAULT 0,

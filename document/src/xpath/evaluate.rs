@@ -1,20 +1,19 @@
 //! A [`Plan`] at work on a page.
 //!
 //! Sets of nodes are lists in document order without repetitions. Everything that can take long
-//! pays from the budget of the page, so evaluation ends in time or in [`Stop::OutOfTime`]; one
-//! call of `sxd-xpath` in between can take no longer than it takes to read the page once.
+//! pays from the budget of the page, so evaluation ends in time or in [`Stop::OutOfTime`]. What
+//! cannot be interrupted is one call of `sxd-xpath`: it reads the text of the page at most once
+//! for each function that the expression calls.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::number::is_space;
-use super::plan::{NodeTest, Nodes, Number, Path, Plan, Predicate, Start, Step, Text, Way};
-use super::scalar::{Operand, Scalar};
-use super::sxd::{Single, SxdTree};
+use super::plan::{NodeTest, Nodes, Path, Plan, Predicate, Start, Step, Way};
+use super::sxd::Single;
 use super::walk::{End, Found, Item, Walk, is_reverse};
 use crate::document::Document;
 use crate::limits::{Budget, OutOfTime};
-use crate::tree::{Kind, NameId, NodeId, Tree};
+use crate::tree::{NameId, NodeId, Tree};
 
 /// Why an evaluation has no value.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) struct Evaluator<'d> {
-    document: &'d Document,
+    pub(crate) document: &'d Document,
     pub(crate) tree: &'d Tree,
     /// The page's numbers of the names of the expression.
     pub(crate) names: &'d [NameId],
@@ -307,113 +306,6 @@ impl<'d> Evaluator<'d> {
             Predicate::Holds(test) | Predicate::HoldsAtPlace(test) => self.test(test, place),
         }
     }
-
-    pub(crate) fn string_value(&self, item: Item) -> &'d str {
-        match item.attribute() {
-            Some(index) => self.tree.attribute_value(index),
-            None => self.tree.string_value(item.node),
-        }
-    }
-
-    pub(crate) fn text(&self, text: &'d Text, place: Place) -> Evaluated<Cow<'d, str>> {
-        match text {
-            Text::Literal(text) => Ok(Cow::Borrowed(text)),
-            Text::Of(nodes) => {
-                let first = self.first(nodes, place)?;
-                Ok(Cow::Borrowed(
-                    first.map_or("", |item| self.string_value(item)),
-                ))
-            }
-            Text::Normalized(text) => {
-                let text = self.text(text, place)?;
-                self.budget.pay(text.len() / 16)?;
-                Ok(normalize_space(text))
-            }
-            Text::Name { nodes, local } => {
-                let name = self
-                    .first(nodes, place)?
-                    .map_or("", |item| self.name_of(item));
-                let local_part = name.rsplit_once(':').map_or(name, |(_, local)| local);
-                Ok(Cow::Borrowed(if *local { local_part } else { name }))
-            }
-            Text::Scalar(scalar) => match self.scalar(scalar, place)? {
-                Single::Text(text) => Ok(Cow::Owned(text)),
-                other => Err(unexpected("a string", &other)),
-            },
-        }
-    }
-
-    fn name_of(&self, item: Item) -> &'d str {
-        if let Some(index) = item.attribute() {
-            return self.tree.name(self.tree.attribute(index).name);
-        }
-        match self.tree.kind(item.node) {
-            Kind::Element(name) => self.tree.name(name),
-            Kind::Instruction => self.tree.aside(item.node).map_or("", |aside| &aside.target),
-            Kind::Document | Kind::Text | Kind::Comment => "",
-        }
-    }
-
-    pub(crate) fn number(&self, number: &'d Number, place: Place) -> Evaluated<f64> {
-        match number {
-            Number::Literal(number) => Ok(*number),
-            Number::Count(nodes) => Ok(self.nodes(nodes, place, Wanted::All)?.len() as f64),
-            Number::Sum(nodes) => {
-                let items = self.nodes(nodes, place, Wanted::All)?;
-                self.numbers(&items).map(|numbers| numbers.iter().sum())
-            }
-            Number::Scalar(scalar) => match self.scalar(scalar, place)? {
-                Single::Number(number) => Ok(number),
-                other => Err(unexpected("a number", &other)),
-            },
-        }
-    }
-
-    /// Lets `sxd-xpath` evaluate, after everything that it must not reach for itself.
-    pub(crate) fn scalar(&self, scalar: &'d Scalar, place: Place) -> Evaluated<Single> {
-        let mut variables = Vec::with_capacity(scalar.variables.len());
-        for variable in &scalar.variables {
-            let value = match &variable.value {
-                Operand::Position => Single::Number(place.position as f64),
-                Operand::Last => Single::Number(place.size as f64),
-                Operand::Text(text) => Single::Text(self.text(text, place)?.into_owned()),
-                Operand::Number(number) => Single::Number(self.number(number, place)?),
-                Operand::Test(test) => Single::Boolean(self.test(test, place)?),
-            };
-            if let Single::Text(text) = &value {
-                self.budget.pay(text.len() / 8)?;
-            }
-            variables.push((variable.name.as_str(), value));
-        }
-        self.budget.pay(CALL_UNITS)?;
-        if !scalar.needs_node {
-            let sxd = self.document.blank_sxd.get_or_init(SxdTree::blank);
-            return sxd
-                .evaluate(&scalar.expression, Item::ROOT, None, variables)
-                .map_err(Stop::Engine);
-        }
-        self.budget.pay(self.reach(place.item))?;
-        let sxd = self.document.sxd.get_or_init(|| SxdTree::of(self.tree));
-        let attribute = place
-            .item
-            .attribute()
-            .map(|index| self.tree.name(self.tree.attribute(index).name));
-        sxd.evaluate(&scalar.expression, place.item, attribute, variables)
-            .map_err(Stop::Engine)
-    }
-
-    /// What sxd may read at most from a node: what is below its parent.
-    fn reach(&self, item: Item) -> usize {
-        let nodes = self.tree.end(item.node) - item.node;
-        nodes as usize + self.tree.text(item.node).len() / 8
-    }
-}
-
-/// A call of sxd in units of the budget.
-const CALL_UNITS: usize = 50;
-
-fn unexpected(wanted: &str, got: &Single) -> Stop {
-    Stop::Engine(format!("expected {wanted}, got {got:?}"))
 }
 
 fn put_in_order(items: &mut Vec<Item>) {
@@ -421,21 +313,4 @@ fn put_in_order(items: &mut Vec<Item>) {
         items.sort_unstable();
         items.dedup();
     }
-}
-
-fn normalize_space(text: Cow<'_, str>) -> Cow<'_, str> {
-    let trimmed = text.trim_matches(is_space);
-    let plain =
-        trimmed.len() == text.len() && !text.contains(['\t', '\r', '\n']) && !text.contains("  ");
-    if plain {
-        return text;
-    }
-    let mut normalized = String::with_capacity(trimmed.len());
-    for word in trimmed.split(is_space).filter(|word| !word.is_empty()) {
-        if !normalized.is_empty() {
-            normalized.push(' ');
-        }
-        normalized.push_str(word);
-    }
-    Cow::Owned(normalized)
 }

@@ -5,6 +5,7 @@
 //! and operators are compiled by `sxd-xpath` ([`scalar`], [`sxd`]).
 
 pub(crate) mod ast;
+mod condition;
 mod error;
 mod evaluate;
 mod idioms;
@@ -14,10 +15,11 @@ mod number;
 mod parser;
 pub(crate) mod plan;
 mod scalar;
+mod single;
+mod steps;
 #[cfg(test)]
 mod stock;
 pub(crate) mod sxd;
-mod test;
 mod value;
 pub(crate) mod walk;
 

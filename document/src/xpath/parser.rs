@@ -11,13 +11,6 @@ pub(crate) const NESTING: usize = 64;
 /// Operands of one chain of `or`, `and` or `|`, and steps of one path.
 const CHAIN: usize = 256;
 
-/// Prefixes that name elements and attributes of common feeds and of SVG. A page's own
-/// declarations do not matter: the prefix is part of the name.
-const KNOWN_PREFIXES: [&str; 17] = [
-    "xlink", "xml", "xmlns", "dc", "dcterms", "content", "media", "atom", "itunes", "geo",
-    "georss", "image", "video", "news", "og", "slash", "wfw",
-];
-
 pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
     if text.len() > EXPRESSION_BYTES {
         let fault = Fault::TooLong {
@@ -42,17 +35,17 @@ pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
     }
 }
 
-struct Parser<'e> {
+pub(super) struct Parser<'e> {
     text: &'e str,
     tokens: Vec<Token>,
-    place: usize,
+    pub(super) place: usize,
     depth: usize,
 }
 
-type Parsed<T> = Result<T, XPathError>;
+pub(super) type Parsed<T> = Result<T, XPathError>;
 
 impl Parser<'_> {
-    fn expression(&mut self) -> Parsed<Expression> {
+    pub(super) fn expression(&mut self) -> Parsed<Expression> {
         self.deeper()?;
         let mut operands = vec![self.conjunction()?];
         while self.take("or") {
@@ -242,102 +235,6 @@ impl Parser<'_> {
         Ok(Expression::Call(function, arguments))
     }
 
-    fn steps(&mut self, steps: &mut Vec<Step>) -> Parsed<()> {
-        loop {
-            steps.push(self.step()?);
-            self.check_chain(steps.len())?;
-            if self.take("//") {
-                steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
-            } else if !self.take("/") {
-                return Ok(());
-            }
-        }
-    }
-
-    fn step(&mut self) -> Parsed<Step> {
-        if self.take(".") {
-            return Ok(Step::new(Axis::Myself, Test::AnyNode));
-        }
-        if self.take("..") {
-            return Ok(Step::new(Axis::Parent, Test::AnyNode));
-        }
-        let axis = self.axis()?;
-        let test = self.node_test()?;
-        let predicates = self.predicates()?;
-        Ok(Step {
-            axis,
-            test,
-            predicates,
-        })
-    }
-
-    fn axis(&mut self) -> Parsed<Axis> {
-        if self.take("@") {
-            return Ok(Axis::Attribute);
-        }
-        let Some(Word::Axis(name)) = self.peek() else {
-            return Ok(Axis::Child);
-        };
-        let known = Axis::NAMES.iter().find(|(known, _)| known == name);
-        let Some((_, axis)) = known else {
-            let fault = Fault::UnknownAxis(name.clone());
-            return Err(self.fault_at(self.place, fault));
-        };
-        self.place += 1;
-        self.expect("::")?;
-        Ok(*axis)
-    }
-
-    fn node_test(&mut self) -> Parsed<Test> {
-        let place = self.place;
-        match self.next()? {
-            Word::Name(name) if name == "*" => Ok(Test::AnyName),
-            Word::Name(name) => self.name_test(place, name),
-            Word::NodeType(node_type) => self.type_test(&node_type),
-            _ => {
-                self.place = place;
-                Err(self.unexpected())
-            }
-        }
-    }
-
-    fn name_test(&mut self, place: usize, name: String) -> Parsed<Test> {
-        match name.split_once(':') {
-            Some((prefix, local)) if local == "*" || !KNOWN_PREFIXES.contains(&prefix) => {
-                Err(self.fault_at(place, Fault::UnknownPrefix(prefix.to_owned())))
-            }
-            _ => Ok(Test::Name(name)),
-        }
-    }
-
-    fn type_test(&mut self, node_type: &str) -> Parsed<Test> {
-        self.expect("(")?;
-        let mut target = None;
-        if node_type == "processing-instruction"
-            && let Some(Word::Literal(literal)) = self.peek()
-        {
-            target = Some(literal.clone());
-            self.place += 1;
-        }
-        self.expect(")")?;
-        Ok(match node_type {
-            "text" => Test::Text,
-            "comment" => Test::Comment,
-            "node" => Test::AnyNode,
-            _ => Test::Instruction(target),
-        })
-    }
-
-    fn predicates(&mut self) -> Parsed<Vec<Expression>> {
-        let mut predicates = Vec::new();
-        while self.take("[") {
-            predicates.push(self.expression()?);
-            self.expect("]")?;
-            self.check_chain(predicates.len())?;
-        }
-        Ok(predicates)
-    }
-
     fn begins_primary(&self) -> bool {
         match self.peek() {
             Some(Word::Symbol(symbol)) => *symbol == "(",
@@ -345,14 +242,6 @@ impl Parser<'_> {
                 word,
                 Word::Literal(_) | Word::Number(_) | Word::Function(_) | Word::Variable(_)
             ),
-            None => false,
-        }
-    }
-
-    fn begins_step(&self) -> bool {
-        match self.peek() {
-            Some(Word::Symbol(symbol)) => matches!(*symbol, "." | ".." | "@"),
-            Some(word) => matches!(word, Word::Name(_) | Word::NodeType(_) | Word::Axis(_)),
             None => false,
         }
     }
@@ -365,18 +254,18 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn check_chain(&self, length: usize) -> Parsed<()> {
+    pub(super) fn check_chain(&self, length: usize) -> Parsed<()> {
         if length > CHAIN {
             return Err(self.fault_at(self.place, Fault::TooMany { most: CHAIN }));
         }
         Ok(())
     }
 
-    fn peek(&self) -> Option<&Word> {
+    pub(super) fn peek(&self) -> Option<&Word> {
         self.tokens.get(self.place).map(|token| &token.word)
     }
 
-    fn next(&mut self) -> Parsed<Word> {
+    pub(super) fn next(&mut self) -> Parsed<Word> {
         match self.tokens.get(self.place) {
             Some(token) => {
                 self.place += 1;
@@ -386,17 +275,17 @@ impl Parser<'_> {
         }
     }
 
-    fn is_next(&self, symbol: &str) -> bool {
+    pub(super) fn is_next(&self, symbol: &str) -> bool {
         matches!(self.peek(), Some(Word::Symbol(next)) if *next == symbol)
     }
 
-    fn take(&mut self, symbol: &str) -> bool {
+    pub(super) fn take(&mut self, symbol: &str) -> bool {
         let taken = self.is_next(symbol);
         self.place += usize::from(taken);
         taken
     }
 
-    fn expect(&mut self, symbol: &str) -> Parsed<()> {
+    pub(super) fn expect(&mut self, symbol: &str) -> Parsed<()> {
         if self.take(symbol) {
             Ok(())
         } else {
@@ -405,7 +294,7 @@ impl Parser<'_> {
     }
 
     /// The next word does not belong where it stands.
-    fn unexpected(&self) -> XPathError {
+    pub(super) fn unexpected(&self) -> XPathError {
         match self.tokens.get(self.place) {
             None => XPathError::new(self.text, self.text.len(), Fault::UnexpectedEnd),
             Some(token) => {
@@ -419,7 +308,7 @@ impl Parser<'_> {
         }
     }
 
-    fn fault_at(&self, place: usize, fault: Fault) -> XPathError {
+    pub(super) fn fault_at(&self, place: usize, fault: Fault) -> XPathError {
         let offset = self
             .tokens
             .get(place)

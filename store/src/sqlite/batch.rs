@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
+use super::connection::Db;
 use super::fault::Fault;
-use super::owner::Db;
 use crate::error::StoreError;
 
 /// Keeps every entry in one transaction. Unfit entries are rare, so the batch is first tried

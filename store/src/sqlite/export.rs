@@ -11,8 +11,9 @@ use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use super::connection::Db;
 use super::fault::{Fault, store_error, store_name};
-use super::schema::{self, OpenMode};
+use super::schema::OpenMode;
 use crate::error::StoreError;
 use crate::store::{ExportError, ExportFilter, Kept};
 
@@ -68,19 +69,21 @@ fn read_table(path: &Path, kept: Kept, filter: &ExportFilter, steps: &mpsc::Send
         Kept::Pages => PAGES,
         Kept::Records => RECORDS,
     };
-    let read = || -> Result<(), Fault> {
-        let conn = schema::connect(path, OpenMode::MustExist)?;
+    let read = || -> Result<(), StoreError> {
+        let refused = |fault| store_error(&store_name(path), fault);
+        let db = Db::connect(path, OpenMode::MustExist).map_err(refused)?;
+        db.configure().map_err(refused)?;
         let mut after = 0;
         loop {
-            let rows = read_step(&conn, sql, filter, &mut after)?;
+            let rows = db.read(|conn| read_step(conn, sql, filter, &mut after))?;
             if rows.is_empty() || steps.blocking_send(Ok(rows)).is_err() {
                 return Ok(());
             }
         }
     };
-    if let Err(fault) = read() {
+    if let Err(error) = read() {
         // If the taker is gone, nobody is left to tell.
-        let _ = steps.blocking_send(Err(store_error(&store_name(path), fault)));
+        let _ = steps.blocking_send(Err(error));
     }
 }
 

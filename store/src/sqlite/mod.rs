@@ -8,6 +8,7 @@
 
 mod batch;
 mod cache;
+mod connection;
 mod crawls;
 mod export;
 mod fault;

@@ -7,11 +7,11 @@
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::cache;
-use super::fault::{Fault, store_error, store_name};
+use super::connection::Db;
+use super::fault::store_name;
 use super::schema::{self, OpenMode};
 use crate::error::StoreError;
 
@@ -91,9 +91,8 @@ fn serve(
     opened: oneshot::Sender<Result<(), StoreError>>,
     mut queue: mpsc::Receiver<Call>,
 ) {
-    let store = store_name(&path);
     let mut db = match schema::open(&path, mode) {
-        Ok(conn) => Db { conn, store },
+        Ok(db) => db,
         Err(error) => {
             // If nobody waits any more, nobody needs the file either.
             let _ = opened.send(Err(error));
@@ -110,46 +109,5 @@ fn serve(
     }
     while let Some(call) = queue.blocking_recv() {
         call(&mut db);
-    }
-}
-
-/// The connection, with the name that its errors carry.
-pub(super) struct Db {
-    conn: Connection,
-    store: String,
-}
-
-impl Db {
-    /// Runs `read` on the connection, outside of any transaction of its own.
-    pub(super) fn read<R>(
-        &self,
-        read: impl FnOnce(&Connection) -> Result<R, Fault>,
-    ) -> Result<R, StoreError> {
-        read(&self.conn).map_err(|fault| self.error(fault))
-    }
-
-    /// Runs `write` in one transaction, which is rolled back if it fails.
-    pub(super) fn write<R>(
-        &mut self,
-        write: impl FnOnce(&Connection) -> Result<R, Fault>,
-    ) -> Result<R, StoreError> {
-        self.transaction(write).map_err(|fault| self.error(fault))
-    }
-
-    /// As [`Db::write`], with the bare fault.
-    pub(super) fn transaction<R>(
-        &mut self,
-        write: impl FnOnce(&Connection) -> Result<R, Fault>,
-    ) -> Result<R, Fault> {
-        let transaction = self
-            .conn
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let written = write(&transaction)?;
-        transaction.commit()?;
-        Ok(written)
-    }
-
-    pub(super) fn error(&self, fault: Fault) -> StoreError {
-        store_error(&self.store, fault)
     }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::Connection;
 
+use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 
@@ -12,9 +13,6 @@ use crate::error::StoreError;
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
 const SCHEMA_VERSION: i32 = 1;
-
-/// How long a call waits for the other writers before it is answered with a retryable error.
-const BUSY_FOR: Duration = Duration::from_secs(30);
 
 /// Column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not walk through them. `pages` needs no further index: its keys begin with the crawl.
@@ -94,12 +92,12 @@ pub(crate) enum OpenMode {
 }
 
 /// Opens the file, checks that it is webfill's, and creates the tables in an empty one.
-pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     check_path(path, mode)?;
     let deadline = Instant::now() + BUSY_FOR;
     loop {
         let error = match try_open(path, mode) {
-            Ok(conn) => return Ok(conn),
+            Ok(db) => return Ok(db),
             Err(error) => error,
         };
         // SQLite does not wait by itself while another process switches the file to the
@@ -131,85 +129,65 @@ fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
     })
 }
 
-fn try_open(path: &Path, mode: OpenMode) -> Result<Connection, StoreError> {
-    let store = store_name(path);
-    let mut conn = connect(path, mode).map_err(|fault| store_error(&store, fault))?;
-    let identity = identify(&mut conn).map_err(|error| store_error(&store, error.into()))?;
-    let reason = match identity {
-        Identity::Ours => return Ok(conn),
-        Identity::Foreign => {
-            String::from("the file is another program's database: use another file")
-        }
-        Identity::Newer(version) => format!(
-            "the file was written by a newer webfill (format {version}, this one knows \
-             {SCHEMA_VERSION}): use that one, or another file"
-        ),
-    };
-    Err(StoreError::Fatal { store, reason })
-}
-
-/// Opens a connection with the settings that every one needs.
-pub(super) fn connect(path: &Path, mode: OpenMode) -> Result<Connection, Fault> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
-    let mut conn = Connection::open_with_flags(path, flags)?;
-    wait_for_other_writers(&mut conn)?;
-    conn.set_prepared_statement_cache_capacity(32);
-    // Rows of pages have some 3 KiB, of which a default page of 4 KiB would hold but one.
-    conn.execute_batch("PRAGMA page_size = 8192")?;
-    let journal: String = conn.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0))?;
-    if journal != "wal" {
-        return Err(Fault::Unusable(String::from(
-            "its file system has no shared memory for a write-ahead log: use a local disk",
-        )));
+fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
+    let refused = |fault| store_error(&store_name(path), fault);
+    let mut db = Db::connect(path, mode).map_err(refused)?;
+    // A foreign file is told before a setting could change it.
+    let identity = db.read(|conn| identify(&*conn.unchecked_transaction()?))?;
+    if let Some(reason) = identity.why_refused() {
+        return Err(refused(Fault::Unusable(reason)));
     }
-    conn.execute_batch(
-        "PRAGMA synchronous = NORMAL;
-         PRAGMA cache_size = -4096;
-         PRAGMA wal_autocheckpoint = 4000;",
-    )?;
-    Ok(conn)
+    db.configure().map_err(refused)?;
+    if identity == Identity::Empty {
+        db.write(create_tables)?;
+    }
+    Ok(db)
 }
 
-/// Waits in short, uneven steps: SQLite's own grow to 100 ms, in which many short transactions
-/// of others find their way past the one that waits.
-fn wait_for_other_writers(conn: &mut Connection) -> rusqlite::Result<()> {
-    let mut waiting_since = Instant::now();
-    conn.busy_handler(Some(move |attempts: i32| {
-        if attempts == 0 {
-            waiting_since = Instant::now();
-        }
-        let steps = 1 + u64::from(attempts.unsigned_abs().min(15));
-        let uneven = u64::from(waiting_since.elapsed().subsec_nanos() % 100);
-        std::thread::sleep(Duration::from_micros(100 * steps + uneven));
-        waiting_since.elapsed() < BUSY_FOR
-    }))
-}
-
+/// Whose file it is, by its marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
+    Empty,
     Ours,
+    Newer { version: i32 },
     Foreign,
-    Newer(i32),
 }
 
-/// Judges the file by its marks, and writes them and the tables into an empty one.
-fn identify(conn: &mut Connection) -> rusqlite::Result<Identity> {
-    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get(0));
-    let (application, version): (i32, i32) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: i64 =
-        transaction.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))?;
-    let identity = match (application, tables) {
-        (APPLICATION_ID, _) if version > SCHEMA_VERSION => Identity::Newer(version),
-        (APPLICATION_ID, _) => Identity::Ours,
-        (_, 0) => {
-            transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-            Identity::Ours
+impl Identity {
+    fn why_refused(self) -> Option<String> {
+        match self {
+            Identity::Empty | Identity::Ours => None,
+            Identity::Newer { version } => Some(format!(
+                "the file was written by a newer webfill (format {version}, this one knows \
+                 {SCHEMA_VERSION}): use that one, or another file"
+            )),
+            Identity::Foreign => Some(String::from(
+                "the file is another program's database: use another file",
+            )),
         }
+    }
+}
+
+/// To be run in a transaction: another process may just be creating the tables.
+fn identify(conn: &Connection) -> Result<Identity, Fault> {
+    let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get(0));
+    let (application, version): (i32, i32) = (pragma("application_id")?, pragma("user_version")?);
+    let count = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = conn.query_row(count, (), |row| row.get(0))?;
+    Ok(match (application, tables) {
+        (APPLICATION_ID, _) if version > SCHEMA_VERSION => Identity::Newer { version },
+        (APPLICATION_ID, _) => Identity::Ours,
+        (0, 0) => Identity::Empty,
         _ => Identity::Foreign,
-    };
-    transaction.commit()?;
-    Ok(identity)
+    })
+}
+
+/// Marks an empty file and creates the tables, unless another process has just done so.
+fn create_tables(conn: &Connection) -> Result<(), Fault> {
+    if identify(conn)? == Identity::Empty {
+        conn.execute_batch(TABLES)?;
+        conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+        conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    Ok(())
 }

@@ -77,7 +77,7 @@ impl SeedRequest {
         let [app_id, crawl_id] = ID_KEYS.map(|key| read_id(key, object.remove(key)));
         object.retain(|_, value| !value.is_null());
         for (key, kind) in &SETTINGS {
-            if let Some(value) = object.get(*key) {
+            if let Some(value) = object.get_mut(*key) {
                 kind.check(key, value)?;
             }
         }
@@ -104,10 +104,14 @@ fn read_id(key: &str, value: Option<Value>) -> Result<String, String> {
 }
 
 impl Kind {
-    fn check(&self, key: &str, value: &Value) -> Result<(), String> {
+    /// Checks a value; a text for a list of one becomes that list.
+    fn check(&self, key: &str, value: &mut Value) -> Result<(), String> {
         let (fits, expected) = match self {
             Kind::Text => (value.is_string(), String::from("a text")),
-            Kind::Texts => return texts(key, value.clone()).map(drop),
+            Kind::Texts => {
+                *value = texts(key, value.take())?.into();
+                return Ok(());
+            }
             Kind::Object => (value.is_object(), String::from("an object")),
             Kind::Number { least, most } => (
                 value

@@ -142,6 +142,13 @@ fn a_crawl_request_names_its_crawl_and_its_settings() {
 }
 
 #[test]
+fn a_text_for_a_list_of_one_becomes_that_list() {
+    let line = r#"{"url": "https://a.example/", "appid": "a", "crawlid": "c", "deny_regex": "x"}"#;
+    let request = seed("seeds", line).request.unwrap();
+    assert_eq!(request.settings["deny_regex"], json!(["x"]));
+}
+
+#[test]
 fn values_that_are_off_are_named_with_what_they_should_be() {
     let request = |key: &str, value: Value| {
         let mut line = json!({"url": "https://a.example/", "appid": "a", "crawlid": "c"});

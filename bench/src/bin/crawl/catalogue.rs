@@ -147,7 +147,7 @@ fn facts(html: &mut String, number: usize, dice: &mut Dice) {
 
 fn reviews(html: &mut String, dice: &mut Dice) {
     html.push_str("<section class=\"reviews\">\n<h2>Reviews</h2>\n");
-    for _ in 0..6 {
+    for _ in 0..8 {
         let _ = writeln!(
             html,
             "<div class=\"review\"><h3>{}</h3><p class=\"by\">by <b class=\"author\">{}</b></p><p>{}.</p></div>",

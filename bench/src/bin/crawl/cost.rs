@@ -17,6 +17,9 @@ use crate::{Failure, Verdict};
 /// this is its parallelism, as 16 requests at once are Scrapy's by default.
 const SITES: u8 = 16;
 
+const SMALL_PAGES: usize = 10_000;
+const REAL_PAGES: usize = 1_500;
+
 /// What is crawled.
 struct Course {
     name: &'static str,
@@ -28,8 +31,8 @@ struct Course {
 }
 
 /// Small pages, reached by links.
-pub fn small(pages: usize) -> Result<Verdict, Failure> {
-    let catalogue = Catalogue::build(pages.div_ceil(usize::from(SITES)));
+pub fn small() -> Result<Verdict, Failure> {
+    let catalogue = Catalogue::build(SMALL_PAGES.div_ceil(usize::from(SITES)));
     let mean = catalogue.mean_bytes();
     let web = serve(catalogue)?;
     let course = Course {
@@ -45,9 +48,9 @@ pub fn small(pages: usize) -> Result<Verdict, Failure> {
 }
 
 /// Real pages, given as seeds.
-pub fn real(pages: usize) -> Result<Verdict, Failure> {
+pub fn real() -> Result<Verdict, Failure> {
     let once = Manual::load(1)?.paths().len();
-    let manual = Manual::load(pages.div_ceil(once))?;
+    let manual = Manual::load(REAL_PAGES.div_ceil(once))?;
     let mean = manual.mean_bytes();
     let paths = manual.paths();
     let web = serve(manual)?;

@@ -1,9 +1,9 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
 //! allows (d), and how much memory a full house takes (e). See bench/README.md.
 //!
-//!     crawl [cost | pace | memory]...
+//!     crawl [small | real | pace | memory]...
 //!
-//! Without a name, all three.
+//! Without a name, all of them: `small` and `real` pages are (c).
 
 mod catalogue;
 mod cost;
@@ -19,9 +19,8 @@ use std::process::ExitCode;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Pages of (c), and real ones.
-const SMALL_PAGES: usize = 10_000;
-const REAL_PAGES: usize = 1_500;
+/// What can be asked for.
+const NAMES: [&str; 4] = ["small", "real", "pace", "memory"];
 
 /// A figure beside its limit.
 pub(crate) struct Verdict {
@@ -44,11 +43,8 @@ fn main() -> ExitCode {
 
 fn run(wanted: &[String]) -> Result<Vec<Verdict>, Failure> {
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|name| !["cost", "pace", "memory"].contains(&name.as_str()))
-    {
-        return Err(format!("`{unknown}` is none of cost, pace, memory").into());
+    if let Some(unknown) = wanted.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(format!("`{unknown}` is none of {}", NAMES.join(", ")).into());
     }
     let cores = std::thread::available_parallelism()?;
     println!(
@@ -57,9 +53,11 @@ fn run(wanted: &[String]) -> Result<Vec<Verdict>, Failure> {
         webfill::binary()?.display()
     );
     let mut verdicts = Vec::new();
-    if wants("cost") {
-        verdicts.push(cost::small(SMALL_PAGES)?);
-        verdicts.push(cost::real(REAL_PAGES)?);
+    if wants("small") {
+        verdicts.push(cost::small()?);
+    }
+    if wants("real") {
+        verdicts.push(cost::real()?);
     }
     if wants("pace") {
         verdicts.extend(pace::run()?);

@@ -58,7 +58,10 @@ pub fn measure(
         }
         let tree = tree(&child);
         for process in &tree {
-            seen.insert(process.pid, (process.role.clone(), process.cpu));
+            // One that has just begun or ended has no command line.
+            if !process.role.is_empty() {
+                seen.insert(process.pid, (process.role.clone(), process.cpu));
+            }
         }
         if Instant::now() >= memory_at {
             memory_at = Instant::now() + MEMORY_EVERY;

@@ -240,16 +240,6 @@ impl<'d> Evaluator<'d> {
         }
         Ok(values)
     }
-
-    pub(crate) fn numbers(&self, items: &[Item]) -> Evaluated<Vec<f64>> {
-        let mut numbers = Vec::with_capacity(items.len());
-        for item in items {
-            let value = self.string_value(*item);
-            self.budget.pay(1 + value.len() / 8)?;
-            numbers.push(text_to_number(value));
-        }
-        Ok(numbers)
-    }
 }
 
 fn relates(relation: Relation, value: &str, wanted: &str) -> bool {

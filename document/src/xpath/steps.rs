@@ -1,0 +1,119 @@
+//! Location steps: axes, node tests, predicates.
+
+use super::ast::{Axis, Expression, Step, Test};
+use super::error::Fault;
+use super::lexer::Word;
+use super::parser::{Parsed, Parser};
+
+/// Prefixes that name elements and attributes of common feeds and of SVG. A page's own
+/// declarations do not matter: the prefix is part of the name.
+const KNOWN_PREFIXES: [&str; 17] = [
+    "xlink", "xml", "xmlns", "dc", "dcterms", "content", "media", "atom", "itunes", "geo",
+    "georss", "image", "video", "news", "og", "slash", "wfw",
+];
+
+impl Parser<'_> {
+    pub(super) fn steps(&mut self, steps: &mut Vec<Step>) -> Parsed<()> {
+        loop {
+            steps.push(self.step()?);
+            self.check_chain(steps.len())?;
+            if self.take("//") {
+                steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
+            } else if !self.take("/") {
+                return Ok(());
+            }
+        }
+    }
+
+    fn step(&mut self) -> Parsed<Step> {
+        if self.take(".") {
+            return Ok(Step::new(Axis::Myself, Test::AnyNode));
+        }
+        if self.take("..") {
+            return Ok(Step::new(Axis::Parent, Test::AnyNode));
+        }
+        let axis = self.axis()?;
+        let test = self.node_test()?;
+        let predicates = self.predicates()?;
+        Ok(Step {
+            axis,
+            test,
+            predicates,
+        })
+    }
+
+    fn axis(&mut self) -> Parsed<Axis> {
+        if self.take("@") {
+            return Ok(Axis::Attribute);
+        }
+        let Some(Word::Axis(name)) = self.peek() else {
+            return Ok(Axis::Child);
+        };
+        let known = Axis::NAMES.iter().find(|(known, _)| known == name);
+        let Some((_, axis)) = known else {
+            let fault = Fault::UnknownAxis(name.clone());
+            return Err(self.fault_at(self.place, fault));
+        };
+        self.place += 1;
+        self.expect("::")?;
+        Ok(*axis)
+    }
+
+    fn node_test(&mut self) -> Parsed<Test> {
+        let place = self.place;
+        match self.next()? {
+            Word::Name(name) if name == "*" => Ok(Test::AnyName),
+            Word::Name(name) => self.name_test(place, name),
+            Word::NodeType(node_type) => self.type_test(&node_type),
+            _ => {
+                self.place = place;
+                Err(self.unexpected())
+            }
+        }
+    }
+
+    fn name_test(&mut self, place: usize, name: String) -> Parsed<Test> {
+        match name.split_once(':') {
+            Some((prefix, local)) if local == "*" || !KNOWN_PREFIXES.contains(&prefix) => {
+                Err(self.fault_at(place, Fault::UnknownPrefix(prefix.to_owned())))
+            }
+            _ => Ok(Test::Name(name)),
+        }
+    }
+
+    fn type_test(&mut self, node_type: &str) -> Parsed<Test> {
+        self.expect("(")?;
+        let mut target = None;
+        if node_type == "processing-instruction"
+            && let Some(Word::Literal(literal)) = self.peek()
+        {
+            target = Some(literal.clone());
+            self.place += 1;
+        }
+        self.expect(")")?;
+        Ok(match node_type {
+            "text" => Test::Text,
+            "comment" => Test::Comment,
+            "node" => Test::AnyNode,
+            _ => Test::Instruction(target),
+        })
+    }
+
+    pub(super) fn predicates(&mut self) -> Parsed<Vec<Expression>> {
+        let mut predicates = Vec::new();
+        while self.take("[") {
+            predicates.push(self.expression()?);
+            self.expect("]")?;
+            self.check_chain(predicates.len())?;
+        }
+        Ok(predicates)
+    }
+
+    pub(super) fn begins_step(&self) -> bool {
+        match self.peek() {
+            Some(Word::Symbol(symbol)) => matches!(*symbol, "." | ".." | "@"),
+            Some(word) => matches!(word, Word::Name(_) | Word::NodeType(_) | Word::Axis(_)),
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A connection to the file: how it waits for others, and how the write-ahead log is kept short.
+//!
+//! SQLite empties its log only in a moment in which nobody uses it. Several busy writers leave no
+//! such moment, and the log would grow for as long as they write. So whoever finds the log long
+//! checkpoints it, and then holds the writers up until it can be begun anew.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::fault::{Fault, store_error, store_name};
+use super::schema::OpenMode;
+use crate::error::StoreError;
+
+/// How long a call waits for the other writers before it is answered with a retryable error.
+pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);
+
+/// How long the writers are held up, at most, when the log is to be begun anew: somebody may
+/// stay in the middle of reading it.
+const CHECKPOINT_FOR: Duration = Duration::from_millis(200);
+
+/// The log is long from this many pages (of 8 KiB) on.
+const LONG_LOG_PAGES: i64 = 4_000;
+
+/// The connection, with the name that its errors carry.
+pub(super) struct Db {
+    conn: Connection,
+    store: String,
+    /// How long the busy handler waits, in milliseconds.
+    patience_ms: Arc<AtomicU64>,
+    /// The length of the log at which it is next tried to shorten it.
+    checkpoint_at_pages: i64,
+}
+
+impl Db {
+    /// Connects to the file, which may be any program's: nothing is changed yet.
+    pub(super) fn connect(path: &Path, mode: OpenMode) -> Result<Db, Fault> {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
+        let mut conn = Connection::open_with_flags(path, flags)?;
+        conn.set_prepared_statement_cache_capacity(32);
+        let patience_ms = Arc::new(AtomicU64::new(BUSY_FOR.as_millis() as u64));
+        wait_for_others(&mut conn, Arc::clone(&patience_ms))?;
+        Ok(Db {
+            conn,
+            store: store_name(path),
+            patience_ms,
+            checkpoint_at_pages: LONG_LOG_PAGES,
+        })
+    }
+
+    /// The settings of every connection to a file of webfill's.
+    pub(super) fn configure(&self) -> Result<(), Fault> {
+        // Rows of pages have some 3 KiB, of which a default page of 4 KiB would hold but one.
+        self.conn.execute_batch("PRAGMA page_size = 8192")?;
+        let set_journal = "PRAGMA journal_mode = WAL";
+        let journal: String = self.conn.query_row(set_journal, (), |row| row.get(0))?;
+        if journal != "wal" {
+            return Err(Fault::Unusable(String::from(
+                "its file system has no shared memory for a write-ahead log: use a local disk",
+            )));
+        }
+        self.conn.execute_batch(
+            "PRAGMA synchronous = NORMAL;
+             PRAGMA cache_size = -4096;
+             PRAGMA wal_autocheckpoint = 0;",
+        )?;
+        Ok(())
+    }
+
+    /// Runs `read` on the connection, outside of any transaction of its own.
+    pub(super) fn read<R>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        read(&self.conn).map_err(|fault| self.error(fault))
+    }
+
+    /// Runs `write` in one transaction, which is rolled back if it fails.
+    pub(super) fn write<R>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> Result<R, Fault>,
+    ) -> Result<R, StoreError> {
+        self.transaction(write).map_err(|fault| self.error(fault))
+    }
+
+    /// As [`Db::write`], with the bare fault.
+    pub(super) fn transaction<R>(
+        &mut self,
+        write: impl FnOnce(&Connection) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let begin = TransactionBehavior::Immediate;
+        let transaction = self.conn.transaction_with_behavior(begin)?;
+        let written = write(&transaction)?;
+        transaction.commit()?;
+        if let Err(error) = self.keep_log_short() {
+            // What was written is in the log; the next call meets the same fault, if it stays.
+            tracing::debug!(store = self.store, %error, "cannot shorten the write-ahead log");
+        }
+        Ok(written)
+    }
+
+    pub(super) fn error(&self, fault: Fault) -> StoreError {
+        store_error(&self.store, fault)
+    }
+
+    /// Copies a long log into the file and begins it anew. Most of it is copied beside the other
+    /// writers; only the rest of it holds them up.
+    fn keep_log_short(&mut self) -> rusqlite::Result<()> {
+        let (_, log_pages) = self.checkpoint("NOOP")?;
+        if log_pages < self.checkpoint_at_pages {
+            return Ok(());
+        }
+        self.checkpoint_at_pages = log_pages + LONG_LOG_PAGES;
+        let (is_busy, _) = self.checkpoint("PASSIVE")?;
+        if is_busy {
+            // Another process is at it.
+            return Ok(());
+        }
+        self.set_patience(CHECKPOINT_FOR);
+        let restarted = self.checkpoint("RESTART");
+        self.set_patience(BUSY_FOR);
+        if let (false, _) = restarted? {
+            self.checkpoint_at_pages = LONG_LOG_PAGES;
+        }
+        Ok(())
+    }
+
+    /// Returns whether others were in the way, and the length of the log in pages.
+    fn checkpoint(&self, mode: &str) -> rusqlite::Result<(bool, i64)> {
+        self.conn
+            .prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
+            .query_row((), |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    fn set_patience(&self, patience: Duration) {
+        let patience_ms = patience.as_millis() as u64;
+        self.patience_ms.store(patience_ms, Ordering::Relaxed);
+    }
+}
+
+/// Waits in short, uneven steps: SQLite's own grow to 100 ms, in which many short transactions
+/// of others find their way past the one that waits.
+fn wait_for_others(conn: &mut Connection, patience_ms: Arc<AtomicU64>) -> rusqlite::Result<()> {
+    let mut waiting_since = Instant::now();
+    conn.busy_handler(Some(move |attempts: i32| {
+        if attempts == 0 {
+            waiting_since = Instant::now();
+        }
+        let steps = 1 + u64::from(attempts.unsigned_abs().min(15));
+        let uneven = u64::from(waiting_since.elapsed().subsec_nanos() % 100);
+        std::thread::sleep(Duration::from_micros(100 * steps + uneven));
+        waiting_since.elapsed() < Duration::from_millis(patience_ms.load(Ordering::Relaxed))
+    }))
+}
