@@ -23,8 +23,11 @@ for option in "$@"; do
             ;;
         # The peers that the benchmarks measure against live in a Python environment.
         --bench)
-            packages+=(libclang-dev libxml2-dev python3 python3-dev python3-venv)
+            packages+=(libclang-dev libxml2-dev python3 python3-venv)
             page_packages+=(python3-doc postgresql-doc-15)
+            # Often there from elsewhere, and large.
+            command -v npm >/dev/null || packages+=(npm)
+            command -v pip >/dev/null || packages+=(python3-pip)
             ;;
         *)
             echo "install-build-deps: unknown option $option; there are --tests and --bench" >&2
@@ -51,7 +54,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then
         "$@"
     elif ! command -v sudo >/dev/null; then
-        fail "root is needed; as root, run: apt-get install ${missing[*]}"
+        fail "root is needed; as root, run: apt-get install ${missing[*]} ${missing_pages[*]}"
     elif [ -t 0 ]; then
         sudo "$@"
     else

@@ -9,7 +9,7 @@ use crate::tree::{Kind, NodeId, ROOT, Tree};
 /// The parser may copy an element with its attributes many times over (the adoption agency), so
 /// the attribute values of a tree can be far longer than its page. Past this many times the
 /// length of the page they are left out.
-const ATTRIBUTE_BYTES_PER_INPUT_BYTE: usize = 4;
+const ATTRIBUTE_BYTES_PER_INPUT_BYTE: usize = 2;
 const ATTRIBUTE_BYTES_AT_LEAST: usize = 64 * 1024;
 
 pub(crate) struct Frozen {

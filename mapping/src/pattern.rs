@@ -1,17 +1,35 @@
 //! Regular expressions: `regex` (linear time) for what it can express, `fancy-regex` for
 //! look-around and back references, bounded in steps so that no page can make one hang.
+//!
+//! Compiled, an expression takes some 100 KB, and a set of mappings has thousands of them, of
+//! which one process, with its share of the sites, uses some. So an expression is compiled to be
+//! checked, thrown away, and compiled again at its first use.
+
+use std::sync::OnceLock;
 
 use regex::RegexBuilder;
 
 /// The longest expression of any kind, in bytes.
 pub(crate) const MAX_EXPRESSION_BYTES: usize = 4096;
 
-/// Bounds the memory that one compiled expression takes.
+/// Bounds the memory that one compiled expression takes, and on top of it the states that
+/// searches with it keep.
 const MAX_COMPILED_BYTES: usize = 2 << 20;
+const MAX_SEARCH_BYTES: usize = 512 << 10;
 
-/// A compiled regular expression.
-#[derive(Debug, Clone)]
-pub(crate) enum Pattern {
+/// A regular expression that is known to compile.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    text: String,
+    step_limit: usize,
+    /// The name of each group, the whole match counted as one; most have none.
+    groups: Vec<Option<String>>,
+    needs_steps: bool,
+    compiled: OnceLock<Compiled>,
+}
+
+#[derive(Debug)]
+enum Compiled {
     Plain(regex::Regex),
     Fancy(fancy_regex::Regex),
 }
@@ -46,7 +64,7 @@ impl<'t> Groups<'t> {
 }
 
 impl Pattern {
-    /// Compiles `text`. `step_limit` bounds the backtracking of expressions with look-around or
+    /// Checks `text`. `step_limit` bounds the backtracking of expressions with look-around or
     /// back references; others need no limit.
     ///
     /// # Errors
@@ -59,30 +77,42 @@ impl Pattern {
                 text.len()
             ));
         }
-        let plain = RegexBuilder::new(text)
-            .size_limit(MAX_COMPILED_BYTES)
-            .build();
-        let refusal = match plain {
-            Ok(regex) => return Ok(Pattern::Plain(regex)),
-            Err(refusal) => refusal,
+        let compiled = compile(text, step_limit)?;
+        let names = |names: &mut dyn Iterator<Item = Option<&str>>| -> Vec<Option<String>> {
+            names.map(|name| name.map(str::to_owned)).collect()
         };
-        let fancy = fancy_regex::RegexBuilder::new(text)
-            .backtrack_limit(step_limit)
-            .delegate_size_limit(MAX_COMPILED_BYTES)
-            .build();
-        match (fancy, refusal) {
-            (_, regex::Error::CompiledTooBig(limit)) => Err(format!(
-                "the compiled expression takes more than {limit} bytes; use smaller repetitions"
-            )),
-            (Ok(regex), _) => Ok(Pattern::Fancy(regex)),
-            (Err(error), refusal) => Err(one_line(&refusal, &error)),
-        }
+        Ok(Pattern {
+            text: text.to_owned(),
+            step_limit,
+            groups: match &compiled {
+                Compiled::Plain(regex) => names(&mut regex.capture_names()),
+                Compiled::Fancy(regex) => names(&mut regex.capture_names()),
+            },
+            needs_steps: matches!(compiled, Compiled::Fancy(_)),
+            compiled: OnceLock::new(),
+        })
+    }
+
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| {
+            compile(&self.text, self.step_limit).expect("what compiled once compiles again")
+        })
+    }
+
+    /// The expression as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the expression looks around or back, which may take more steps than allowed.
+    pub(crate) fn needs_steps(&self) -> bool {
+        self.needs_steps
     }
 
     pub(crate) fn is_match(&self, text: &str) -> Result<bool, GaveUp> {
-        match self {
-            Pattern::Plain(regex) => Ok(regex.is_match(text)),
-            Pattern::Fancy(regex) => regex.is_match(text).map_err(|_| GaveUp),
+        match self.compiled() {
+            Compiled::Plain(regex) => Ok(regex.is_match(text)),
+            Compiled::Fancy(regex) => regex.is_match(text).map_err(|_| GaveUp),
         }
     }
 
@@ -92,15 +122,15 @@ impl Pattern {
         text: &'t str,
         mut visit: impl FnMut(Groups<'t>) -> bool,
     ) -> Result<(), GaveUp> {
-        match self {
-            Pattern::Plain(regex) => {
+        match self.compiled() {
+            Compiled::Plain(regex) => {
                 for groups in regex.captures_iter(text) {
                     if !visit(Groups::Plain(groups)) {
                         break;
                     }
                 }
             }
-            Pattern::Fancy(regex) => {
+            Compiled::Fancy(regex) => {
                 for groups in regex.captures_iter(text) {
                     if !visit(Groups::Fancy(groups.map_err(|_| GaveUp)?)) {
                         break;
@@ -113,25 +143,42 @@ impl Pattern {
 
     /// How many groups the expression has, the whole match counted as one.
     pub(crate) fn group_count(&self) -> usize {
-        match self {
-            Pattern::Plain(regex) => regex.captures_len(),
-            Pattern::Fancy(regex) => regex.captures_len(),
-        }
+        self.groups.len()
     }
 
     /// The number of the group called `name`.
     pub(crate) fn named_group(&self, name: &str) -> Option<usize> {
-        self.group_names()
-            .into_iter()
-            .position(|known| known == Some(name))
+        self.groups
+            .iter()
+            .position(|known| known.as_deref() == Some(name))
     }
 
-    /// The names of all groups, in order; most have none.
-    pub(crate) fn group_names(&self) -> Vec<Option<&str>> {
-        match self {
-            Pattern::Plain(regex) => regex.capture_names().collect(),
-            Pattern::Fancy(regex) => regex.capture_names().collect(),
-        }
+    /// The names of the groups that have one, in order.
+    pub(crate) fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().flatten().map(String::as_str)
+    }
+}
+
+fn compile(text: &str, step_limit: usize) -> Result<Compiled, String> {
+    let plain = RegexBuilder::new(text)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_SEARCH_BYTES)
+        .build();
+    let refusal = match plain {
+        Ok(regex) => return Ok(Compiled::Plain(regex)),
+        Err(refusal) => refusal,
+    };
+    let fancy = fancy_regex::RegexBuilder::new(text)
+        .backtrack_limit(step_limit)
+        .delegate_size_limit(MAX_COMPILED_BYTES)
+        .delegate_dfa_size_limit(MAX_SEARCH_BYTES)
+        .build();
+    match (fancy, refusal) {
+        (_, regex::Error::CompiledTooBig(limit)) => Err(format!(
+            "the compiled expression takes more than {limit} bytes; use smaller repetitions"
+        )),
+        (Ok(regex), _) => Ok(Compiled::Fancy(regex)),
+        (Err(error), refusal) => Err(one_line(&refusal, &error)),
     }
 }
 
@@ -175,14 +222,8 @@ mod tests {
 
     #[test]
     fn plain_expressions_stay_plain_and_look_around_works() {
-        assert!(matches!(
-            Pattern::compile(r"\d+", 10),
-            Ok(Pattern::Plain(_))
-        ));
-        assert!(matches!(
-            Pattern::compile(r"a(?!b)", 10),
-            Ok(Pattern::Fancy(_))
-        ));
+        assert!(!Pattern::compile(r"\d+", 10).unwrap().needs_steps());
+        assert!(Pattern::compile(r"a(?!b)", 10).unwrap().needs_steps());
         assert_eq!(matches(r"\d+", "1 22 333"), ["1", "22", "333"]);
         assert_eq!(matches(r"\b(\w)\w\1\b", "aba abc cdc"), ["aba", "cdc"]);
     }

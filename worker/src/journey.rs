@@ -80,9 +80,9 @@ impl Journey {
             }
             Permission::NotAsked => return self.return_task(&task),
         };
-        if !asked {
-            self.wait_for_turn(site, Some(delay)).await;
-        }
+        // Right after its robots.txt a page waits only if the site has asked for a pause.
+        let pace = if asked { Duration::ZERO } else { delay };
+        self.wait_for_turn(site, Some(pace)).await;
         let Ok(slot) = self.slots.acquire().await else {
             return self.return_task(&task);
         };

@@ -21,6 +21,9 @@ use webfill_urls::Url;
 type Failure = Box<dyn std::error::Error>;
 
 const ROUNDS: usize = 5;
+/// How many pages are measured again, and in how many rounds.
+const SLOWEST: usize = 5;
+const ROUNDS_OF_SLOWEST: usize = 25;
 const SMALLEST_PAGE: usize = 1024;
 const PAGES_WANTED: usize = 100;
 
@@ -29,7 +32,9 @@ const EXPRESSIONS: &str = include_str!("../../extraction/expressions.txt");
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("usage: extraction FOLDER [--results]")?;
+    let folder = arguments
+        .next()
+        .ok_or("usage: extraction FOLDER [--results]")?;
     let pages = read_pages(Path::new(&folder))?;
     if arguments.next().as_deref() == Some("--results") {
         return print_results(&pages);
@@ -42,10 +47,12 @@ fn main() -> Result<(), Failure> {
         .into());
     }
     let (ours, peer) = (Ours::new()?, Peer::new()?);
-    let measured: Vec<Measured> =
-        pages.iter().map(|page| measure(page, &ours, &peer)).collect::<Result<_, _>>()?;
+    let measured: Vec<Measured> = pages
+        .iter()
+        .map(|page| measure(page, &ours, &peer, ROUNDS))
+        .collect::<Result<_, _>>()?;
     report(&pages, &measured);
-    Ok(())
+    report_slowest(&pages, &measured, &ours, &peer)
 }
 
 struct Page {
@@ -93,17 +100,26 @@ fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
 
 /// The expressions of a file, which are its lines but for comments.
 fn many_expressions() -> impl Iterator<Item = &'static str> {
-    EXPRESSIONS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+    EXPRESSIONS
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// The expressions of the mapping, in the order of its file.
 fn mapping_expressions() -> Result<Vec<String>, Failure> {
     let mapping: serde_json::Value = serde_json::from_str(MAPPING)?;
     let mut found = Vec::new();
-    let chains = ["url_parsers", "fields"].into_iter().filter_map(|key| mapping[key].as_array());
+    let chains = ["url_parsers", "fields"]
+        .into_iter()
+        .filter_map(|key| mapping[key].as_array());
     for chain in chains.flatten() {
         let expression = &chain["processors"][0]["parameters"]["expression"];
-        found.push(expression.as_str().ok_or("each chain begins with an XPath")?.to_owned());
+        found.push(
+            expression
+                .as_str()
+                .ok_or("each chain begins with an XPath")?
+                .to_owned(),
+        );
     }
     Ok(found)
 }
@@ -117,14 +133,22 @@ struct Ours {
 
 impl Ours {
     fn new() -> Result<Ours, Failure> {
-        let source = Source { name: "mapping.json".into(), text: MAPPING.into() };
+        let source = Source {
+            name: "mapping.json".into(),
+            text: MAPPING.into(),
+        };
         let set = Arc::new(MappingSet::from_sources(vec![source])?);
         let mapping = mapping_expressions()?;
         Ok(Ours {
             engine: Engine::new(set, webfill_mapping::Limits::default()),
             url: Url::parse("https://bench.example/some/page")?,
-            mapping: mapping.iter().map(|text| XPath::compile(text)).collect::<Result<_, _>>()?,
-            many: many_expressions().map(XPath::compile).collect::<Result<_, _>>()?,
+            mapping: mapping
+                .iter()
+                .map(|text| XPath::compile(text))
+                .collect::<Result<_, _>>()?,
+            many: many_expressions()
+                .map(XPath::compile)
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -138,8 +162,13 @@ impl Peer {
     fn new() -> Result<Peer, Failure> {
         let mapping = mapping_expressions()?;
         Ok(Peer {
-            mapping: mapping.iter().map(|text| Expression::compile(text)).collect::<Result<_, _>>()?,
-            many: many_expressions().map(Expression::compile).collect::<Result<_, _>>()?,
+            mapping: mapping
+                .iter()
+                .map(|text| Expression::compile(text))
+                .collect::<Result<_, _>>()?,
+            many: many_expressions()
+                .map(Expression::compile)
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -158,9 +187,9 @@ struct Measured {
     peer: Times,
 }
 
-fn measure(page: &Page, ours: &Ours, peer: &Peer) -> Result<Measured, Failure> {
+fn measure(page: &Page, ours: &Ours, peer: &Peer, rounds: usize) -> Result<Measured, Failure> {
     let mut times = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         times.0.push(run_ours(&page.text, ours)?);
         times.1.push(run_peer(&page.text, peer)?);
     }
@@ -188,8 +217,15 @@ fn medians(times: &[Times]) -> Times {
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
     let page = timed(|| {
-        let page = PageInput { url: &ours.url, kind: PageKind::Html, text };
-        let wants = Wants { mapped_links: true, ..Wants::default() };
+        let page = PageInput {
+            url: &ours.url,
+            kind: PageKind::Html,
+            text,
+        };
+        let wants = Wants {
+            mapped_links: true,
+            ..Wants::default()
+        };
         Ok(ours.engine.extract(page, wants)?.links.len())
     })?;
     let started = Instant::now();
@@ -198,7 +234,12 @@ fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let mapping = timed(|| evaluate_ours(&document, &ours.mapping))?;
     let document = Document::parse_html(text, &limits);
     let many = timed(|| evaluate_ours(&document, &ours.many))?;
-    Ok(Times { parse, mapping, many, page })
+    Ok(Times {
+        parse,
+        mapping,
+        many,
+        page,
+    })
 }
 
 fn run_peer(text: &str, peer: &Peer) -> Result<Times, Failure> {
@@ -213,7 +254,12 @@ fn run_peer(text: &str, peer: &Peer) -> Result<Times, Failure> {
     let mapping = timed(|| evaluate_peer(&document, &peer.mapping))?;
     let document = parser.parse_string_with_options(text, peer_options())?;
     let many = timed(|| evaluate_peer(&document, &peer.many))?;
-    Ok(Times { parse, mapping, many, page })
+    Ok(Times {
+        parse,
+        mapping,
+        many,
+        page,
+    })
 }
 
 fn peer_options() -> ParserOptions<'static> {
@@ -281,22 +327,35 @@ fn report(pages: &[Page], measured: &[Measured]) {
         Some(0.7),
     );
     line(
-        "whole page with that mapping",
+        "whole page, by the mapping engine",
         measured,
         |times| times.page,
         Some(1.15),
     );
     let many = format!("{} expressions", many_expressions().count());
     line(&many, measured, |times| times.many, None);
-    let ratios = measured
-        .iter()
-        .map(|page| ratio(page.ours.page, page.peer.page));
-    let worst = ratios
-        .zip(pages)
-        .max_by(|one, other| one.0.total_cmp(&other.0));
-    if let Some((ratio, page)) = worst {
-        println!("{:58}{ratio:>9.2}{:>9}  {}", "slowest page", 5.0, page.name);
+}
+
+/// The page that is slowest beside libxml2. The slowest ones are measured again in more rounds:
+/// the worst of a hundred medians is otherwise the machine's noise.
+fn report_slowest(
+    pages: &[Page],
+    measured: &[Measured],
+    ours: &Ours,
+    peer: &Peer,
+) -> Result<(), Failure> {
+    let whole = |measured: &Measured| ratio(measured.ours.page, measured.peer.page);
+    let mut slowest: Vec<_> = pages.iter().zip(measured).collect();
+    slowest.sort_by(|one, other| whole(other.1).total_cmp(&whole(one.1)));
+    let mut worst = (0.0, "");
+    for (page, _) in &slowest[..SLOWEST] {
+        let again = whole(&measure(page, ours, peer, ROUNDS_OF_SLOWEST)?);
+        if again > worst.0 {
+            worst = (again, &page.name);
+        }
     }
+    println!("{:58}{:>9.2}{:>9}  {}", "slowest page", worst.0, 5, worst.1);
+    Ok(())
 }
 
 /// Prints the means of a part; the ratio is the geometric mean of those of the pages.
@@ -324,7 +383,9 @@ fn ratio(ours: Duration, peer: Duration) -> f64 {
 
 /// One JSON line per page and expression: the results as strings, or the error.
 fn print_results(pages: &[Page]) -> Result<(), Failure> {
-    let compiled: Vec<XPath> = many_expressions().map(XPath::compile).collect::<Result<_, _>>()?;
+    let compiled: Vec<XPath> = many_expressions()
+        .map(XPath::compile)
+        .collect::<Result<_, _>>()?;
     for page in pages {
         let document = Document::parse_html(&page.text, &Limits::default());
         for expression in &compiled {

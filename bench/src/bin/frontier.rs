@@ -5,11 +5,12 @@
 //! queue), clocks, and one commit for every forty pages. Beside it, in the same run, the plain
 //! way: a table of hashes and `INSERT OR IGNORE`.
 //!
-//!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0]
+//!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB]
 //!
 //! Of the links that are met again, seven in ten lead to the neighbourhood of the page and the
 //! others anywhere; with `--uniform` all of them lead anywhere, which no real site does, but which
 //! no cache helps against. With `--skip` so many millions are fed as seeds first, unmeasured.
+//! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -56,6 +57,7 @@ struct Plan {
     seen: u64,
     skipped: u64,
     local: bool,
+    config: FrontierConfig,
 }
 
 impl Plan {
@@ -64,18 +66,17 @@ impl Plan {
             seen: 10 * MILLION,
             skipped: 0,
             local: true,
+            config: FrontierConfig::default(),
         };
         while let Some(arg) = args.next() {
-            let mut millions = || -> Result<u64, Failure> {
-                let number: u64 = args
-                    .next()
-                    .ok_or("a number of millions is missing")?
-                    .parse()?;
-                Ok(number * MILLION)
+            let mut number = || -> Result<u64, Failure> {
+                let number = args.next().ok_or("a number is missing at the end")?;
+                Ok(number.parse()?)
             };
             match arg.as_str() {
-                "--seen" => plan.seen = millions()?,
-                "--skip" => plan.skipped = millions()?,
+                "--seen" => plan.seen = number()? * MILLION,
+                "--skip" => plan.skipped = number()? * MILLION,
+                "--memory" => plan.config.seen_memory_bytes = (number()? << 20) as usize,
                 "--uniform" => plan.local = false,
                 _ => return Err(format!("unknown argument `{arg}`").into()),
             }
@@ -86,7 +87,7 @@ impl Plan {
 
 /// Returns the last rate on the core.
 fn measure_frontier(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
-    let mut frontier = Frontier::open(dir, FrontierConfig::default(), 0)?;
+    let mut frontier = Frontier::open(dir, plan.config.clone(), 0)?;
     let mut spec = CrawlSpec::new("bench", "frontier");
     spec.max_depth = u16::MAX;
     let crawl = frontier.open_crawl(&spec)?;
@@ -107,7 +108,7 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
     }
     drop(frontier);
     let begun = Instant::now();
-    Frontier::open(dir, FrontierConfig::default(), 0)?;
+    Frontier::open(dir, plan.config.clone(), 0)?;
     let opening = begun.elapsed().as_millis();
     println!("opening it again takes {opening} ms");
     Ok(last_rate)

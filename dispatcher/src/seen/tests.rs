@@ -17,6 +17,7 @@ const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
 
 fn opened() -> (TempDir, Connection, Seen) {
     let (dir, db) = empty_database();
+    db.execute_batch("BEGIN").unwrap();
     let seen = Seen::open(&db, LEAST).unwrap();
     (dir, db, seen)
 }

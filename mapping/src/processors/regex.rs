@@ -69,7 +69,7 @@ fn group(parameters: &Parameters<'_>, pattern: &Pattern) -> Result<usize, Vec<Re
         }
     };
     chosen.ok_or_else(|| {
-        let names: Vec<&str> = pattern.group_names().into_iter().flatten().collect();
+        let names: Vec<&str> = pattern.group_names().collect();
         let known = match names.is_empty() {
             true => format!("its groups are 0 to {last}"),
             false => format!("its groups are 0 to {last}, named are {}", names.join(", ")),

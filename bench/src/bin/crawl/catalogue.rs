@@ -33,13 +33,9 @@ impl Catalogue {
         }
     }
 
-    /// Bytes of a page on average, head included.
-    pub fn mean_bytes(&self) -> usize {
-        self.answers
-            .iter()
-            .map(|answer| answer.len())
-            .sum::<usize>()
-            / self.answers.len()
+    pub fn describe(&self) -> String {
+        let bytes: usize = self.answers.iter().map(|answer| answer.len()).sum();
+        format!("pages of {:.1} KB on average", bytes as f64 / self.answers.len() as f64 / 1e3)
     }
 }
 
@@ -97,7 +93,7 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
     );
     facts(&mut html, number, &mut dice);
     html.push_str("<div id=\"description\">\n");
-    for _ in 0..6 {
+    for _ in 0..8 {
         let _ = writeln!(
             html,
             "<p>{} <em>{}</em> {}.</p>",

@@ -5,9 +5,9 @@
 //!
 //! Without a name, all of them: `small` and `real` pages are (c).
 
+mod articles;
 mod catalogue;
 mod cost;
-mod manual;
 mod memory;
 mod pace;
 mod processes;

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use crate::manual::Manual;
-use crate::processes::Memory;
+use crate::articles::Articles;
 use crate::web::{Answer, Pages, Web};
 use crate::webfill::{Crawl, bench_file};
 use crate::{Failure, Verdict};
 
 const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;
+const FETCHES: usize = WORKERS * CONCURRENCY;
 
 /// Twice as many sites as fetches: which worker a site falls to is chance, and none may idle.
-const SITES: usize = 2 * WORKERS * CONCURRENCY;
+const SITES: usize = 2 * FETCHES;
 const PAGES_PER_SITE: usize = 6;
 
 /// How long the server thinks about each page: all fetches are then in flight most of the time.
@@ -21,8 +21,8 @@ const HOLD: Duration = Duration::from_secs(3);
 
 const LIMIT_MIB: f64 = 400.0;
 
-/// The manual, slowly.
-struct Slow(Manual);
+/// Real pages, slowly.
+struct Slow(Articles);
 
 impl Pages for Slow {
     fn answer(&self, host: &str, path: &str) -> Option<Answer> {
@@ -35,79 +35,47 @@ impl Pages for Slow {
 }
 
 pub fn run() -> Result<Vec<Verdict>, Failure> {
-    let manual = Manual::load(1)?;
-    let mean = manual.mean_bytes();
-    let paths = manual.paths();
-    let web = Web::serve(Slow(manual), 1)?;
-    let crawl = crawl(web.port, &paths);
+    let articles = Articles::load()?;
     println!(
-        "(e) {WORKERS} workers of {CONCURRENCY} fetches, pages of {} KB after {} s",
-        mean / 1000,
+        "(e) {WORKERS} workers of {CONCURRENCY} fetches; {}, each after {} s",
+        articles.describe(),
         HOLD.as_secs()
     );
-    let mut full = Memory::default();
+    let paths: Vec<String> = articles.paths(SITES * PAGES_PER_SITE).collect();
+    let web = Web::serve(Slow(articles), 1)?;
     let mut most_in_flight = 0;
-    let crawled = crawl.run(|memory| {
-        let in_flight = web.in_flight();
-        most_in_flight = most_in_flight.max(in_flight);
-        // Some fetches are always between two requests.
-        if in_flight * 10 >= WORKERS * CONCURRENCY * 9 && memory.pss_kib > full.pss_kib {
-            full = memory;
-        }
-    })?;
+    let crawled = crawl(web.port, &paths).run(|_| most_in_flight = most_in_flight.max(web.in_flight()))?;
     println!(
-        "  {} pages in {:.0} s, at most {most_in_flight} requests in flight at the server",
+        "  {} pages in {:.0} s, at most {most_in_flight} requests in flight at the server; at the peak:",
         crawled.pages(),
         crawled.cost.elapsed.as_secs_f64()
     );
     for (role, (count, memory)) in &crawled.cost.peak_roles {
-        println!(
-            "    {count} {role:<11} {:.0} MiB PSS, {:.0} MiB RSS",
-            mib(memory.pss_kib),
-            mib(memory.rss_kib)
-        );
+        let (pss, rss) = (mib(memory.pss_kib), mib(memory.rss_kib));
+        println!("    {count} {role:<11} {pss:.0} MiB PSS, {rss:.0} MiB RSS");
     }
-    if full == Memory::default() {
-        return Err(format!(
-            "never were nine tenths of {} fetches in flight",
-            WORKERS * CONCURRENCY
-        )
-        .into());
+    if most_in_flight * 10 < FETCHES * 9 {
+        return Err(format!("only {most_in_flight} of {FETCHES} fetches were in flight").into());
     }
-    println!(
-        "  at nine tenths of all fetches in flight or more: {:.0} MiB PSS, {:.0} MiB RSS; at any time: {:.0} and {:.0}",
-        mib(full.pss_kib),
-        mib(full.rss_kib),
-        mib(crawled.cost.peak.pss_kib),
-        mib(crawled.cost.peak.rss_kib)
-    );
     let verdict = |kind: &str, kib: u64| Verdict {
-        what: format!(
-            "(e) MiB {kind}, all processes, at {} fetches in flight",
-            WORKERS * CONCURRENCY
-        ),
+        what: format!("(e) MiB {kind}, all processes, at {FETCHES} fetches in flight"),
         figure: mib(kib),
         at_most: Some(LIMIT_MIB),
         at_least: None,
     };
-    Ok(vec![
-        verdict("PSS", crawled.cost.peak.pss_kib),
-        verdict("RSS", crawled.cost.peak.rss_kib),
-    ])
+    let peak = crawled.cost.peak;
+    Ok(vec![verdict("PSS", peak.pss_kib), verdict("RSS", peak.rss_kib)])
 }
 
+/// The sites' first pages, then their second ones, and so on.
 fn crawl(port: u16, paths: &[String]) -> Crawl {
-    let pages = (0..PAGES_PER_SITE).flat_map(|turn| (0..SITES).map(move |site| (turn, site)));
-    let seeds = pages.map(|(turn, site)| {
-        let path = &paths[(turn * SITES + site) % paths.len()];
-        format!("http://site-{site}.example:{port}{path}")
-    });
+    let spread = paths.iter().zip((0..SITES).cycle());
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --ignore-robots --delay 0 --depth 0 --workers {WORKERS} --concurrency {CONCURRENCY}"
     );
     Crawl {
-        seeds: seeds.collect(),
-        mapping: bench_file("manual/mapping.json"),
+        seeds: spread.map(|(path, site)| format!("http://site-{site}.example:{port}{path}")).collect(),
+        mapping: bench_file("articles/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     }
 }

@@ -1,0 +1,56 @@
+#!/bin/sh
+# All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
+# Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
+#
+#     bench/run.sh [extraction | frontier | small | real | pace | memory]...
+#
+# Ends with status 1 if a limit is missed.
+set -eu
+
+cd "$(dirname "$0")/.."
+wanted=${*:-extraction frontier small real pace memory}
+cache=.cache
+missed=0
+
+wants() {
+    case " $wanted " in *" $1 "*) true ;; *) false ;; esac
+}
+
+conditions() {
+    printf '%s, %s cores, Linux %s, %s\n' \
+        "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" \
+        "$(nproc)" "$(uname -r)" "$(rustc --version)"
+    printf 'load before the run: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
+}
+
+get_scrapy() {
+    if ! [ -x "$cache/scrapy/bin/scrapy" ]; then
+        python3 -m venv "$cache/scrapy"
+        "$cache/scrapy/bin/pip" install -q 'scrapy>=2.13'
+    fi
+}
+
+run() {
+    echo
+    "$@" || missed=1
+}
+
+conditions
+mkdir -p "$cache"
+bench/extraction/fetch-pages "$cache/pages"
+get_scrapy
+cargo build --release -q -p webfill -p webfill-bench
+
+# Each fetch in flight is a descriptor here, and each connection kept open another.
+ulimit -n 16384 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+
+if wants extraction; then run target/release/extraction "$cache/pages"; fi
+if wants frontier; then run target/release/frontier; fi
+
+crawls=
+for name in small real pace memory; do
+    if wants "$name"; then crawls="$crawls $name"; fi
+done
+# shellcheck disable=SC2086 # one argument for each name
+if [ -n "$crawls" ]; then run target/release/crawl $crawls; fi
+exit $missed

@@ -1,0 +1,98 @@
+//! Random pieces of markup and of expressions: nothing panics, and every tree holds together.
+//! The same pieces in every run; longer runs have found nothing more.
+
+mod common;
+
+use common::html;
+use webfill_document::{Document, EvaluateError, Limits, Selector, XPath};
+
+const MARKUP: &str = "<div|<p|<table>|<tr>|<td>|</td>|</table>|</p>|</|<|>|/>| x|=|'|\"|\"v'|&amp;|&|\
+    &#0;|&#x110000;|&lt|<!--|-->|<![CDATA[|]]>|<?xml|?>|<!DOCTYPE html>|<!|<svg>|<math>|\
+    <annotation-xml encoding=text/html>|<foreignObject>|<template>|</template>|<select>|<option>|\
+    </select>|<form>|<button>|<a>|<b>|<i>|</b>|</i>|</a>|<script>|</script>|<style>|<title>|\
+    </title>|<textarea>|<plaintext>|<noscript>|<frameset>|<body a=b>|<html c=d>|<head>|</body>|\
+    </html>|<ruby>|<rt>|<li>|<dd>|<h1>|</h2>|<br>|</br>|<input type=hidden>|<nobr>|<font color=x>|\
+    text | \n|\0|\r|ü|\u{feff}|<a:b>|</a:b>|<x a:y=1 b:y=2 a:y=3 xmlns:a='u'>|<caption>|<col>";
+
+const EXPRESSION: &str = "//|/|a|div|*|@x|@*|..|.|[|]|(|)|1|1.5|'x'|\"y\"|and| or |not(|count(|contains(|\
+    ,|last()|position()|=|!=|<|>=|+|-|*| div |text()|node()|comment()|ancestor::|following::|\
+    preceding-sibling::|self::|string(|id(|lang('en')|name()|sum(|number(|concat(|substring(|$v|x:y|é";
+
+const SELECTOR: &str = "a|div|*|#x|.y|[x]|[x=|'v'|]|[x*='a' i]| |>|+|~|,|:not(|)|:has(|:nth-child(|2n+1|\
+    -n|:first-child|:empty|:root|::text|::attr(x)|\\31 |\\|:contains('x')|\"|é|:nth-last-of-type(2)";
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(0x1234_5678_9abc_def1);
+        self.0 ^= self.0 >> 29;
+        (self.0 >> 20) as usize % bound
+    }
+
+    /// Up to `most` pieces in a row.
+    fn pieces(&mut self, pieces: &str, most: usize) -> String {
+        let pieces: Vec<&str> = pieces.split('|').collect();
+        (0..self.below(most))
+            .map(|_| pieces[self.below(pieces.len())])
+            .collect()
+    }
+}
+
+#[test]
+fn random_markup_gives_trees_that_hold_together() {
+    let mut random = Random(1);
+    for _ in 0..5_000 {
+        let page = random.pieces(MARKUP, 60);
+        holds_together(&html(&page), &page);
+        holds_together(&Document::parse_xml(&page, &Limits::default()), &page);
+    }
+}
+
+/// Children lie within their parents, siblings follow each other, text is in document order.
+fn holds_together(document: &Document, page: &str) {
+    let root = document.root();
+    let mut text = String::new();
+    for node in root.descendants() {
+        let parent = node
+            .parent()
+            .unwrap_or_else(|| panic!("an orphan in {page:?}"));
+        assert!(parent.contains(node), "{page:?}");
+        assert!(parent.children().any(|child| child == node), "{page:?}");
+        if let Some(sibling) = node.next_sibling() {
+            assert_eq!(sibling.parent(), Some(parent), "{page:?}");
+        }
+        if node.is_text() {
+            text.push_str(node.text());
+        }
+    }
+    assert_eq!(root.text(), text, "{page:?}");
+}
+
+#[test]
+fn random_expressions_and_selectors_are_refused_or_evaluated() {
+    let mut random = Random(2);
+    let documents: Vec<Document> = (0..50).map(|_| html(&random.pieces(MARKUP, 60))).collect();
+    let mut taken = 0;
+    for round in 0..40_000 {
+        let document = &documents[round % documents.len()];
+        let expression = random.pieces(EXPRESSION, 10);
+        if let Ok(xpath) = XPath::compile(&expression) {
+            let result = document.evaluate(&xpath);
+            assert!(
+                !matches!(result, Err(EvaluateError::Engine(_))),
+                "{expression}: {result:?}"
+            );
+            taken += 1;
+        }
+        let selector = random.pieces(SELECTOR, 8);
+        if let Ok(selector) = Selector::compile(&selector) {
+            assert!(document.select(&selector).is_ok());
+            taken += 1;
+        }
+    }
+    assert!(taken > 5_000, "only {taken} were taken");
+}
