@@ -231,6 +231,9 @@ impl Supervisor {
         let Some(worker) = self.workers.get_mut(slot) else {
             return;
         };
+        if worker.incarnation == message.incarnation {
+            worker.heard();
+        }
         if message.ready && worker.incarnation == message.incarnation {
             worker.ready = true;
             if self.draining {
@@ -346,6 +349,13 @@ impl Supervisor {
     }
 
     fn look_at_worker(&mut self, slot: usize) -> Result<(), Fault> {
+        if self.workers[slot].end_if_silent(Instant::now()) {
+            tracing::error!(
+                event = "worker_hangs",
+                slot,
+                "a worker was not heard of for too long and is ended"
+            );
+        }
         match self.workers[slot].look() {
             Sight::Unchanged => {}
             Sight::Drained if self.draining => {

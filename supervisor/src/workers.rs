@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus, Fault};
@@ -12,6 +12,12 @@ use webfill_wire::socket::SocketName;
 
 /// The sockets to the workers are named from here on, one per slot.
 const FIRST_WORKER_SOCKET: SocketName = 100;
+
+/// A worker unheard of for this long hangs.
+const SILENT: Duration = Duration::from_secs(15);
+
+/// A worker that is not ready by then is not going to be.
+const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// One worker slot.
 pub struct Worker {
@@ -24,6 +30,8 @@ pub struct Worker {
     start_at: Option<Instant>,
     /// It has said that it is ready.
     pub ready: bool,
+    /// When it was last heard of, or started.
+    heard: Instant,
     /// Tasks that wait for it to be ready.
     pub waiting: Vec<Task>,
     /// Crawls that it has been told of.
@@ -51,6 +59,7 @@ impl Worker {
             back_off: BackOff::started(Instant::now()),
             start_at: Some(Instant::now()),
             ready: false,
+            heard: Instant::now(),
             waiting: Vec::new(),
             crawls: Vec::new(),
         }
@@ -82,8 +91,24 @@ impl Worker {
         ];
         self.process = Some(child::spawn(&arguments, Stdio::piped())?);
         self.start_at = None;
+        self.heard = Instant::now();
         self.back_off.restarted(Instant::now());
         Ok(())
+    }
+
+    pub fn heard(&mut self) {
+        self.heard = Instant::now();
+    }
+
+    /// Ends a worker that has not been heard of for too long: it hangs, on a page or as a whole.
+    pub fn end_if_silent(&mut self, now: Instant) -> bool {
+        let limit = if self.ready { SILENT } else { READY_WITHIN };
+        let silent = now.duration_since(self.heard) > limit;
+        match &mut self.process {
+            // Its death is noticed, and accounted for, like any other.
+            Some(process) if silent => process.kill().is_ok(),
+            _ => false,
+        }
     }
 
     /// Looks after the process.

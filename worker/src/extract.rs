@@ -4,6 +4,7 @@
 //! are reasons to keep this away from the fetches.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -35,11 +36,49 @@ const STACK_BYTES: usize = 16 << 20;
 /// Links that one page may yield; what comes after is dropped, and the log says so.
 const MOST_LINKS: usize = 50_000;
 
+/// When the thread began with its current page, for whoever watches it.
+#[derive(Debug, Clone)]
+pub struct Pulse {
+    epoch: Instant,
+    /// Milliseconds since the epoch, plus one; 0 between pages.
+    began: Arc<AtomicU64>,
+}
+
+impl Pulse {
+    pub fn new() -> Pulse {
+        Pulse {
+            epoch: Instant::now(),
+            began: Arc::default(),
+        }
+    }
+
+    fn begin(&self) {
+        let now_ms = self.epoch.elapsed().as_millis() as u64;
+        self.began.store(now_ms + 1, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.began.store(0, Ordering::Relaxed);
+    }
+
+    /// How long the current page has been worked on.
+    pub fn on_page_for(&self) -> Duration {
+        match self.began.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            began => {
+                let now_ms = self.epoch.elapsed().as_millis() as u64;
+                Duration::from_millis((now_ms + 1).saturating_sub(began))
+            }
+        }
+    }
+}
+
 /// Starts the thread. It ends when `work` is closed and empty.
 pub fn start(
     mut work: mpsc::Receiver<Work>,
     endings: mpsc::Sender<Ending>,
     suspect: Suspect,
+    pulse: Pulse,
     page_deadline: Duration,
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
     std::thread::Builder::new()
@@ -56,10 +95,12 @@ pub fn start(
                     Work::Page(page) => *page,
                 };
                 suspect.name(page.ending.task.task);
+                pulse.begin();
                 let ending = match &engine {
                     Some(engine) => extract(engine, page, page_deadline),
                     None => failed(page.ending, "no mappings came before the first task".into()),
                 };
+                pulse.end();
                 suspect.clear();
                 if endings.blocking_send(ending).is_err() {
                     return;

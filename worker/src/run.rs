@@ -19,7 +19,7 @@ use webfill_wire::{
 
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
-use crate::extract::{self, Work};
+use crate::extract::{self, Pulse, Work};
 use crate::fetch::Fetcher;
 use crate::journey::Journey;
 use crate::resolve::Resolver;
@@ -34,6 +34,9 @@ const OUTCOMES: SocketName = 2;
 /// Bodies that wait for the extraction, and endings that wait for the saver.
 const WAITING_PAGES: usize = 16;
 const WAITING_ENDINGS: usize = 256;
+
+/// How often the supervisor hears from us at least.
+const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// How often clocks go to the shared cache.
 const CLOCKS_EVERY: Duration = Duration::from_secs(2);
@@ -66,12 +69,15 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
 
     let (extraction, pages) = mpsc::channel(WAITING_PAGES);
     let (endings, ended) = mpsc::channel(WAITING_ENDINGS);
+    let pulse = Pulse::new();
+    let page_deadline = Duration::from_secs_f64(setup.worker.page_deadline);
     let extractor = extract::start(
         pages,
         endings.clone(),
         Suspect::create(&suspect::path(&setup.sockets, setup.slot))
             .map_err(|error| Fault::error(format!("cannot name suspects: {error}")))?,
-        Duration::from_secs_f64(setup.worker.page_deadline),
+        pulse.clone(),
+        page_deadline,
     )
     .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
     let saver = {
@@ -97,6 +103,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         runner_ended: Rc::default(),
     };
     let mut clocks = tokio::time::interval(CLOCKS_EVERY);
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
     let mut saver = saver;
     while !worker.is_drained() {
         tokio::select! {
@@ -106,6 +113,11 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             },
             () = worker.runner_ended.notified() => {}
             _ = clocks.tick() => keep_clocks(&journey, &setup.supervisor).await,
+            // A page that is stuck beyond its own deadline is ended by the supervisor, who hears
+            // nothing any more.
+            _ = heartbeat.tick() => if pulse.on_page_for() < page_deadline * 3 {
+                voice.heartbeat();
+            },
             ended = &mut saver => return Err(saver_fault(ended)),
         }
     }
@@ -265,6 +277,10 @@ struct Voice {
 impl Voice {
     fn ready(&self) {
         self.say(Vec::new(), Vec::new(), true);
+    }
+
+    fn heartbeat(&self) {
+        self.say(Vec::new(), Vec::new(), false);
     }
 
     fn done(&self, done: Vec<TaskDone>) {
