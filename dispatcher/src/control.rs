@@ -26,8 +26,9 @@ pub enum Request {
     EndOfSeeds { crawl: CrawlKey },
     /// The counters of crawls, added up.
     CrawlStatus { crawls: Vec<CrawlKey> },
-    /// Hand out no more; `crawl_status` tells when everything is back.
-    Drain {},
+    /// Hand out no more, and end. Answered with the last counters of the crawls when everything
+    /// is back.
+    Drain { crawls: Vec<CrawlKey> },
 }
 
 /// One URL of a seed.
@@ -115,7 +116,7 @@ mod tests {
             let refusal = read(rubbish.as_bytes()).unwrap_err();
             assert!(!refusal.message.is_empty());
         }
-        let refusal = read(br#"{"action": "drain", "now": true}"#).unwrap_err();
+        let refusal = read(br#"{"action": "drain", "crawls": [], "now": true}"#).unwrap_err();
         assert!(
             refusal.answer()["error"]["message"]
                 .as_str()

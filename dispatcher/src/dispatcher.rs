@@ -55,6 +55,8 @@ pub(crate) struct Dispatcher {
     /// When the first site outside the window is due.
     next_site_ms: Option<i64>,
     draining: bool,
+    /// Who waits for the drain to end, and for the counters of which crawls.
+    drain_asked: Option<(Peer, Vec<CrawlKey>)>,
 }
 
 impl Dispatcher {
@@ -92,6 +94,7 @@ impl Dispatcher {
             crawls_at: Instant::now(),
             next_site_ms: Some(now_ms),
             draining: false,
+            drain_asked: None,
         };
         dispatcher.go_on().map_err(frontier_fault)?;
         Ok(dispatcher)
@@ -518,6 +521,11 @@ impl Dispatcher {
 
     pub(crate) fn take_request(&mut self, peer: &Peer, frame: &[u8]) -> Result<(), FrontierError> {
         let answer = match control::read(frame) {
+            Ok(Request::Drain { crawls }) => {
+                self.drain_asked = Some((peer.clone(), crawls));
+                self.drain();
+                return Ok(());
+            }
             Ok(request) => self.carry_out(request),
             Err(refusal) => Ok(refusal.answer()),
         };
@@ -550,10 +558,7 @@ impl Dispatcher {
                 Ok(serde_json::json!({"accepted": 1}))
             }
             Request::CrawlStatus { crawls } => self.crawl_status(&crawls),
-            Request::Drain {} => {
-                self.drain();
-                Ok(serde_json::json!({"accepted": 1}))
-            }
+            Request::Drain { crawls } => self.crawl_status(&crawls),
         }
     }
 
@@ -648,8 +653,21 @@ impl Dispatcher {
         self.draining && self.dispatch.leases_out() == 0 && self.dispatch.supervisor_count() == 0
     }
 
-    /// Writes the last state of the crawls.
+    /// Writes the last state of the crawls, and answers who waits for the end.
     pub(crate) fn close(mut self) {
+        if let Some((peer, crawls)) = self.drain_asked.take() {
+            match self.crawl_status(&crawls) {
+                Ok(answer) => self.letters.push(Letter {
+                    socket: CONTROL,
+                    peer,
+                    frame: answer.to_string().into_bytes(),
+                }),
+                Err(error) => {
+                    tracing::error!(event = "no_last_counters", %error, "cannot tell the last counters")
+                }
+            }
+            self.send_letters();
+        }
         if let Err(error) = self.write_crawls() {
             tracing::warn!(event = "crawls_not_written", %error, "cannot write the state of the crawls");
         }

@@ -11,8 +11,15 @@ pub enum StoreError {
         /// The backend's own words.
         reason: String,
     },
-    /// A full disk, a damaged or unwritable file, a foreign database: a person must act, and every
-    /// further call would fail likewise. What was committed before is intact.
+    /// The disk is full: a person must make room, and until then every further write would fail
+    /// likewise. What was committed before is intact.
+    #[error("{store}: the disk is full: make room, then start again; what was kept is intact")]
+    NoSpace {
+        /// The store's URI, without credentials.
+        store: String,
+    },
+    /// A damaged or unwritable file, a foreign database: a person must act, and every further call
+    /// would fail likewise. What was committed before is intact.
     #[error("{store}: {reason}")]
     Fatal {
         /// The store's URI, without credentials.
@@ -38,7 +45,7 @@ impl StoreError {
 
     /// Whether the store is of no more use to this process.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, StoreError::Fatal { .. })
+        matches!(self, StoreError::Fatal { .. } | StoreError::NoSpace { .. })
     }
 
     /// Whether only the one entry is refused.

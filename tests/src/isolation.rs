@@ -46,16 +46,23 @@ pub fn add_address(address: &str) {
         std::env::var_os(INSIDE).is_some(),
         "addresses are only added in isolation"
     );
-    let length = if address.contains(':') { 128 } else { 32 };
+    if address.contains(':') {
+        // Without waiting for a neighbour that might have the address, too.
+        return run(
+            "ip",
+            &[
+                "address",
+                "add",
+                &format!("{address}/128"),
+                "dev",
+                "lo",
+                "nodad",
+            ],
+        );
+    }
     run(
         "ip",
-        &[
-            "address",
-            "add",
-            &format!("{address}/{length}"),
-            "dev",
-            "lo",
-        ],
+        &["address", "add", &format!("{address}/32"), "dev", "lo"],
     );
 }
 

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -60,9 +61,10 @@ pub fn marked(mark: &str) -> Vec<Process> {
     found
 }
 
-/// Kills all that carry the mark; repeated, because a process may fork while we look.
+/// Kills all that carry the mark and waits until they are gone; repeated, because a process may
+/// fork while we look.
 pub fn kill_marked(mark: &str) {
-    for _ in 0..10 {
+    for _ in 0..1_000 {
         let found = marked(mark);
         if found.is_empty() {
             return;
@@ -70,6 +72,8 @@ pub fn kill_marked(mark: &str) {
         for process in found {
             process.signal(Signal::KILL);
         }
+        // The kernel takes a moment to take a process away.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

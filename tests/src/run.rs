@@ -229,6 +229,16 @@ impl Running {
         process::send_signal(self.child.id(), signal);
     }
 
+    /// A signal to the first process has not been handled yet.
+    pub fn has_pending_signals(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.unwrap_or_default();
+        let mut pending = status
+            .lines()
+            .filter_map(|line| line.strip_prefix("ShdPnd:"));
+        pending.any(|mask| mask.trim().chars().any(|digit| digit != '0'))
+    }
+
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
         while !condition(self) {
             if let Ok(Some(status)) = self.child.try_wait() {

@@ -55,6 +55,28 @@ impl ControlClient {
     }
 }
 
+/// How often somebody who waits is asked whether to go on waiting.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+impl ControlClient {
+    /// Asks once, and waits for the answer until told to give up.
+    pub fn ask_until<A: DeserializeOwned>(
+        &mut self,
+        request: &Request,
+        give_up: &impl Fn() -> bool,
+    ) -> Result<Option<A>, Fault> {
+        let question = serde_json::to_vec(request)
+            .map_err(|error| Fault::error(format!("cannot ask the dispatcher: {error}")))?;
+        self.connection.sockets.outbox().send(DISPATCHER, question);
+        while !give_up() {
+            if let Ok(answer) = self.connection.answers.recv_timeout(LOOK_EVERY) {
+                return read(&answer).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
 impl Connection {
     fn open(endpoint: &str) -> Result<Connection, Fault> {
         let (answered, answers) = mpsc::channel();

@@ -28,6 +28,9 @@ use crate::summary::{Counters, Summary};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
+/// How long what has begun may take to come to its end.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
+
 /// Why the crawl ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -95,7 +98,7 @@ impl Crawl {
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
         let store = runtime
             .block_on(webfill_store::open(&self.settings.store_uri()?, None))
-            .map_err(feeding::store_fault)?
+            .map_err(unusable_store)?
             .store;
         let mut fleet = Fleet::start(&config_file)?;
         let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
@@ -123,7 +126,7 @@ impl Crawl {
         };
         let end = watch.until_the_end(&mut client, &mut fleet, &mut feeding)?;
         let broken_seeds = feeding.stop()?;
-        watch.drain(&mut client, &mut fleet, end)?;
+        watch.drain(&mut client, &mut fleet)?;
         watch.progress.finish();
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
@@ -253,30 +256,17 @@ impl Watch {
     }
 
     /// Lets what has begun come to its end; a second signal stops at once.
-    fn drain(
-        &mut self,
-        client: &mut ControlClient,
-        fleet: &mut Fleet,
-        end: End,
-    ) -> Result<(), Fault> {
-        const PATIENCE: Duration = Duration::from_secs(120);
-        client.ask::<serde_json::Value>(&Request::Drain {}, || fleet.look_after())?;
-        if end != End::Finished {
-            let patience = Instant::now() + PATIENCE;
-            while self.counters.leased > 0
-                && signals::asked() < Asked::Stop
-                && Instant::now() < patience
-            {
-                self.look(client, fleet)?;
-                std::thread::sleep(LOOK_EVERY);
-            }
-            let request = Request::CrawlStatus {
-                crawls: self.crawls(),
-            };
-            self.counters = client.ask(&request, || fleet.look_after())?;
+    fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
+        let patience = Instant::now() + DRAIN_PATIENCE;
+        let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
+        let crawls = self.crawls();
+        // Answered when everything is back: nobody is started again from here on.
+        match client.ask_until(&Request::Drain { crawls }, &give_up)? {
+            Some(counters) => self.counters = counters,
+            None => fleet.stop(),
         }
         self.count_records()?;
-        fleet.wait(PATIENCE, || signals::asked() >= Asked::Stop)
+        fleet.wait(&give_up)
     }
 }
 
@@ -341,6 +331,14 @@ fn spec_of(options: &CrawlOptions) -> CrawlSpec {
         max_pages: options.max_pages,
         refresh_after_ms: options.refresh_after.map(|after| after.as_millis() as u64),
         ..CrawlSpec::new(&options.app, crawl_id)
+    }
+}
+
+/// A store that cannot be opened at the start was named wrongly, unless its disk is full.
+fn unusable_store(error: StoreError) -> Fault {
+    match error {
+        StoreError::Fatal { .. } => Fault::usage(error),
+        other => feeding::store_fault(other),
     }
 }
 

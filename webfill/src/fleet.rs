@@ -48,10 +48,9 @@ impl Fleet {
     }
 
     /// Waits for both to end, which a dispatcher told to drain sees to.
-    pub fn wait(&mut self, patience: Duration, give_up: impl Fn() -> bool) -> Result<(), Fault> {
-        let deadline = Instant::now() + patience;
-        let supervisor_ended = self.supervisor.ends_by(deadline, &give_up)?;
-        if !supervisor_ended || !self.dispatcher.ends_by(deadline, &give_up)? {
+    pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
+        let supervisor_ended = self.supervisor.ends(give_up)?;
+        if !supervisor_ended || !self.dispatcher.ends(give_up)? {
             self.stop();
         }
         Ok(())
@@ -106,12 +105,13 @@ impl Process {
     }
 
     /// Waits for the process to end as it should; false if that was given up.
-    fn ends_by(&mut self, deadline: Instant, give_up: &impl Fn() -> bool) -> Result<bool, Fault> {
+    fn ends(&mut self, give_up: &impl Fn() -> bool) -> Result<bool, Fault> {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(true),
+                Ok(Some(_)) if give_up() => return Ok(false),
                 Ok(Some(status)) => return Err(self.fault(status)),
-                _ if Instant::now() > deadline || give_up() => return Ok(false),
+                _ if give_up() => return Ok(false),
                 _ => std::thread::sleep(Duration::from_millis(10)),
             }
         }

@@ -176,7 +176,7 @@ fn defaults() -> Table {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let contact = ["--contact", "https://example.org/crawler"];
     // A loopback address is refused without being asked, so this crawl touches nothing.
-    let crawl = ["crawl", "http://127.0.0.1:1/", "--progress", "none"];
+    let crawl = ["crawl", "http://127.0.0.1/", "--progress", "none"];
     let ran = webfill(folder.path(), &[&crawl[..], &contact[..]].concat());
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let written = std::fs::read_to_string(folder.path().join(".webfill/webfill.toml"));

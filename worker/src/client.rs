@@ -53,6 +53,15 @@ fn build_one(
         builder = builder.http1_only();
     }
     if let Some(proxy) = &fetch.proxy {
+        const SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
+        let scheme = proxy.split_once("://").map_or("http", |(scheme, _)| scheme);
+        if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
+            let known = SCHEMES.join(", ");
+            return Err(Fault::usage(format!(
+                "--proxy `{}`: `{scheme}` is none of {known}",
+                hidden(proxy)
+            )));
+        }
         let proxy = Proxy::all(proxy)
             .map_err(|error| Fault::usage(format!("--proxy `{}`: {error}", hidden(proxy))))?;
         builder = builder.proxy(proxy);

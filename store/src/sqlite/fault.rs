@@ -58,6 +58,7 @@ pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
             store,
             reason: String::from("another process is writing to it"),
         },
+        Some(ErrorCode::DiskFull) => StoreError::NoSpace { store },
         code => StoreError::Fatal {
             store,
             reason: fatal_reason(code, &error),
@@ -67,9 +68,6 @@ pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
 
 fn fatal_reason(code: Option<ErrorCode>, error: &rusqlite::Error) -> String {
     match code {
-        Some(ErrorCode::DiskFull) => {
-            String::from("the disk is full: make room, then start again; what was kept is intact")
-        }
         Some(ErrorCode::DatabaseCorrupt) => {
             String::from("the file is damaged: put it back from a copy, or use another file")
         }

@@ -89,7 +89,8 @@ impl AccessLog {
         Visits(self.lock().clone())
     }
 
-    /// Waits until the log satisfies a condition and returns it; panics after a minute.
+    /// Waits until the log satisfies a condition and returns it; panics after a minute. The
+    /// condition is asked whenever the log changes, so it must depend on nothing else.
     pub fn wait_until(&self, what: &str, condition: impl Fn(&Visits) -> bool) -> Visits {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut visits = self.lock();

@@ -24,9 +24,12 @@ impl Articles {
         files.sort();
         if files.is_empty() {
             let folder = folder.display();
-            return Err(format!("no pages in {folder}: bench/extraction/fetch-pages gets them").into());
+            return Err(
+                format!("no pages in {folder}: bench/extraction/fetch-pages gets them").into(),
+            );
         }
-        let read = |file| -> Result<Answer, Failure> { Ok(page("text/html", &std::fs::read(file)?)) };
+        let read =
+            |file| -> Result<Answer, Failure> { Ok(page("text/html", &std::fs::read(file)?)) };
         Ok(Articles {
             answers: files.into_iter().map(read).collect::<Result<_, _>>()?,
         })
@@ -41,7 +44,10 @@ impl Articles {
     pub fn describe(&self) -> String {
         let bytes: usize = self.answers.iter().map(|answer| answer.len()).sum();
         let different = self.answers.len();
-        format!("{different} different pages of {} KB on average", bytes / different / 1000)
+        format!(
+            "{different} different pages of {} KB on average",
+            bytes / different / 1000
+        )
     }
 }
 
@@ -61,7 +67,9 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         let path = entry?.path();
         if path.is_dir() {
             list(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "html")
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "html")
             && (SMALLEST..=LARGEST).contains(&path.metadata()?.len())
         {
             files.push(path);

@@ -35,7 +35,10 @@ impl Catalogue {
 
     pub fn describe(&self) -> String {
         let bytes: usize = self.answers.iter().map(|answer| answer.len()).sum();
-        format!("pages of {:.1} KB on average", bytes as f64 / self.answers.len() as f64 / 1e3)
+        format!(
+            "pages of {:.1} KB on average",
+            bytes as f64 / self.answers.len() as f64 / 1e3
+        )
     }
 }
 
@@ -72,11 +75,10 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
         "<meta property=\"og:title\" content=\"{name}\">\n<link rel=\"stylesheet\" href=\"/site.css\">\n</head>\n<body>"
     );
     html.push_str("<header><div class=\"logo\">The Catalogue</div>\n<nav><ul>\n");
-    for section in 1..=10 {
+    for (section, name) in WORDS.iter().enumerate().skip(1).take(10) {
         let _ = writeln!(
             html,
-            "<li class=\"nav-item\"><a class=\"nav-link\" href=\"/item/{section}\">{}</a></li>",
-            WORDS[section]
+            "<li class=\"nav-item\"><a class=\"nav-link\" href=\"/item/{section}\">{name}</a></li>"
         );
     }
     html.push_str("</ul></nav></header>\n<main>\n<ol class=\"breadcrumb\">\n");

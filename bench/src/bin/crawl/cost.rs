@@ -11,7 +11,7 @@ use crate::processes::Cost;
 use crate::scrapy::Spider;
 use crate::web::{Pages, Web};
 use crate::webfill::{Crawl, Fields, bench_file};
-use crate::{Failure, Verdict};
+use crate::{Failure, Limit, Verdict};
 
 /// Sites that the pages are spread over: webfill never has two requests in flight to one, so
 /// this is its parallelism, as 16 requests at once are Scrapy's by default.
@@ -88,8 +88,7 @@ impl Course {
         Ok(Verdict {
             what: format!("(c) CPU a page, {}, as a share of Scrapy's", self.name),
             figure: per_page(ours.cost.cpu, ours.pages()) / per_page(theirs.cost.cpu, theirs.pages),
-            at_most: Some(self.limit),
-            at_least: None,
+            limit: Limit::AtMost(self.limit),
         })
     }
 
@@ -135,7 +134,9 @@ fn per_page(cpu: Duration, pages: u64) -> f64 {
 /// Both must have done the same work: equal values, but for what two HTML parsers make of a few
 /// broken pages.
 fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
-    let names = theirs.iter().flat_map(|(url, fields)| fields.iter().map(move |field| (url, field)));
+    let names = theirs
+        .iter()
+        .flat_map(|(url, fields)| fields.iter().map(move |field| (url, field)));
     let (mut all, mut same, mut example) = (0, 0, None);
     for (url, (name, value)) in names {
         let beside = ours.get(url).and_then(|fields| fields.get(name));
@@ -148,7 +149,9 @@ fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
     println!("  the same values in {same} of {all} fields");
     let stored: usize = ours.values().map(|fields| fields.len()).sum();
     if same * 100 < all * 97 || stored.abs_diff(all) * 100 > all * 3 {
-        return Err(format!("the fields differ: {stored} beside {all}, such as {example:?}").into());
+        return Err(
+            format!("the fields differ: {stored} beside {all}, such as {example:?}").into(),
+        );
     }
     Ok(())
 }

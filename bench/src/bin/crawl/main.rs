@@ -22,12 +22,20 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What can be asked for.
 const NAMES: [&str; 4] = ["small", "real", "pace", "memory"];
 
+/// What a figure may be.
+#[derive(Clone, Copy)]
+pub(crate) enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Told for comparison only.
+    None,
+}
+
 /// A figure beside its limit.
 pub(crate) struct Verdict {
     pub what: String,
     pub figure: f64,
-    pub at_most: Option<f64>,
-    pub at_least: Option<f64>,
+    pub limit: Limit,
 }
 
 fn main() -> ExitCode {
@@ -71,19 +79,18 @@ fn run(wanted: &[String]) -> Result<Vec<Verdict>, Failure> {
 /// Prints every figure beside its limit; fails if one is missed.
 fn tell(verdicts: &[Verdict]) -> ExitCode {
     println!("\n{:<72} {:>9} {:>10}", "figure", "measured", "limit");
-    let mut all_met = true;
     for verdict in verdicts {
-        let met = verdict.is_met();
-        all_met &= met;
+        let (limit, judged) = match (verdict.limit, verdict.is_met()) {
+            (Limit::None, _) => (String::new(), ""),
+            (limit, true) => (limit.to_string(), "met"),
+            (limit, false) => (limit.to_string(), "MISSED"),
+        };
         println!(
-            "{:<72} {:>9.3} {:>10} {}",
-            verdict.what,
-            verdict.figure,
-            verdict.limit(),
-            if met { "met" } else { "MISSED" }
+            "{:<72} {:>9.3} {limit:>10} {judged}",
+            verdict.what, verdict.figure
         );
     }
-    if all_met {
+    if verdicts.iter().all(Verdict::is_met) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -92,15 +99,20 @@ fn tell(verdicts: &[Verdict]) -> ExitCode {
 
 impl Verdict {
     fn is_met(&self) -> bool {
-        self.at_most.is_none_or(|most| self.figure <= most)
-            && self.at_least.is_none_or(|least| self.figure >= least)
+        match self.limit {
+            Limit::AtMost(most) => self.figure <= most,
+            Limit::AtLeast(least) => self.figure >= least,
+            Limit::None => true,
+        }
     }
+}
 
-    fn limit(&self) -> String {
-        match (self.at_most, self.at_least) {
-            (Some(most), _) => format!("<= {most:.3}"),
-            (None, Some(least)) => format!(">= {least:.3}"),
-            (None, None) => String::new(),
+impl std::fmt::Display for Limit {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Limit::AtMost(most) => write!(out, "<= {most:.3}"),
+            Limit::AtLeast(least) => write!(out, ">= {least:.3}"),
+            Limit::None => Ok(()),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::articles::Articles;
 use crate::web::{Answer, Pages, Web};
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Verdict};
+use crate::{Failure, Limit, Verdict};
 
 const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;
@@ -44,7 +44,8 @@ pub fn run() -> Result<Vec<Verdict>, Failure> {
     let paths: Vec<String> = articles.paths(SITES * PAGES_PER_SITE).collect();
     let web = Web::serve(Slow(articles), 1)?;
     let mut most_in_flight = 0;
-    let crawled = crawl(web.port, &paths).run(|_| most_in_flight = most_in_flight.max(web.in_flight()))?;
+    let crawled =
+        crawl(web.port, &paths).run(|_| most_in_flight = most_in_flight.max(web.in_flight()))?;
     println!(
         "  {} pages in {:.0} s, at most {most_in_flight} requests in flight at the server; at the peak:",
         crawled.pages(),
@@ -60,11 +61,13 @@ pub fn run() -> Result<Vec<Verdict>, Failure> {
     let verdict = |kind: &str, kib: u64| Verdict {
         what: format!("(e) MiB {kind}, all processes, at {FETCHES} fetches in flight"),
         figure: mib(kib),
-        at_most: Some(LIMIT_MIB),
-        at_least: None,
+        limit: Limit::AtMost(LIMIT_MIB),
     };
     let peak = crawled.cost.peak;
-    Ok(vec![verdict("PSS", peak.pss_kib), verdict("RSS", peak.rss_kib)])
+    Ok(vec![
+        verdict("PSS", peak.pss_kib),
+        verdict("RSS", peak.rss_kib),
+    ])
 }
 
 /// The sites' first pages, then their second ones, and so on.
@@ -74,7 +77,9 @@ fn crawl(port: u16, paths: &[String]) -> Crawl {
         "--resolve *:{port}:127.0.0.1:{port} --ignore-robots --delay 0 --depth 0 --workers {WORKERS} --concurrency {CONCURRENCY}"
     );
     Crawl {
-        seeds: spread.map(|(path, site)| format!("http://site-{site}.example:{port}{path}")).collect(),
+        seeds: spread
+            .map(|(path, site)| format!("http://site-{site}.example:{port}{path}"))
+            .collect(),
         mapping: bench_file("articles/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     }
