@@ -23,10 +23,11 @@ conditions() {
     printf 'load before the run: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
 }
 
-get_scrapy() {
-    if ! [ -x "$cache/scrapy/bin/scrapy" ]; then
+# Scrapy, and with it lxml; html5lib judges extraction beside lxml.
+get_peers() {
+    if ! "$cache/scrapy/bin/python" -c 'import scrapy, html5lib' 2>/dev/null; then
         python3 -m venv "$cache/scrapy"
-        "$cache/scrapy/bin/pip" install -q 'scrapy>=2.13'
+        "$cache/scrapy/bin/pip" install -q 'scrapy>=2.13' html5lib
     fi
 }
 
@@ -38,13 +39,21 @@ run() {
 conditions
 mkdir -p "$cache"
 bench/extraction/fetch-pages "$cache/pages"
-get_scrapy
+get_peers
 cargo build --release -q -p webfill -p webfill-bench
 
 # Each fetch in flight is a descriptor here, and each connection kept open another.
 ulimit -n 16384 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 
-if wants extraction; then run target/release/extraction "$cache/pages"; fi
+compare_results() {
+    target/release/extraction "$cache/pages" --results |
+        "$cache/scrapy/bin/python" bench/extraction/compare.py "$cache/pages"
+}
+
+if wants extraction; then
+    run target/release/extraction "$cache/pages"
+    run compare_results
+fi
 if wants frontier; then run target/release/frontier; fi
 
 crawls=

@@ -70,11 +70,7 @@ impl Crawl {
         if let Some(list) = &settings.dispatcher.exclude_sites {
             ExcludedSites::load(list).map_err(Fault::usage)?;
         }
-        if options.urls.is_empty() && options.seeds.is_none() && options.crawl.is_none() {
-            return Err(Fault::usage(
-                "nothing to crawl: give URLs, --seeds FILE, or --crawl ID to resume",
-            ));
-        }
+        require_work(&options, &settings)?;
         feeding::check(options.seeds.as_deref())?;
         Ok(Crawl {
             options,
@@ -304,6 +300,18 @@ fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
         &mut settings.dispatcher.exclude_sites,
         &options.exclude_sites,
     );
+}
+
+/// Without seeds there must be a crawl to resume.
+fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault> {
+    let has_seeds = !options.urls.is_empty() || options.seeds.is_some();
+    let frontier = settings.state.join(webfill_dispatcher::frontier::FILE_NAME);
+    if has_seeds || (options.crawl.is_some() && frontier.exists()) {
+        return Ok(());
+    }
+    Err(Fault::usage(
+        "nothing to crawl: give URLs or --seeds FILE, or the --state and --crawl of a crawl to resume",
+    ))
 }
 
 /// Public addresses want an explanation of the crawl; without one and without leave for private

@@ -1,7 +1,7 @@
 //! (d) How close 1,000 sites with a delay of a second come to 1,000 pages a second, and whether
 //! any site is asked again too early. The server's log is the witness.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -116,7 +116,7 @@ fn crawl(web: &Web) -> Result<Seen, Failure> {
         flags: flags.split(' ').map(str::to_owned).collect(),
     };
     let crawled = crawl.run(|_| {})?;
-    let seen = judge(web);
+    let seen = judge(web)?;
     seen.print("webfill", &crawled.cost);
     Ok(seen)
 }
@@ -142,58 +142,52 @@ fn scrape(web: &Web) -> Result<Seen, Failure> {
         hosts: (0..SITES).map(host).collect(),
     };
     let spun = spider.run()?;
-    let seen = judge(web);
+    let seen = judge(web)?;
     seen.print("Scrapy", &spun.cost);
     Ok(seen)
 }
 
 /// Reads the server's log. robots.txt is the one request that may come right before a page.
-fn judge(web: &Web) -> Seen {
-    let arrivals = web.take_arrivals();
-    let pages: Vec<&Arrival> = arrivals
-        .iter()
-        .filter(|arrival| arrival.path != "/robots.txt")
-        .collect();
-    let Some(first) = pages.first().map(|arrival| arrival.at) else {
-        return Seen {
-            rate: 0.0,
-            short_gaps: 0,
-            shortest: Duration::MAX,
-            requests: 0,
-        };
-    };
-    // A crawl starts up before its first request, and stops on time: leave a second for that.
+fn judge(web: &Web) -> Result<Seen, Failure> {
+    let mut arrivals = web.take_arrivals();
+    arrivals.retain(|arrival| arrival.path != "/robots.txt");
+    let first = arrivals.front().ok_or("not one page was asked for")?.at;
+    // The end is a little before the crawl's: it started up before its first request.
     let window = first + WARM_UP..first + LASTS - Duration::from_secs(3);
-    let counted = pages
+    let counted = arrivals
         .iter()
         .filter(|arrival| window.contains(&arrival.at))
         .count();
+    let gaps = gaps(&arrivals);
+    Ok(Seen {
+        rate: counted as f64 / (window.end - window.start).as_secs_f64(),
+        short_gaps: gaps.iter().filter(|gap| **gap < DELAY).count(),
+        shortest: gaps.into_iter().min().ok_or("no site was asked twice")?,
+        requests: arrivals.len(),
+    })
+}
+
+/// The time between each request and the one before it to the same site.
+fn gaps(arrivals: &VecDeque<Arrival>) -> Vec<Duration> {
     let mut last: HashMap<&str, Instant> = HashMap::new();
-    let mut shortest = Duration::MAX;
-    let mut short_gaps = 0;
-    for arrival in &pages {
+    let mut gaps = Vec::new();
+    for arrival in arrivals {
         if let Some(before) = last.insert(&arrival.host, arrival.at) {
-            let gap = arrival.at - before;
-            shortest = shortest.min(gap);
-            short_gaps += usize::from(gap < DELAY);
+            gaps.push(arrival.at - before);
         }
     }
-    Seen {
-        rate: counted as f64 / (window.end - window.start).as_secs_f64(),
-        short_gaps,
-        shortest,
-        requests: pages.len(),
-    }
+    gaps
 }
 
 impl Seen {
     fn print(&self, name: &str, cost: &Cost) {
         println!(
-            "  {name:<9} {:.0} pages/s; {} gaps under the delay, the shortest {:.4} s; {} pages, {:.0} % of a core, {:.0} MiB PSS",
+            "  {name:<9} {:.0} pages/s; {} gaps under the delay, the shortest {:.4} s; {} pages in {:.0} s, {:.0} % of a core, {:.0} MiB PSS",
             self.rate,
             self.short_gaps,
             self.shortest.as_secs_f64(),
             self.requests,
+            cost.elapsed.as_secs_f64(),
             100.0 * cost.cpu.as_secs_f64() / cost.elapsed.as_secs_f64(),
             cost.peak.pss_kib as f64 / 1024.0,
         );
