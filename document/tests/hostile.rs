@@ -252,7 +252,7 @@ fn an_expression_ends_with_the_time_of_its_page() {
     let links: String = (0..20_000)
         .map(|i| format!("<a href='/{i}'>l</a> "))
         .collect();
-    let evaluation_time = Duration::from_millis(300);
+    let evaluation_time = Duration::from_millis(30);
     let limits = Limits {
         evaluation_time,
         ..Limits::default()
