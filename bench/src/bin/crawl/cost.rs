@@ -18,7 +18,7 @@ use crate::{Failure, Limit, Verdict};
 const SITES: u8 = 16;
 
 const SMALL_PAGES: usize = 10_000;
-const REAL_PAGES: usize = 1_500;
+const REAL_PAGES: usize = 3_000;
 
 /// What is crawled.
 struct Course {
