@@ -193,3 +193,28 @@ impl Seen {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_lie_between_requests_to_one_site() {
+        let start = Instant::now();
+        let arrival = |host: &str, at_ms| Arrival {
+            at: start + Duration::from_millis(at_ms),
+            host: host.to_owned(),
+            path: "/item/0".to_owned(),
+        };
+        let arrivals = [
+            ("a", 0),
+            ("b", 10),
+            ("a", 1_000),
+            ("b", 1_009),
+            ("a", 2_500),
+        ];
+        let arrivals = arrivals.map(|(host, at_ms)| arrival(host, at_ms)).into();
+        let gaps: Vec<u128> = gaps(&arrivals).iter().map(Duration::as_millis).collect();
+        assert_eq!(gaps, [1_000, 999, 1_500]);
+    }
+}

@@ -190,3 +190,17 @@ fn answer(status: &str, content_type: &str, body: &[u8]) -> Answer {
     );
     [head.as_bytes(), body].concat().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_its_host_and_path() {
+        let head = b"GET /item/7 HTTP/1.1\r\nAccept: */*\r\nhost: site-1.example:80\r\n\r\n";
+        assert_eq!(head_end(head), Some(head.len()));
+        assert_eq!(read_head(head), Some(("site-1.example:80", "/item/7")));
+        assert_eq!(read_head(b"POST / HTTP/1.1\r\nHost: a\r\n\r\n"), None);
+        assert_eq!(head_end(b"GET / HTTP/1.1\r\n"), None);
+    }
+}
