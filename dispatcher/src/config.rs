@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use webfill_store::StoreUri;
+use webfill_wire::keys::ServerKeys;
 
 /// Where a dispatcher listens and how much memory it may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub struct DispatcherConfig {
     pub window_sites: usize,
     /// Memory for the keys of URLs seen, in MiB.
     pub seen_memory_mib: usize,
+    /// Seconds that a supervisor may go on starting fetches after it was last heard.
+    pub lease: f64,
     /// Domains never crawled: `FILE`, or `FILE:N` for its first N.
     pub exclude_sites: Option<String>,
 }
@@ -28,8 +31,15 @@ impl Default for DispatcherConfig {
             port: 5555,
             window_sites: 20_000,
             seen_memory_mib: 64,
+            lease: 10.0,
             exclude_sites: None,
         }
+    }
+}
+
+impl DispatcherConfig {
+    pub fn lease_ms(&self) -> u64 {
+        (self.lease * 1_000.0).ceil() as u64
     }
 }
 
@@ -67,13 +77,13 @@ impl Endpoints {
 #[derive(Debug, Clone)]
 pub struct DispatcherSetup {
     pub endpoints: Endpoints,
+    /// Needed where others than this machine can reach the endpoints.
+    pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
     pub store: StoreUri,
     pub cache: Option<StoreUri>,
     /// The delay where none is known yet, in milliseconds.
     pub default_delay_ms: u32,
-    /// The longest that one request may take, in milliseconds.
-    pub longest_request_ms: u64,
     pub config: DispatcherConfig,
 }

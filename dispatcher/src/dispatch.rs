@@ -1,62 +1,29 @@
 //! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no
 //! clock of its own; times are milliseconds that the caller passes in.
 //!
-//! A site is in one of these states while it is in the window:
-//! - *later*: its clock forbids the next request for longer than the lookahead;
-//! - *ready*: its next task may be handed out now;
-//! - *starved*: ready, but its owner has no credit;
-//! - *handed out*: as many of its tasks are out as its pace allows;
-//! - *idle*: nothing is queued; it leaves the window when its last outcome is in.
-//!
-//! A waiting site therefore never occupies a place in a supervisor's queue.
+//! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] who is there and
+//! has room; here they meet, and here the leases are that come of it. A new site goes to the next
+//! supervisor with room, in turn, which is its *owner* from then on; it gets another one only
+//! when that one has left or is lost. So the leases of a site are all with its owner.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, Credit, SiteClock};
+use webfill_wire::{CrawlKey, Credit, Hello, SiteClock, SupervisorHeartbeat};
 
-use crate::frontier::{Clock, SiteDue, SiteId, TaskId};
+use self::fleet::Fleet;
+use self::schedule::Schedule;
+use crate::frontier::{Clock, HeldLease, KeptSupervisor, SiteDue, SiteId, TaskId};
 
-/// A task is handed out this long before its site's clock allows it, so that it is there when it
-/// does: longer than a commit and two sockets take, shorter than a wait worth a queue place.
-pub const LOOKAHEAD_MS: i64 = 300;
+mod fleet;
+mod schedule;
+mod session;
 
-/// Tasks of one site that are out at once, at most, however short its delay.
-const MOST_OUT: u32 = 64;
-
-/// A supervisor unheard of for this long does not get tasks.
-pub const LEASE_MS: i64 = 10_000;
-
-/// A site in the window.
-#[derive(Debug)]
-struct Site {
-    name: String,
-    clock: Clock,
-    /// Tasks handed out and not ended.
-    out: u32,
-    /// It is in `later` or `ready`, or with its starved owner.
-    scheduled: bool,
-    /// Tasks queued in the frontier, as last heard.
-    queued: u64,
-    top_priority: u8,
-}
-
-/// A supervisor that has said hello.
-#[derive(Debug)]
-struct Supervisor {
-    peer: Peer,
-    granted: Credit,
-    used: Credit,
-    heard_ms: i64,
-    /// Crawls that it has been told of.
-    crawls: HashSet<CrawlKey>,
-    starved: Vec<SiteId>,
-    draining: bool,
-}
+pub use self::fleet::{Greeting, Heard};
+pub use self::schedule::LOOKAHEAD_MS;
 
 /// A task that is out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub attempt: u32,
     pub supervisor: String,
@@ -72,188 +39,127 @@ pub struct Grant {
     pub tasks: usize,
     /// The first of them must not start before this many milliseconds have passed.
     pub wait_ms: u32,
+    /// See [`webfill_wire::Task`].
+    pub last_request_ago_ms: Option<u32>,
+    /// The clock to keep with the leases, if the site has a new owner.
+    pub new_owner: Option<Clock>,
 }
 
-/// The schedule.
+/// A site's clock has moved and is to be kept.
+pub type Moved = (SiteId, Clock);
+
+/// Schedule, fleet and leases.
 #[derive(Debug)]
 pub struct Dispatch {
-    default_delay_ms: u32,
-    /// Until then, sites of an owner from before our start wait for it to say hello: it may have
-    /// requests to them under way.
-    owners_awaited_until_ms: i64,
-    sites: HashMap<SiteId, Site>,
-    later: BinaryHeap<Reverse<(i64, SiteId)>>,
-    ready: BTreeSet<(Reverse<u8>, i64, SiteId)>,
-    supervisors: BTreeMap<String, Supervisor>,
-    /// The supervisor that got the last new site.
-    last_chosen: String,
-    leases: HashMap<TaskId, Lease>,
-    /// Sites whose last outcome is in and that have nothing queued.
-    idle: Vec<SiteId>,
+    schedule: Schedule,
+    fleet: Fleet,
+    leases: BTreeMap<TaskId, Lease>,
 }
 
 impl Dispatch {
-    pub fn new(default_delay_ms: u32, longest_request_ms: u64, now_ms: i64) -> Dispatch {
+    pub fn new(default_delay_ms: u32, lease_ms: u64) -> Dispatch {
         Dispatch {
-            default_delay_ms,
-            owners_awaited_until_ms: now_ms.saturating_add(hand_over_ms(longest_request_ms)),
-            sites: HashMap::new(),
-            later: BinaryHeap::new(),
-            ready: BTreeSet::new(),
-            supervisors: BTreeMap::new(),
-            last_chosen: String::new(),
-            leases: HashMap::new(),
-            idle: Vec::new(),
+            schedule: Schedule::new(default_delay_ms),
+            fleet: Fleet::new(lease_ms),
+            leases: BTreeMap::new(),
         }
     }
 
     pub fn sites_in_window(&self) -> usize {
-        self.sites.len()
+        self.schedule.len()
     }
 
     pub fn leases_out(&self) -> usize {
         self.leases.len()
     }
 
-    pub fn supervisor_count(&self) -> usize {
-        self.supervisors.len()
+    pub fn leases_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
+        let leases = self.leases.iter().map(|(task, lease)| (*task, lease));
+        leases.filter(move |(_, lease)| lease.supervisor == name)
     }
+
+    /// Supervisors that are there.
+    pub fn supervisor_count(&self) -> usize {
+        self.fleet.present()
+    }
+
+    // Sites.
 
     /// A site with queued tasks enters the window.
     pub fn add_site(&mut self, due: SiteDue) {
-        let site = Site {
-            name: due.name,
-            clock: due.clock,
-            out: 0,
-            scheduled: false,
-            queued: due.queued,
-            top_priority: due.top_priority,
-        };
-        self.sites.insert(due.id, site);
-        self.schedule(due.id);
+        self.schedule.add(due);
     }
 
     /// A site in the window has got further tasks.
     pub fn wake(&mut self, id: SiteId) {
-        if let Some(site) = self.sites.get_mut(&id) {
-            site.queued = site.queued.max(1);
-            self.schedule(id);
-        }
-    }
-
-    /// Puts a site where its clock says, unless it is there already or has all tasks out.
-    fn schedule(&mut self, id: SiteId) {
-        let Some(site) = self.sites.get_mut(&id) else {
-            return;
-        };
-        if site.scheduled || site.queued == 0 || site.out >= most_out(site, self.default_delay_ms) {
-            return;
-        }
-        site.scheduled = true;
-        let from_ms = if site.out > 0 {
-            0
-        } else {
-            site.clock.due_at_ms - LOOKAHEAD_MS
-        };
-        self.later.push(Reverse((from_ms, id)));
+        self.schedule.wake(id);
     }
 
     /// When the next site becomes ready.
     pub fn next_ready_ms(&self) -> Option<i64> {
-        self.later.peek().map(|Reverse((from_ms, _))| *from_ms)
+        self.schedule.next_ready_ms()
     }
+
+    /// Sites that leave the window: nothing queued, nothing out.
+    pub fn take_idle(&mut self) -> Vec<Moved> {
+        self.schedule.take_idle()
+    }
+
+    pub fn site_name(&self, id: SiteId) -> Option<&str> {
+        self.schedule.site(id).map(|site| site.name.as_str())
+    }
+
+    // Handing out.
 
     /// The next site whose tasks are to be handed out, the highest priority first; `None` when
     /// nothing is ready or nobody has room.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        while let Some(Reverse((from_ms, id))) = self.later.peek().copied() {
-            if from_ms > now_ms {
-                break;
-            }
-            self.later.pop();
-            if let Some(site) = self.sites.get(&id) {
-                let key = (Reverse(site.top_priority), site.clock.due_at_ms, id);
-                self.ready.insert(key);
-            }
-        }
-        while let Some(key) = self.ready.first().copied() {
-            let id = key.2;
-            if self.awaits_owner(id, now_ms) {
-                self.ready.remove(&key);
-                self.later.push(Reverse((self.owners_awaited_until_ms, id)));
-                continue;
-            }
-            let supervisor = self.supervisor_for(id, now_ms)?;
-            self.ready.remove(&key);
-            if let Some(grant) = self.grant(id, supervisor, now_ms) {
-                return Some(grant);
+        while let Some(id) = self.schedule.first_ready(now_ms) {
+            let owner = match self.owner_of(id) {
+                Some(owner) => owner,
+                None => self.fleet.next_with_room(now_ms)?,
+            };
+            self.schedule.pop_ready();
+            match self.fleet.room(&owner, now_ms) {
+                0 => self.starve(id, owner),
+                room => {
+                    if let Some(grant) = self.grant(id, owner, room, now_ms) {
+                        return Some(grant);
+                    }
+                }
             }
         }
         None
     }
 
-    fn awaits_owner(&self, id: SiteId, now_ms: i64) -> bool {
-        let owner = self
-            .sites
-            .get(&id)
-            .and_then(|site| site.clock.owner.as_ref());
-        now_ms < self.owners_awaited_until_ms
-            && owner.is_some_and(|owner| !self.supervisors.contains_key(owner))
+    fn owner_of(&self, id: SiteId) -> Option<String> {
+        let owner = self.schedule.site(id)?.clock.owner.as_ref()?;
+        self.fleet.knows(owner).then(|| owner.clone())
     }
 
-    /// The site's owner, or for a new site the next supervisor with room, in turn. `None` if no
-    /// supervisor has room at all.
-    fn supervisor_for(&mut self, id: SiteId, now_ms: i64) -> Option<String> {
-        let owner = self
-            .sites
-            .get(&id)
-            .and_then(|site| site.clock.owner.clone());
-        if let Some(owner) = owner
-            && self.supervisors.contains_key(&owner)
-        {
-            return Some(owner);
-        }
-        let has_room =
-            |supervisor: &Supervisor| supervisor.room() > 0 && supervisor.is_alive(now_ms);
-        let after = (
-            std::ops::Bound::Excluded(self.last_chosen.clone()),
-            std::ops::Bound::Unbounded,
-        );
-        let in_turn = self.supervisors.range(after).chain(self.supervisors.iter());
-        let (chosen, _) = in_turn
-            .into_iter()
-            .find(|(_, supervisor)| has_room(supervisor))?;
-        let chosen = chosen.clone();
-        self.last_chosen.clone_from(&chosen);
-        Some(chosen)
+    fn starve(&mut self, id: SiteId, owner: String) {
+        self.fleet.starve(&owner, id);
     }
 
-    fn grant(&mut self, id: SiteId, name: String, now_ms: i64) -> Option<Grant> {
-        let site = self.sites.get_mut(&id)?;
-        let supervisor = self.supervisors.get_mut(&name)?;
-        site.clock.owner = Some(name.clone());
-        let room = if supervisor.is_alive(now_ms) {
-            supervisor.room()
-        } else {
-            0
-        };
-        if room == 0 {
-            supervisor.starved.push(id);
+    fn grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
+        let pace = self.schedule.pace(id);
+        let site = self.schedule.site_mut(id)?;
+        site.scheduled = false;
+        if pace == 0 {
             return None;
         }
-        site.scheduled = false;
-        let pace = most_out(site, self.default_delay_ms);
-        let tasks = u64::from(pace.saturating_sub(site.out)).min(room) as usize;
-        let wait_ms = site
-            .clock
-            .due_at_ms
-            .saturating_sub(now_ms)
-            .clamp(0, u32::MAX.into());
-        (tasks > 0).then_some(Grant {
+        let is_new = site.clock.owner.as_ref() != Some(&owner);
+        site.clock.owner = Some(owner.clone());
+        site.tell_last_request |= is_new;
+        let last_request = site.clock.last_start_ms.filter(|_| site.tell_last_request);
+        let millis = |span_ms: i64| span_ms.clamp(0, u32::MAX.into()) as u32;
+        Some(Grant {
             site: id,
-            supervisor: name,
-            tasks,
-            wait_ms: wait_ms as u32,
+            supervisor: owner,
+            tasks: u64::from(pace).min(room) as usize,
+            wait_ms: millis(site.clock.due_at_ms.saturating_sub(now_ms)),
+            last_request_ago_ms: last_request.map(|at_ms| millis(now_ms.saturating_sub(at_ms))),
+            new_owner: is_new.then(|| site.clock.clone()),
         })
     }
 
@@ -272,298 +178,201 @@ impl Dispatch {
                 site: grant.site,
             };
             self.leases.insert(*task, lease);
-            if let Some(supervisor) = self.supervisors.get_mut(&grant.supervisor) {
-                supervisor.used.tasks += 1;
-                supervisor.used.url_bytes += *url_bytes as u64;
+            if let Some(session) = self.fleet.session_of(&grant.supervisor) {
+                session.use_credit(*url_bytes as u64);
             }
         }
-        if let Some(site) = self.sites.get_mut(&grant.site) {
+        if let Some(site) = self.schedule.site_mut(grant.site) {
             site.out += tasks.len() as u32;
             site.queued = left;
             site.top_priority = priority;
-            if site.out == 0 && left == 0 {
-                self.idle.push(grant.site);
-            }
+            site.tell_last_request &= tasks.is_empty();
         }
-        self.schedule(grant.site);
+        self.schedule.note_if_idle(grant.site);
+        self.schedule.schedule(grant.site);
+    }
+
+    /// Where to send tasks of a grant: peer, session and the message's number.
+    pub fn address(&mut self, supervisor: &str) -> Option<(Peer, u64, u64)> {
+        let session = self.fleet.session_of(supervisor)?;
+        Some((session.peer.clone(), session.id, session.next_number()))
     }
 
     /// Whether the supervisor must be told of a crawl before its first task; asks once.
     pub fn must_tell_crawl(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
-        let known = self.supervisors.get_mut(supervisor);
-        known.is_some_and(|supervisor| supervisor.crawls.insert(crawl))
+        let session = self.fleet.session_of(supervisor);
+        session.is_some_and(|session| session.must_tell(crawl))
     }
 
     /// A crawl's settings have changed: everybody is to be told again.
     pub fn forget_crawl(&mut self, crawl: CrawlKey) {
-        for supervisor in self.supervisors.values_mut() {
-            supervisor.crawls.remove(&crawl);
-        }
+        self.fleet.forget_crawl(crawl);
     }
 
-    pub fn peer(&self, supervisor: &str) -> Option<&Peer> {
-        self.supervisors.get(supervisor).map(|found| &found.peer)
-    }
+    // Supervisors.
 
-    pub fn peers(&self) -> impl Iterator<Item = &Peer> {
-        self.supervisors.values().map(|supervisor| &supervisor.peer)
-    }
-
-    fn name_of(&self, peer: &Peer) -> Option<&String> {
-        let mut named = self.supervisors.iter();
-        named
-            .find(|(_, supervisor)| supervisor.peer == *peer)
-            .map(|(name, _)| name)
-    }
-
-    /// A supervisor says hello. Returns the leases that it was thought to hold and does not.
-    pub fn hello(
+    /// Takes up what was out before our start: the leases stay with the owners of their sites.
+    /// Returns those whose owner is nobody that could hold them.
+    pub fn take_up(
         &mut self,
-        name: &str,
-        peer: Peer,
-        credit: Credit,
-        held: &[(TaskId, u32)],
+        supervisors: Vec<KeptSupervisor>,
+        sites: Vec<SiteDue>,
+        leases: Vec<HeldLease>,
         now_ms: i64,
     ) -> Vec<(TaskId, Lease)> {
-        let starved = match self.supervisors.remove(name) {
-            Some(former) => former.starved,
-            None => Vec::new(),
-        };
-        let supervisor = Supervisor {
-            peer,
-            granted: credit,
-            used: Credit::default(),
-            heard_ms: now_ms,
-            crawls: HashSet::new(),
-            starved,
-            draining: false,
-        };
-        self.supervisors.insert(name.to_owned(), supervisor);
-        self.feed_starved(name, now_ms);
-        self.greet_awaited(name);
-        let held: HashSet<(TaskId, u32)> = held.iter().copied().collect();
-        let leases = self.leases.iter();
+        for kept in supervisors {
+            self.fleet.await_return(kept, now_ms);
+        }
+        for site in sites {
+            self.schedule.add(site);
+        }
+        let mut ownerless = Vec::new();
+        for held in leases {
+            let owner = self.owner_of(held.site);
+            let lease = Lease {
+                attempt: held.attempt,
+                supervisor: owner.clone().unwrap_or_default(),
+                site: held.site,
+            };
+            if let Some(site) = self.schedule.site_mut(held.site) {
+                site.out += 1;
+            }
+            self.leases.insert(held.task, lease.clone());
+            if owner.is_none() {
+                ownerless.push((held.task, lease));
+            }
+        }
+        ownerless
+    }
+
+    pub fn greet(&self, hello: &Hello) -> Greeting {
+        self.fleet.greet(hello)
+    }
+
+    /// A greeted supervisor joins. Returns the leases that it was thought to hold and does not.
+    pub fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) -> Vec<(TaskId, Lease)> {
+        self.fleet.join(hello, peer, now_ms);
+        self.feed_starved(&hello.supervisor, now_ms);
+        let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
+        let leases = self.leases_of(&hello.supervisor);
         leases
-            .filter(|(task, lease)| {
-                lease.supervisor == name && !held.contains(&(**task, lease.attempt))
-            })
-            .map(|(task, lease)| (*task, lease.clone()))
+            .filter(|(task, lease)| !held.contains(&(*task, lease.attempt)))
+            .map(|(task, lease)| (task, lease.clone()))
             .collect()
     }
 
-    /// Sites that waited for this owner to come back wait no longer.
-    fn greet_awaited(&mut self, owner: &str) {
-        let awaited_until = self.owners_awaited_until_ms;
-        let waiting: Vec<SiteId> = self
-            .later
-            .iter()
-            .filter(|Reverse((from_ms, _))| *from_ms == awaited_until)
-            .map(|Reverse((_, id))| *id)
-            .collect();
-        for id in waiting {
-            if let Some(site) = self.sites.get(&id)
-                && site.clock.owner.as_deref() == Some(owner)
-            {
-                self.later
-                    .push(Reverse((site.clock.due_at_ms - LOOKAHEAD_MS, id)));
-            }
-        }
-    }
-
-    /// Anything was heard of a supervisor. Returns false if it is unknown.
-    pub fn heard(&mut self, peer: &Peer, now_ms: i64) -> bool {
-        let Some(name) = self.name_of(peer).cloned() else {
-            return false;
-        };
-        if let Some(supervisor) = self.supervisors.get_mut(&name) {
-            let was_alive = supervisor.is_alive(now_ms);
-            supervisor.heard_ms = now_ms;
-            if !was_alive {
-                self.feed_starved(&name, now_ms);
-            }
-        }
-        true
+    pub fn heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) -> Heard {
+        let heard = self.fleet.heartbeat(peer, beat, now_ms);
+        self.feed_starved_of(peer, now_ms);
+        heard
     }
 
     /// A supervisor has room again.
-    pub fn credit(&mut self, peer: &Peer, credit: Credit, now_ms: i64) {
-        let Some(name) = self.name_of(peer).cloned() else {
-            return;
-        };
-        if let Some(supervisor) = self.supervisors.get_mut(&name) {
-            supervisor.granted = credit;
+    pub fn credit(&mut self, peer: &Peer, session: u64, credit: Credit, now_ms: i64) {
+        self.fleet.credit(peer, session, credit);
+        self.feed_starved_of(peer, now_ms);
+    }
+
+    fn feed_starved_of(&mut self, peer: &Peer, now_ms: i64) {
+        if let Some(name) = self.fleet.name_of(peer).cloned() {
+            self.feed_starved(&name, now_ms);
         }
-        self.feed_starved(&name, now_ms);
     }
 
     fn feed_starved(&mut self, name: &str, now_ms: i64) {
-        let Some(supervisor) = self.supervisors.get_mut(name) else {
-            return;
-        };
-        if supervisor.room() == 0 || !supervisor.is_alive(now_ms) {
-            return;
-        }
-        for id in std::mem::take(&mut supervisor.starved) {
-            if let Some(site) = self.sites.get(&id) {
-                self.ready
-                    .insert((Reverse(site.top_priority), site.clock.due_at_ms, id));
-            }
+        for id in self.fleet.take_starved(name, now_ms) {
+            self.schedule.make_ready(id);
         }
     }
 
-    /// A supervisor leaves. Its sites go to others; returns the leases that it still had.
-    pub fn goodbye(&mut self, peer: &Peer) -> Vec<(TaskId, Lease)> {
-        match self.name_of(peer).cloned() {
-            Some(name) => self.remove_supervisor(&name),
-            None => Vec::new(),
-        }
+    /// A supervisor leaves; it is gone when its last outcomes are in.
+    pub fn goodbye(&mut self, peer: &Peer, session: u64, outcomes_sent: u64, now_ms: i64) {
+        self.fleet.leaves(peer, session, outcomes_sent, now_ms);
     }
 
-    /// Supervisors unheard of for so long that none of their requests can still be under way.
-    pub fn lost_supervisors(&self, now_ms: i64, longest_request_ms: u64) -> Vec<String> {
-        let limit = hand_over_ms(longest_request_ms);
-        let lost = self.supervisors.iter();
-        lost.filter(|(_, supervisor)| now_ms - supervisor.heard_ms > limit)
-            .map(|(name, _)| name.clone())
-            .collect()
+    /// Outcomes of a supervisor have arrived.
+    pub fn note_outcomes(&mut self, supervisor: &str, session: u64, number: u64) {
+        self.fleet.note_outcomes(supervisor, session, number);
     }
 
-    /// Forgets a supervisor: its sites get new owners. Returns its leases.
+    pub fn left_supervisors(&self, now_ms: i64) -> Vec<String> {
+        self.fleet.left(now_ms)
+    }
+
+    pub fn lost_supervisors(&self, now_ms: i64) -> Vec<String> {
+        self.fleet.lost(now_ms)
+    }
+
+    /// Forgets a supervisor that has left or is lost: its sites get new owners. Returns its leases.
     pub fn remove_supervisor(&mut self, name: &str) -> Vec<(TaskId, Lease)> {
-        let starved = self.supervisors.remove(name).map(|gone| gone.starved);
-        for site in self.sites.values_mut() {
+        for id in self.fleet.forget(name) {
+            self.schedule.make_ready(id);
+        }
+        for site in self.schedule.sites_mut() {
             if site.clock.owner.as_deref() == Some(name) {
                 site.clock.owner = None;
             }
         }
-        for id in starved.unwrap_or_default() {
-            if let Some(site) = self.sites.get(&id) {
-                self.ready
-                    .insert((Reverse(site.top_priority), site.clock.due_at_ms, id));
-            }
-        }
-        let leases = self.leases.iter();
-        leases
-            .filter(|(_, lease)| lease.supervisor == name)
-            .map(|(task, lease)| (*task, lease.clone()))
-            .collect()
+        let leases = self.leases_of(name);
+        leases.map(|(task, lease)| (task, lease.clone())).collect()
     }
 
     /// No further tasks for anybody.
     pub fn drain(&mut self) {
-        for supervisor in self.supervisors.values_mut() {
-            supervisor.draining = true;
-        }
+        self.fleet.drain();
     }
 
-    pub fn is_out(&self, task: TaskId) -> bool {
-        self.leases.contains_key(&task)
+    pub fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.fleet.peers()
     }
 
-    /// A lease from before our start is in force again.
-    pub fn adopt(&mut self, task: TaskId, lease: Lease) {
-        self.leases.insert(task, lease);
-    }
+    // Endings.
 
-    /// A task has ended; what its worker knows of the site's clock. Returns the clock to keep.
-    pub fn ended(
-        &mut self,
-        task: TaskId,
-        clock: SiteClock,
-        now_ms: i64,
-    ) -> Option<(SiteId, Clock)> {
+    /// A task has ended; what its worker knows of the site's clock.
+    pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<Moved> {
         let lease = self.leases.remove(&task)?;
-        let site = self.sites.get_mut(&lease.site)?;
-        site.clock.due_at_ms = site
-            .clock
-            .due_at_ms
-            .max(now_ms + i64::from(clock.next_in_ms));
-        site.clock.delay_ms = Some(clock.delay_ms);
-        site.clock.last_start_ms = Some(now_ms);
+        if let Some(site) = self.schedule.site_mut(lease.site) {
+            site.set_clock(clock, now_ms);
+        }
         self.lease_over(lease.site)
     }
 
-    /// A lease came back. `requeued`: it waits for another try. `may_have_started`: its request
-    /// may have been made just now.
+    /// A lease came back without an outcome. `requeued`: it waits for another try.
     pub fn returned(
         &mut self,
         task: TaskId,
         requeued: bool,
-        may_have_started: bool,
+        request: LastRequest,
         now_ms: i64,
-    ) -> Option<(SiteId, Clock)> {
+    ) -> Option<Moved> {
         let lease = self.leases.remove(&task)?;
-        let default_delay_ms = self.default_delay_ms;
-        let site = self.sites.get_mut(&lease.site)?;
-        site.queued += u64::from(requeued);
-        if may_have_started {
-            let delay_ms = i64::from(site.clock.delay_ms.unwrap_or(default_delay_ms));
-            site.clock.due_at_ms = site.clock.due_at_ms.max(now_ms + delay_ms);
-            site.clock.last_start_ms = Some(now_ms);
+        let default_delay_ms = self.schedule.default_delay_ms();
+        if let Some(site) = self.schedule.site_mut(lease.site) {
+            site.queued += u64::from(requeued);
+            match request {
+                LastRequest::None => {}
+                LastRequest::Known(clock) => site.set_clock(clock, now_ms),
+                LastRequest::MayBeNow => site.may_be_asked_now(default_delay_ms, now_ms),
+            }
         }
         self.lease_over(lease.site)
     }
 
-    fn lease_over(&mut self, id: SiteId) -> Option<(SiteId, Clock)> {
-        let site = self.sites.get_mut(&id)?;
-        site.out = site.out.saturating_sub(1);
-        let clock = site.clock.clone();
-        if site.out == 0 && site.queued == 0 {
-            self.idle.push(id);
-        }
-        self.schedule(id);
-        Some((id, clock))
-    }
-
-    /// Sites that leave the window: nothing queued, nothing out.
-    pub fn take_idle(&mut self) -> Vec<(SiteId, Clock)> {
-        let mut left = Vec::new();
-        for id in std::mem::take(&mut self.idle) {
-            let is_idle = |site: &Site| site.out == 0 && site.queued == 0 && !site.scheduled;
-            if self.sites.get(&id).is_some_and(is_idle)
-                && let Some(site) = self.sites.remove(&id)
-            {
-                left.push((id, site.clock));
-            }
-        }
-        left
-    }
-
-    pub fn site_name(&self, id: SiteId) -> Option<&str> {
-        self.sites.get(&id).map(|site| site.name.as_str())
+    fn lease_over(&mut self, site: SiteId) -> Option<Moved> {
+        let clock = self.schedule.lease_over(site)?;
+        Some((site, clock))
     }
 }
 
-/// How long after the last word of a supervisor its sites may be given to another: it stops by
-/// itself after the lease time, and a request may still be under way then.
-fn hand_over_ms(longest_request_ms: u64) -> i64 {
-    LEASE_MS + i64::try_from(longest_request_ms).unwrap_or(i64::MAX / 2)
-}
-
-/// How many tasks of a site may be out: what its pace lets through within the lookahead. One
-/// until its delay is known.
-fn most_out(site: &Site, default_delay_ms: u32) -> u32 {
-    let Some(delay_ms) = site.clock.delay_ms else {
-        return if default_delay_ms == 0 { MOST_OUT } else { 1 };
-    };
-    match delay_ms {
-        0 => MOST_OUT,
-        delay_ms => (1 + LOOKAHEAD_MS as u32 / delay_ms).min(MOST_OUT),
-    }
-}
-
-impl Supervisor {
-    /// Tasks that may still be sent.
-    fn room(&self) -> u64 {
-        if self.draining || self.used.url_bytes >= self.granted.url_bytes {
-            return 0;
-        }
-        self.granted.tasks.saturating_sub(self.used.tasks)
-    }
-
-    fn is_alive(&self, now_ms: i64) -> bool {
-        now_ms - self.heard_ms <= LEASE_MS
-    }
+/// What is known of the request that was made for a lease that came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastRequest {
+    /// None was made.
+    None,
+    /// The site's clock counts it.
+    Known(SiteClock),
+    /// One may have been under way until just now.
+    MayBeNow,
 }
 
 #[cfg(test)]

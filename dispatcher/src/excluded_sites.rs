@@ -10,7 +10,7 @@ use siphasher::sip::SipHasher13;
 use webfill_urls::Url;
 use zip::ZipArchive;
 
-use crate::scope::canonical_domain;
+use crate::scope::{canonical_domain, shown};
 
 /// RFC 1035, as it is written.
 const MAX_DOMAIN_BYTES: usize = 253;
@@ -123,7 +123,7 @@ fn listed_domain(line: &[u8]) -> Listed {
     }
     match canonical_domain(domain) {
         Some(domain) => Listed::Domain(domain),
-        None => Listed::Unreadable(text.chars().take(100).collect()),
+        None => Listed::Unreadable(shown(text)),
     }
 }
 
@@ -257,6 +257,13 @@ mod tests {
             error.starts_with("cannot read the excluded sites /nowhere/list.csv: "),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_without_control_characters() {
+        let (_dir, path) = written("list", b"\x1b[2J\x00\x07/\nb.com\n");
+        let error = ExcludedSites::load(&path).unwrap_err().to_string();
+        assert!(!error.contains(char::is_control), "{error:?}");
     }
 
     #[test]

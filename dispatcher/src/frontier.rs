@@ -8,8 +8,8 @@
 //!
 //! All calls up to a [`commit`](Frontier::commit) are one transaction: an outcome with the links
 //! it brought, the site's clock, the counters. Nothing may be sent to anyone before the commit
-//! that it rests on. After a crash the file is as the last commit left it: what was leased is
-//! queued again when the file is opened, and its sites count as fetched from at that moment.
+//! that it rests on. After a crash the file is as the last commit left it: what was leased still is,
+//! and the supervisors that may hold it are known by name.
 //!
 //! Memory is bounded, whatever the number of tasks and sites: the dispatcher has a *window* of
 //! sites in memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
@@ -40,12 +40,14 @@ mod recovery;
 mod resolved;
 mod schema;
 mod sites;
+mod supervisors;
 
 pub use self::answers::{
-    AlreadyDone, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack, LeaseBatch,
-    Leased, Refused, SiteDue, SiteId, TaskId, TaskSketch,
+    AlreadyDone, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack, HeldLease,
+    LeaseBatch, Leased, Refused, SiteDue, SiteId, TaskId, TaskSketch,
 };
 pub use self::error::FrontierError;
+pub use self::supervisors::KeptSupervisor;
 
 /// The frontier's file within the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";
@@ -58,8 +60,6 @@ pub struct FrontierConfig {
     pub seen_memory_bytes: usize,
     /// For pages of the database.
     pub page_cache_bytes: usize,
-    /// Between two fetches of a site that has not told its own delay yet.
-    pub default_delay_ms: u32,
     /// Sites that no crawl touches.
     pub excluded: ExcludedSites,
 }
@@ -69,7 +69,6 @@ impl Default for FrontierConfig {
         FrontierConfig {
             seen_memory_bytes: 128 << 20,
             page_cache_bytes: 32 << 20,
-            default_delay_ms: 15_000,
             excluded: ExcludedSites::default(),
         }
     }
@@ -87,20 +86,21 @@ pub struct Frontier {
     crawls: HashMap<CrawlKey, Crawl>,
     excluded: ExcludedSites,
     in_transaction: bool,
+    /// The latest that the clock was told to be.
+    now_ms: i64,
     /// An error has undone calls whose effects are still in memory.
     closed: bool,
 }
 
 impl Frontier {
-    /// Opens the frontier in a state folder, or makes a new one there. What a crash left leased
-    /// is queued again, and no site that had something leased is due before its delay, counted
-    /// from now, has passed.
+    /// Opens the frontier in a state folder, or makes a new one there. No site is due earlier
+    /// than it was before, even if the clock was set meanwhile.
     pub fn open(dir: &Path, config: FrontierConfig, now_ms: i64) -> Result<Self, FrontierError> {
         let path = dir.join(FILE_NAME);
         let db = schema::open(&path, &config)?;
         let fault = |source| FrontierError::database("open the frontier", &path, source);
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
-        recovery::requeue_leased(&db, config.default_delay_ms, now_ms).map_err(fault)?;
+        recovery::settle(&db, now_ms).map_err(fault)?;
         let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         Ok(Frontier {
@@ -112,8 +112,14 @@ impl Frontier {
             crawls: HashMap::new(),
             excluded: config.excluded,
             in_transaction: false,
+            now_ms,
             closed: false,
         })
+    }
+
+    /// Tells the time, for the next commit to note.
+    pub fn keep_time(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
     }
 
     /// Makes all calls since the last commit durable, together.
@@ -123,6 +129,7 @@ impl Frontier {
         }
         self.guarded("commit", |frontier| {
             frontier.write_counters()?;
+            recovery::note_commit(&frontier.db, frontier.now_ms)?;
             frontier.db.prepare_cached("COMMIT")?.execute([])?;
             Ok(())
         })?;

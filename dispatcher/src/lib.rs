@@ -1,9 +1,10 @@
 //! Intake, dedupe, frontier and dispatch of tasks.
 //!
 //! The dispatcher is the one place that knows every URL: [`intake`] judges it, the [`frontier`]
-//! keeps it in SQLite, [`dispatch`] decides when and to whom it goes. Everything that was
-//! accepted is on disk before anybody is told so; a dispatcher that dies at any moment goes on
-//! from its last commit when it is started again.
+//! keeps it in SQLite, [`dispatch`] decides when and to whom it goes; [`dispatcher`] is the core
+//! in which they work together, and [`mod@run`] gives it sockets, threads and a clock. Everything
+//! that was accepted is on disk before anybody is told so; a dispatcher that dies at any moment
+//! goes on from its last commit when it is started again.
 
 mod clock;
 mod config;
@@ -16,9 +17,12 @@ pub mod excluded_sites;
 pub mod frontier;
 pub mod intake;
 mod ledger;
+mod letter;
 mod run;
 pub mod scope;
 mod seen;
+#[cfg(test)]
+mod simulation;
 
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use run::run;

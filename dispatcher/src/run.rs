@@ -2,25 +2,30 @@
 //! one transaction, due tasks are leased in the same one, and only after its commit does
 //! anybody hear of it.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_wire::socket::{Arrived, Pattern, Place, SocketName, SocketSpec, Sockets};
-use webfill_wire::{DispatcherToSupervisor, MappingSource, SupervisorToDispatcher, codec};
+use webfill_wire::keys::{self, Role};
+use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
+use webfill_wire::{MappingSource, SupervisorOutcomes, SupervisorToDispatcher, codec};
 
+use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
-use crate::dispatcher::Dispatcher;
-use crate::frontier::FrontierError;
+use crate::dispatcher::{Dispatcher, Terms};
+use crate::excluded_sites::ExcludedSites;
+use crate::frontier::{Frontier, FrontierConfig, FrontierError};
 use crate::ledger::{Ledger, Written};
+use crate::letter::Letter;
 
-pub(crate) const TASKS: SocketName = 1;
-pub(crate) const OUTCOMES: SocketName = 2;
-pub(crate) const CONTROL: SocketName = 3;
+const TASKS: SocketName = 1;
+const OUTCOMES: SocketName = 2;
+const CONTROL: SocketName = 3;
 
 /// Something that the loop reacts to.
-pub(crate) enum Event {
+enum Event {
     Frame(Arrived),
     Written(Written),
 }
@@ -33,6 +38,9 @@ const BATCH: usize = 10_000;
 
 /// The loop turns at least this often: heartbeats, lost supervisors, signals.
 const IDLE: Duration = Duration::from_millis(500);
+
+/// Pages of SQLite's cache, in bytes.
+const PAGE_CACHE_BYTES: usize = 16 << 20;
 
 /// Runs a dispatcher until it is told to drain, and everything is back.
 pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitStatus, Fault> {
@@ -48,77 +56,175 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     let ledger = Ledger::start(&setup.store, setup.cache.as_ref(), move |answer| {
         let _ = written.send(Event::Written(answer));
     })?;
-    let mut dispatcher = Dispatcher::open(setup, mappings, ledger, sockets.outbox())?;
+    let clock = SteadyClock::start();
+    let mut process = Process {
+        dispatcher: open(&setup, mappings, clock)?,
+        clock,
+        outbox: sockets.outbox(),
+        ledger,
+    };
     eprintln!("ready");
-    let ended = turn(&mut dispatcher, &arrived);
-    dispatcher.close();
+    let ended = process.turn_until_the_end(&arrived);
+    process.close();
     drop(sockets);
     ended
 }
 
-fn turn(dispatcher: &mut Dispatcher, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
-    let mut committed = Instant::now();
-    loop {
-        let batch = gather(dispatcher, arrived, committed)?;
-        for event in batch {
-            match event {
-                Event::Frame(frame) => take(dispatcher, frame).map_err(frontier_fault)?,
-                Event::Written(written) => dispatcher.take_written(written)?,
+fn open(
+    setup: &DispatcherSetup,
+    mappings: Vec<MappingSource>,
+    clock: SteadyClock,
+) -> Result<Dispatcher, Fault> {
+    let excluded = match &setup.config.exclude_sites {
+        Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
+        None => ExcludedSites::default(),
+    };
+    let config = FrontierConfig {
+        seen_memory_bytes: setup.config.seen_memory_mib << 20,
+        page_cache_bytes: PAGE_CACHE_BYTES,
+        excluded,
+    };
+    let terms = Terms {
+        default_delay_ms: setup.default_delay_ms,
+        lease_ms: setup.config.lease_ms(),
+        window_sites: setup.config.window_sites,
+    };
+    let now_ms = clock.now_ms();
+    Frontier::open(&setup.state, config, now_ms)
+        .and_then(|frontier| Dispatcher::open(frontier, terms, mappings, now_ms))
+        .map_err(frontier_fault)
+}
+
+/// The dispatcher with what it needs of the world.
+struct Process {
+    dispatcher: Dispatcher,
+    clock: SteadyClock,
+    outbox: Outbox,
+    ledger: Ledger,
+}
+
+impl Process {
+    fn turn_until_the_end(&mut self, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
+        let mut committed = Instant::now();
+        loop {
+            let batch = self.gather(arrived, committed)?;
+            self.take_batch(batch)?;
+            if signals::asked() >= Asked::Drain {
+                self.dispatcher.drain();
+            }
+            let now_ms = self.clock.now_ms();
+            self.dispatcher
+                .keep_time(now_ms)
+                .and_then(|()| self.dispatcher.hand_out(now_ms))
+                .and_then(|()| self.dispatcher.commit(now_ms))
+                .map_err(frontier_fault)?;
+            committed = Instant::now();
+            self.send();
+            if self.dispatcher.is_drained() || signals::asked() == Asked::Stop {
+                return Ok(ExitStatus::Done);
             }
         }
-        dispatcher.hand_out().map_err(frontier_fault)?;
-        dispatcher.commit().map_err(frontier_fault)?;
-        committed = Instant::now();
-        dispatcher.send_letters();
-        if signals::asked() >= Asked::Drain {
-            dispatcher.drain();
-        }
-        if dispatcher.is_drained() || signals::asked() == Asked::Stop {
-            return Ok(ExitStatus::Done);
-        }
     }
-}
 
-/// Waits for something to do, and then a little longer for what may share its commit.
-fn gather(
-    dispatcher: &Dispatcher,
-    arrived: &mpsc::Receiver<Event>,
-    committed: Instant,
-) -> Result<Vec<Event>, Fault> {
-    let stopped = || Fault::error("the socket thread has stopped");
-    let mut batch = Vec::new();
-    let wait = dispatcher.next_ready_in().unwrap_or(IDLE).min(IDLE);
-    match arrived.recv_timeout(wait) {
-        Ok(event) => batch.push(event),
-        Err(RecvTimeoutError::Timeout) => return Ok(batch),
-        Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
-    }
-    let closes = committed + COMMIT_EVERY;
-    while batch.len() < BATCH {
-        let left = closes.saturating_duration_since(Instant::now());
-        match arrived.recv_timeout(left) {
+    /// Waits for something to do, and then a little longer for what may share its commit.
+    fn gather(
+        &self,
+        arrived: &mpsc::Receiver<Event>,
+        committed: Instant,
+    ) -> Result<Vec<Event>, Fault> {
+        let stopped = || Fault::error("the socket thread has stopped");
+        let mut batch = Vec::new();
+        match arrived.recv_timeout(self.next_ready_in()) {
             Ok(event) => batch.push(event),
-            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Timeout) => return Ok(batch),
             Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
         }
+        let closes = committed + COMMIT_EVERY;
+        while batch.len() < BATCH {
+            let left = closes.saturating_duration_since(Instant::now());
+            match arrived.recv_timeout(left) {
+                Ok(event) => batch.push(event),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
+            }
+        }
+        Ok(batch)
     }
-    Ok(batch)
+
+    fn next_ready_in(&self) -> Duration {
+        let Some(next_ms) = self.dispatcher.next_ready_ms() else {
+            return IDLE;
+        };
+        let wait_ms = next_ms.saturating_sub(self.clock.now_ms()).max(1);
+        Duration::from_millis(wait_ms as u64).min(IDLE)
+    }
+
+    fn take_batch(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
+        let now_ms = self.clock.now_ms();
+        for event in batch {
+            match event {
+                Event::Frame(frame) => take(&mut self.dispatcher, frame, now_ms),
+                Event::Written(Written::Failed(fault)) => return Err(fault),
+                Event::Written(Written::Applied {
+                    application,
+                    resolved,
+                    links,
+                }) => self
+                    .dispatcher
+                    .applied(&application, resolved, &links, now_ms),
+            }
+            .map_err(frontier_fault)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what rests on the commit.
+    fn send(&mut self) {
+        for letter in self.dispatcher.take_letters() {
+            match letter {
+                Letter::ToSupervisor(peer, message) => {
+                    self.outbox.send_to(TASKS, &peer, codec::encode(&message));
+                }
+                Letter::ToClient(peer, answer) => {
+                    let frame = answer.to_string().into_bytes();
+                    self.outbox.send_to(CONTROL, &peer, frame);
+                }
+            }
+        }
+        for entry in self.dispatcher.take_entries() {
+            self.ledger.write(entry);
+        }
+    }
+
+    /// The last counters and the last state of the crawls.
+    fn close(mut self) {
+        if let Err(error) = self.dispatcher.close(self.clock.now_ms()) {
+            tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
+        }
+        self.send();
+        self.ledger.finish();
+    }
 }
 
-fn take(dispatcher: &mut Dispatcher, arrived: Arrived) -> Result<(), FrontierError> {
+fn take(dispatcher: &mut Dispatcher, arrived: Arrived, now_ms: i64) -> Result<(), FrontierError> {
     let Arrived {
         socket,
         peer,
+        sender,
         frame,
     } = arrived;
     let unreadable = match (socket, peer) {
         (TASKS, Some(peer)) => match codec::decode::<SupervisorToDispatcher>(&frame) {
-            Ok(message) => return dispatcher.take_from_supervisor(&peer, message),
+            Ok(SupervisorToDispatcher::Hello(hello)) if is_impostor(&sender, &hello.supervisor) => {
+                return Ok(());
+            }
+            Ok(message) => return dispatcher.take_from_supervisor(&peer, message, now_ms),
             Err(error) => error,
         },
-        (CONTROL, Some(peer)) => return dispatcher.take_request(&peer, &frame),
-        _ => match codec::decode(&frame) {
-            Ok(outcomes) => return dispatcher.take_outcomes(outcomes),
+        (CONTROL, Some(peer)) => return dispatcher.take_request(&peer, &frame, now_ms),
+        _ => match codec::decode::<SupervisorOutcomes>(&frame) {
+            Ok(outcomes) if is_impostor(&sender, &outcomes.supervisor) => return Ok(()),
+            Ok(outcomes) => return dispatcher.take_outcomes(outcomes, now_ms),
             Err(error) => error,
         },
     };
@@ -126,28 +232,34 @@ fn take(dispatcher: &mut Dispatcher, arrived: Arrived) -> Result<(), FrontierErr
     Ok(())
 }
 
-fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
-    let bind = |name, pattern, endpoint: &String| SocketSpec {
-        name,
-        pattern,
-        place: Place::Bind(endpoint.clone()),
-        identity: None,
+/// Whether a supervisor goes by a name that its key does not give it.
+fn is_impostor(sender: &Option<Arc<str>>, supervisor: &str) -> bool {
+    let Some(name) = sender else {
+        return false;
     };
+    let is_impostor = !keys::may_be_called(name, supervisor);
+    if is_impostor {
+        tracing::warn!(
+            event = "message_refused",
+            name = &**name,
+            supervisor,
+            "a supervisor goes by a name that is not its key's: start it with --id NAME, or --id NAME:ANYTHING where several share the key"
+        );
+    }
+    is_impostor
+}
+
+fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
+    let at = &setup.endpoints;
+    let keys = setup.keys.as_ref();
     vec![
-        bind(TASKS, Pattern::Router, &setup.endpoints.tasks),
-        bind(OUTCOMES, Pattern::Pull, &setup.endpoints.outcomes),
-        bind(CONTROL, Pattern::Router, &setup.endpoints.control),
+        SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
+        SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
+        SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client),
     ]
 }
 
-/// The welcome that every supervisor gets.
-pub(crate) fn welcome(mappings: &[MappingSource]) -> Vec<u8> {
-    codec::encode(&DispatcherToSupervisor::Welcome {
-        mappings: mappings.to_vec(),
-    })
-}
-
-pub(crate) fn frontier_fault(error: FrontierError) -> Fault {
+fn frontier_fault(error: FrontierError) -> Fault {
     match error {
         FrontierError::Foreign { .. } | FrontierError::Newer { .. } | FrontierError::Scope(_) => {
             Fault::usage(error)

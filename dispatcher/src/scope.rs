@@ -37,7 +37,10 @@ pub enum ScopeError {
         pattern: String,
         reason: String,
     },
-    #[error("allowed_domains[{index}]: `{domain}` is not a domain; write it like `example.com`")]
+    #[error(
+        "allowed_domains[{index}]: `{domain}` is not a domain; write it like `example.com`, which \
+         includes its subdomains"
+    )]
     Domain { index: usize, domain: String },
 }
 
@@ -131,14 +134,20 @@ fn normalised_extension(extension: &str) -> String {
 fn allowed_domain((index, domain): (usize, &String)) -> Result<String, ScopeError> {
     canonical_domain(domain).ok_or_else(|| ScopeError::Domain {
         index,
-        domain: domain.chars().take(100).collect(),
+        domain: shown(domain),
     })
+}
+
+/// The beginning of what should have been a domain, fit for a terminal.
+pub(crate) fn shown(text: &str) -> String {
+    let beginning: String = text.chars().take(100).collect();
+    beginning.escape_debug().to_string()
 }
 
 /// A domain as it stands in canonical URLs: lower case, punycode, no dot at its ends.
 pub(crate) fn canonical_domain(domain: &str) -> Option<String> {
     let domain = domain.trim().trim_start_matches('.');
-    if domain.is_empty() || domain.contains(['/', '?', '#', '@', ':']) {
+    if domain.is_empty() || domain.contains(['/', '?', '#', '@', ':', '*']) {
         return None;
     }
     let url = webfill_urls::canonical(&format!("http://{domain}/"), None).ok()?;

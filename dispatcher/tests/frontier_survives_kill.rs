@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::frontier::{
-    Candidate, Done, FILE_NAME, Frontier, FrontierConfig, Leased, SiteId,
+    Candidate, Done, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
 };
 use webfill_wire::{CrawlKey, Outcome, SiteClock, TaskDone};
 
@@ -88,6 +88,7 @@ fn works_until_it_is_killed() {
     };
     let mut frontier = opened(Path::new(&dir));
     let crawl = crawl(&mut frontier);
+    give_back_leases(&mut frontier);
     loop {
         feed(&mut frontier, crawl);
         let leased = lease(&mut frontier);
@@ -206,10 +207,19 @@ fn merged_runs(dir: &Path) -> i64 {
     ask(&db, "SELECT count(*) FROM seen_runs WHERE state = 'live'")[0]
 }
 
+/// As when their holder tells that it has lost them.
+fn give_back_leases(frontier: &mut Frontier) {
+    for lease in frontier.leases().unwrap() {
+        let back = frontier.give_back(lease.task, lease.attempt, false, 0);
+        assert_eq!(back.unwrap(), GivenBack::Requeued);
+    }
+}
+
 /// Whatever the last kill left ends in exactly one outcome.
 fn end_all_that_is_left(dir: &Path) {
     let mut frontier = opened(dir);
     let crawl = crawl(&mut frontier);
+    give_back_leases(&mut frontier);
     loop {
         let leased = lease(&mut frontier);
         if leased.is_empty() {

@@ -62,7 +62,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Vec<Fault>> {
 
 /// Reads one file as UTF-8; a byte order mark is dropped.
 pub(crate) fn read_file(path: &Path) -> Result<Source, Fault> {
-    let cannot = |error: io::Error| file_fault(path, format!("cannot read the file: {error}"));
+    let cannot = |error: io::Error| file_fault(path, format!("cannot be read: {error}"));
     let size = fs::metadata(path).map_err(cannot)?.len();
     if size > MAX_FILE_BYTES {
         let message =

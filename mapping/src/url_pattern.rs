@@ -171,10 +171,13 @@ fn glob_literals(text: &str) -> Option<Vec<String>> {
 }
 
 fn compile_prefix(text: &str) -> Result<UrlPattern, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    if !matches!(url.scheme(), "http" | "https") {
+    if !["http://", "https://"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme))
+    {
         return Err("a prefix begins with http:// or https://".to_owned());
     }
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
     let host_end = text.find("://").map_or(0, |at| at + 3);
     if !text[host_end..].contains('/') {
         return Err(format!(
@@ -313,7 +316,7 @@ mod tests {
     fn patterns_that_cannot_be_meant_are_refused_with_advice() {
         for (kind, text, part) in [
             ("prefix", "https://a.example", "end the host with a slash"),
-            ("prefix", "a.example/", "relative URL without a base"),
+            ("prefix", "a.example/", "begins with http:// or https://"),
             (
                 "prefix",
                 "https://A.example/",

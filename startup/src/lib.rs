@@ -1,6 +1,8 @@
 //! What every webfill process does before and after its work: logs, the state folder's lock,
-//! signals, child processes, and the exit code that tells how it went.
+//! signals, child processes, and the exit code that tells how it went; and the clock that all
+//! processes of a machine share.
 
+pub mod boot_clock;
 pub mod child;
 pub mod exit;
 pub mod log;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit::Fault;
 
@@ -34,10 +35,29 @@ impl Default for LogConfig {
 /// Lines held for a slow disk before further ones are dropped.
 const BUFFERED_LINES: usize = 8_192;
 
+/// Judges the settings before anything is opened.
+pub fn check(config: &LogConfig) -> Result<(), Fault> {
+    filter(config).map(drop)
+}
+
+fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
+    let wrong = |reason: &str| Fault::usage(format!("log.level = \"{}\": {reason}", config.level));
+    // A mistyped level would be taken for the name of a module, and nothing else be logged.
+    let says_a_level = |directive: &str| {
+        let level = directive.rsplit('=').next().unwrap_or_default().trim();
+        !level.is_empty() && level.parse::<LevelFilter>().is_ok()
+    };
+    if !config.level.split(',').all(says_a_level) {
+        return Err(wrong(
+            "must be error, warn, info, debug, trace or off, or MODULE=LEVEL, separated by commas",
+        ));
+    }
+    EnvFilter::try_new(&config.level).map_err(|error| wrong(&error.to_string()))
+}
+
 /// Starts logging to `folder/NAME.log`. Lines still buffered are written when the guard is dropped.
 pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuard, Fault> {
-    let filter = EnvFilter::try_new(&config.level)
-        .map_err(|error| Fault::usage(format!("log.level `{}`: {error}", config.level)))?;
+    let filter = filter(config)?;
     std::fs::create_dir_all(folder).map_err(|error| {
         Fault::usage(format!(
             "cannot create the log folder {}: {error}",
@@ -66,4 +86,23 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
         .try_init()
         .map_err(|error| Fault::error(format!("logging was started twice: {error}")))?;
     Ok(guard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_level_is_refused() {
+        let with = |level: &str| LogConfig {
+            level: level.into(),
+            ..LogConfig::default()
+        };
+        for good in ["info", "WARN", "off", "info,webfill_worker=debug"] {
+            assert!(check(&with(good)).is_ok(), "{good}");
+        }
+        for wrong in ["", "loud", "info,", "info,webfill_worker", "webfill=loud"] {
+            assert!(check(&with(wrong)).is_err(), "{wrong}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Fault;
@@ -62,6 +62,24 @@ impl StateFolder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// A number that stands for this folder on this machine since its last boot: a copy of the
+    /// folder on another machine is another home, and who holds the lock of the same home has
+    /// outlived the holder before.
+    pub fn home(&self) -> Result<u64, Fault> {
+        let unknown = |path: &Path, error: std::io::Error| {
+            Fault::error(format!(
+                "cannot tell this machine from others by {}: {error}",
+                path.display()
+            ))
+        };
+        let boot_file = Path::new("/proc/sys/kernel/random/boot_id");
+        let mut place = std::fs::read(boot_file).map_err(|error| unknown(boot_file, error))?;
+        let folder = std::fs::metadata(&self.path).map_err(|error| unknown(&self.path, error))?;
+        place.extend(folder.dev().to_le_bytes());
+        place.extend(folder.ino().to_le_bytes());
+        Ok(fnv1a(&place))
+    }
 }
 
 fn full_disk(path: &Path) -> Fault {
@@ -96,7 +114,8 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     let folder = if inside.as_os_str().len() <= LONGEST_SOCKET_FOLDER {
         inside
     } else {
-        std::env::temp_dir().join(format!("webfill-{:016x}", fnv1a(state)))
+        let name = fnv1a(state.as_os_str().as_encoded_bytes());
+        std::env::temp_dir().join(format!("webfill-{name:016x}"))
     };
     DirBuilder::new()
         .recursive(true)
@@ -106,14 +125,11 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     Ok(folder)
 }
 
-/// FNV-1a, 64 bits: the name need only be stable and unlikely to clash with a neighbour's.
-fn fnv1a(path: &Path) -> u64 {
-    path.as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+/// FNV-1a, 64 bits: names need only be stable and unlikely to clash with a neighbour's.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]
@@ -130,6 +146,19 @@ mod tests {
         drop(first);
         StateFolder::open(&folder, "crawl").unwrap();
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn each_folder_is_a_home_of_its_own() {
+        let folder = |name: &str| {
+            let name = format!("webfill-home-{}-{name}", std::process::id());
+            StateFolder::open(&std::env::temp_dir().join(name), "supervisor").unwrap()
+        };
+        let (here, there) = (folder("a"), folder("b"));
+        assert_eq!(here.home().unwrap(), here.home().unwrap());
+        assert_ne!(here.home().unwrap(), there.home().unwrap());
+        std::fs::remove_dir_all(here.path()).unwrap();
+        std::fs::remove_dir_all(there.path()).unwrap();
     }
 
     #[test]

@@ -1,26 +1,32 @@
 //! Measures how fast pages are saved by one process and by several at once.
 //!
-//!     cargo run --release -p webfill-store --example save_rate [FILE]
+//!     cargo run --release -p webfill-store --example save_rate [FILE | mongodb]
 //!
-//! Each page has 5 fields, 30 links and one record of which it fills a field; 64 go into a batch.
-//! CPU time is that of all threads of the writers, building the pages included.
+//! Each page has 5 fields, 30 links and one record of which it fills a field. As many go into a
+//! batch as a thousand pages a second bring within the age that the backend asks for. CPU time is
+//! that of all threads of the writers, building the pages included. With `mongodb`, a server is
+//! started; the CPU time is the writers' alone, and commands are counted by the server.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use mongodb::bson::{Document, doc};
 use serde_json::{Map, json};
 use webfill_store::{
     Crawl, CrawlId, CrawlState, Page, Record, Save, Store, StoreError, StoreUri, open,
 };
+use webfill_test_mongod::Mongod;
 use webfill_wire::Outcome;
 
 /// As in the webfill command, whose memory is no other.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const BATCH: u64 = 64;
-const BATCHES: u64 = 1000;
+/// As many pages as one writer saves.
+const PAGES: u64 = 40_000;
+/// Pages a second that are shared by all writers, to tell the size of a batch.
+const RATE: f64 = 1_000.0;
 const FIELDS: [&str; 5] = ["name", "born", "city", "about", "links"];
 
 type AnyError = Box<dyn std::error::Error>;
@@ -28,41 +34,98 @@ type AnyError = Box<dyn std::error::Error>;
 fn main() -> Result<(), AnyError> {
     let arguments: Vec<String> = std::env::args().collect();
     match &arguments[1..] {
-        [role, file, client] if role == "writer" => write(Path::new(file), client.parse()?),
-        [] => measure(&std::env::temp_dir().join("webfill-save-rate.db")),
-        [file] => measure(Path::new(file)),
-        _ => Err("usage: save_rate [FILE]".into()),
+        [role, uri, client, batch] if role == "writer" => {
+            write(&uri.parse()?, client.parse()?, batch.parse()?)
+        }
+        [backend] if backend == "mongodb" => measure_mongodb(),
+        [] => measure_file(&std::env::temp_dir().join("webfill-save-rate.db")),
+        [file] => measure_file(Path::new(file)),
+        _ => Err("usage: save_rate [FILE | mongodb]".into()),
     }
 }
 
-fn measure(file: &Path) -> Result<(), AnyError> {
+fn measure_file(file: &Path) -> Result<(), AnyError> {
     for writers in [1, 2, 4] {
         remove(file);
-        let started = Instant::now();
-        let start = |client: u64| {
-            let mut writer = Command::new(std::env::current_exe()?);
-            writer.arg("writer").arg(file).arg(client.to_string());
-            writer.stdout(Stdio::piped()).spawn()
-        };
-        let running = (0..writers).map(start).collect::<Result<Vec<_>, _>>()?;
-        let mut cpu_ms = 0.0;
-        for writer in running {
-            let output = writer.wait_with_output()?;
-            cpu_ms += String::from_utf8(output.stdout)?.trim().parse::<f64>()?;
-        }
-        let pages = (writers * BATCHES * BATCH) as f64;
-        let seconds = started.elapsed().as_secs_f64();
-        let bytes = std::fs::metadata(file)?.len() as f64;
-        println!(
-            "{writers} writers: {:.0} pages/s, {:.1} us of CPU a page, {:.2} ms a batch, {:.0} bytes a page",
-            pages / seconds,
-            cpu_ms * 1e3 / pages,
-            seconds * 1e3 / BATCHES as f64,
-            bytes / pages,
-        );
+        let uri = format!("sqlite:{}", file.display());
+        println!("{}", run_writers(&uri, writers)?);
+        let bytes = std::fs::metadata(file)?.len();
+        println!("    {} bytes a page", bytes / (writers * PAGES));
     }
     remove(file);
     Ok(())
+}
+
+fn measure_mongodb() -> Result<(), AnyError> {
+    for writers in [1, 2, 4] {
+        let mongod = Mongod::start().ok_or("there is no MongoDB server")?;
+        let uri = mongod.uri("webfill");
+        let before = server_commands(&uri)?;
+        println!("{}", run_writers(&uri, writers)?);
+        let commands = server_commands(&uri)? - before;
+        let pages = (writers * PAGES) as f64;
+        println!(
+            "    {:.1} commands for 1000 pages, records put included",
+            commands * 1e3 / pages
+        );
+    }
+    Ok(())
+}
+
+/// Commands that the server has executed for clients, but for those that watch over it.
+fn server_commands(uri: &str) -> Result<f64, AnyError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let client = mongodb::Client::with_uri_str(uri).await?;
+        let admin = client.database("admin");
+        let status: Document = admin.run_command(doc! {"serverStatus": 1}).await?;
+        let commands = status.get_document("metrics")?.get_document("commands")?;
+        let total = |name| {
+            let count = commands
+                .get_document(name)
+                .and_then(|one| one.get_i64("total"));
+            count.unwrap_or(0) as f64
+        };
+        Ok(["update", "find", "findAndModify", "getMore"]
+            .map(total)
+            .iter()
+            .sum())
+    })
+}
+
+/// Runs so many processes, and says what came of it.
+fn run_writers(uri: &str, writers: u64) -> Result<String, AnyError> {
+    let started = Instant::now();
+    let age_s = match uri.starts_with("mongodb") {
+        true => 0.2,
+        false => 0.064,
+    };
+    let batch = (RATE * age_s / writers as f64).ceil() as u64;
+    let start = |client: u64| {
+        let mut writer = Command::new(std::env::current_exe()?);
+        let (client, batch) = (client.to_string(), batch.to_string());
+        writer.args(["writer", uri, &client, &batch]);
+        writer.stdout(Stdio::piped()).spawn()
+    };
+    let running = (0..writers).map(start).collect::<Result<Vec<_>, _>>()?;
+    let (mut cpu_ms, mut saving_s) = (0.0, 0.0_f64);
+    for writer in running {
+        let output = String::from_utf8(writer.wait_with_output()?.stdout)?;
+        let (cpu, seconds) = output.trim().split_once(' ').ok_or("a writer failed")?;
+        cpu_ms += cpu.parse::<f64>()?;
+        saving_s = saving_s.max(seconds.parse()?);
+    }
+    let pages = (writers * PAGES) as f64;
+    Ok(format!(
+        "{writers} writers, {batch} pages a batch: {:.0} pages/s, {:.1} us of CPU a page, \
+         {:.2} ms a batch ({:.0} s with the records)",
+        pages / saving_s,
+        cpu_ms * 1e3 / pages,
+        saving_s * 1e3 * batch as f64 / PAGES as f64,
+        started.elapsed().as_secs_f64(),
+    ))
 }
 
 fn remove(file: &Path) {
@@ -74,21 +137,21 @@ fn remove(file: &Path) {
     }
 }
 
-fn write(file: &Path, client: u64) -> Result<(), AnyError> {
+fn write(uri: &StoreUri, client: u64, batch: u64) -> Result<(), AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let cpu_ms = runtime.block_on(async {
-        let store = open(&StoreUri::Sqlite(file.to_owned()), None).await?.store;
+    let (cpu_ms, seconds) = runtime.block_on(async {
+        let store = open(uri, None).await?.store;
         put_records(&*store, client).await?;
-        let before = cpu_time_ms();
-        for batch in 0..BATCHES {
-            let pages = (0..BATCH).map(|number| save(client, batch * BATCH + number));
+        let (before, started) = (cpu_time_ms(), Instant::now());
+        for first in (0..PAGES).step_by(batch as usize) {
+            let pages = (first..(first + batch).min(PAGES)).map(|number| save(client, number));
             for saved in store.save(pages.collect()).await {
                 saved?;
             }
         }
-        Ok::<f64, StoreError>(cpu_time_ms() - before)
+        Ok::<_, StoreError>((cpu_time_ms() - before, started.elapsed().as_secs_f64()))
     })?;
-    println!("{cpu_ms}");
+    println!("{cpu_ms} {seconds}");
     Ok(())
 }
 
@@ -105,16 +168,14 @@ async fn put_records(store: &dyn Store, client: u64) -> Result<(), StoreError> {
             finished_at_ms: None,
         })
         .await?;
-    for batch in 0..BATCHES {
+    for first in (0..PAGES).step_by(500) {
         let record = |number: u64| Record {
-            id: format!("{client}-{}", batch * BATCH + number),
+            id: format!("{client}-{number}"),
             fields: Map::from_iter([(String::from("id"), json!(number))]),
             want: FIELDS.map(String::from).to_vec(),
         };
-        for state in store
-            .put_records(&id, (0..BATCH).map(record).collect(), 0)
-            .await
-        {
+        let records = (first..first + 500).map(record).collect();
+        for state in store.put_records(&id, records, 0).await {
             state?;
         }
     }

@@ -35,6 +35,47 @@ pub struct SiteEntry {
     pub owner: Option<String>,
 }
 
+/// Asks for a site's next request.
+///
+/// A slot is a lock with an expiry. While it is granted, nobody else is; afterwards nobody before
+/// the delay has passed, counted from the answer that [`SlotRelease`] tells of, or, if a dead
+/// worker never tells, from the moment at which its request must have ended. Only durations cross
+/// this interface: the cache's own clock judges them all, however wrong the workers' clocks are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotClaim {
+    pub site: String,
+    /// Names this request among all others of all workers. A claim whose answer was lost is
+    /// repeated under the same name, and then granted again.
+    pub holder: String,
+    /// Between the answer to the last request and the start of this one.
+    pub delay_ms: u64,
+    /// The request will have ended this long after the *call*, at the latest. Whoever is granted
+    /// a slot too late for that gives it back unused.
+    pub longest_request_ms: u64,
+}
+
+/// What comes of a [`SlotClaim`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Start the request now.
+    Granted,
+    /// Nothing can be granted for so long: claim again then.
+    Wait { wait_ms: u64 },
+}
+
+/// Gives a slot back: its request was answered, or ended without an answer, just now. If this is
+/// late, the gap to the next request is only the longer for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotRelease {
+    pub site: String,
+    /// As claimed.
+    pub holder: String,
+    /// Nobody may start for so long: the delay, or a longer `Retry-After` or back-off.
+    pub blocked_for_ms: u64,
+    /// Whether anything was sent to the site. If not, no delay begins.
+    pub was_used: bool,
+}
+
 /// robots.txt files and site clocks, shared by all workers.
 #[async_trait]
 pub trait Cache: Send + Sync {
@@ -56,4 +97,12 @@ pub trait Cache: Send + Sync {
     /// Moves clocks. Last start and block only ever move forward; delay and owner are those of
     /// the put with the latest start.
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError>;
+
+    /// Claims a site's next request, in one atomic step. Clocks that were put count as well, and
+    /// [`Cache::sites`] shows a site with a granted slot as blocked until the slot lapses.
+    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError>;
+
+    /// Gives a slot back. Harmless when repeated, and after the slot has lapsed: what the release
+    /// tells of the site counts, and the slot of another holder stays.
+    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError>;
 }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Busy or out of reach for now: the same call may succeed later.
-    #[error("{store} is busy: {reason}")]
+    #[error("{store} cannot be used for now: {reason}")]
     Retry {
         /// The store's URI, without credentials.
         store: String,

@@ -6,24 +6,31 @@
 //! that a task repeated after a crash changes nothing (the reason why webfill may save before it
 //! acknowledges). What a call has answered is durable against the death of any process.
 //!
-//! Times are milliseconds since the epoch in Rust and ISO 8601 text in UTC with milliseconds
-//! (`2026-01-31T12:00:00.000Z`) in the backends: people read it in queries, and it sorts.
+//! Times are milliseconds since the epoch in Rust. In SQLite and in exports they are ISO 8601 text
+//! in UTC with milliseconds (`2026-01-31T12:00:00.000Z`): people read it in queries, and it sorts.
+//! In MongoDB they are dates, which its queries calculate with and its purges go by.
 
 mod cache;
 mod crawl;
 mod error;
+mod mongodb;
+
 mod page;
 mod record;
+mod site_clock;
 mod sqlite;
 mod store;
 mod timestamp;
 mod uri;
 
-pub use cache::{Cache, RobotsEntry, SITE_KEPT_MS, SiteEntry};
+pub use cache::{Cache, RobotsEntry, SITE_KEPT_MS, SiteEntry, Slot, SlotClaim, SlotRelease};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use error::StoreError;
+pub use mongodb::MongoUri;
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
-pub use record::{MAX_RECORD_ID_BYTES, Record, RecordCounts, RecordState, has_value};
-pub use store::{Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, Saved, Store};
+pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
+pub use store::{
+    Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
+};
 pub use timestamp::iso_time;
 pub use uri::{Backends, StoreUri, open, open_existing};

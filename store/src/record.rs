@@ -3,6 +3,10 @@
 //! The rules are the same for every backend and live here. A field that has a value keeps it. A
 //! wanted field without a value is missing, until a page or the user's own input supplies one; a
 //! page's value is kept with its source. A record is resolved while nothing is missing.
+//!
+//! Of two pages that bring different values for a field, the one whose mapping comes first in the
+//! [`MappingOrder`] wins, whichever was saved first; of equals, the first saved. The other value
+//! is kept as a candidate, with its source. What the user gave is never a matter of candidates.
 
 use serde_json::{Map, Value, json};
 
@@ -48,11 +52,32 @@ pub fn has_value(value: &Value) -> bool {
     }
 }
 
+/// Candidates kept of a field, at most.
+const MAX_CANDIDATES: usize = 8;
+
+/// A longer value, as JSON, is no candidate: candidates must not make a record too large to keep.
+const MAX_CANDIDATE_BYTES: usize = 16 << 10;
+
+/// The names of the mappings, the one that wins first. A mapping that is not among them comes
+/// after all that are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MappingOrder(pub Vec<String>);
+
+impl MappingOrder {
+    fn place(&self, mapping: Option<&str>) -> usize {
+        let same = |name: &String| Some(name.as_str()) == mapping;
+        self.0.iter().position(same).unwrap_or(self.0.len())
+    }
+}
+
 /// A record as stored.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct StoredRecord {
     pub(crate) fields: Map<String, Value>,
+    /// Name to `{url, mapping, at}`, for what came from pages.
     pub(crate) sources: Map<String, Value>,
+    /// Name to a list of `{value, url, mapping, at}`, in order of arrival.
+    pub(crate) candidates: Map<String, Value>,
     pub(crate) missing: Vec<String>,
     /// ISO 8601.
     pub(crate) resolved_at: Option<String>,
@@ -76,6 +101,14 @@ impl<'a> Filling<'a> {
             started_at_ms: page.started_at_ms,
             ended_at_ms: page.ended_at_ms(),
         }
+    }
+
+    fn source(&self) -> Value {
+        json!({
+            "url": self.url,
+            "mapping": self.mapping,
+            "at": iso_time(self.started_at_ms),
+        })
     }
 }
 
@@ -124,26 +157,81 @@ impl StoredRecord {
                 )
     }
 
-    /// Fills missing fields from a page and keeps the source of each. Returns whether it could.
-    pub(crate) fn fill(&mut self, page: &Filling<'_>) -> bool {
-        let mut filled = false;
-        for name in &self.missing {
-            let Some(value) = page.fields.get(name).filter(|value| has_value(value)) else {
+    /// Takes from a page what is missing or better than another page's, and keeps the source of
+    /// each value. Returns whether anything changed.
+    pub(crate) fn fill(&mut self, page: &Filling<'_>, order: &MappingOrder) -> bool {
+        let mut changed = false;
+        for (name, value) in page.fields {
+            if !has_value(value) {
                 continue;
-            };
-            let source = json!({
-                "url": page.url,
-                "mapping": page.mapping,
-                "at": iso_time(page.started_at_ms),
-            });
-            self.fields.insert(name.clone(), value.clone());
-            self.sources.insert(name.clone(), source);
-            filled = true;
+            }
+            if self.missing.contains(name) {
+                self.take(name, value, page);
+                changed = true;
+            } else if let Some(source) = self.sources.get(name) {
+                let source = source.clone();
+                changed |= self.compare(name, value, page, source, order);
+            }
         }
-        if filled {
+        if changed {
             self.settle(page.ended_at_ms);
         }
-        filled
+        changed
+    }
+
+    fn take(&mut self, name: &str, value: &Value, page: &Filling<'_>) {
+        self.fields.insert(name.to_owned(), value.clone());
+        self.sources.insert(name.to_owned(), page.source());
+    }
+
+    /// A page has a value for a field that another page (`source`) has filled.
+    fn compare(
+        &mut self,
+        name: &str,
+        value: &Value,
+        page: &Filling<'_>,
+        source: Value,
+        order: &MappingOrder,
+    ) -> bool {
+        let kept = self.fields.get(name).cloned().unwrap_or_default();
+        // A page that was fetched again is no second witness.
+        if kept == *value || source["url"] == page.url {
+            return false;
+        }
+        if order.place(page.mapping) < order.place(source["mapping"].as_str()) {
+            self.take(name, value, page);
+            self.forget_candidate(name, value);
+            self.add_candidate(name, &kept, source);
+            return true;
+        }
+        self.add_candidate(name, value, page.source())
+    }
+
+    /// Returns whether there was room for it, and it was not there already.
+    fn add_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
+        let known = self.candidates.get(name).and_then(Value::as_array);
+        let is_known = |known: &Vec<Value>| known.iter().any(|known| known["value"] == *value);
+        let is_full = |known: &Vec<Value>| known.len() >= MAX_CANDIDATES;
+        if known.is_some_and(|known| is_known(known) || is_full(known))
+            || value.to_string().len() > MAX_CANDIDATE_BYTES
+        {
+            return false;
+        }
+        let mut candidate = Map::from_iter([("value".to_owned(), value.clone())]);
+        if let Value::Object(source) = source {
+            candidate.extend(source);
+        }
+        let candidates = self.candidates.entry(name).or_insert_with(|| json!([]));
+        if let Value::Array(candidates) = candidates {
+            candidates.push(Value::Object(candidate));
+        }
+        true
+    }
+
+    fn forget_candidate(&mut self, name: &str, value: &Value) {
+        if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
+            candidates.retain(|candidate| candidate["value"] != *value);
+        }
     }
 
     /// Drops from `missing` what has a value by now. The time of resolution is set once; it goes

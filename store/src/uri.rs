@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::cache::Cache;
 use crate::error::StoreError;
-use crate::sqlite::{OpenMode, Sqlite};
+use crate::mongodb::{Mongo, MongoUri};
+use crate::sqlite::Sqlite;
 use crate::store::Store;
 
 /// Where a store or a cache is.
@@ -15,7 +16,48 @@ use crate::store::Store;
 pub enum StoreUri {
     /// `sqlite:FILE`.
     Sqlite(PathBuf),
+    /// `mongodb://...` or `mongodb+srv://...`; shown without credentials.
+    MongoDb(MongoUri),
 }
+
+/// What to do about a store that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenMode {
+    Create,
+    MustExist,
+}
+
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Uses {
+    Store,
+    Cache,
+    Both,
+}
+
+impl Uses {
+    pub(crate) fn includes_store(self) -> bool {
+        self != Uses::Cache
+    }
+
+    pub(crate) fn includes_cache(self) -> bool {
+        self != Uses::Store
+    }
+}
+
+impl StoreUri {
+    /// The text that was parsed, credentials included: to hand on to other processes, never to
+    /// show.
+    pub fn as_written(&self) -> String {
+        match self {
+            StoreUri::Sqlite(_) => self.to_string(),
+            StoreUri::MongoDb(uri) => uri.as_written().to_owned(),
+        }
+    }
+}
+
+/// The forms of a URI, for those who wrote none of them.
+const FORMS: &str = "write sqlite:FILE or mongodb://HOST/DATABASE";
 
 impl FromStr for StoreUri {
     type Err = String;
@@ -28,11 +70,8 @@ impl FromStr for StoreUri {
                 "store `{text}` names no file that processes could share: write sqlite:FILE"
             )),
             "sqlite" => Ok(StoreUri::Sqlite(PathBuf::from(rest))),
-            // The URI may hold a password, so it is not repeated.
-            "mongodb" | "mongodb+srv" => Err(String::from(
-                "this webfill was built without MongoDB: write sqlite:FILE",
-            )),
-            _ => Err(format!("store `{text}` is no store URI: write sqlite:FILE")),
+            "mongodb" | "mongodb+srv" => MongoUri::parse(text).map(StoreUri::MongoDb),
+            _ => Err(format!("store `{text}` is no store URI: {FORMS}")),
         }
     }
 }
@@ -41,6 +80,7 @@ impl fmt::Display for StoreUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreUri::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            StoreUri::MongoDb(uri) => uri.fmt(f),
         }
     }
 }
@@ -55,28 +95,36 @@ pub struct Backends {
 /// Opens a store, and a cache where it is another (else the store's database is the cache too).
 /// What does not exist yet is created.
 pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends, StoreError> {
-    let opened = open_one(store, OpenMode::Create).await?;
-    match cache.filter(|cache| *cache != store) {
-        None => Ok(opened),
-        Some(cache) => Ok(Backends {
-            store: opened.store,
-            cache: open_one(cache, OpenMode::Create).await?.cache,
-        }),
-    }
+    let Some(cache) = cache.filter(|cache| *cache != store) else {
+        return open_one(store, OpenMode::Create, Uses::Both).await;
+    };
+    let opened = open_one(store, OpenMode::Create, Uses::Store).await?;
+    Ok(Backends {
+        store: opened.store,
+        cache: open_one(cache, OpenMode::Create, Uses::Cache).await?.cache,
+    })
 }
 
 /// Opens a store that must exist, as an export does.
 pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreError> {
-    Ok(open_one(store, OpenMode::MustExist).await?.store)
+    let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
+    Ok(opened.store)
 }
 
-async fn open_one(uri: &StoreUri, mode: OpenMode) -> Result<Backends, StoreError> {
+async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends, StoreError> {
     match uri {
         StoreUri::Sqlite(path) => {
             let sqlite = Arc::new(Sqlite::open(path.clone(), mode).await?);
             Ok(Backends {
                 store: sqlite.clone(),
                 cache: sqlite,
+            })
+        }
+        StoreUri::MongoDb(uri) => {
+            let mongo = Arc::new(Mongo::open(uri, mode, uses).await?);
+            Ok(Backends {
+                store: mongo.clone(),
+                cache: mongo,
             })
         }
     }
@@ -108,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mongodb_uri_is_refused_without_repeating_its_password() {
-        let refusal = "mongodb://me:secret@db/x".parse::<StoreUri>().unwrap_err();
-        assert!(
-            refusal.contains("MongoDB") && !refusal.contains("secret"),
-            "{refusal}"
-        );
+    fn a_mongodb_uri_is_shown_without_its_password_and_handed_on_with_it() {
+        let text = "mongodb://me:secret@db/x?tls=true";
+        let uri: StoreUri = text.parse().unwrap();
+        assert_eq!(uri.to_string(), "mongodb://db/x");
+        assert!(!format!("{uri:?}").contains("secret"));
+        assert_eq!(uri.as_written(), text);
     }
 }

@@ -110,6 +110,46 @@ async fn a_file_of_a_newer_version_is_refused() {
     assert!(refusal.contains("newer webfill"), "{refusal}");
 }
 
+/// The tables of version 1 that version 2 has added to.
+const VERSION_1: &str = "
+CREATE TABLE records (_id TEXT PRIMARY KEY, fields TEXT NOT NULL, sources TEXT NOT NULL,
+    missing TEXT NOT NULL, resolved_at TEXT) STRICT;
+CREATE TABLE sites (_id TEXT PRIMARY KEY, last_start TEXT NOT NULL, delay_ms INTEGER NOT NULL,
+    blocked_until TEXT, owner TEXT) STRICT, WITHOUT ROWID;
+CREATE TABLE crawls (key INTEGER PRIMARY KEY, _id TEXT NOT NULL UNIQUE);
+CREATE TABLE crawl_records (record TEXT NOT NULL, crawl INTEGER NOT NULL,
+    PRIMARY KEY (record, crawl)) STRICT, WITHOUT ROWID;
+INSERT INTO records VALUES ('r', '{\"a\":1}', '{}', '[\"b\"]', NULL);
+INSERT INTO sites VALUES ('example.com', '2100-01-01T12:00:00.000Z', 1000, NULL, 'one');
+PRAGMA application_id = 0x7762666c;
+PRAGMA user_version = 1;
+";
+
+#[tokio::test]
+async fn a_file_of_the_version_before_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(VERSION_1).unwrap();
+    drop(old);
+    for _ in 0..2 {
+        let opened = open_file(&path).await.unwrap();
+        let mut records = Vec::new();
+        let mut each = |row| {
+            records.push(row);
+            Ok(())
+        };
+        let everything = ExportFilter::default();
+        let exported = opened.store.export(Kept::Records, &everything, &mut each);
+        exported.await.unwrap();
+        assert_eq!(records[0]["fields"], json!({"a": 1}));
+        assert_eq!(records[0]["candidates"], json!({}));
+        let sites = vec![String::from("example.com")];
+        let clocks = opened.cache.sites(sites, 4_102_488_000_000).await.unwrap();
+        assert_eq!(clocks[0].as_ref().unwrap().delay_ms, 1_000);
+    }
+}
+
 #[tokio::test]
 async fn a_path_that_cannot_be_a_file_is_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();

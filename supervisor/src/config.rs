@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webfill_wire::keys::ClientKeys;
 
 /// How many workers a supervisor has, and how much it holds for them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,12 +37,18 @@ impl Default for SupervisorConfig {
 #[derive(Debug, Clone)]
 pub struct SupervisorSetup {
     pub id: String,
+    /// See [`webfill_wire::Hello`].
+    pub home: u64,
+    /// The longest that one request may take, in milliseconds.
+    pub longest_request_ms: u64,
     pub workers: u16,
     pub queue: u32,
     pub queue_url_bytes: u64,
     /// The dispatcher's tasks and outcomes sockets.
     pub tasks_endpoint: String,
     pub outcomes_endpoint: String,
+    /// Needed where the dispatcher is on another machine.
+    pub keys: Option<ClientKeys>,
     /// The folder of the sockets between this supervisor and its workers.
     pub sockets: PathBuf,
     /// The configuration file that workers are started with.

@@ -4,10 +4,16 @@
 //! to one of its N workers, and passes their outcomes on. A worker that dies is started again;
 //! what it held goes back to the dispatcher, and the page it worked on is blamed. Nothing is kept
 //! on disk: a supervisor that dies leaves its leases to the dispatcher.
+//!
+//! [`supervisor`] is the core, which knows neither sockets nor processes nor clocks, so that it
+//! can be simulated; [`mod@run`] gives it these.
 
 mod config;
 mod queue;
 mod run;
+mod session;
+mod slot;
+pub mod supervisor;
 mod workers;
 
 pub use config::{SupervisorConfig, SupervisorSetup};

@@ -1,12 +1,13 @@
 //! The bounded queue: which task is with which worker, and how much room is left.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use webfill_wire::{Credit, ReturnCause, Task, TaskReturned};
 
 /// A lease held by this supervisor.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Held {
+    site: String,
     attempt: u32,
     slot: u16,
     url_bytes: u64,
@@ -17,7 +18,7 @@ struct Held {
 /// Everything that this supervisor holds. Its size never exceeds the credit that was granted.
 #[derive(Debug)]
 pub struct Queue {
-    held: HashMap<u64, Held>,
+    held: BTreeMap<u64, Held>,
     granted: Credit,
     limit: Credit,
 }
@@ -25,7 +26,7 @@ pub struct Queue {
 impl Queue {
     pub fn new(limit: Credit) -> Queue {
         Queue {
-            held: HashMap::new(),
+            held: BTreeMap::new(),
             granted: limit,
             limit,
         }
@@ -62,6 +63,7 @@ impl Queue {
 
     pub fn hold(&mut self, task: &Task, slot: u16, sent: bool) {
         let held = Held {
+            site: task.site.clone(),
             attempt: task.attempt,
             slot,
             url_bytes: task.url.len() as u64,
@@ -90,24 +92,36 @@ impl Queue {
     }
 
     /// The leases that a dead worker had, ended; `blamed` is the page that it worked on.
-    pub fn give_back(&mut self, slot: u16, blamed: Option<u64>) -> Vec<TaskReturned> {
-        let held = self.held.iter();
-        let lost: Vec<TaskReturned> = held
-            .filter(|(_, held)| held.slot == slot && held.sent)
-            .map(|(task, held)| TaskReturned {
+    pub fn give_back(&mut self, slot: u16, blamed: Option<u64>) -> Lost {
+        let mut lost = Lost::default();
+        for (task, held) in &self.held {
+            if held.slot != slot || !held.sent {
+                continue;
+            }
+            lost.sites.insert(held.site.clone());
+            lost.returned.push(TaskReturned {
                 task: *task,
                 attempt: held.attempt,
                 cause: match blamed {
                     Some(suspect) if suspect == *task => ReturnCause::KilledWorker,
                     _ => ReturnCause::WorkerDied,
                 },
-            })
-            .collect();
-        for returned in &lost {
+                clock: None,
+            });
+        }
+        for returned in &lost.returned {
             self.release(returned.task, returned.attempt);
         }
         lost
     }
+}
+
+/// What was with a worker that died.
+#[derive(Debug, Default)]
+pub struct Lost {
+    pub returned: Vec<TaskReturned>,
+    /// The tasks' sites: any of them may have been asked until the end.
+    pub sites: BTreeSet<String>,
 }
 
 /// The worker that a site's tasks go to: always the same one, also after a restart.
@@ -132,6 +146,7 @@ mod tests {
             site: "example.com".into(),
             depth: 0,
             wait_ms: 0,
+            last_request_ago_ms: None,
             parent: None,
             records: Vec::new(),
         }
@@ -163,8 +178,9 @@ mod tests {
         queue.hold(&task(2), 0, true);
         queue.hold(&task(3), 0, false);
         queue.hold(&task(4), 1, true);
-        let mut back = queue.give_back(0, Some(2));
-        back.sort_by_key(|returned| returned.task);
+        let lost = queue.give_back(0, Some(2));
+        assert_eq!(lost.sites.len(), 1);
+        let back = lost.returned;
         assert_eq!(back.len(), 2);
         assert_eq!(back[0].cause, ReturnCause::WorkerDied);
         assert_eq!(back[1].cause, ReturnCause::KilledWorker);

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_wire::Task;
 use webfill_wire::socket::SocketName;
 
 /// The sockets to the workers are named from here on, one per slot.
@@ -19,6 +18,11 @@ const SILENT: Duration = Duration::from_secs(15);
 /// A worker that is not ready by then is not going to be.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
+/// A slot rests at least this long after a death. Sites with delays up to the dispatcher's
+/// lookahead (300 ms) have their next tasks here before the last answer; the one who knew when
+/// that was is dead.
+const REST: Duration = Duration::from_millis(300);
+
 /// One worker slot.
 pub struct Worker {
     pub slot: u16,
@@ -29,13 +33,9 @@ pub struct Worker {
     /// When a dead worker may be started again.
     start_at: Option<Instant>,
     /// It has said that it is ready.
-    pub ready: bool,
+    ready: bool,
     /// When it was last heard of, or started.
     heard: Instant,
-    /// Tasks that wait for it to be ready.
-    pub waiting: Vec<Task>,
-    /// Crawls that it has been told of.
-    pub crawls: Vec<u32>,
 }
 
 /// What a look at a worker's process found.
@@ -60,8 +60,6 @@ impl Worker {
             start_at: Some(Instant::now()),
             ready: false,
             heard: Instant::now(),
-            waiting: Vec::new(),
-            crawls: Vec::new(),
         }
     }
 
@@ -96,8 +94,10 @@ impl Worker {
         Ok(())
     }
 
-    pub fn heard(&mut self) {
+    /// It has said something, perhaps that it is ready.
+    pub fn heard(&mut self, ready: bool) {
         self.heard = Instant::now();
+        self.ready |= ready;
     }
 
     /// Ends a worker that has not been heard of for too long: it hangs, on a page or as a whole.
@@ -128,7 +128,6 @@ impl Worker {
         let words = last_words(process);
         self.process = None;
         self.ready = false;
-        self.crawls.clear();
         match status.code() {
             Some(0) => Sight::Drained,
             Some(code) if code == i32::from(ExitStatus::Fatal.code()) => {
@@ -138,7 +137,8 @@ impl Worker {
                 Sight::Broken(Fault::usage(words))
             }
             _ => {
-                self.start_at = Some(self.back_off.died(Instant::now()));
+                let now = Instant::now();
+                self.start_at = Some(self.back_off.died(now).max(now + REST));
                 let how = if words.is_empty() {
                     status.to_string()
                 } else {

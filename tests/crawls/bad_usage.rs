@@ -80,6 +80,8 @@ fn unknown_flags_and_values_are_named() {
             "no-such.toml",
         ),
         (vec!["--seeds", "no-such-seeds.txt"], "no-such-seeds.txt"),
+        (vec!["http://a.example/", "a.example"], "\"a.example\""),
+        (vec!["ftp://a.example/"], "ftp"),
         (vec![], "seed"),
     ] {
         let run = with_arguments(work.plain_crawl(), &args).finish();
@@ -92,6 +94,31 @@ fn unknown_flags_and_values_are_named() {
         assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
         assert_untouched(&work);
     }
+}
+
+#[test]
+fn a_crawl_to_resume_must_have_begun() {
+    let work = Workplace::new();
+    let web = Web::start();
+    web.site("a.example").serve("/", page("one"));
+    let begun = work.crawl(&web).arg("http://a.example/");
+    begun.finish().expect(0);
+    let run = work.crawl(&web).instead("--crawl", "tset").finish();
+    assert_says(&run.expect(2), &["--crawl tset", "no such crawl"]);
+    work.crawl(&web).finish().expect(0);
+}
+
+#[test]
+fn seeds_that_cannot_be_read_from_standard_input_leave_nothing_behind() {
+    let work = Workplace::new();
+    let run = work
+        .plain_crawl()
+        .args(["--allow-private-networks", "--seeds", "-"])
+        .input("[\"http://a.example/\"]")
+        .finish()
+        .expect(2);
+    assert_says(&run, &["JSON lines"]);
+    assert_untouched(&work);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::encodings::{encoded_page, gzip};
-use webfill_tests::site::{Certificates, Page, Web, document, page, script, status};
+use webfill_tests::site::{Certificates, Page, Visit, Web, document, page, script, status};
 use webfill_tests::workplace::Workplace;
 
 #[test]
@@ -394,4 +394,26 @@ fn any_status_is_an_outcome_with_its_number() {
         assert!(page.fields.is_empty(), "an error page is no profile");
     }
     assert_eq!(pages[&site.url("/304")].outcome, "not_modified");
+}
+
+#[test]
+fn a_wide_crawl_keeps_few_connections_open_and_a_narrow_one_all() {
+    let web = Web::start();
+    let urls: Vec<String> = (0..30)
+        .map(|number| {
+            let site = web.site(&format!("site-{number}.example"));
+            site.serve("/", page("A page"));
+            site.url("/")
+        })
+        .collect();
+    let crawl = |urls: &[String]| {
+        let work = Workplace::new();
+        let crawl = work.crawl(&web).instead("--workers", "1");
+        crawl.args(urls).finish().expect(0);
+        let asked_to_close = |visit: &&Visit| visit.header("connection") == Some("close");
+        let visits = web.visits().pages().0;
+        visits.iter().filter(asked_to_close).count()
+    };
+    assert_eq!(crawl(&urls[..16]), 0);
+    assert_eq!(crawl(&urls), 30 - 16);
 }

@@ -1,9 +1,13 @@
 //! Seeds in every format, and what becomes of broken lines.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use webfill_tests::Signal;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
@@ -72,6 +76,36 @@ fn standard_input_and_arguments_add_up() {
     assert_eq!(
         fetched(&web),
         set(&["a.example/input", "b.example/argument"])
+    );
+}
+
+#[test]
+fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
+    let web = web_of(&["a.example"]);
+    let work = Workplace::new();
+    let pipe = work.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo is there").success());
+    // Open for reading too, so that it neither waits for a reader nor ever ends.
+    let mut writer = File::options()
+        .read(true)
+        .write(true)
+        .open(&pipe)
+        .expect("our own pipe");
+    writer
+        .write_all(b"http://a.example/1\nhttp://a.example/2\n")
+        .expect("a pipe takes a little");
+    let running = work.crawl(&web).arg("--seeds").arg(&pipe).start();
+    web.log().wait_until("all that came is fetched", |visits| {
+        visits.pages().len() == 2
+    });
+    running.signal(Signal::INT);
+    let run = running.finish().expect(11);
+    assert_eq!(run.summary().outcome("ok"), 2);
+    assert_eq!(fetched(&web), set(&["a.example/1", "a.example/2"]));
+    assert!(
+        run.elapsed < Duration::from_secs(60),
+        "the pipe is open still"
     );
 }
 

@@ -7,6 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
 use webfill_wire::Follow;
 
+use crate::keys_command::KeysCommand;
+use crate::settings::limits::check_contact;
+
 /// Fills the gaps of a dataset from the web, politely.
 #[derive(Debug, Parser)]
 #[command(
@@ -31,6 +34,9 @@ pub enum Command {
     /// Check, try and describe mappings
     #[command(subcommand)]
     Mapping(MappingCommand),
+    /// Make keys, and say whom a dispatcher lets in
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),
     /// Run a supervisor of a fleet
@@ -69,10 +75,15 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub concurrency: Option<u32>,
     /// Link depth; seeds are 0
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true
+    )]
     pub depth: u16,
     /// Seconds between two requests to a site whose robots.txt names none [default: 15]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub delay: Option<f64>,
     /// Do not ask for robots.txt; only honoured for loopback and private addresses
     #[arg(long)]
@@ -123,10 +134,10 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
     /// Stop politely after this long: 90s, 15m, 2h, 1d
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub max_time: Option<std::time::Duration>,
     /// Fetch seen URLs again after this long: 90s, 15m, 2h, 1d [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,
     /// What is printed on standard output at the end
     #[arg(long, value_enum, default_value = "human")]
@@ -248,6 +259,9 @@ pub struct DispatcherOptions {
     pub store: Option<String>,
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
+    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
     /// Sockets in the state folder instead of ports
     #[arg(long, hide = true)]
     pub local: bool,
@@ -277,6 +291,9 @@ pub struct SupervisorOptions {
     pub store: Option<String>,
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
+    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
     /// Sockets in the state folder instead of ports
     #[arg(long, hide = true)]
     pub local: bool,
@@ -297,7 +314,8 @@ pub fn tell_usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            print!("{error}");
+            // A reader that has seen enough is no fault.
+            let _ = error.print();
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -364,15 +382,7 @@ fn id(text: &str) -> Result<String, String> {
 }
 
 fn contact(text: &str) -> Result<String, String> {
-    let is_page = text.starts_with("http://") || text.starts_with("https://");
-    let fits = text.len() <= 200
-        && text
-            .chars()
-            .all(|c| c.is_ascii_graphic() && !"()".contains(c));
-    match is_page && fits {
-        true => Ok(text.to_owned()),
-        false => Err("the contact is the URL of a page that explains the crawl".into()),
-    }
+    check_contact(text).map(|()| text.to_owned())
 }
 
 #[cfg(test)]
@@ -393,12 +403,5 @@ mod tests {
         for wrong in ["", "m", "-1s", "5 weeks", "1w", "infs"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_contact_is_a_page() {
-        assert!(contact("https://example.org/crawl").is_ok());
-        assert!(contact("me@example.org").is_err());
-        assert!(contact("https://example.org/\r\nX: y").is_err());
     }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use webfill_dispatcher::control::Request;
 use webfill_startup::Fault;
-use webfill_wire::socket::{Pattern, Place, SocketSpec, Sockets};
+use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 /// A dispatcher that was restarted has lost the question: it is asked again. Every request may be
 /// repeated without harm.
@@ -80,12 +80,7 @@ impl ControlClient {
 impl Connection {
     fn open(endpoint: &str) -> Result<Connection, Fault> {
         let (answered, answers) = mpsc::channel();
-        let spec = SocketSpec {
-            name: DISPATCHER,
-            pattern: Pattern::Client,
-            place: Place::Connect(endpoint.to_owned()),
-            identity: None,
-        };
+        let spec = SocketSpec::connect(DISPATCHER, Pattern::Client, endpoint);
         let sockets = Sockets::start(vec![spec], move |arrived| {
             let _ = answered.send(arrived.frame);
         })

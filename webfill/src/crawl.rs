@@ -1,51 +1,40 @@
 //! `webfill crawl`: a dispatcher, a supervisor and N workers on this machine, from the first seed
 //! to the summary.
 
+mod watch;
+
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use webfill_dispatcher::Endpoints;
 use webfill_dispatcher::control::Request;
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::excluded_sites::ExcludedSites;
-use webfill_dispatcher::scope::Scope;
-use webfill_startup::signals::{self, Asked};
+use webfill_dispatcher::scope::{Scope, ScopeError};
+use webfill_startup::signals;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log};
 use webfill_store::{CrawlId, CrawlState, RecordCounts, Store, StoreError};
 
 use crate::cli::{CrawlOptions, SummaryFormat};
 use crate::control_client::ControlClient;
-use crate::feeding::{self, Crawls, Feeding};
+use crate::feeding::{self, Feeding, Seeds};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
 use crate::roles::load_mappings;
 use crate::settings::Settings;
+use crate::stdout::tell;
 use crate::summary::{Counters, Summary};
-
-/// How often the crawl is looked at, and its records counted.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-const COUNT_EVERY: Duration = Duration::from_secs(2);
-
-/// How long what has begun may take to come to its end.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
-
-/// Why the crawl ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Finished,
-    Interrupted,
-    Limit(&'static str),
-}
+use watch::Watch;
 
 pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     let crawl = Crawl::prepare(options)?;
     let format = crawl.options.summary;
     let (summary, status) = crawl.run()?;
     match format {
-        SummaryFormat::Json => println!("{}", summary.json()),
-        SummaryFormat::Human => print!("{}", summary.text()),
+        SummaryFormat::Json => tell(summary.json())?,
+        SummaryFormat::Human => tell(summary.text().trim_end())?,
     }
     Ok(status)
 }
@@ -55,6 +44,7 @@ pub struct Crawl {
     options: CrawlOptions,
     settings: Settings,
     spec: CrawlSpec,
+    seeds: Option<Seeds>,
 }
 
 impl Crawl {
@@ -63,19 +53,21 @@ impl Crawl {
         let mut settings = Settings::load(options.config.as_deref())?;
         apply_flags(&mut settings, &options);
         settings.validate()?;
+        require_work(&options, &settings)?;
+        feeding::check_urls(&options.urls)?;
+        let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
         require_contact(&settings)?;
         load_mappings(&settings.mappings)?;
         let spec = spec_of(&options);
-        Scope::compile(&spec).map_err(Fault::usage)?;
+        Scope::compile(&spec).map_err(scope_fault)?;
         if let Some(list) = &settings.dispatcher.exclude_sites {
             ExcludedSites::load(list).map_err(Fault::usage)?;
         }
-        require_work(&options, &settings)?;
-        feeding::check(options.seeds.as_deref())?;
         Ok(Crawl {
             options,
             settings,
             spec,
+            seeds,
         })
     }
 
@@ -83,6 +75,7 @@ impl Crawl {
     pub fn run(mut self) -> Result<(Summary, ExitStatus), Fault> {
         let started = Instant::now();
         signals::install();
+        let told_state = self.settings.state.clone();
         let state = StateFolder::open(&self.settings.state, "crawl")?;
         state.path().clone_into(&mut self.settings.state);
         let _log = log::start(&self.settings.log_folder(), "crawl", &self.settings.log)?;
@@ -92,10 +85,7 @@ impl Crawl {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
-        let store = runtime
-            .block_on(webfill_store::open(&self.settings.store_uri()?, None))
-            .map_err(unusable_store)?
-            .store;
+        let store = runtime.block_on(self.open_store())?;
         let mut fleet = Fleet::start(&config_file)?;
         let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
         let mut client = ControlClient::connect(&endpoint)?;
@@ -105,6 +95,9 @@ impl Crawl {
             },
             || fleet.look_after(),
         )?;
+        let crawls = vec![opened.crawl];
+        let before: Counters =
+            client.ask(&Request::CrawlStatus { crawls }, || fleet.look_after())?;
         runtime
             .block_on(keep_crawl(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
@@ -126,33 +119,45 @@ impl Crawl {
         watch.progress.finish();
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
+            pages_before: before.pages,
             counters: watch.counters,
             records: watch.records,
             broken_seeds,
             elapsed: started.elapsed(),
-            ended_early: match end {
-                End::Finished => None,
-                End::Interrupted => Some("interrupted"),
-                End::Limit(limit) => Some(limit),
-            },
-            store: self.settings.store,
-            state: self
-                .options
-                .state
-                .unwrap_or_else(|| Settings::default().state),
+            ended_early: end.before_time(),
+            store: self.settings.store_uri()?.to_string(),
+            state: told_state,
         };
         Ok((summary, end.status()))
     }
 
+    /// Opens the store. Without seeds it must know the crawl, or its id was mistyped.
+    async fn open_store(&self) -> Result<Arc<dyn Store>, Fault> {
+        let uri = self.settings.store_uri()?;
+        let opened = webfill_store::open(&uri, None).await;
+        let store = opened.map_err(unusable_store)?.store;
+        let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
+        if !has_seeds(&self.options) {
+            let known = store.get_crawl(&id).await.map_err(feeding::store_fault)?;
+            known.ok_or_else(|| {
+                Fault::usage(format!(
+                    "--crawl {}: there is no such crawl of application {} in {uri}; to begin one, give URLs or --seeds FILE",
+                    id.crawl_id, id.app_id
+                ))
+            })?;
+        }
+        Ok(store)
+    }
+
     fn feed(
-        &self,
+        &mut self,
         opened: &Opened,
         endpoint: &str,
         store: Arc<dyn Store>,
     ) -> Result<Feeding, Fault> {
         Feeding::start(feeding::Input {
             urls: self.options.urls.clone(),
-            seeds: self.options.seeds.clone(),
+            seeds: self.seeds.take(),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,
@@ -163,107 +168,10 @@ impl Crawl {
     }
 }
 
-impl End {
-    fn status(self) -> ExitStatus {
-        match self {
-            End::Finished => ExitStatus::Done,
-            End::Interrupted => ExitStatus::Interrupted,
-            End::Limit(_) => ExitStatus::Limit,
-        }
-    }
-}
-
 #[derive(serde::Deserialize)]
 struct Opened {
     crawl: u32,
     fed_lines: u64,
-}
-
-/// Looks at a running crawl until it ends.
-struct Watch {
-    /// The command's own crawl, and those that its seeds name.
-    crawls: Crawls,
-    id: CrawlId,
-    store: Arc<dyn Store>,
-    runtime: tokio::runtime::Runtime,
-    progress: Progress,
-    deadline: Option<Instant>,
-    counters: Counters,
-    records: RecordCounts,
-    count_at: Instant,
-}
-
-impl Watch {
-    fn crawls(&self) -> Vec<u32> {
-        let crawls = self.crawls.lock();
-        crawls.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn until_the_end(
-        &mut self,
-        client: &mut ControlClient,
-        fleet: &mut Fleet,
-        feeding: &mut Feeding,
-    ) -> Result<End, Fault> {
-        loop {
-            fleet.look_after()?;
-            feeding.check()?;
-            self.look(client, fleet)?;
-            if self.counters.finished {
-                return Ok(End::Finished);
-            }
-            if signals::asked() >= Asked::Drain {
-                return Ok(End::Interrupted);
-            }
-            if self.counters.limit_reached {
-                return Ok(End::Limit("reached --max-pages"));
-            }
-            if self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-            {
-                return Ok(End::Limit("reached --max-time"));
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-
-    fn look(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
-        let request = Request::CrawlStatus {
-            crawls: self.crawls(),
-        };
-        self.counters = client.ask(&request, || fleet.look_after())?;
-        if Instant::now() >= self.count_at {
-            self.count_at = Instant::now() + COUNT_EVERY;
-            self.count_records()?;
-        }
-        self.progress.show(&self.counters, self.records);
-        Ok(())
-    }
-
-    fn count_records(&mut self) -> Result<(), Fault> {
-        let counts = self.runtime.block_on(self.store.record_counts(&self.id));
-        match counts {
-            Ok(counts) => self.records = counts,
-            Err(error) if error.is_retry() => {}
-            Err(error) => return Err(feeding::store_fault(error)),
-        }
-        Ok(())
-    }
-
-    /// Lets what has begun come to its end; a second signal stops at once.
-    fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
-        let patience = Instant::now() + DRAIN_PATIENCE;
-        let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
-        let crawls = self.crawls();
-        // Answered when everything is back: nobody is started again from here on.
-        match client.ask_until(&Request::Drain { crawls }, &give_up)? {
-            Some(counters) => self.counters = counters,
-            None => fleet.stop(),
-        }
-        self.count_records()?;
-        fleet.wait(&give_up)
-    }
 }
 
 fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
@@ -302,11 +210,19 @@ fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     );
 }
 
+fn has_seeds(options: &CrawlOptions) -> bool {
+    !options.urls.is_empty() || options.seeds.is_some()
+}
+
+/// The lists of a crawl's scope are named as crawl requests name them; here they were flags.
+fn scope_fault(error: ScopeError) -> Fault {
+    Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
+}
+
 /// Without seeds there must be a crawl to resume.
 fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault> {
-    let has_seeds = !options.urls.is_empty() || options.seeds.is_some();
     let frontier = settings.state.join(webfill_dispatcher::frontier::FILE_NAME);
-    if has_seeds || (options.crawl.is_some() && frontier.exists()) {
+    if has_seeds(options) || (options.crawl.is_some() && frontier.exists()) {
         return Ok(());
     }
     Err(Fault::usage(

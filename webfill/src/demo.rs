@@ -12,6 +12,7 @@ use webfill_store::{ExportFilter, Kept};
 
 use crate::cli::{Cli, Command, CrawlOptions, DemoOptions};
 use crate::crawl::Crawl;
+use crate::stdout::tell;
 
 /// A file of the demo, compiled in: the demo needs nothing but the binary.
 struct Asset {
@@ -31,16 +32,18 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
         Some(uri) => uri.clone(),
         None => format!("sqlite:{}", folder.path.join("demo.db").display()),
     };
-    println!(
+    tell(format_args!(
         "a small site of profiles is served on {address}; its records miss fields, this crawl fills them in\n"
-    );
+    ))?;
     let crawl_options = crawl_options(&folder.path, &store, &address)?;
     let (summary, status) = Crawl::prepare(crawl_options)?.run()?;
     print_records(&store, &summary.crawl_id)?;
-    println!("\n{}", summary.text());
+    tell(format_args!("\n{}", summary.text().trim_end()))?;
     if options.keep {
-        println!("kept: {}", folder.path.display());
+        tell(format_args!("kept: {}", folder.path.display()))?;
         folder.keep();
+    } else if options.store.is_none() {
+        tell("the temporary folder is removed again; --keep or --store URI keep the records")?;
     }
     Ok(status)
 }
@@ -179,11 +182,11 @@ fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
         crawl_id: Some(crawl_id.to_owned()),
     };
     let mut print = |record: serde_json::Value| {
-        println!(
+        tell(format_args!(
             "{}  {}  missing: {}",
             record["_id"], record["fields"], record["missing"]
-        );
-        Ok(())
+        ))
+        .map_err(|fault| std::io::Error::other(fault.message))
     };
     runtime
         .block_on(async {

@@ -4,32 +4,37 @@
 //! A batch is answered when it is durable, together with how far the input has been read, so a
 //! resumed crawl goes on behind the last answer. Lines that cannot be read are listed in a file.
 
+mod broken_list;
+mod named_crawl;
+mod position;
+mod reading;
+mod records;
+
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use webfill_dispatcher::control::{Request, SeedUrl};
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_startup::Fault;
-use webfill_store::{CrawlId, Record, RecordState, Store, StoreError};
+use webfill_store::{CrawlId, Store};
 
 use crate::control_client::ControlClient;
-use crate::seeds::{Seed, SeedFault, SeedReader, SeedRequest};
-use crate::summary::{BrokenSeed, BrokenSeeds};
+use crate::seeds::{Seed, SeedFault};
+use crate::summary::BrokenSeeds;
+use broken_list::BrokenList;
+use named_crawl::named_crawl;
+use position::Position;
+pub use reading::Seeds;
+use reading::{Next, Reading};
+use records::{Put, Records};
+pub use records::{now_ms, store_fault};
 
 /// Seeds handed over in one go.
 const BATCH: usize = 500;
-
-/// Broken seeds told in the summary; the file has all.
-const TOLD: usize = 5;
-
-const STORE_RETRY: Duration = Duration::from_millis(500);
 
 /// The keys of the crawls that are fed; it grows while seeds are read.
 pub type Crawls = Arc<Mutex<Vec<u32>>>;
@@ -38,7 +43,7 @@ pub type Crawls = Arc<Mutex<Vec<u32>>>;
 pub struct Input {
     /// From the command line: read after the seeds.
     pub urls: Vec<String>,
-    pub seeds: Option<PathBuf>,
+    pub seeds: Option<Seeds>,
     /// The command's own crawl, and what it asks for.
     pub crawl: u32,
     pub spec: CrawlSpec,
@@ -106,14 +111,12 @@ impl Feeding {
     }
 }
 
-/// Judges the input before anything is started.
-pub fn check(seeds: Option<&Path>) -> Result<(), Fault> {
-    match seeds {
-        Some(path) if path.as_os_str() != "-" => {
-            SeedReader::open(path).map(drop).map_err(Fault::usage)
-        }
-        _ => Ok(()),
+/// Judges URLs that were typed: unlike lines of a file, each of them must be right.
+pub fn check_urls(urls: &[String]) -> Result<(), Fault> {
+    for url in urls {
+        webfill_urls::canonical(url, None).map_err(Fault::usage)?;
     }
+    Ok(())
 }
 
 struct Feeder {
@@ -123,9 +126,8 @@ struct Feeder {
     /// By application and crawl id: the crawls that seeds have named.
     named: HashMap<CrawlId, u32>,
     client: ControlClient,
-    runtime: tokio::runtime::Runtime,
-    broken: BrokenSeeds,
-    broken_file: Option<BufWriter<File>>,
+    records: Records,
+    broken: BrokenList,
     batch: Vec<Seed>,
 }
 
@@ -135,43 +137,34 @@ impl Feeder {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start feeding: {error}")))?;
+        let records = Records {
+            store: Arc::clone(&input.store),
+            crawl: CrawlId::new(&input.spec.app_id, &input.spec.crawl_id),
+            over: Arc::clone(&over),
+            runtime,
+        };
         Ok(Feeder {
             client: ControlClient::connect(&input.endpoint)?,
+            broken: BrokenList::new(input.broken_file.clone()),
             input,
             over,
             crawls,
             named: HashMap::new(),
-            runtime,
-            broken: BrokenSeeds::default(),
-            broken_file: None,
+            records,
             batch: Vec::with_capacity(BATCH),
         })
     }
 
     fn run(mut self) -> Result<BrokenSeeds, Fault> {
-        let mut position = Position::of(self.input.seeds.as_deref());
-        let fed = position.lines_of(self.input.fed_lines);
-        if let Some(path) = self.input.seeds.clone() {
-            for seed in SeedReader::open(&path).map_err(Fault::usage)? {
-                match seed {
-                    Ok(seed) => {
-                        position.line = seed.line;
-                        // A request is fed again when resuming: its crawl must be opened again.
-                        if seed.line > fed || seed.request.is_some() {
-                            self.batch.push(seed);
-                        }
-                    }
-                    Err(fault) => self.note_broken(&fault)?,
-                }
-                if self.batch.len() >= BATCH {
-                    self.hand_over(&position)?;
-                }
-                if self.is_over() {
-                    return self.finish();
-                }
-            }
+        let position = match self.input.seeds.take() {
+            Some(seeds) => self.take_lines(seeds)?,
+            None => Position::NOWHERE,
+        };
+        if self.is_over() {
+            return self.broken.finish();
         }
-        self.take_urls()?;
+        let urls = std::mem::take(&mut self.input.urls).into_iter();
+        self.batch.extend(urls.map(|url| Seed::of_url(0, url)));
         self.hand_over(&position)?;
         let crawls = self
             .crawls
@@ -181,40 +174,55 @@ impl Feeder {
         for crawl in crawls {
             self.ask(&Request::EndOfSeeds { crawl })?;
         }
-        self.finish()
+        self.broken.finish()
     }
 
-    /// The command line's URLs count as lines after the last.
-    fn take_urls(&mut self) -> Result<(), Fault> {
-        for (index, url) in self.input.urls.clone().into_iter().enumerate() {
-            let line = index as u64 + 1;
-            match webfill_urls::canonical(&url, None) {
-                Ok(_) => self.batch.push(Seed::of_url(line, url)),
-                Err(refusal) => self.note_broken(&SeedFault {
-                    line,
-                    reason: refusal.to_string(),
-                    text: url,
-                })?,
+    /// Reads on as long as there is time; tells how far it came. The last seeds stay in the batch.
+    fn take_lines(&mut self, seeds: Seeds) -> Result<Position, Fault> {
+        let mut position = seeds.start;
+        let fed = position.lines_of(self.input.fed_lines);
+        let mut reading = Reading::start(seeds)?;
+        while !self.is_over() {
+            match reading.next()? {
+                Next::Seed(seed) => {
+                    position.line = seed.line;
+                    // A request is fed again when resuming: its crawl must be opened again.
+                    if seed.line > fed || seed.request.is_some() {
+                        self.batch.push(seed);
+                    }
+                }
+                Next::Broken(fault) => self.broken.add(&fault)?,
+                Next::Pause if !self.batch.is_empty() => self.hand_over(&position)?,
+                Next::Pause => {}
+                Next::End => break,
+            }
+            if self.batch.len() >= BATCH {
+                self.hand_over(&position)?;
             }
         }
-        Ok(())
+        Ok(position)
     }
 
-    fn finish(mut self) -> Result<BrokenSeeds, Fault> {
-        if let Some(mut file) = self.broken_file.take() {
-            file.flush().map_err(|error| self.cannot_list(&error))?;
-        }
-        Ok(self.broken)
-    }
-
-    /// Records first, so that no page comes before the record that it fills.
+    /// Records first, so that no page comes before the record that it fills. What is not handed
+    /// over because the crawl ends is not counted as read either.
     fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
-        let open = self.put_records(&batch)?;
+        let Some(put) = self.records.put(&batch)? else {
+            return Ok(());
+        };
         let mut fed: BTreeMap<u32, Vec<SeedUrl>> = BTreeMap::new();
-        for (seed, is_open) in batch.into_iter().zip(open) {
-            if !is_open {
-                continue;
+        for (seed, put) in batch.into_iter().zip(put) {
+            match put {
+                Put::Open => {}
+                Put::NothingToDo => continue,
+                Put::Refused(reason) => {
+                    self.broken.add(&SeedFault {
+                        line: seed.line,
+                        reason,
+                        text: seed.id.unwrap_or_default(),
+                    })?;
+                    continue;
+                }
             }
             let Some(crawl) = self.crawl_of(&seed)? else {
                 continue;
@@ -267,7 +275,7 @@ impl Feeder {
                 Ok(Some(crawl))
             }
             Err(refusal) => {
-                self.note_broken(&SeedFault {
+                self.broken.add(&SeedFault {
                     line: seed.line,
                     reason: refusal.message,
                     text: id.to_string(),
@@ -275,54 +283,6 @@ impl Feeder {
                 Ok(None)
             }
         }
-    }
-
-    /// Puts the records of a batch; tells for each seed whether there is anything to do for it.
-    fn put_records(&mut self, batch: &[Seed]) -> Result<Vec<bool>, Fault> {
-        let records: Vec<Record> = batch.iter().filter_map(record_of).collect();
-        if records.is_empty() {
-            return Ok(vec![true; batch.len()]);
-        }
-        let crawl_id = CrawlId::new(&self.input.spec.app_id, &self.input.spec.crawl_id);
-        let mut states = loop {
-            let now_ms = now_ms();
-            let put = self
-                .input
-                .store
-                .put_records(&crawl_id, records.clone(), now_ms);
-            let states = self.runtime.block_on(put);
-            if !states
-                .iter()
-                .any(|state| state.as_ref().is_err_and(StoreError::is_retry))
-            {
-                break states.into_iter();
-            }
-            if self.is_over() {
-                return Ok(vec![false; batch.len()]);
-            }
-            std::thread::sleep(STORE_RETRY);
-        };
-        let mut open = Vec::with_capacity(batch.len());
-        for seed in batch {
-            if seed.id.is_none() {
-                open.push(true);
-                continue;
-            }
-            open.push(match states.next() {
-                Some(Ok(state)) => state == RecordState::Open,
-                Some(Err(error)) if error.is_fatal() => return Err(store_fault(error)),
-                Some(Err(error)) => {
-                    self.note_broken(&SeedFault {
-                        line: seed.line,
-                        reason: error.to_string(),
-                        text: seed.id.clone().unwrap_or_default(),
-                    })?;
-                    false
-                }
-                None => false,
-            });
-        }
-        Ok(open)
     }
 
     /// Asks until there is an answer; none if the crawl is over before.
@@ -340,144 +300,7 @@ impl Feeder {
         }
     }
 
-    fn note_broken(&mut self, fault: &SeedFault) -> Result<(), Fault> {
-        if self.broken_file.is_none() {
-            let file =
-                File::create(&self.input.broken_file).map_err(|error| self.cannot_list(&error))?;
-            self.broken_file = Some(BufWriter::new(file));
-            self.broken.file = Some(self.input.broken_file.clone());
-        }
-        self.broken.count += 1;
-        if self.broken.first.len() < TOLD {
-            self.broken.first.push(BrokenSeed {
-                line: fault.line,
-                reason: fault.reason.clone(),
-            });
-        }
-        let line = json!({"line": fault.line, "reason": fault.reason, "text": fault.text});
-        let written = self
-            .broken_file
-            .as_mut()
-            .map(|file| writeln!(file, "{line}"));
-        written
-            .unwrap_or(Ok(()))
-            .map_err(|error| self.cannot_list(&error))
-    }
-
-    fn cannot_list(&self, error: &std::io::Error) -> Fault {
-        let file = self.input.broken_file.display();
-        Fault::fatal(format!("cannot list broken seeds in {file}: {error}"))
-    }
-
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
-}
-
-/// The crawl that a request names: its own settings, else a request's defaults; what links are
-/// followed and how fresh pages must be is the command's to say.
-fn named_crawl(request: &SeedRequest, command: &CrawlSpec) -> CrawlSpec {
-    let number = |key| request.settings.get(key).and_then(Value::as_u64);
-    let text = |key| {
-        request
-            .settings
-            .get(key)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let texts = |key| {
-        let list = request.settings.get(key).and_then(Value::as_array)?;
-        Some(
-            list.iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect::<Vec<_>>(),
-        )
-    };
-    CrawlSpec {
-        max_depth: number("maxdepth").unwrap_or(0) as u16,
-        priority: number("priority").unwrap_or(50) as u8,
-        follow: command.follow,
-        useragent: text("useragent"),
-        attrs: request.settings.get("attrs").cloned(),
-        allowed_domains: texts("allowed_domains").unwrap_or_default(),
-        allow_regex: texts("allow_regex").unwrap_or_default(),
-        deny_regex: texts("deny_regex").unwrap_or_default(),
-        deny_extensions: texts("deny_extensions"),
-        domain_max_pages: number("domain_max_pages"),
-        max_pages: None,
-        refresh_after_ms: command.refresh_after_ms,
-        expires_at_ms: number("expires").map(|seconds| seconds.saturating_mul(1_000)),
-        ..CrawlSpec::new(&request.app_id, &request.crawl_id)
-    }
-}
-
-fn record_of(seed: &Seed) -> Option<Record> {
-    Some(Record {
-        id: seed.id.clone()?,
-        fields: seed.fields.clone().unwrap_or_default(),
-        want: seed.want.clone(),
-    })
-}
-
-pub fn store_fault(error: StoreError) -> Fault {
-    if error.is_fatal() {
-        Fault::fatal(error)
-    } else {
-        Fault::error(error)
-    }
-}
-
-pub fn now_ms() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |since_epoch| since_epoch.as_millis() as i64)
-}
-
-/// How far a file has been read, bound to the file: the number means nothing for another one.
-struct Position {
-    /// Of the file's beginning; 0 for standard input, which is always read anew.
-    fingerprint: u64,
-    line: u64,
-}
-
-const LINE_BITS: u32 = 40;
-const FINGERPRINT_BYTES: usize = 4_096;
-
-impl Position {
-    fn of(seeds: Option<&Path>) -> Position {
-        let fingerprint = seeds.and_then(fingerprint).unwrap_or(0);
-        Position {
-            fingerprint,
-            line: 0,
-        }
-    }
-
-    /// The lines of this file that an earlier run has fed.
-    fn lines_of(&self, fed_lines: u64) -> u64 {
-        let same_file = self.fingerprint != 0 && fed_lines >> LINE_BITS == self.fingerprint;
-        if same_file {
-            fed_lines & ((1 << LINE_BITS) - 1)
-        } else {
-            0
-        }
-    }
-
-    fn fed_lines(&self) -> u64 {
-        self.fingerprint << LINE_BITS | self.line
-    }
-}
-
-/// 23 bits of the file's beginning; nothing for what cannot be read twice.
-fn fingerprint(path: &Path) -> Option<u64> {
-    use std::io::Read;
-    let file = File::open(path)
-        .ok()
-        .filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))?;
-    let mut beginning = Vec::new();
-    file.take(FINGERPRINT_BYTES as u64)
-        .read_to_end(&mut beginning)
-        .ok()?;
-    let hash = webfill_urls::content_hash(&beginning);
-    let bits = u64::from_str_radix(hash.get(..8)?, 16).ok()?;
-    Some(bits & 0x7f_ffff | 1)
 }

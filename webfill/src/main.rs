@@ -7,11 +7,14 @@ mod demo;
 mod export;
 mod feeding;
 mod fleet;
+mod keys;
+mod keys_command;
 mod mapping_command;
 mod progress;
 mod roles;
 mod seeds;
 mod settings;
+mod stdout;
 mod summary;
 
 use std::process::ExitCode;
@@ -46,6 +49,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Demo(options) => demo::run(options),
         Command::Export(options) => export::run(options),
         Command::Mapping(command) => mapping_command::run(command),
+        Command::Keys(command) => keys_command::run(command),
         Command::Dispatcher(options) => roles::dispatcher(options),
         Command::Supervisor(options) => roles::supervisor(options),
         Command::Worker(options) => roles::worker(options),

@@ -12,6 +12,7 @@ use webfill_urls::Url;
 use webfill_worker::charset::{self, Kind};
 
 use crate::cli::MappingCommand;
+use crate::stdout::tell;
 
 pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
     match command {
@@ -30,7 +31,7 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
             trace,
         ),
         MappingCommand::Schema => {
-            println!("{:#}", webfill_mapping::schema());
+            tell(format_args!("{:#}", webfill_mapping::schema()))?;
             Ok(ExitStatus::Done)
         }
     }
@@ -39,13 +40,15 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
 fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     for path in paths {
         let set = load(path)?;
-        println!("{}: {} mappings, all good", path.display(), set.len());
+        let mappings = match set.len() {
+            0 => "no mapping in it".to_owned(),
+            1 => "1 mapping, all good".to_owned(),
+            count => format!("{count} mappings, all good"),
+        };
+        tell(format_args!("{}: {mappings}", path.display()))?;
         for index in set.indexes() {
-            println!(
-                "  {}  {}",
-                set.name(index),
-                set.description(index).unwrap_or_default()
-            );
+            let description = set.description(index).unwrap_or_default();
+            tell(format!("  {}  {description}", set.name(index)).trim_end())?;
         }
     }
     Ok(ExitStatus::Done)
@@ -95,7 +98,7 @@ fn test(
             .map_err(Fault::error)?;
         told(&extraction)
     };
-    println!("{result:#}");
+    tell(format_args!("{result:#}"))?;
     Ok(ExitStatus::Done)
 }
 

@@ -124,7 +124,8 @@ impl Progress {
 
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-    let style = BarStyle::with_template("{bar:24} {msg}").expect("the template is well-formed");
+    let style =
+        BarStyle::with_template("{bar:24} {wide_msg}").expect("the template is well-formed");
     bar.set_style(style);
     bar
 }

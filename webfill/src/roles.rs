@@ -8,23 +8,31 @@ use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
 use webfill_supervisor::SupervisorSetup;
 use webfill_wire::MappingSource;
+use webfill_wire::keys::Role;
 use webfill_worker::WorkerSetup;
 
 use crate::cli::{DispatcherOptions, SupervisorOptions, WorkerOptions};
+use crate::keys::{KeyFolder, check_reach};
 use crate::settings::Settings;
 
 /// The supervisor's name where there is only one.
 pub const LOCAL_SUPERVISOR: &str = "local";
 
 pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
-    let mut settings = Settings::load(options.config.as_deref())?;
+    let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.dispatcher.listen, options.listen);
     replace(&mut settings.dispatcher.port, options.port);
     replace(&mut settings.state, options.state);
     replace(&mut settings.mappings, options.mappings);
     replace(&mut settings.store, options.store);
     settings.cache = options.cache.or(settings.cache);
+    settings.keys = options.keys.or(settings.keys);
     settings.validate()?;
+    let keys = keys_of(&settings, options.local, KeyFolder::server_keys)?;
+    let ports = Endpoints::tcp(&settings.dispatcher.listen, settings.dispatcher.port);
+    if !options.local {
+        check_reach(&ports.tasks, keys.is_some())?;
+    }
     let mappings = load_mappings(&settings.mappings)?;
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     follow_signals(options.local);
@@ -32,15 +40,15 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let endpoints = if options.local {
         Endpoints::ipc(&socket_folder(state.path())?)
     } else {
-        Endpoints::tcp(&settings.dispatcher.listen, settings.dispatcher.port)
+        ports
     };
     let setup = DispatcherSetup {
         endpoints,
+        keys,
         state: state.path().to_owned(),
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
         default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
-        longest_request_ms: (settings.fetch.total_timeout * 1_000.0).ceil() as u64,
         config: settings.dispatcher,
     };
     let sources = mappings.sources().iter().map(|source| MappingSource {
@@ -51,7 +59,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
 }
 
 pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
-    let mut settings = Settings::load(options.config.as_deref())?;
+    let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.supervisor.dispatcher, options.dispatcher);
     replace(&mut settings.supervisor.workers, options.workers);
     replace(&mut settings.supervisor.queue, options.queue);
@@ -59,7 +67,15 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     replace(&mut settings.store, options.store);
     settings.supervisor.id = options.id.or(settings.supervisor.id);
     settings.cache = options.cache.or(settings.cache);
+    settings.keys = options.keys.or(settings.keys);
     settings.validate()?;
+    let keys = keys_of(&settings, options.local, |folder| {
+        folder.client_keys(Role::Supervisor)
+    })?;
+    let ports = endpoints_from(&settings.supervisor.dispatcher)?;
+    if !options.local {
+        check_reach(&ports.tasks, keys.is_some())?;
+    }
     let id = match (&settings.supervisor.id, options.local) {
         (Some(id), _) => id.clone(),
         (None, true) => LOCAL_SUPERVISOR.to_owned(),
@@ -76,7 +92,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let endpoints = if options.local {
         Endpoints::ipc(&sockets)
     } else {
-        endpoints_from(&settings.supervisor.dispatcher)?
+        ports
     };
     settings.supervisor.id = Some(id.clone());
     state.path().clone_into(&mut settings.state);
@@ -84,8 +100,12 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.write(&config_file)?;
     let workers = settings.workers();
     let in_flight = u32::from(workers) * settings.worker.concurrency as u32;
+    let longest_request = webfill_worker::longest_request(&settings.fetch);
     told_to_log(webfill_supervisor::run(SupervisorSetup {
         id,
+        // In `webfill crawl` the lock of the state folder sees to it that there is only one.
+        home: if options.local { 0 } else { state.home()? },
+        longest_request_ms: longest_request.as_millis() as u64,
         workers,
         queue: match settings.supervisor.queue {
             0 => in_flight.saturating_mul(4),
@@ -94,13 +114,14 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         queue_url_bytes: settings.supervisor.queue_url_bytes,
         tasks_endpoint: endpoints.tasks,
         outcomes_endpoint: endpoints.outcomes,
+        keys,
         sockets,
         config_file,
     }))
 }
 
 pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
-    let settings = Settings::load(Some(&options.config))?;
+    let settings = Settings::written(&options.config)?;
     signals::leave_to_the_parent();
     let name = format!("worker-{:03}", options.slot);
     let _log = log::start(&settings.log_folder(), &name, &settings.log)?;
@@ -115,6 +136,27 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         politeness: settings.politeness,
         fetch: settings.fetch,
     }))
+}
+
+/// The keys of a process of a fleet. The processes of `webfill crawl` need none: their sockets are
+/// in a folder that only their owner can enter.
+fn keys_of<K>(
+    settings: &Settings,
+    local: bool,
+    read: impl FnOnce(&KeyFolder) -> Result<K, Fault>,
+) -> Result<Option<K>, Fault> {
+    match &settings.keys {
+        Some(folder) if !local => read(&KeyFolder::new(folder)).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A process of `webfill crawl` takes its settings as its parent wrote them.
+fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings, Fault> {
+    match (file, local) {
+        (Some(file), true) => Settings::written(file),
+        _ => Settings::load(file),
+    }
 }
 
 /// Loads the mappings; an absent default folder is an empty set, an absent named one is a fault.

@@ -251,7 +251,17 @@ fn is_comment(text: &[u8]) -> bool {
 }
 
 fn find_url(text: &[u8]) -> Result<Found, SeedFault> {
-    let url = utf8(text)?.trim();
+    let line = utf8(text)?;
+    // Behind a space, `#` cannot be meant to begin a fragment.
+    let mut before_signs = line.match_indices('#').map(|(at, _)| &line[..at]);
+    let url = before_signs
+        .find(|before| before.ends_with(char::is_whitespace))
+        .unwrap_or(line)
+        .trim();
+    if url.contains('\t') {
+        let reason = "a tab in the URL: a line holds one URL and nothing else";
+        return Err(SeedFault::new(0, reason, text));
+    }
     Ok(Found {
         urls: vec![url.to_owned()],
         ..Found::default()

@@ -1,6 +1,8 @@
 //! Settings: flags win over the environment, the environment over the file, the file over the
 //! defaults. Each concern's settings are a struct beside the code that they configure.
 
+pub mod limits;
+
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ pub struct Settings {
     pub state: PathBuf,
     /// The folder of mapping files.
     pub mappings: PathBuf,
+    /// The folder of keys; without it, webfill only speaks on this machine.
+    pub keys: Option<PathBuf>,
     pub dispatcher: DispatcherConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
@@ -39,6 +43,7 @@ impl Default for Settings {
             cache: None,
             state: ".webfill".into(),
             mappings: "etl-mappings".into(),
+            keys: None,
             dispatcher: DispatcherConfig::default(),
             supervisor: SupervisorConfig::default(),
             worker: WorkerConfig::default(),
@@ -66,10 +71,12 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("cache", Kind::Text),
     ("state", Kind::Text),
     ("mappings", Kind::Text),
+    ("keys", Kind::Text),
     ("dispatcher.listen", Kind::Text),
     ("dispatcher.port", Kind::Whole),
     ("dispatcher.window_sites", Kind::Whole),
     ("dispatcher.seen_memory_mib", Kind::Whole),
+    ("dispatcher.lease", Kind::Number),
     ("dispatcher.exclude_sites", Kind::Text),
     ("supervisor.dispatcher", Kind::Text),
     ("supervisor.id", Kind::Text),
@@ -109,6 +116,17 @@ impl Settings {
         });
         overlay(&mut table, variables)?;
         let place = file.map_or("the environment".into(), |path| path.display().to_string());
+        Settings::from_table(table, &place)
+    }
+
+    /// Reads what a parent process wrote: the environment and its flags are in there already, and
+    /// the environment must not win over the flags.
+    pub fn written(file: &Path) -> Result<Settings, Fault> {
+        let table = read_file(file)?;
+        Settings::from_table(table, &file.display().to_string())
+    }
+
+    fn from_table(table: Table, place: &str) -> Result<Settings, Fault> {
         table
             .try_into()
             .map_err(|error| Fault::usage(format!("{place}: {}", one_line(&error))))
@@ -141,43 +159,7 @@ impl Settings {
     pub fn validate(&self) -> Result<(), Fault> {
         self.store_uri()?;
         self.cache_uri()?;
-        let positive = [
-            ("worker.page_deadline", self.worker.page_deadline),
-            ("fetch.connect_timeout", self.fetch.connect_timeout),
-            ("fetch.head_timeout", self.fetch.head_timeout),
-            ("fetch.body_timeout", self.fetch.body_timeout),
-            ("fetch.total_timeout", self.fetch.total_timeout),
-        ];
-        for (name, seconds) in positive {
-            if !(seconds > 0.0 && seconds <= 86_400.0) {
-                return Err(Fault::usage(format!(
-                    "{name} = {seconds}: must be between 0 and 86400 seconds"
-                )));
-            }
-        }
-        let politeness = [
-            ("politeness.delay", self.politeness.delay),
-            ("politeness.max_delay", self.politeness.max_delay),
-        ];
-        for (name, seconds) in politeness {
-            if !(0.0..=31_536_000.0).contains(&seconds) {
-                return Err(Fault::usage(format!(
-                    "{name} = {seconds}: must be a number of seconds, 0 or more"
-                )));
-            }
-        }
-        if !(1..=10_000).contains(&self.worker.concurrency) {
-            return Err(Fault::usage(format!(
-                "worker.concurrency = {}: must be between 1 and 10000",
-                self.worker.concurrency
-            )));
-        }
-        if self.supervisor.workers > 999 {
-            return Err(Fault::usage(format!(
-                "supervisor.workers = {}: must be at most 999",
-                self.supervisor.workers
-            )));
-        }
+        limits::check(self)?;
         webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
         Ok(())
     }

@@ -62,6 +62,8 @@ pub struct BrokenSeeds {
 pub struct Summary {
     pub crawl_id: String,
     pub counters: Counters,
+    /// Of the pages, those of earlier runs of the crawl.
+    pub pages_before: u64,
     pub records: RecordCounts,
     pub broken_seeds: BrokenSeeds,
     pub elapsed: Duration,
@@ -108,12 +110,14 @@ impl Summary {
             self.crawl_id,
             told(self.elapsed)
         );
-        let rate = counters.pages as f64 / self.elapsed.as_secs_f64().max(0.001);
+        let pages = counters.pages.saturating_sub(self.pages_before);
+        let rate = pages as f64 / self.elapsed.as_secs_f64().max(0.001);
         let _ = writeln!(
             text,
-            "  pages     {} from {} sites, {:.1}/s, {}",
+            "  pages     {} from {} {}, {:.1}/s, {}",
             counters.pages,
             counters.sites,
+            if counters.sites == 1 { "site" } else { "sites" },
             rate,
             bytes(counters.bytes)
         );

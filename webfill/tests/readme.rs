@@ -101,6 +101,7 @@ fn every_flag_is_told_with_its_default() {
         "demo",
         "export",
         "mapping test",
+        "keys new",
         "dispatcher",
         "supervisor",
     ] {

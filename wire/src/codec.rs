@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version that this build speaks. It grows whenever a message changes its shape.
-pub const WIRE_VERSION: u8 = 1;
+pub const WIRE_VERSION: u8 = 2;
 
 /// Why a frame could not be read. Such a frame is counted, logged and dropped.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -56,6 +56,7 @@ mod tests {
             site: "example.com".into(),
             depth: 1,
             wait_ms: 15_000,
+            last_request_ago_ms: None,
             parent: Some("https://example.com/people".into()),
             records: vec!["42".into()],
         }
@@ -63,7 +64,12 @@ mod tests {
 
     #[test]
     fn a_message_comes_back_as_it_was_sent() {
-        let sent = DispatcherToSupervisor::Tasks(vec![task("https://example.com/ada")]);
+        let sent = DispatcherToSupervisor::Tasks {
+            session: 1,
+            number: 7,
+            crawls: Vec::new(),
+            tasks: vec![task("https://example.com/ada")],
+        };
         assert_eq!(decode::<DispatcherToSupervisor>(&encode(&sent)), Ok(sent));
     }
 

@@ -41,6 +41,9 @@ pub struct Task {
     pub depth: u16,
     /// The fetch must not start before this many milliseconds from now have passed.
     pub wait_ms: u32,
+    /// How long ago the site's last request ended, if another than the receiver may have made
+    /// it: the delay counts from there.
+    pub last_request_ago_ms: Option<u32>,
     /// The page that the link was found on.
     pub parent: Option<String>,
     /// The records whose missing fields this page may fill.
@@ -83,12 +86,14 @@ pub struct TaskReturned {
     pub task: u64,
     pub attempt: u32,
     pub cause: ReturnCause,
+    /// The site's clock, where its robots.txt may have been asked for on behalf of this task.
+    pub clock: Option<SiteClock>,
 }
 
 /// Why a lease came back without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReturnCause {
-    /// No request was made: its supervisor or worker drains.
+    /// Its page was not asked for: its supervisor or worker drains, or was cut off.
     Unstarted,
     /// Its worker died; the request may have been made.
     WorkerDied,
@@ -104,21 +109,54 @@ pub struct Credit {
     pub url_bytes: u64,
 }
 
+/// A supervisor introduces itself. Each hello begins a *session*: what belongs to an earlier one
+/// and arrives late is told apart by its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Its name, unique in the fleet.
+    pub supervisor: String,
+    /// Where it runs: a number that no other supervisor shares while this one may be alive. Who
+    /// comes again from the same home has outlived, or is, the one before.
+    pub home: u64,
+    /// Grows with every hello from the same home.
+    pub session: u64,
+    /// When this was sent, by the supervisor's own clock.
+    pub sent_ms: u64,
+    pub workers: u16,
+    /// The longest that one of its requests may take.
+    pub longest_request_ms: u64,
+    pub credit: Credit,
+    /// Leases still held: tasks with their attempts.
+    pub held: Vec<(u64, u32)>,
+}
+
+/// A supervisor is alive, and this far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SupervisorHeartbeat {
+    pub session: u64,
+    /// When this was sent, by the supervisor's own clock; comes back in the answer.
+    pub sent_ms: u64,
+    pub credit: Credit,
+    /// The last of the session's numbered messages up to which all have arrived.
+    pub received: u64,
+    /// The number of the last outcomes sent in this session.
+    pub outcomes_sent: u64,
+}
+
 /// On the tasks socket, upwards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum SupervisorToDispatcher {
-    Hello {
-        /// Unique name; a second supervisor of that name takes over the first one's place.
-        supervisor: String,
-        workers: u16,
+    Hello(Hello),
+    Credit {
+        session: u64,
         credit: Credit,
-        /// Leases still held, from before the connection was lost.
-        held: Vec<(u64, u32)>,
     },
-    Credit(Credit),
-    Heartbeat,
-    /// Drained: nothing is held any more.
-    Goodbye,
+    Heartbeat(SupervisorHeartbeat),
+    /// Drained: nothing is held any more once the outcomes up to this number are there.
+    Goodbye {
+        session: u64,
+        outcomes_sent: u64,
+    },
 }
 
 /// On the tasks socket, downwards.
@@ -126,14 +164,31 @@ pub enum SupervisorToDispatcher {
 pub enum DispatcherToSupervisor {
     /// The answer to hello. Tasks follow.
     Welcome {
+        session: u64,
+        /// The hello's own `sent_ms`.
+        heard_ms: u64,
+        /// How long, from a message that the dispatcher has heard, fetches may be started.
+        lease_ms: u64,
         mappings: Vec<MappingSource>,
     },
-    /// Sent before the first task of a crawl.
-    Crawl(CrawlSettings),
-    Tasks(Vec<Task>),
-    Heartbeat,
-    /// The dispatcher does not know the sender (it was restarted): say hello again.
-    SayHello,
+    /// Another supervisor of this name may still be alive: ask again later.
+    NameTaken { session: u64 },
+    /// Numbered within the session, from 1 on, so that a lost one is noticed.
+    Tasks {
+        session: u64,
+        number: u64,
+        /// The crawls among the tasks' that the supervisor was not told of yet.
+        crawls: Vec<CrawlSettings>,
+        tasks: Vec<Task>,
+    },
+    /// The answer to a heartbeat.
+    Heartbeat {
+        session: u64,
+        /// The newest `sent_ms` heard in this session.
+        heard_ms: u64,
+    },
+    /// The dispatcher does not know this session, or messages of it are missing: say hello again.
+    SayHello { session: u64 },
     /// Give back what has not started, finish what has, say goodbye.
     Drain,
 }
@@ -142,6 +197,9 @@ pub enum DispatcherToSupervisor {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SupervisorOutcomes {
     pub supervisor: String,
+    pub session: u64,
+    /// Counts the session's outcome messages, from 1 on.
+    pub number: u64,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
 }
@@ -151,7 +209,17 @@ pub struct SupervisorOutcomes {
 pub enum SupervisorToWorker {
     Mappings(Vec<MappingSource>),
     Crawl(CrawlSettings),
+    /// Sites that the slot's former worker may have been asking when it died.
+    Inherited {
+        sites: Vec<String>,
+    },
+    /// Requests may be started until then, by the machine's clock since its boot.
+    LeaseUntil {
+        boot_ms: u64,
+    },
     Tasks(Vec<Task>),
+    /// Give back what has not started: it may have been given to others.
+    Recall,
     /// Give back what has not started, finish what has, and exit.
     Drain,
 }

@@ -9,12 +9,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use webfill_startup::Fault;
 
+use crate::connections::IDLE;
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
-
-/// A connection kept for a site's next request is closed after this long without one.
-const IDLE: Duration = Duration::from_secs(20);
 
 /// Builds the clients, one per port that `--resolve` speaks of.
 pub fn build(

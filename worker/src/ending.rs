@@ -91,7 +91,7 @@ impl Ending {
 }
 
 /// Milliseconds, rounded up, so that a wait is never told too short.
-fn millis(duration: Duration) -> u32 {
+pub fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
 }
 

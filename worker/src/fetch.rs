@@ -3,20 +3,23 @@
 //! A status, a refusal, a broken connection: all of them are ordinary ends of a task. Redirects
 //! are not followed here; their target goes back to the intake and is judged like any link.
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::Response;
 use reqwest::header::{
-    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
-    USER_AGENT,
+    ACCEPT, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
+    RETRY_AFTER, USER_AGENT,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use webfill_urls::Url;
+use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
 use crate::charset;
+use crate::connections::KeptConnections;
 use crate::fetch_error;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
@@ -112,12 +115,12 @@ enum BodyRule {
 }
 
 /// Sends requests within the configured limits.
-#[derive(Clone)]
 pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
-    large_bodies: std::sync::Arc<Semaphore>,
+    large_bodies: Arc<Semaphore>,
+    connections: RefCell<KeptConnections>,
 }
 
 impl Fetcher {
@@ -126,7 +129,8 @@ impl Fetcher {
             clients,
             resolver,
             config,
-            large_bodies: std::sync::Arc::new(Semaphore::new(LARGE_BODIES)),
+            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
+            connections: RefCell::default(),
         }
     }
 
@@ -146,7 +150,10 @@ impl Fetcher {
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
-        let head = match tokio::time::timeout_at(deadline, self.head(url, user_agent)).await {
+        // A robots.txt is followed by its page at once.
+        let stays = matches!(rule, BodyRule::Beginning { .. }) || self.may_stay(url, total);
+        let head = self.head(url, user_agent, stays);
+        let head = match tokio::time::timeout_at(deadline, head).await {
             Ok(Ok(head)) => head,
             Ok(Err(fetched)) => return *fetched,
             Err(_) => return Fetched::refused(Outcome::Timeout, "no answer in time"),
@@ -159,9 +166,23 @@ impl Fetcher {
         fetched
     }
 
+    fn may_stay(&self, url: &Url, longest_request: Duration) -> bool {
+        let mut connections = self.connections.borrow_mut();
+        connections.may_stay(&origin(url), Instant::now(), longest_request)
+    }
+
     /// Sends the request and waits for the head of the answer.
-    async fn head(&self, url: &Url, user_agent: Option<&str>) -> Result<Response, Box<Fetched>> {
+    async fn head(
+        &self,
+        url: &Url,
+        user_agent: Option<&str>,
+        connection_stays: bool,
+    ) -> Result<Response, Box<Fetched>> {
         let mut request = self.clients.get(url).header(ACCEPT, ACCEPTED);
+        if !connection_stays {
+            // HTTP/2 knows no such header, and its connections need little memory.
+            request = request.header(CONNECTION, "close");
+        }
         if let Some(agent) = user_agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
             request = request.header(USER_AGENT, agent);
         }
@@ -228,7 +249,7 @@ impl Fetcher {
         &self,
         deadline: tokio::time::Instant,
     ) -> Option<OwnedSemaphorePermit> {
-        let place = std::sync::Arc::clone(&self.large_bodies).acquire_owned();
+        let place = Arc::clone(&self.large_bodies).acquire_owned();
         tokio::time::timeout_at(deadline, place).await.ok()?.ok()
     }
 }

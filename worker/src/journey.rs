@@ -14,16 +14,17 @@ use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, Task, TaskRetu
 
 use crate::ending::{Ending, now_ms};
 use crate::extract::{FetchedPage, Work};
-use crate::fetch::Fetcher;
+use crate::fetch::Fetched;
+use crate::gate::{Gate, Leave};
 use crate::politeness::PolitenessConfig;
 use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, Rules};
-use crate::sites::{Pace, Sites};
+use crate::sites::{Pace, Sites, Turn};
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
 pub struct Journey {
     pub politeness: PolitenessConfig,
-    pub fetcher: Fetcher,
+    pub gate: Gate,
     pub resolver: Resolver,
     pub cache: Arc<dyn Cache>,
     pub sites: RefCell<Sites>,
@@ -34,8 +35,8 @@ pub struct Journey {
     pub extraction: mpsc::Sender<Work>,
     pub endings: mpsc::Sender<Ending>,
     pub draining: Cell<bool>,
-    /// Wakes those who wait for a site's clock when the worker begins to drain.
-    pub drain: Notify,
+    /// Wakes those who wait for a site's clock when tasks are to be given back.
+    pub called_back: Notify,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }
@@ -49,7 +50,7 @@ enum Permission {
         asked: bool,
     },
     Refused(Outcome),
-    /// The worker drains: robots.txt was not asked for any more.
+    /// The task is to be given back: robots.txt was not asked for to its end.
     NotAsked,
 }
 
@@ -59,43 +60,57 @@ impl Journey {
         loop {
             let task = self.sites.borrow_mut().next_task(&site);
             let Some(task) = task else { return };
+            let leave = self.gate.leave();
             if self.draining.get() {
-                self.return_task(&task);
+                self.return_task(&site, &task);
                 continue;
             }
-            self.travel(&site, task).await;
+            self.travel(&site, task, leave).await;
         }
     }
 
-    async fn travel(&self, site: &str, task: Task) {
+    /// Whether a task that has not asked for its page yet must be given back.
+    fn is_called_back(&self, leave: Leave) -> bool {
+        self.draining.get() || self.gate.is_recalled(leave)
+    }
+
+    async fn travel(&self, site: &str, task: Task, leave: Leave) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
             // Neither can happen with a dispatcher of our version; the lease must not stay away.
-            return self.return_task(&task);
+            return self.return_task(site, &task);
         };
-        let (delay, asked) = match self.permission(site, &url).await {
+        let (delay, asked) = match self.permission(site, &url, leave).await {
             Permission::Allowed { delay, asked } => (delay, asked),
             Permission::Refused(outcome) => {
                 return self.end_refused(site, task, crawl, outcome).await;
             }
-            Permission::NotAsked => return self.return_task(&task),
+            Permission::NotAsked => return self.return_task(site, &task),
         };
-        // Right after its robots.txt a page waits only if the site has asked for a pause.
-        let pace = if asked { Duration::ZERO } else { delay };
-        self.wait_for_turn(site, Some(pace)).await;
+        let turn = if asked {
+            Turn::PageAfterRobots(delay)
+        } else {
+            Turn::Page(delay)
+        };
+        self.wait_for(turn, site, leave).await;
         let Ok(slot) = self.slots.acquire().await else {
-            return self.return_task(&task);
+            return self.return_task(site, &task);
         };
-        if self.draining.get() {
-            return self.return_task(&task);
+        if self.is_called_back(leave) {
+            return self.return_task(site, &task);
         }
-        let fetched_page = self.fetch(site, task, crawl, &url, delay).await;
+        let started = Started::now();
+        let user_agent = crawl.useragent.clone();
+        let Ok(fetched) = self.gate.page(leave, &url, user_agent.as_deref()).await else {
+            return self.return_task(site, &task);
+        };
+        let fetched_page = self.fetched(site, task, crawl, &url, delay, started, fetched);
         // The slot is held until the body is with the extraction, which bounds bodies in memory.
         self.hand_on(fetched_page).await;
         drop(slot);
     }
 
-    async fn permission(&self, site: &str, url: &Url) -> Permission {
+    async fn permission(&self, site: &str, url: &Url, leave: Leave) -> Permission {
         self.take_shared_clock(site).await;
         let default_delay = self.politeness.delay();
         if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
@@ -108,7 +123,7 @@ impl Journey {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
             return Permission::Refused(Outcome::UnsafeAddress);
         }
-        let Some((rules, asked)) = self.rules(site, &origin(url)).await else {
+        let Some((rules, asked)) = self.rules(site, &origin(url), leave).await else {
             return Permission::NotAsked;
         };
         let rules = match rules {
@@ -126,7 +141,7 @@ impl Journey {
     }
 
     /// From memory, from the shared cache, from the web; with whether the web was asked just now.
-    async fn rules(&self, site: &str, origin: &str) -> Option<(Rules, bool)> {
+    async fn rules(&self, site: &str, origin: &str, leave: Leave) -> Option<(Rules, bool)> {
         if let Some(rules) = self.robots.borrow().remembered(origin) {
             return Some((rules, false));
         }
@@ -140,30 +155,28 @@ impl Journey {
                 tracing::warn!(event = "cache_failed", %error, "cannot read the cache of robots.txt files");
             }
         }
-        self.wait_for_turn(site, None).await;
+        self.wait_for(Turn::Robots, site, leave).await;
         let Ok(_slot) = self.slots.acquire().await else {
             return None;
         };
-        if self.draining.get() {
+        if self.is_called_back(leave) {
             return None;
         }
         let started_ms = now_ms();
-        let had = robots::fetch(&self.fetcher, origin).await;
+        let had = robots::fetch(&self.gate, leave, origin).await?;
         let pace = self.pace(self.politeness.delay());
         self.sites
             .borrow_mut()
             .answered(site, started_ms, had.answered_at, had.answer, pace);
-        let rules = self
-            .robots
-            .borrow_mut()
-            .remember(&had.entry, had.unreachable);
+        // Without an entry the gate was shut in the middle, between two redirects.
+        let entry = had.entry?;
+        let rules = self.robots.borrow_mut().remember(&entry, had.unreachable);
         // A host that could not be asked at all says nothing that others should know.
-        let worth_sharing =
-            had.entry.status.is_some() || had.unreachable == Outcome::RobotsUnreachable;
+        let worth_sharing = entry.status.is_some() || had.unreachable == Outcome::RobotsUnreachable;
         if !worth_sharing {
             return Some((rules, true));
         }
-        if let Err(error) = self.cache.put_robots(vec![had.entry], now_ms()).await {
+        if let Err(error) = self.cache.put_robots(vec![entry], now_ms()).await {
             tracing::warn!(event = "cache_failed", %error, "cannot keep a robots.txt in the cache");
         }
         Some((rules, true))
@@ -187,14 +200,14 @@ impl Journey {
     }
 
     /// Waits until the site's clock allows the next request; holds no slot meanwhile.
-    async fn wait_for_turn(&self, site: &str, delay: Option<Duration>) {
+    async fn wait_for(&self, turn: Turn, site: &str, leave: Leave) {
         loop {
-            let next = self.sites.borrow().next_start(site, delay);
+            let next = self.sites.borrow().next_start(site, turn);
             match next {
-                Some(next) if next > Instant::now() && !self.draining.get() => {
+                Some(next) if next > Instant::now() && !self.is_called_back(leave) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(next.into()) => {}
-                        () = self.drain.notified() => {}
+                        () = self.called_back.notified() => {}
                     }
                 }
                 _ => return,
@@ -202,31 +215,28 @@ impl Journey {
         }
     }
 
-    async fn fetch(
+    fn fetched(
         &self,
         site: &str,
         task: Task,
         crawl: Arc<CrawlSettings>,
         url: &Url,
         delay: Duration,
+        started: Started,
+        mut fetched: Fetched,
     ) -> FetchedPage {
-        let started = Instant::now();
-        let user_agent = crawl.useragent.clone();
         let mut ending = Ending::unfetched(task, crawl, Outcome::NetworkError);
-        let mut fetched = self.fetcher.page(url, user_agent.as_deref()).await;
+        ending.started_at_ms = started.at_ms;
         // An address that must not be asked was not asked: its site's clock does not move.
         let asked = fetched.outcome != Outcome::UnsafeAddress;
         if asked {
-            self.sites.borrow_mut().answered(
-                site,
-                ending.started_at_ms,
-                fetched.answered_at,
-                fetched.answer,
-                self.pace(delay),
-            );
+            let mut sites = self.sites.borrow_mut();
+            let at = fetched.answered_at;
+            sites.answered(site, started.at_ms, at, fetched.answer, self.pace(delay));
+            sites.page_answered(site, at);
         }
-        ending.elapsed = started.elapsed();
-        ending.next_start = self.sites.borrow().next_start(site, Some(delay));
+        ending.elapsed = started.at.elapsed();
+        ending.next_start = self.sites.borrow().next_start(site, Turn::Page(delay));
         ending.delay = delay;
         let mut ending = ending.fetched(&mut fetched);
         if let Some(target) = &ending.redirect {
@@ -263,7 +273,7 @@ impl Journey {
             .delay(site)
             .unwrap_or(self.politeness.delay());
         if outcome == Outcome::RobotsUnreachable {
-            ending.next_start = self.sites.borrow().next_start(site, None);
+            ending.next_start = self.sites.borrow().next_start(site, Turn::Robots);
         }
         self.end(ending).await;
     }
@@ -272,11 +282,12 @@ impl Journey {
         let _ = self.endings.send(ending).await;
     }
 
-    fn return_task(&self, task: &Task) {
+    fn return_task(&self, site: &str, task: &Task) {
         (self.give_back)(vec![TaskReturned {
             task: task.task,
             attempt: task.attempt,
             cause: ReturnCause::Unstarted,
+            clock: self.sites.borrow().clock(site),
         }]);
     }
 
@@ -284,6 +295,22 @@ impl Journey {
         Pace {
             delay,
             longest_wait: self.politeness.longest_wait(),
+        }
+    }
+}
+
+/// When a request was started, by the monotonic clock and by the wall clock.
+#[derive(Debug, Clone, Copy)]
+struct Started {
+    at: Instant,
+    at_ms: i64,
+}
+
+impl Started {
+    fn now() -> Started {
+        Started {
+            at: Instant::now(),
+            at_ms: now_ms(),
         }
     }
 }

@@ -77,6 +77,8 @@ pub enum Answer {
 pub struct Clock {
     /// When the last answer began, or the last attempt ended.
     last: Option<Instant>,
+    /// The same, of pages alone.
+    last_page: Option<Instant>,
     /// No request before this, whatever the delay says.
     not_before: Option<Instant>,
     /// Requests in a row that were not served.
@@ -96,6 +98,23 @@ impl Clock {
     pub fn next(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last.map(|last| last + delay);
         paced.max(self.not_before)
+    }
+
+    /// When a page may follow the robots.txt that was answered last.
+    pub fn next_after_robots(&self, delay: Duration) -> Option<Instant> {
+        let paced = self.last_page.map(|last| last + delay);
+        paced.max(self.not_before)
+    }
+
+    /// Another worker may have asked the site until then.
+    pub fn another_asked(&mut self, at: Instant) {
+        self.last = self.last.max(Some(at));
+        self.last_page = self.last_page.max(Some(at));
+    }
+
+    /// The last request was for a page.
+    pub fn page_answered(&mut self, at: Instant) {
+        self.last_page = self.last_page.max(Some(at));
     }
 
     /// Somebody else knows of a reason to wait until then.
@@ -179,6 +198,20 @@ mod tests {
         clock.answered(later, Answer::Served, SECOND, LONGEST);
         clock.answered(later, Answer::Silent, SECOND, LONGEST);
         assert_eq!(clock.next(SECOND), Some(later + SECOND));
+    }
+
+    #[test]
+    fn a_page_need_not_wait_for_its_robots_txt_but_for_the_page_before() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        clock.answered(at, Answer::Served, SECOND, LONGEST);
+        assert_eq!(clock.next_after_robots(SECOND), None);
+        clock.page_answered(at);
+        clock.answered(at + SECOND, Answer::Served, SECOND, LONGEST);
+        assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 5 * SECOND));
+        clock.another_asked(at + 2 * SECOND);
+        assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 7 * SECOND));
+        assert_eq!(clock.next(SECOND), Some(at + 3 * SECOND));
     }
 
     #[test]

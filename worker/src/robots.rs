@@ -10,7 +10,8 @@ use webfill_urls::Url;
 use webfill_wire::Outcome;
 
 use crate::ending::now_ms;
-use crate::fetch::{Fetched, Fetcher};
+use crate::fetch::Fetched;
+use crate::gate::{Gate, Leave};
 use crate::politeness::Answer;
 use crate::robots_rules::RobotsRules;
 
@@ -43,7 +44,8 @@ pub enum Rules {
 
 /// What the web said when it was asked for a robots.txt.
 pub struct RobotsAnswer {
-    pub entry: RobotsEntry,
+    /// `None` if the gate was shut before the answer was complete.
+    pub entry: Option<RobotsEntry>,
     pub answered_at: Instant,
     pub answer: Answer,
     /// How the pages of the origin end if there are no rules.
@@ -127,24 +129,32 @@ impl Remembered {
     }
 }
 
-/// Asks the web, following up to five redirects, each judged like any request.
-pub async fn fetch(fetcher: &Fetcher, origin: &str) -> RobotsAnswer {
+/// Asks the web, following up to five redirects, each judged like any request. `None` if the gate
+/// is shut and nobody was asked.
+pub async fn fetch(gate: &Gate, leave: Leave, origin: &str) -> Option<RobotsAnswer> {
     let mut fetched = None;
+    let mut is_complete = true;
     let mut next = Url::parse(&format!("{origin}/robots.txt")).ok();
     for _ in 0..=MOST_REDIRECTS {
         let Some(url) = next.take() else { break };
-        let answer = fetcher.robots(&url, MOST_BYTES).await;
+        let Ok(answer) = gate.robots(leave, &url, MOST_BYTES).await else {
+            is_complete = false;
+            break;
+        };
         next = redirect_target(&url, &answer);
         fetched = Some(answer);
     }
+    if fetched.is_none() && !is_complete {
+        return None;
+    }
     let fetched =
         fetched.unwrap_or_else(|| Fetched::refused(Outcome::NetworkError, "not an origin"));
-    RobotsAnswer {
+    Some(RobotsAnswer {
         answered_at: fetched.answered_at,
         answer: fetched.answer,
         unreachable: unreachable_outcome(fetched.outcome),
-        entry: entry_of(origin, fetched),
-    }
+        entry: is_complete.then(|| entry_of(origin, fetched)),
+    })
 }
 
 fn redirect_target(url: &Url, answer: &Fetched) -> Option<Url> {

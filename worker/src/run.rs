@@ -11,7 +11,7 @@ use tokio::task::LocalSet;
 use webfill_mapping::{MappingSet, Source};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{Cache, StoreError};
-use webfill_wire::socket::{Outbox, Pattern, Place, SocketName, SocketSpec, Sockets};
+use webfill_wire::socket::{Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{
     CrawlSettings, MappingSource, ReturnCause, SupervisorToWorker, Task, TaskDone, TaskReturned,
     WorkerToSupervisor, codec,
@@ -21,6 +21,7 @@ use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::extract::{self, Pulse, Work};
 use crate::fetch::Fetcher;
+use crate::gate::Gate;
 use crate::journey::Journey;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
@@ -145,7 +146,10 @@ fn journey(
     let voice = voice.clone();
     Ok(Journey {
         politeness: setup.politeness.clone(),
-        fetcher: Fetcher::new(clients, resolver.clone(), setup.fetch.clone()),
+        gate: Gate::new(
+            Fetcher::new(clients, resolver.clone(), setup.fetch.clone()),
+            &setup.fetch,
+        ),
         resolver,
         cache,
         sites: RefCell::new(Sites::default()),
@@ -155,7 +159,7 @@ fn journey(
         extraction,
         endings,
         draining: Cell::new(false),
-        drain: Notify::new(),
+        called_back: Notify::new(),
         give_back: Box::new(move |returned| voice.returned(returned)),
     })
 }
@@ -163,15 +167,9 @@ fn journey(
 fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
     let tasks = tasks_endpoint(&setup.sockets, setup.slot, setup.incarnation);
     let outcomes = outcomes_endpoint(&setup.sockets);
-    let spec = |name, pattern, endpoint| SocketSpec {
-        name,
-        pattern,
-        place: Place::Connect(endpoint),
-        identity: None,
-    };
     vec![
-        spec(TASKS, Pattern::Pull, tasks),
-        spec(OUTCOMES, Pattern::Push, outcomes),
+        SocketSpec::connect(TASKS, Pattern::Pull, tasks),
+        SocketSpec::connect(OUTCOMES, Pattern::Push, outcomes),
     ]
 }
 
@@ -193,7 +191,18 @@ impl Worker {
                     self.start(task);
                 }
             }
-            Ok(SupervisorToWorker::Drain) => self.drain(),
+            Ok(SupervisorToWorker::LeaseUntil { boot_ms }) => {
+                self.journey.gate.open_until(boot_ms);
+            }
+            Ok(SupervisorToWorker::Inherited { sites }) => self.inherit(sites),
+            Ok(SupervisorToWorker::Recall) => {
+                self.journey.gate.recall();
+                self.give_back_unstarted();
+            }
+            Ok(SupervisorToWorker::Drain) => {
+                self.journey.draining.set(true);
+                self.give_back_unstarted();
+            }
             Err(error) => {
                 tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
             }
@@ -238,15 +247,23 @@ impl Worker {
         });
     }
 
+    fn inherit(&self, sites: Vec<String>) {
+        let default_delay = self.journey.politeness.delay();
+        self.journey
+            .sites
+            .borrow_mut()
+            .inherit(sites, default_delay);
+    }
+
     /// Gives back what has not begun; what has begun comes to its end.
-    fn drain(&self) {
-        self.journey.draining.set(true);
-        self.journey.drain.notify_waiters();
+    fn give_back_unstarted(&self) {
+        self.journey.called_back.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued();
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,
             attempt: task.attempt,
             cause: ReturnCause::Unstarted,
+            clock: None,
         });
         (self.journey.give_back)(returned.collect());
     }

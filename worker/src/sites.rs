@@ -8,9 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use webfill_store::SiteEntry;
-use webfill_wire::Task;
+use webfill_wire::{SiteClock, Task};
 
-use crate::ending::now_ms;
+use crate::ending::{millis, now_ms};
 use crate::politeness::{Answer, Clock};
 
 /// A site as its runner sees it.
@@ -42,8 +42,13 @@ impl Sites {
             delay: default_delay,
             ..Site::default()
         });
+        let now = Instant::now();
         if !wait.is_zero() {
-            site.clock.hold_until(Instant::now() + wait);
+            site.clock.hold_until(now + wait);
+        }
+        let ago = task.last_request_ago_ms.map(u64::from);
+        if let Some(last) = ago.and_then(|ago| now.checked_sub(Duration::from_millis(ago))) {
+            site.clock.another_asked(last);
         }
         site.queue.push_back(task);
         !std::mem::replace(&mut site.running, true)
@@ -63,10 +68,36 @@ impl Sites {
         queued.flat_map(|site| site.queue.drain(..)).collect()
     }
 
-    /// When the site's next request may start under `delay`, or under the last known one.
-    pub fn next_start(&self, name: &str, delay: Option<Duration>) -> Option<Instant> {
+    /// Sites that the worker before us may have been asking when it died: as if it had until now.
+    pub fn inherit(&mut self, names: Vec<String>, default_delay: Duration) {
+        let now = Instant::now();
+        for name in names {
+            let site = self.sites.entry(name).or_insert_with(|| Site {
+                delay: default_delay,
+                ..Site::default()
+            });
+            site.clock.another_asked(now);
+        }
+    }
+
+    /// When the site's next request may start.
+    pub fn next_start(&self, name: &str, turn: Turn) -> Option<Instant> {
         let site = self.sites.get(name)?;
-        site.clock.next(delay.unwrap_or(site.delay))
+        match turn {
+            Turn::Robots => site.clock.next(site.delay),
+            Turn::Page(delay) => site.clock.next(delay),
+            Turn::PageAfterRobots(delay) => site.clock.next_after_robots(delay),
+        }
+    }
+
+    /// The site's clock as the dispatcher is told of it, if it holds anything back.
+    pub fn clock(&self, name: &str) -> Option<SiteClock> {
+        let site = self.sites.get(name)?;
+        let next = site.clock.next(site.delay)?;
+        Some(SiteClock {
+            next_in_ms: millis(next.saturating_duration_since(Instant::now())),
+            delay_ms: millis(site.delay),
+        })
     }
 
     /// The delay last in force.
@@ -89,7 +120,8 @@ impl Sites {
         };
         let paced = entry.last_start_ms.saturating_add_unsigned(entry.delay_ms);
         let until_ms = entry.blocked_until_ms.unwrap_or(paced).max(paced);
-        let wait_ms = until_ms.saturating_sub(now_ms());
+        // By a clock that was set back, the last request lies ahead of us: it was made by now.
+        let wait_ms = until_ms.saturating_sub(now_ms().max(entry.last_start_ms));
         if wait_ms > 0 {
             site.clock
                 .hold_until(Instant::now() + Duration::from_millis(wait_ms as u64));
@@ -110,6 +142,13 @@ impl Sites {
                 .answered(at, answer, pace.delay, pace.longest_wait);
             site.delay = pace.delay;
             site.unsaved_start_ms = Some(started_ms);
+        }
+    }
+
+    /// The request that was answered at `at` was for a page.
+    pub fn page_answered(&mut self, name: &str, at: Instant) {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.clock.page_answered(at);
         }
     }
 
@@ -136,6 +175,17 @@ impl Sites {
         });
         moved
     }
+}
+
+/// What a request is for, which decides what it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// robots.txt, under the delay that is known so far.
+    Robots,
+    /// A page, under this delay.
+    Page(Duration),
+    /// A page right after its robots.txt, which it need not keep a distance from.
+    PageAfterRobots(Duration),
 }
 
 /// The delay in force and the longest wait that a server can ask for.

@@ -1,19 +1,57 @@
 use super::*;
 
 const NOW: i64 = 1_000_000;
+const LEASE_MS: i64 = 10_000;
 const LONGEST_REQUEST_MS: u64 = 60_000;
 
 fn dispatch(supervisors: &[(&str, u64)]) -> Dispatch {
-    // Started long ago: no former owner is awaited any more.
-    let mut dispatch = Dispatch::new(15_000, LONGEST_REQUEST_MS, 0);
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
     for (name, room) in supervisors {
         join(&mut dispatch, name, *room);
     }
     dispatch
 }
 
+/// Says hello in the next session.
 fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> {
-    dispatch.hello(name, peer(name), credit(room), &[], NOW)
+    let mut session = 1;
+    while dispatch.greet(&hello(name, session)) == Greeting::Late {
+        session += 1;
+    }
+    let hello = Hello {
+        credit: credit(room),
+        ..hello(name, session)
+    };
+    dispatch.join(&hello, peer(name), NOW)
+}
+
+fn hello(name: &str, session: u64) -> Hello {
+    Hello {
+        supervisor: name.into(),
+        home: 1,
+        session,
+        sent_ms: 0,
+        workers: 1,
+        longest_request_ms: LONGEST_REQUEST_MS,
+        credit: credit(0),
+        held: Vec::new(),
+    }
+}
+
+fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
+    SupervisorHeartbeat {
+        session,
+        sent_ms,
+        credit: credit(room),
+        received: 0,
+        outcomes_sent: 0,
+    }
+}
+
+/// A heartbeat of the first session, whatever has arrived.
+fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
+    let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 100), now_ms);
+    matches!(heard, Heard::InStep { .. })
 }
 
 fn peer(name: &str) -> Peer {
@@ -95,7 +133,7 @@ fn no_more_is_out_than_was_asked_for() {
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_none());
-    dispatch.credit(&peer("a"), credit(3), NOW);
+    dispatch.credit(&peer("a"), 1, credit(3), NOW);
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_none());
 }
@@ -107,7 +145,11 @@ fn url_bytes_are_credit_too() {
         tasks: 100,
         url_bytes: 30,
     };
-    dispatch.hello("a", peer("a"), narrow, &[], NOW);
+    let narrow = Hello {
+        credit: narrow,
+        ..hello("a", 1)
+    };
+    dispatch.join(&narrow, peer("a"), NOW);
     for id in 1..=5 {
         dispatch.add_site(site(id, 0, None));
     }
@@ -122,7 +164,7 @@ fn an_owner_without_room_does_not_hold_up_other_sites() {
     dispatch.add_site(site(2, 0, Some("b")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("b".into(), 2)));
     assert_eq!(hand_out(&mut dispatch, NOW), None);
-    dispatch.credit(&peer("a"), credit(1), NOW);
+    dispatch.credit(&peer("a"), 1, credit(1), NOW);
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
 }
 
@@ -150,7 +192,7 @@ fn the_next_task_comes_when_the_last_one_has_ended() {
     };
     let (id, kept) = dispatch.ended(100, clock, NOW).unwrap();
     assert_eq!((id, kept.due_at_ms), (SiteId(1), NOW + 15_000));
-    dispatch.heard(&peer("a"), NOW + 14_000);
+    hear(&mut dispatch, "a", NOW + 14_000);
     assert!(hand_out(&mut dispatch, NOW + 14_000).is_none());
     assert!(hand_out(&mut dispatch, NOW + 15_000).is_some());
 }
@@ -161,7 +203,10 @@ fn a_site_without_delay_has_many_tasks_out() {
     let mut fast = site(1, 0, None);
     fast.clock.delay_ms = Some(0);
     dispatch.add_site(fast);
-    assert_eq!(dispatch.next_grant(NOW).unwrap().tasks as u32, MOST_OUT);
+    assert_eq!(
+        dispatch.next_grant(NOW).unwrap().tasks as u32,
+        schedule::MOST_OUT
+    );
 }
 
 #[test]
@@ -169,16 +214,42 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.add_site(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
+    let holds = Hello {
+        held: vec![(100, 1)],
+        ..hello("a", 2)
+    };
+    assert!(dispatch.join(&holds, peer("a"), NOW).is_empty());
     let lost = join(&mut dispatch, "a", 10);
     assert_eq!(lost.len(), 1);
-    let (_, clock) = dispatch.returned(lost[0].0, true, true, NOW).unwrap();
+    let moved = dispatch.returned(lost[0].0, true, LastRequest::MayBeNow, NOW);
+    let (_, clock) = moved.unwrap();
     assert_eq!(
         clock.due_at_ms,
         NOW + 15_000,
         "it may have been fetched just now"
     );
-    let again = dispatch.hello("a", peer("a"), credit(10), &[(100, 1)], NOW);
-    assert!(again.is_empty());
+    let grant = dispatch.next_grant(NOW + 15_000 - LOOKAHEAD_MS);
+    // Nobody was heard for so long that there is room.
+    assert_eq!(grant, None);
+    dispatch.heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 14_700);
+    let grant = dispatch.next_grant(NOW + 14_700).unwrap();
+    assert_eq!(grant.last_request_ago_ms, Some(14_700));
+}
+
+#[test]
+fn what_a_worker_knows_of_a_site_that_it_gives_back_is_kept() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    dispatch.add_site(site(1, 0, None));
+    assert!(hand_out(&mut dispatch, NOW).is_some());
+    let clock = SiteClock {
+        next_in_ms: 4_000,
+        delay_ms: 5_000,
+    };
+    let moved = dispatch.returned(100, true, LastRequest::Known(clock), NOW);
+    let kept = moved.unwrap().1;
+    assert_eq!(kept.due_at_ms, NOW + 4_000);
+    assert_eq!(kept.delay_ms, Some(5_000));
+    assert_eq!(kept.last_start_ms, Some(NOW - 1_000));
 }
 
 #[test]
@@ -187,29 +258,113 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     dispatch.add_site(site(1, 0, Some("a")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
     let hand_over = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64;
-    assert!(dispatch.heard(&peer("b"), hand_over));
-    assert!(
-        dispatch
-            .lost_supervisors(hand_over, LONGEST_REQUEST_MS)
-            .is_empty()
-    );
-    let lost = dispatch.lost_supervisors(hand_over + 1, LONGEST_REQUEST_MS);
-    assert_eq!(lost, ["a"]);
+    assert!(hear(&mut dispatch, "b", hand_over));
+    assert!(dispatch.lost_supervisors(hand_over).is_empty());
+    let later = hand_over + 2_000;
+    assert_eq!(dispatch.lost_supervisors(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
-    dispatch.returned(leases[0].0, true, true, hand_over + 1);
-    let later = hand_over + 20_000;
-    assert!(dispatch.heard(&peer("b"), later));
+    dispatch.returned(leases[0].0, true, LastRequest::MayBeNow, later);
+    let later = later + 15_000;
+    assert!(hear(&mut dispatch, "b", later));
     assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
+}
+
+/// As after a restart: supervisor `a` was known, and held task 7 of site 1.
+fn restarted() -> Dispatch {
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+    let kept = KeptSupervisor {
+        name: "a".into(),
+        home: 1,
+        longest_request_ms: LONGEST_REQUEST_MS,
+    };
+    let lease = HeldLease {
+        task: 7,
+        attempt: 3,
+        site: SiteId(1),
+    };
+    let ownerless = dispatch.take_up(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
+    assert!(ownerless.is_empty());
+    dispatch
 }
 
 #[test]
 fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
-    let mut dispatch = Dispatch::new(15_000, LONGEST_REQUEST_MS, NOW);
+    let mut dispatch = restarted();
     join(&mut dispatch, "b", 10);
-    dispatch.add_site(site(1, 0, Some("a")));
+    dispatch.add_site(site(2, 0, Some("a")));
     assert!(hand_out(&mut dispatch, NOW).is_none());
-    join(&mut dispatch, "a", 10);
+    let holds = Hello {
+        held: vec![(7, 3)],
+        credit: credit(10),
+        ..hello("a", 1)
+    };
+    assert_eq!(dispatch.join(&holds, peer("a"), NOW), []);
+    assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 2)));
+    assert_eq!(
+        hand_out(&mut dispatch, NOW),
+        None,
+        "site 1 has its task out"
+    );
+    assert!(dispatch.ended(7, SiteClock::default(), NOW).is_some());
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
+}
+
+#[test]
+fn after_a_restart_a_site_whose_owner_stays_away_is_given_away_in_the_end() {
+    let mut dispatch = restarted();
+    let later = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64 + 2_000;
+    assert_eq!(dispatch.lost_supervisors(later), ["a"]);
+    assert_eq!(dispatch.remove_supervisor("a").len(), 1);
+}
+
+#[test]
+fn a_lease_whose_holder_is_unknown_comes_back_at_once() {
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+    let lease = HeldLease {
+        task: 7,
+        attempt: 3,
+        site: SiteId(1),
+    };
+    let ownerless = dispatch.take_up(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
+    assert_eq!(ownerless.len(), 1);
+}
+
+#[test]
+fn a_name_belongs_to_its_home_as_long_as_its_owner_may_be_alive() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    let elsewhere = Hello {
+        home: 2,
+        ..hello("a", 9)
+    };
+    assert_eq!(dispatch.greet(&elsewhere), Greeting::NameTaken);
+    assert_eq!(dispatch.greet(&hello("a", 1)), Greeting::Late);
+    assert_eq!(dispatch.greet(&hello("a", 2)), Greeting::Joins);
+    dispatch.remove_supervisor("a");
+    assert_eq!(dispatch.greet(&elsewhere), Greeting::Joins);
+}
+
+#[test]
+fn lost_messages_are_noticed_on_both_ways() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    let (_, session, number) = dispatch.address("a").unwrap();
+    assert_eq!((session, number), (1, 1));
+    let patience_ms = 3 * LEASE_MS / 10;
+    for (received, outcomes_sent) in [(0, 0), (1, 1)] {
+        let beat = SupervisorHeartbeat {
+            received,
+            outcomes_sent,
+            ..beat(1, 0, 10)
+        };
+        let mut now_ms = NOW;
+        let mut hear = |span_ms| {
+            now_ms += span_ms;
+            dispatch.heartbeat(&peer("a"), &beat, now_ms) != Heard::OutOfStep
+        };
+        assert!(hear(1_000), "it is noted");
+        assert!(hear(patience_ms), "it may be on its way");
+        assert!(!hear(1));
+        dispatch.note_outcomes("a", 1, 1);
+    }
 }
 
 #[test]
@@ -225,10 +380,24 @@ fn a_site_leaves_the_window_when_nothing_of_it_is_left() {
 }
 
 #[test]
-fn an_unknown_peer_is_asked_for_its_name() {
+fn an_unknown_session_is_asked_to_say_hello() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    assert!(dispatch.heard(&peer("a"), NOW));
-    assert!(!dispatch.heard(&peer("stranger"), NOW));
-    assert!(dispatch.goodbye(&peer("a")).is_empty());
-    assert!(!dispatch.heard(&peer("a"), NOW));
+    assert!(hear(&mut dispatch, "a", NOW));
+    assert!(!hear(&mut dispatch, "stranger", NOW));
+    assert_eq!(
+        dispatch.heartbeat(&peer("a"), &beat(7, 0, 1), NOW),
+        Heard::OutOfStep
+    );
+}
+
+#[test]
+fn who_says_goodbye_is_gone_when_the_last_outcomes_are_in() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    dispatch.goodbye(&peer("a"), 1, 2, NOW);
+    dispatch.note_outcomes("a", 1, 2);
+    assert!(dispatch.left_supervisors(NOW).is_empty(), "one is missing");
+    dispatch.note_outcomes("a", 1, 1);
+    assert_eq!(dispatch.left_supervisors(NOW), ["a"]);
+    dispatch.remove_supervisor("a");
+    assert!(!hear(&mut dispatch, "a", NOW));
 }

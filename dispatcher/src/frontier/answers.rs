@@ -97,6 +97,14 @@ pub struct Leased {
     pub deaths: u32,
 }
 
+/// A lease in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldLease {
+    pub task: TaskId,
+    pub attempt: u32,
+    pub site: SiteId,
+}
+
 /// What names a task to people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSketch {

@@ -1,58 +1,80 @@
 //! What opening a frontier puts right after a crash, or after any other end.
+//!
+//! A restart is nothing but a pause: what was leased stays leased, to the owner of its site, until
+//! that supervisor tells that it does not hold it any more, or is lost. Only the times need care,
+//! because they are kept by the wall clock, which may have been set meanwhile.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
-use webfill_wire::CrawlKey;
 
-use super::answers::{SiteId, TaskId};
-use super::schema::{LEASED, QUEUED};
+use super::answers::{HeldLease, SiteDue};
 use super::{Frontier, FrontierError, sites};
 
+/// A wall clock is off by so much at most.
+const CLOCK_JUMP_MS: i64 = 3_600_000;
+
 impl Frontier {
-    /// A supervisor still holds a lease from before the frontier was opened: it is in force
-    /// again. Returns the task's site, or nothing if the task went another way meanwhile.
-    pub fn hold_again(
-        &mut self,
-        task: TaskId,
-        attempt: u32,
-    ) -> std::result::Result<Option<SiteId>, FrontierError> {
-        self.guarded("hold a task again", |frontier| {
-            let sql = "UPDATE tasks SET state = ?2 WHERE id = ?1 AND state = ?3 AND attempt = ?4
-                       RETURNING crawl, site";
-            let values = params![task as i64, LEASED, QUEUED, attempt];
-            let mut update = frontier.db.prepare_cached(sql)?;
-            let held: Option<(CrawlKey, SiteId)> = update
-                .query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            drop(update);
-            let Some((crawl, site)) = held else {
-                return Ok(None);
-            };
-            let crawl = frontier.known_crawl(crawl)?;
-            crawl.changed = true;
-            crawl.status.queued -= 1;
-            crawl.status.leased += 1;
-            sites::count_taken(&frontier.db, site, 1)?;
-            Ok(Some(site))
+    /// All leases in force, oldest task first.
+    pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
+        self.guarded("list the leases", |frontier| {
+            let sql = "SELECT id, attempt, site FROM tasks WHERE state = 1 ORDER BY id";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let leases = select.query_map([], |row| {
+                Ok(HeldLease {
+                    task: row.get::<_, i64>(0)? as u64,
+                    attempt: row.get(1)?,
+                    site: row.get(2)?,
+                })
+            })?;
+            leases.collect()
+        })
+    }
+
+    /// The sites that have something leased. They are inside the window from now on.
+    pub fn leased_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
+        self.guarded("list the leased sites", |frontier| {
+            let sql = format!(
+                "UPDATE sites SET in_window = 1
+                 WHERE id IN (SELECT site FROM tasks WHERE state = 1) RETURNING {}",
+                sites::COLUMNS
+            );
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            select.query_map([], sites::read)?.collect()
         })
     }
 }
 
-/// Queues again what was leased. A site that had something leased counts as fetched from now,
-/// because the fetch may have begun at the very end; what its queue and its crawl count follows.
-pub(super) fn requeue_leased(db: &Connection, default_delay_ms: u32, now_ms: i64) -> Result<()> {
+/// Empties the window, and brings the times of the sites to the clock of now.
+pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
+    db.execute_batch("UPDATE sites SET in_window = 0 WHERE in_window = 1")?;
+    let Some(committed_at_ms) = committed_at_ms(db)? else {
+        return Ok(());
+    };
+    // How much time really passed since the last commit is not known if the clock was set. What
+    // waited then still waits: all of its rest if the clock runs behind, up to the largest jump
+    // longer if it runs ahead.
+    let shift_ms = (now_ms - committed_at_ms).min(CLOCK_JUMP_MS);
     db.execute(
-        "UPDATE sites SET
-             last_start_ms = ?1,
-             due_at_ms = max(due_at_ms, ?1 + coalesce(delay_ms, ?2)),
-             queued = queued + (SELECT count(*) FROM tasks WHERE site = sites.id AND state = 1),
-             top_priority = max(top_priority, (
-                 SELECT max(priority) FROM tasks WHERE site = sites.id AND state = 1))
-         WHERE id IN (SELECT site FROM tasks WHERE state = 1)",
-        (now_ms, default_delay_ms),
+        "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2
+         WHERE due_at_ms > ?1",
+        [committed_at_ms, shift_ms],
     )?;
-    db.execute_batch(
-        "UPDATE tasks SET state = 0 WHERE state = 1;
-         UPDATE crawls SET queued = queued + leased, leased = 0 WHERE leased > 0;
-         UPDATE sites SET in_window = 0 WHERE in_window = 1;",
-    )
+    // By a clock that runs behind, what was long due would be far ahead.
+    db.execute(
+        "UPDATE sites SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
+         WHERE due_at_ms BETWEEN ?2 AND ?1",
+        [committed_at_ms, now_ms],
+    )?;
+    Ok(())
+}
+
+/// By the clock of the dispatcher that wrote the last commit.
+fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
+    let sql = "SELECT value FROM meta WHERE name = 'committed_at_ms'";
+    db.query_row(sql, [], |row| row.get(0)).optional()
+}
+
+pub(super) fn note_commit(db: &Connection, now_ms: i64) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO meta VALUES ('committed_at_ms', ?1)";
+    db.prepare_cached(sql)?.execute(params![now_ms])?;
+    Ok(())
 }

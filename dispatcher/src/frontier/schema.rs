@@ -137,6 +137,15 @@ CREATE TABLE seen_slices (
 ) STRICT;
 ";
 
+/// Tables that files of the same version may lack: an older webfill does well without them.
+const LATER_TABLES: &str = "
+CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
+    name               TEXT PRIMARY KEY,
+    home               INTEGER NOT NULL,
+    longest_request_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
 /// Opens the file, creates the tables in a new one, and refuses what is not ours.
 pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, FrontierError> {
     let at_path = |source| FrontierError::Open {
@@ -168,6 +177,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
         Err(error) => return Err(at_path(error)),
     }
     tune(&db, config).map_err(at_path)?;
+    db.execute_batch(LATER_TABLES).map_err(at_path)?;
     Ok(db)
 }
 

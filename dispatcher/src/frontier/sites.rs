@@ -68,9 +68,10 @@ impl Frontier {
     }
 }
 
-const COLUMNS: &str = "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority";
+pub(super) const COLUMNS: &str =
+    "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority";
 
-fn read(row: &Row<'_>) -> Result<SiteDue> {
+pub(super) fn read(row: &Row<'_>) -> Result<SiteDue> {
     let clock = Clock {
         due_at_ms: row.get(2)?,
         delay_ms: row.get(3)?,

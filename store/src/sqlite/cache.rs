@@ -5,8 +5,9 @@ use rusqlite::{Connection, params};
 
 use super::crawls::time;
 use super::fault::Fault;
-use super::pages::clamped;
+use super::slots;
 use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use crate::site_clock::clamped;
 use crate::timestamp::iso_time;
 
 const UPSERT_ROBOTS: &str = "
@@ -73,22 +74,14 @@ pub(super) fn put_robots(
 
 /// A site's clock, unless untouched for too long.
 pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, Fault> {
-    let sql = "SELECT last_start, delay_ms, blocked_until, owner FROM sites
-        WHERE _id = ?1 AND max(last_start, ifnull(blocked_until, '')) >= ?2";
-    let oldest = iso_time(now_ms.saturating_sub(SITE_KEPT_MS));
+    let sql = "SELECT delay_ms, owner FROM sites WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query(params![site, oldest])?;
-    let Some(row) = rows.next()? else {
+    let mut rows = statement.query([site])?;
+    let (Some(row), Some(clock)) = (rows.next()?, slots::load(conn, site)?) else {
         return Ok(None);
     };
-    let blocked_until: Option<String> = row.get(2)?;
-    Ok(Some(SiteEntry {
-        site: site.to_owned(),
-        last_start_ms: time(&row.get::<_, String>(0)?)?,
-        delay_ms: row.get::<_, i64>(1)?.unsigned_abs(),
-        blocked_until_ms: blocked_until.as_deref().map(time).transpose()?,
-        owner: row.get(3)?,
-    }))
+    let delay_ms = row.get::<_, i64>(0)?.unsigned_abs();
+    Ok(clock.entry(site, delay_ms, row.get(1)?, now_ms))
 }
 
 /// Moves clocks forward.
@@ -109,7 +102,8 @@ pub(super) fn put_sites(conn: &Connection, entries: &[SiteEntry]) -> Result<(), 
 /// Deletes the clocks of sites that nobody has fetched from for long. A scan of a small table,
 /// so it is run at a start only.
 pub(super) fn forget_idle_sites(conn: &Connection) -> Result<(), Fault> {
-    let sql = "DELETE FROM sites WHERE max(last_start, ifnull(blocked_until, '')) < ?1";
+    let sql = "DELETE FROM sites WHERE
+        max(last_start, ifnull(blocked_until, ''), ifnull(slot_lapses_at, '')) < ?1";
     let now_ms = Timestamp::now().as_millisecond();
     conn.execute(sql, [iso_time(now_ms.saturating_sub(SITE_KEPT_MS))])?;
     Ok(())

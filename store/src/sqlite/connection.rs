@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::{Fault, store_error, store_name};
-use super::schema::OpenMode;
 use crate::error::StoreError;
+use crate::uri::OpenMode;
 
 /// How long a call waits for the other writers before it is answered with a retryable error.
 pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 
 use super::connection::Db;
 use super::fault::{Fault, store_error, store_name};
-use super::schema::OpenMode;
 use crate::error::StoreError;
 use crate::store::{ExportError, ExportFilter, Kept};
+use crate::uri::OpenMode;
 
 /// A step ends after this many rows, or bytes of text in them.
 const STEP_ROWS: usize = 256;
@@ -30,7 +30,7 @@ WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?
 ORDER BY rowid";
 
 const RECORDS: &str = "
-SELECT rowid, _id, fields, sources, missing, resolved_at
+SELECT rowid, _id, fields, sources, candidates, missing, resolved_at
 FROM records
 WHERE rowid > ?1 AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
     SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
@@ -38,7 +38,14 @@ WHERE rowid > ?1 AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 5] = ["fields", "links", "attrs", "sources", "missing"];
+const JSON_COLUMNS: [&str; 6] = [
+    "fields",
+    "links",
+    "attrs",
+    "sources",
+    "candidates",
+    "missing",
+];
 
 type Step = Result<Vec<Value>, StoreError>;
 

@@ -16,34 +16,45 @@ mod owner;
 mod pages;
 mod records;
 mod schema;
+mod slots;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::cache::{Cache, RobotsEntry, SiteEntry};
+use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;
-use crate::record::{Record, RecordCounts, RecordState};
-use crate::store::{Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, Saved, Store};
+use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::store::{
+    Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
+};
+use crate::uri::OpenMode;
 
 use batch::keep_each;
 use owner::Owner;
-pub(crate) use schema::OpenMode;
 
 /// A store and a cache in one SQLite file.
 pub(crate) struct Sqlite {
     owner: Owner,
     path: PathBuf,
+    order: RwLock<Arc<MappingOrder>>,
 }
 
 impl Sqlite {
     /// Opens the file, and creates it where `mode` allows.
     pub(crate) async fn open(path: PathBuf, mode: OpenMode) -> Result<Sqlite, StoreError> {
         let owner = Owner::start(path.clone(), mode).await?;
-        Ok(Sqlite { owner, path })
+        let order = RwLock::default();
+        Ok(Sqlite { owner, path, order })
+    }
+
+    fn order(&self) -> Arc<MappingOrder> {
+        Arc::clone(&self.order.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -54,14 +65,33 @@ fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>>
 
 #[async_trait]
 impl Store for Sqlite {
+    /// A commit is cheap, and a long one holds the other writers up.
+    fn save_pace(&self) -> SavePace {
+        SavePace {
+            max_entries: 128,
+            max_age: Duration::from_millis(20),
+        }
+    }
+
+    fn set_mapping_order(&self, order: MappingOrder) {
+        *self.order.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(order);
+    }
+
+    /// One transaction.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
+        let order = self.order();
         self.owner
-            .call(move |db| keep_each(db, &saves, pages::name_save, pages::save))
+            .call(move |db| {
+                keep_each(db, &saves, pages::name_save, |conn, save| {
+                    pages::save(conn, save, &order)
+                })
+            })
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
     }
 
+    /// One transaction.
     async fn put_records(
         &self,
         crawl: &CrawlId,
@@ -91,10 +121,11 @@ impl Store for Sqlite {
         &self,
         applies: Vec<ApplyPage>,
     ) -> Result<Vec<Option<Applied>>, StoreError> {
+        let order = self.order();
         self.owner
             .call(move |db| {
                 db.write(|conn| {
-                    let apply = |apply| pages::apply(conn, apply);
+                    let apply = |apply| pages::apply(conn, apply, &order);
                     applies.iter().map(apply).collect()
                 })
             })
@@ -157,6 +188,19 @@ impl Cache for Sqlite {
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
         self.owner
             .call(move |db| db.write(|conn| cache::put_sites(conn, &entries)))
+            .await?
+    }
+    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError> {
+        let claim = claim.clone();
+        self.owner
+            .call(move |db| db.write(|conn| slots::claim(conn, &claim)))
+            .await?
+    }
+
+    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError> {
+        let release = release.clone();
+        self.owner
+            .call(move |db| db.write(|conn| slots::release(conn, &release)))
             .await?
     }
 }

@@ -12,8 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::cache;
 use super::connection::Db;
 use super::fault::store_name;
-use super::schema::{self, OpenMode};
+use super::schema;
 use crate::error::StoreError;
+use crate::uri::OpenMode;
 
 /// Calls waiting for the thread before callers wait for a place.
 const QUEUED_CALLS: usize = 64;

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{Filling, RecordState};
+use crate::record::{Filling, MappingOrder, RecordState};
+use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 use crate::timestamp::{iso_time, parse_iso_time};
 
@@ -32,12 +33,12 @@ pub(super) fn name_save(save: &Save) -> String {
 }
 
 /// Keeps a page, unless a later one is kept, and fills its records.
-pub(super) fn save(conn: &Connection, save: &Save) -> Result<Saved, Fault> {
+pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Result<Saved, Fault> {
     upsert(conn, &save.page)?;
     let filling = Filling::of(&save.page);
     let mut saved = Saved::default();
     for record in &save.records {
-        match records::fill(conn, record, &filling)? {
+        match records::fill(conn, record, &filling, order)? {
             RecordState::Resolved => saved.resolved.push(record.clone()),
             RecordState::Open => saved.open.push(record.clone()),
         }
@@ -82,7 +83,11 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
 }
 
 /// Fills a record from a stored page.
-pub(super) fn apply(conn: &Connection, apply: &ApplyPage) -> Result<Option<Applied>, Fault> {
+pub(super) fn apply(
+    conn: &Connection,
+    apply: &ApplyPage,
+    order: &MappingOrder,
+) -> Result<Option<Applied>, Fault> {
     let Some(page) = load(conn, &apply.page_id)? else {
         return Ok(None);
     };
@@ -93,7 +98,7 @@ pub(super) fn apply(conn: &Connection, apply: &ApplyPage) -> Result<Option<Appli
         started_at_ms: page.started_at_ms,
         ended_at_ms: page.started_at_ms.saturating_add(page.elapsed_ms),
     };
-    let state = records::fill(conn, &apply.record, &filling)?;
+    let state = records::fill(conn, &apply.record, &filling, order)?;
     Ok(Some(Applied {
         state,
         links: page.links,
@@ -128,9 +133,4 @@ fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
         fields: from_json(row, 4)?,
         links: from_json(row, 5)?,
     }))
-}
-
-/// SQLite's integers end at `i64::MAX`.
-pub(super) fn clamped(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

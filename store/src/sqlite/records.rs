@@ -6,12 +6,16 @@ use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{Filling, MAX_RECORD_ID_BYTES, Record, RecordState, StoredRecord};
+use crate::record::{
+    Filling, MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordState, StoredRecord,
+};
 
 const UPSERT: &str = "
-INSERT INTO records (_id, fields, sources, missing, resolved_at) VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO records (_id, fields, sources, missing, resolved_at, candidates)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
-    missing = excluded.missing, resolved_at = excluded.resolved_at";
+    missing = excluded.missing, resolved_at = excluded.resolved_at,
+    candidates = excluded.candidates";
 
 /// How a record is named in its error.
 pub(super) fn name_record(record: &Record) -> String {
@@ -47,13 +51,19 @@ pub(super) fn put(
 }
 
 /// Fills what is missing in a record; one that is not stored stays open.
-pub(super) fn fill(conn: &Connection, id: &str, page: &Filling<'_>) -> Result<RecordState, Fault> {
+pub(super) fn fill(
+    conn: &Connection,
+    id: &str,
+    page: &Filling<'_>,
+    order: &MappingOrder,
+) -> Result<RecordState, Fault> {
     let Some(mut stored) = load(conn, id)? else {
         return Ok(RecordState::Open);
     };
-    if stored.fill(page) {
+    let before = stored.state();
+    if stored.fill(page, order) {
         keep(conn, id, &stored)?;
-        if stored.state() == RecordState::Resolved {
+        if stored.state() != before {
             count_change(conn, id, RecordState::Resolved)?;
         }
     }
@@ -61,7 +71,8 @@ pub(super) fn fill(conn: &Connection, id: &str, page: &Filling<'_>) -> Result<Re
 }
 
 fn load(conn: &Connection, id: &str) -> Result<Option<StoredRecord>, Fault> {
-    let sql = "SELECT fields, sources, missing, resolved_at FROM records WHERE _id = ?1";
+    let sql = "SELECT fields, sources, missing, resolved_at, candidates FROM records
+        WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([id])?;
     let Some(row) = rows.next()? else {
@@ -72,6 +83,7 @@ fn load(conn: &Connection, id: &str) -> Result<Option<StoredRecord>, Fault> {
         sources: from_json(row, 1)?,
         missing: from_json(row, 2)?,
         resolved_at: row.get(3)?,
+        candidates: from_json(row, 4)?,
     }))
 }
 
@@ -79,7 +91,8 @@ fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault>
     let fields = to_json(&record.fields)?;
     let sources = to_json(&record.sources)?;
     let missing = to_json(&record.missing)?;
-    let bytes = fields.len() + sources.len() + missing.len();
+    let candidates = to_json(&record.candidates)?;
+    let bytes = fields.len() + sources.len() + missing.len() + candidates.len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::Unfit(format!(
             "record {id:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
@@ -90,7 +103,8 @@ fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault>
         fields,
         sources,
         missing,
-        record.resolved_at
+        record.resolved_at,
+        candidates,
     ])?;
     Ok(())
 }

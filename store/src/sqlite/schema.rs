@@ -8,11 +8,12 @@ use rusqlite::Connection;
 use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
+use crate::uri::OpenMode;
 
 /// Marks the file as webfill's ("wbfl"), so that no other program's database is taken for it.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 1;
+const SCHEMA_VERSION: i32 = 2;
 
 /// Column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not walk through them. `pages` needs no further index: its keys begin with the crawl.
@@ -22,7 +23,8 @@ CREATE TABLE records (
     fields TEXT NOT NULL,        -- {name: value}
     sources TEXT NOT NULL,       -- {name: {url, mapping, at}}
     missing TEXT NOT NULL,       -- [name]
-    resolved_at TEXT
+    resolved_at TEXT,
+    candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
 ) STRICT;
 CREATE TABLE pages (
     _id TEXT PRIMARY KEY,        -- crawl id, '/', hash of the canonical URL
@@ -80,18 +82,25 @@ CREATE TABLE sites (
     last_start TEXT NOT NULL,
     delay_ms INTEGER NOT NULL,
     blocked_until TEXT,
-    owner TEXT
+    owner TEXT,
+    answered_at TEXT,            -- when the last slot was given back
+    slot_holder TEXT,            -- who has the next request, from then until then
+    slot_granted_at TEXT,
+    slot_lapses_at TEXT
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What to do about a file that does not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OpenMode {
-    Create,
-    MustExist,
-}
+/// What makes a file of version 1 one of version 2.
+const FROM_VERSION_1: &str = "
+ALTER TABLE records ADD COLUMN candidates TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE sites ADD COLUMN answered_at TEXT;
+ALTER TABLE sites ADD COLUMN slot_holder TEXT;
+ALTER TABLE sites ADD COLUMN slot_granted_at TEXT;
+ALTER TABLE sites ADD COLUMN slot_lapses_at TEXT;
+";
 
-/// Opens the file, checks that it is webfill's, and creates the tables in an empty one.
+/// Opens the file, checks that it is webfill's, creates the tables in an empty one and adds to an
+/// older one what it lacks.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     check_path(path, mode)?;
     let deadline = Instant::now() + BUSY_FOR;
@@ -138,8 +147,10 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
         return Err(refused(Fault::Unusable(reason)));
     }
     db.configure().map_err(refused)?;
-    if identity == Identity::Empty {
-        db.write(create_tables)?;
+    match identity {
+        Identity::Empty => db.write(create_tables)?,
+        Identity::Older => db.write(bring_up_to_date)?,
+        Identity::Ours | Identity::Newer { .. } | Identity::Foreign => {}
     }
     Ok(db)
 }
@@ -148,6 +159,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Empty,
+    Older,
     Ours,
     Newer { version: i32 },
     Foreign,
@@ -156,7 +168,7 @@ enum Identity {
 impl Identity {
     fn why_refused(self) -> Option<String> {
         match self {
-            Identity::Empty | Identity::Ours => None,
+            Identity::Empty | Identity::Older | Identity::Ours => None,
             Identity::Newer { version } => Some(format!(
                 "the file was written by a newer webfill (format {version}, this one knows \
                  {SCHEMA_VERSION}): use that one, or another file"
@@ -176,6 +188,7 @@ fn identify(conn: &Connection) -> Result<Identity, Fault> {
     let tables: i64 = conn.query_row(count, (), |row| row.get(0))?;
     Ok(match (application, tables) {
         (APPLICATION_ID, _) if version > SCHEMA_VERSION => Identity::Newer { version },
+        (APPLICATION_ID, _) if version < SCHEMA_VERSION => Identity::Older,
         (APPLICATION_ID, _) => Identity::Ours,
         (0, 0) => Identity::Empty,
         _ => Identity::Foreign,
@@ -187,6 +200,15 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
     if identify(conn)? == Identity::Empty {
         conn.execute_batch(TABLES)?;
         conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+        conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    Ok(())
+}
+
+/// Adds what a file of an older version lacks, unless another process has just done so.
+fn bring_up_to_date(conn: &Connection) -> Result<(), Fault> {
+    if identify(conn)? == Identity::Older {
+        conn.execute_batch(FROM_VERSION_1)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -2,6 +2,9 @@ use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 
 use super::*;
 
+/// Far ahead, so that no server purges by its own clock what these tests still count on.
+const NOON_MS: i64 = 4_102_488_000_000;
+
 fn robots(origin: &str, fetched_at_ms: i64) -> RobotsEntry {
     RobotsEntry {
         origin: origin.to_owned(),
@@ -127,4 +130,27 @@ pub(crate) async fn clocks_of_idle_sites_are_forgotten(clients: &Clients) {
         .await
         .unwrap();
     assert_eq!(too_late, [None, None, Some(blocked)]);
+}
+
+pub(crate) async fn hostile_names_of_sites_and_origins_are_names(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    for text in HOSTILE {
+        let entry = RobotsEntry {
+            body: text.as_bytes().to_vec(),
+            ..robots(text, NOON_MS)
+        };
+        cache
+            .put_robots(vec![entry.clone()], NOON_MS)
+            .await
+            .unwrap();
+        assert_eq!(cache.robots(text, NOON_MS).await.unwrap(), Some(entry));
+        let entry = SiteEntry {
+            site: text.to_owned(),
+            owner: Some(text.to_owned()),
+            ..site(NOON_MS)
+        };
+        cache.put_sites(vec![entry.clone()]).await.unwrap();
+        let kept = cache.sites(vec![text.to_owned()], NOON_MS).await.unwrap();
+        assert_eq!(kept, [Some(entry)]);
+    }
 }

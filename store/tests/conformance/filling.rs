@@ -27,6 +27,7 @@ pub(crate) async fn a_page_fills_what_is_missing_and_keeps_the_source(clients: &
         "_id": "r",
         "fields": {"name": "Ada", "born": 1815, "city": null},
         "sources": {"born": {"url": URL, "mapping": "people", "at": NOON}},
+        "candidates": {},
         "missing": ["city"],
         "resolved_at": null,
     });
@@ -213,4 +214,42 @@ pub(crate) async fn a_stored_page_is_applied_to_another_record(clients: &Clients
         kept["sources"]["city"],
         json!({"url": URL, "mapping": "people", "at": NOON})
     );
+}
+
+pub(crate) async fn hostile_names_and_ids_come_back_as_they_went_in(clients: &Clients) {
+    let store = &*clients.first.store;
+    let mut given = Map::new();
+    let mut found = Map::new();
+    for text in HOSTILE {
+        given.insert(text.to_owned(), json!(null));
+        found.insert(
+            text.to_owned(),
+            json!({text: [text, {"$ne": null, "$oid": text}]}),
+        );
+    }
+    let id = CrawlId::new("$app\0", "a.b/$c");
+    let crawl = Crawl {
+        request: Value::Object(found.clone()),
+        counts: found.clone(),
+        ..crawl(id.clone())
+    };
+    store.put_crawl(crawl.clone()).await.unwrap();
+    assert_eq!(store.get_crawl(&id).await.unwrap(), Some(crawl));
+    for text in HOSTILE {
+        let record = record(text, Value::Object(given.clone()));
+        let states = store.put_records(&id, vec![record], NOON_MS).await;
+        assert_eq!(states, [Ok(RecordState::Open)]);
+        let page = Page {
+            url: format!("https://example.com/{text}"),
+            mapping: Some(text.to_owned()),
+            ..page_with(URL, Value::Object(found.clone()))
+        };
+        let saved = save(store, page, &[text]).await.unwrap();
+        assert_eq!(saved.resolved, [text]);
+        let kept = stored_record(store, text).await;
+        assert_eq!(kept["fields"], Value::Object(found.clone()));
+        assert_eq!(kept["sources"][text]["mapping"], text);
+    }
+    let counts = store.record_counts(&id).await.unwrap();
+    assert_eq!(counts.resolved, HOSTILE.len() as u64);
 }

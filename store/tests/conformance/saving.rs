@@ -40,31 +40,20 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
 
 pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
     let store = &*clients.first.store;
-    let hostile = [
-        "$where",
-        "a.b.c",
-        "nul\0in the middle",
-        "\u{1F980} beyond the BMP",
-        "'; DROP TABLE pages;--",
-        "\u{202E}right to left",
-        "line\nbreak\r\ttab",
-        "\u{9B}31m",
-        "\"\\",
-        "",
-    ];
-    for (number, text) in hostile.iter().enumerate() {
+    let hostile = || HOSTILE.into_iter().chain([""]);
+    for (number, text) in hostile().enumerate() {
         let page = Page {
             url: format!("https://example.com/{number}"),
-            content_type: Some((*text).to_owned()),
-            links: vec![(*text).to_owned()],
-            attrs: Some(json!({*text: text})),
-            ..page_with("", json!({*text: text, "list": [text]}))
+            content_type: Some(text.to_owned()),
+            links: vec![text.to_owned()],
+            attrs: Some(json!({text: text})),
+            ..page_with("", json!({text: text, "list": [text]}))
         };
         save(store, page, &[]).await.unwrap();
     }
     let pages = exported(store, Kept::Pages).await;
-    assert_eq!(pages.len(), hostile.len());
-    for (page, text) in pages.iter().zip(hostile) {
+    assert_eq!(pages.len(), hostile().count());
+    for (page, text) in pages.iter().zip(hostile()) {
         assert_eq!(page["content_type"], text);
         assert_eq!(page["links"], json!([text]));
         assert_eq!(page["attrs"], json!({text: text}));

@@ -61,6 +61,22 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_comment_may_follow_a_url_and_columns_are_not_taken_for_one() {
+    let content =
+        b"https://a.example/ # mine\nhttps://b.example/#part\nhttps://c.example/\tCarl\nhttps://d.example/a b";
+    let seeds = read("seeds.txt", content);
+    let expected = [
+        (1, "https://a.example/"),
+        (2, "https://b.example/"),
+        (4, "https://d.example/a%20b"),
+    ];
+    assert_eq!(urls(&seeds), expected);
+    let fault = seeds[2].as_ref().unwrap_err();
+    assert_eq!(fault.line, 3);
+    assert!(fault.reason.contains("tab"), "{}", fault.reason);
+}
+
+#[test]
 fn text_is_a_url_per_line_with_comments() {
     let content = b"\xef\xbb\xbf# my sites\n\nhttps://a.example/\r\n  HTTP://B.example:80/x#y  \nhttps://c.example/";
     let seeds = read("seeds.txt", content);

@@ -16,56 +16,98 @@ fn what_is_committed_survives_and_the_rest_is_undone() {
 }
 
 #[test]
-fn what_was_leased_is_queued_again_and_its_site_waits_its_delay_from_now() {
+fn what_was_leased_still_is_and_its_sites_are_in_the_window() {
     let mut bench = bench();
-    bench.feed(&["http://a.org/", "http://b.org/", "http://c.org/"]);
-    let sites = bench.frontier.next_sites(i64::MAX, 3).unwrap();
-    for site in &sites[..2] {
-        bench.frontier.lease(site.id, 1, 0).unwrap();
-    }
-    let slow = Clock {
-        due_at_ms: 5_000,
-        delay_ms: Some(30_000),
-        ..Clock::default()
-    };
-    bench.frontier.save_clock(sites[1].id, &slow).unwrap();
+    bench.feed(&["http://a.org/", "http://b.org/"]);
+    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let leased = bench.frontier.lease(site.id, 1, 0).unwrap().tasks.remove(0);
     bench.frontier.commit().unwrap();
 
     let mut bench = bench.reopen(100_000);
     bench.assert_conserved();
-    let due: Vec<_> = bench.frontier.next_sites(i64::MAX, 3).unwrap();
-    let due: Vec<_> = due
-        .iter()
-        .map(|s| (s.clock.due_at_ms, s.clock.last_start_ms))
-        .collect();
+    let held = HeldLease {
+        task: leased.task,
+        attempt: 1,
+        site: site.id,
+    };
+    assert_eq!(bench.frontier.leases().unwrap(), [held]);
+    let sites = bench.frontier.leased_sites().unwrap();
     assert_eq!(
-        due,
-        [
-            (0, None),
-            (115_000, Some(100_000)),
-            (130_000, Some(100_000))
-        ]
+        sites.iter().map(|site| site.id).collect::<Vec<_>>(),
+        [site.id]
     );
-    let site = bench.frontier.site(sites[0].id).unwrap().unwrap();
-    let again = bench.frontier.lease(site.id, 1, 0).unwrap().tasks.remove(0);
-    assert_eq!(again.attempt, 2);
+    assert_eq!(bench.frontier.next_sites(i64::MAX, 9).unwrap().len(), 1);
+    bench.done(&leased, &[]);
+    bench.assert_conserved();
 }
 
-#[test]
-fn a_site_that_must_wait_longer_than_its_delay_still_does_after_a_crash() {
+/// When a site is due by the clock of a dispatcher that starts at `now_ms`, if it was due at
+/// `due_at_ms` when the last commit was made, at an hour past twelve.
+fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
     let mut bench = bench();
     bench.feed(&["http://a.org/"]);
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    bench.frontier.lease(site.id, 1, 0).unwrap();
     let clock = Clock {
-        due_at_ms: 900_000,
-        delay_ms: Some(1_000),
+        due_at_ms,
+        last_start_ms: Some(due_at_ms - 1_000),
         ..Clock::default()
     };
-    bench.frontier.save_clock(site.id, &clock).unwrap();
+    bench.frontier.return_site(site.id, &clock).unwrap();
+    bench.frontier.keep_time(13 * HOUR_MS);
     bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(100_000);
-    assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(900_000));
+    let mut bench = bench.reopen(now_ms);
+    let kept = bench.frontier.site(site.id).unwrap().unwrap().clock;
+    assert!(kept.last_start_ms.unwrap() <= kept.due_at_ms);
+    kept.due_at_ms
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[test]
+fn a_clock_that_was_set_back_keeps_no_site_waiting_for_an_hour() {
+    let waits = 13 * HOUR_MS + 15_000;
+    assert_eq!(
+        due_after_restart(waits, 12 * HOUR_MS),
+        12 * HOUR_MS + 15_000
+    );
+    let long_due = 13 * HOUR_MS - 5_000;
+    assert_eq!(due_after_restart(long_due, 12 * HOUR_MS), 12 * HOUR_MS);
+}
+
+#[test]
+fn a_clock_that_was_set_forward_cuts_no_delay_short() {
+    let waits = 13 * HOUR_MS + 15_000;
+    assert_eq!(
+        due_after_restart(waits, 14 * HOUR_MS),
+        14 * HOUR_MS + 15_000
+    );
+    let long_due = 13 * HOUR_MS - 5_000;
+    assert_eq!(due_after_restart(long_due, 14 * HOUR_MS), long_due);
+}
+
+#[test]
+fn a_long_wait_is_over_a_day_later_all_the_same() {
+    let waits = 15 * HOUR_MS;
+    assert!(due_after_restart(waits, 37 * HOUR_MS) < 37 * HOUR_MS);
+}
+
+#[test]
+fn supervisors_are_known_again() {
+    let mut bench = bench();
+    let kept = |name: &str, home| KeptSupervisor {
+        name: name.into(),
+        home,
+        longest_request_ms: 60_000,
+    };
+    for (name, home) in [("a", 7), ("b", u64::MAX), ("a", 8)] {
+        bench.frontier.keep_supervisor(&kept(name, home)).unwrap();
+    }
+    bench.frontier.commit().unwrap();
+    let mut bench = bench.reopen(0);
+    let known = bench.frontier.supervisors().unwrap();
+    assert_eq!(known, [kept("a", 8), kept("b", u64::MAX)]);
+    bench.frontier.forget_supervisor("a").unwrap();
+    assert_eq!(bench.frontier.supervisors().unwrap().len(), 1);
 }
 
 #[test]

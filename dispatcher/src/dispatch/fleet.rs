@@ -1,0 +1,287 @@
+//! The supervisors: who is there, with how much room, and since when one is lost.
+//!
+//! A supervisor starts no request later than the lease time after the last message of its that we
+//! have heard: it knows which one that was, because we answer with the time that it carried. Its
+//! sites may therefore be given away once the lease time and its longest request have passed
+//! since then, whatever has become of it.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use webfill_wire::socket::Peer;
+use webfill_wire::{CrawlKey, Credit, Hello, SupervisorHeartbeat};
+
+use super::session::Session;
+use crate::frontier::{KeptSupervisor, SiteId};
+
+/// Clocks of different machines do not run equally fast.
+const CLOCK_SLACK_MS: i64 = 1_000;
+
+/// The longest request that a supervisor may announce: a day.
+const LONGEST_REQUEST_MS: u64 = 86_400_000;
+
+/// A supervisor that may hold leases.
+#[derive(Debug)]
+struct Supervisor {
+    home: u64,
+    longest_request_ms: u64,
+    heard_ms: i64,
+    /// `None`: known from before our start, and awaited.
+    session: Option<Session>,
+    /// Ready sites of its that wait until it has room.
+    starved: Vec<SiteId>,
+}
+
+/// All supervisors, by name.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    lease_ms: i64,
+    supervisors: BTreeMap<String, Supervisor>,
+    names: BTreeMap<Peer, String>,
+    /// The supervisor that got the last new site.
+    last_chosen: String,
+}
+
+/// What to answer to a hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Greeting {
+    Joins,
+    /// It has been overtaken by a later one.
+    Late,
+    /// Another supervisor of that name may be alive.
+    NameTaken,
+}
+
+/// What to answer to a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// The newest time heard, by the supervisor's own clock.
+    InStep { heard_ms: u64 },
+    /// Unknown, or messages are missing: it must say hello.
+    OutOfStep,
+}
+
+impl Fleet {
+    pub(super) fn new(lease_ms: u64) -> Fleet {
+        Fleet {
+            lease_ms: i64::try_from(lease_ms).unwrap_or(i64::MAX / 4),
+            supervisors: BTreeMap::new(),
+            names: BTreeMap::new(),
+            last_chosen: String::new(),
+        }
+    }
+
+    /// How long messages may be under way before they are taken for lost.
+    fn patience_ms(&self) -> i64 {
+        3 * self.lease_ms / 10
+    }
+
+    /// A supervisor from before our start counts as heard now.
+    pub(super) fn await_return(&mut self, kept: KeptSupervisor, now_ms: i64) {
+        let supervisor = Supervisor {
+            home: kept.home,
+            longest_request_ms: kept.longest_request_ms,
+            heard_ms: now_ms,
+            session: None,
+            starved: Vec::new(),
+        };
+        self.supervisors.insert(kept.name, supervisor);
+    }
+
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.supervisors.contains_key(name)
+    }
+
+    /// How many are there.
+    pub(super) fn present(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn greet(&self, hello: &Hello) -> Greeting {
+        match self.supervisors.get(&hello.supervisor) {
+            Some(known) if known.home != hello.home => Greeting::NameTaken,
+            Some(known) if known.is_beyond(hello.session) => Greeting::Late,
+            _ => Greeting::Joins,
+        }
+    }
+
+    /// A greeted supervisor begins a session.
+    pub(super) fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) {
+        let former = self.forget(&hello.supervisor);
+        self.names.insert(peer.clone(), hello.supervisor.clone());
+        let supervisor = Supervisor {
+            home: hello.home,
+            longest_request_ms: hello.longest_request_ms.min(LONGEST_REQUEST_MS),
+            heard_ms: now_ms,
+            session: Some(Session::begin(hello, peer, now_ms)),
+            starved: former,
+        };
+        self.supervisors
+            .insert(hello.supervisor.clone(), supervisor);
+    }
+
+    /// Forgets a supervisor. Returns its sites that waited for room.
+    pub(super) fn forget(&mut self, name: &str) -> Vec<SiteId> {
+        let Some(gone) = self.supervisors.remove(name) else {
+            return Vec::new();
+        };
+        if let Some(session) = gone.session {
+            self.names.remove(&session.peer);
+        }
+        gone.starved
+    }
+
+    pub(super) fn name_of(&self, peer: &Peer) -> Option<&String> {
+        self.names.get(peer)
+    }
+
+    fn session(&mut self, peer: &Peer, id: u64) -> Option<&mut Supervisor> {
+        let supervisor = self.supervisors.get_mut(self.names.get(peer)?)?;
+        let session = supervisor.session.as_ref()?;
+        (session.id == id).then_some(supervisor)
+    }
+
+    pub(super) fn heartbeat(
+        &mut self,
+        peer: &Peer,
+        beat: &SupervisorHeartbeat,
+        now_ms: i64,
+    ) -> Heard {
+        let patience_ms = self.patience_ms();
+        let Some(supervisor) = self.session(peer, beat.session) else {
+            return Heard::OutOfStep;
+        };
+        supervisor.heard_ms = now_ms;
+        let Some(session) = &mut supervisor.session else {
+            return Heard::OutOfStep;
+        };
+        if !session.heartbeat(beat, now_ms, patience_ms) {
+            return Heard::OutOfStep;
+        }
+        Heard::InStep {
+            heard_ms: session.heard_sent_ms,
+        }
+    }
+
+    pub(super) fn credit(&mut self, peer: &Peer, id: u64, credit: Credit) {
+        if let Some(supervisor) = self.session(peer, id)
+            && let Some(session) = &mut supervisor.session
+        {
+            session.grant(credit);
+        }
+    }
+
+    pub(super) fn leaves(&mut self, peer: &Peer, id: u64, outcomes_sent: u64, now_ms: i64) {
+        if let Some(supervisor) = self.session(peer, id)
+            && let Some(session) = &mut supervisor.session
+        {
+            session.leave(outcomes_sent, now_ms);
+        }
+    }
+
+    pub(super) fn note_outcomes(&mut self, name: &str, id: u64, number: u64) {
+        if let Some(session) = self.session_of(name)
+            && session.id == id
+        {
+            session.note_outcomes(number);
+        }
+    }
+
+    pub(super) fn session_of(&mut self, name: &str) -> Option<&mut Session> {
+        self.supervisors.get_mut(name)?.session.as_mut()
+    }
+
+    /// Those who have said goodbye, and whose last outcomes are in.
+    pub(super) fn left(&self, now_ms: i64) -> Vec<String> {
+        let patience_ms = self.patience_ms();
+        let has_left = |supervisor: &Supervisor| {
+            let session = supervisor.session.as_ref();
+            session.is_some_and(|session| session.has_left(now_ms, patience_ms))
+        };
+        self.those(has_left)
+    }
+
+    /// Those unheard of for so long that none of their requests can still be under way.
+    pub(super) fn lost(&self, now_ms: i64) -> Vec<String> {
+        self.those(|supervisor| {
+            let longest_ms = supervisor.longest_request_ms as i64;
+            now_ms - supervisor.heard_ms > self.lease_ms + longest_ms + CLOCK_SLACK_MS
+        })
+    }
+
+    fn those(&self, which: impl Fn(&Supervisor) -> bool) -> Vec<String> {
+        let found = self.supervisors.iter();
+        found
+            .filter(|(_, supervisor)| which(supervisor))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// Tasks that may be sent to a supervisor now.
+    pub(super) fn room(&self, name: &str, now_ms: i64) -> u64 {
+        let supervisor = self.supervisors.get(name);
+        supervisor.map_or(0, |supervisor| supervisor.room(now_ms, self.lease_ms))
+    }
+
+    /// The next supervisor with room, in turn.
+    pub(super) fn next_with_room(&mut self, now_ms: i64) -> Option<String> {
+        let after = (Bound::Excluded(self.last_chosen.clone()), Bound::Unbounded);
+        let mut in_turn = self.supervisors.range(after).chain(self.supervisors.iter());
+        let (chosen, _) =
+            in_turn.find(|(_, supervisor)| supervisor.room(now_ms, self.lease_ms) > 0)?;
+        self.last_chosen = chosen.clone();
+        Some(self.last_chosen.clone())
+    }
+
+    /// A ready site waits until its owner has room.
+    pub(super) fn starve(&mut self, name: &str, site: SiteId) {
+        if let Some(supervisor) = self.supervisors.get_mut(name) {
+            supervisor.starved.push(site);
+        }
+    }
+
+    /// The sites that waited for this supervisor, once it has room.
+    pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
+        if self.room(name, now_ms) == 0 {
+            return Vec::new();
+        }
+        let supervisor = self.supervisors.get_mut(name);
+        supervisor.map_or(Vec::new(), |found| std::mem::take(&mut found.starved))
+    }
+
+    pub(super) fn forget_crawl(&mut self, crawl: CrawlKey) {
+        for session in self.sessions() {
+            session.forget_crawl(crawl);
+        }
+    }
+
+    /// No further tasks for anybody.
+    pub(super) fn drain(&mut self) {
+        for session in self.sessions() {
+            session.draining = true;
+        }
+    }
+
+    fn sessions(&mut self) -> impl Iterator<Item = &mut Session> {
+        let all = self.supervisors.values_mut();
+        all.filter_map(|supervisor| supervisor.session.as_mut())
+    }
+
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.names.keys()
+    }
+}
+
+impl Supervisor {
+    fn is_beyond(&self, session: u64) -> bool {
+        let current = self.session.as_ref();
+        current.is_some_and(|current| current.id >= session)
+    }
+
+    fn room(&self, now_ms: i64, lease_ms: i64) -> u64 {
+        match &self.session {
+            Some(session) if now_ms - self.heard_ms <= lease_ms => session.room(),
+            _ => 0,
+        }
+    }
+}

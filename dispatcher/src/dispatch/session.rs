@@ -1,0 +1,144 @@
+//! What is known of one supervisor since it said hello: its credit, and whether all that was sent
+//! has arrived, on both ways.
+
+use std::collections::HashSet;
+
+use webfill_wire::socket::Peer;
+use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, SupervisorHeartbeat};
+
+/// See [`Hello`].
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: u64,
+    pub(super) peer: Peer,
+    /// The newest `sent_ms` heard, by the supervisor's own clock.
+    pub(super) heard_sent_ms: u64,
+    granted: Credit,
+    used: Credit,
+    /// Crawls that it has been told of.
+    crawls: HashSet<CrawlKey>,
+    /// Numbered messages sent to it.
+    sent: u64,
+    sent_check: Check,
+    outcomes: Arrivals,
+    outcomes_check: Check,
+    /// It has said goodbye: what it sent in all, and when that was heard.
+    leaving: Option<(u64, i64)>,
+    pub(super) draining: bool,
+}
+
+/// A number that should have arrived at the other end, and since when.
+#[derive(Debug, Clone, Copy)]
+struct Check {
+    number: u64,
+    since_ms: i64,
+}
+
+impl Check {
+    /// Whether something has been missing for too long. A number that has arrived is followed by
+    /// the one that was sent last.
+    fn is_overdue(&mut self, arrived: u64, sent: u64, now_ms: i64, patience_ms: i64) -> bool {
+        if arrived >= self.number {
+            *self = Check {
+                number: sent,
+                since_ms: now_ms,
+            };
+            return false;
+        }
+        now_ms - self.since_ms > patience_ms
+    }
+}
+
+impl Session {
+    pub(super) fn begin(hello: &Hello, peer: Peer, now_ms: i64) -> Session {
+        let check = Check {
+            number: 0,
+            since_ms: now_ms,
+        };
+        Session {
+            id: hello.session,
+            peer,
+            heard_sent_ms: hello.sent_ms,
+            granted: hello.credit,
+            used: Credit::default(),
+            crawls: HashSet::new(),
+            sent: 0,
+            sent_check: check,
+            outcomes: Arrivals::default(),
+            outcomes_check: check,
+            leaving: None,
+            draining: false,
+        }
+    }
+
+    /// Tasks that may still be sent.
+    pub(super) fn room(&self) -> u64 {
+        let is_leaving = self.draining || self.leaving.is_some();
+        if is_leaving || self.used.url_bytes >= self.granted.url_bytes {
+            return 0;
+        }
+        self.granted.tasks.saturating_sub(self.used.tasks)
+    }
+
+    pub(super) fn grant(&mut self, credit: Credit) {
+        self.granted = credit;
+    }
+
+    pub(super) fn use_credit(&mut self, url_bytes: u64) {
+        self.used.tasks += 1;
+        self.used.url_bytes += url_bytes;
+    }
+
+    /// Whether a crawl is to be told; asks once.
+    pub(super) fn must_tell(&mut self, crawl: CrawlKey) -> bool {
+        self.crawls.insert(crawl)
+    }
+
+    pub(super) fn forget_crawl(&mut self, crawl: CrawlKey) {
+        self.crawls.remove(&crawl);
+    }
+
+    /// The number of the next message.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.sent += 1;
+        self.sent
+    }
+
+    pub(super) fn note_outcomes(&mut self, number: u64) {
+        self.outcomes.note(number);
+    }
+
+    /// Takes a heartbeat. Returns false if messages have been missing for longer than
+    /// `patience_ms`, here or there.
+    pub(super) fn heartbeat(
+        &mut self,
+        beat: &SupervisorHeartbeat,
+        now_ms: i64,
+        patience_ms: i64,
+    ) -> bool {
+        self.heard_sent_ms = self.heard_sent_ms.max(beat.sent_ms);
+        self.grant(beat.credit);
+        let tasks_missing =
+            self.sent_check
+                .is_overdue(beat.received, self.sent, now_ms, patience_ms);
+        let outcomes_missing = self.outcomes_check.is_overdue(
+            self.outcomes.complete(),
+            beat.outcomes_sent,
+            now_ms,
+            patience_ms,
+        );
+        !tasks_missing && !outcomes_missing
+    }
+
+    /// It will say nothing more on this socket; `outcomes_sent` may still be on their way.
+    pub(super) fn leave(&mut self, outcomes_sent: u64, now_ms: i64) {
+        self.leaving = Some((outcomes_sent, now_ms));
+    }
+
+    /// It has left, and nothing of it is awaited any more.
+    pub(super) fn has_left(&self, now_ms: i64, patience_ms: i64) -> bool {
+        self.leaving.is_some_and(|(outcomes_sent, since_ms)| {
+            self.outcomes.complete() >= outcomes_sent || now_ms - since_ms > patience_ms
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! How tasks end: outcomes and what they lead to, leases given back, stored pages applied to
+//! further records.
+
+use webfill_wire::{CrawlKey, ReturnCause, SupervisorOutcomes, TaskDone, TaskReturned};
+
+use super::Dispatcher;
+use crate::crawl_book::crashed_page;
+use crate::dispatch::LastRequest;
+use crate::frontier::{AlreadyDone, Candidate, Done, FeedTally, FrontierError, GivenBack};
+use crate::ledger::{Application, Entry};
+
+impl Dispatcher {
+    pub(crate) fn take_outcomes(
+        &mut self,
+        outcomes: SupervisorOutcomes,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        for done in &outcomes.done {
+            self.done(done, now_ms)?;
+        }
+        for returned in outcomes.returned {
+            self.returned(returned, now_ms)?;
+        }
+        self.dispatch
+            .note_outcomes(&outcomes.supervisor, outcomes.session, outcomes.number);
+        Ok(())
+    }
+
+    fn done(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
+        let counted = match self.frontier.done(done, now_ms)? {
+            Done::Counted(counted) => counted,
+            Done::Stale => {
+                tracing::info!(
+                    event = "stale_outcome",
+                    task = done.task,
+                    attempt = done.attempt,
+                    "an outcome came too late and changed nothing"
+                );
+                return Ok(());
+            }
+        };
+        if let Some((site, clock)) = self.dispatch.ended(done.task, done.clock, now_ms) {
+            self.frontier.save_clock(site, &clock)?;
+        }
+        for record in counted.late_records {
+            let page = AlreadyDone {
+                task: done.task,
+                url: counted.url.clone(),
+                depth: counted.depth,
+                record,
+            };
+            self.apply_later(counted.crawl, page)?;
+        }
+        self.take_tally(counted.crawl, counted.links, now_ms)
+    }
+
+    /// A lease comes back without an outcome.
+    pub(super) fn returned(
+        &mut self,
+        returned: TaskReturned,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let blamed = returned.cause == ReturnCause::KilledWorker;
+        let given_back =
+            self.frontier
+                .give_back(returned.task, returned.attempt, blamed, now_ms)?;
+        if given_back == GivenBack::Stale {
+            return Ok(());
+        }
+        let request = match (returned.cause, returned.clock) {
+            (ReturnCause::Unstarted, None) => LastRequest::None,
+            (ReturnCause::Unstarted, Some(clock)) => LastRequest::Known(clock),
+            _ => LastRequest::MayBeNow,
+        };
+        let requeued = given_back == GivenBack::Requeued;
+        let moved = self
+            .dispatch
+            .returned(returned.task, requeued, request, now_ms);
+        if let Some((site, clock)) = moved {
+            self.frontier.save_clock(site, &clock)?;
+        }
+        if given_back == GivenBack::Quarantined {
+            self.note_crashed(&returned, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// The page that killed three workers has no worker left to save it.
+    fn note_crashed(&mut self, returned: &TaskReturned, now_ms: i64) -> Result<(), FrontierError> {
+        let Some(task) = self.frontier.task(returned.task)? else {
+            return Ok(());
+        };
+        tracing::error!(
+            event = "quarantined",
+            url = task.url,
+            "a page has killed three workers and is not fetched again"
+        );
+        let spec = self.frontier.spec(task.crawl)?;
+        let page = crashed_page(spec, task, returned.attempt, now_ms);
+        self.entries.push(Entry::Page(Box::new(page)));
+        Ok(())
+    }
+
+    /// What judged links led to beside new tasks.
+    pub(super) fn take_tally(
+        &mut self,
+        crawl: CrawlKey,
+        tally: FeedTally,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        for site in tally.woken {
+            self.dispatch.wake(site);
+        }
+        if tally.accepted > 0 {
+            self.next_site_ms = Some(now_ms);
+        }
+        for page in tally.already_done {
+            self.apply_later(crawl, page)?;
+        }
+        Ok(())
+    }
+
+    /// A stored page serves a further record.
+    pub(super) fn apply_later(
+        &mut self,
+        crawl: CrawlKey,
+        page: AlreadyDone,
+    ) -> Result<(), FrontierError> {
+        let crawl_id = self.frontier.spec(crawl)?.crawl_id.clone();
+        self.crawls.applying(crawl);
+        self.entries.push(Entry::Apply(Application {
+            crawl,
+            crawl_id,
+            page,
+        }));
+        Ok(())
+    }
+
+    /// The store has applied a page to a record, which is complete now, or whose links go on.
+    pub(crate) fn applied(
+        &mut self,
+        application: &Application,
+        resolved: bool,
+        links: &[String],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.crawls.applied(application.crawl);
+        let page = &application.page;
+        self.frontier.applied(page.task, &page.record)?;
+        if resolved {
+            return self.frontier.record_resolved(&page.record, now_ms);
+        }
+        let records = std::slice::from_ref(&page.record);
+        let candidates: Vec<Candidate<'_>> = links
+            .iter()
+            .map(|url| Candidate {
+                url,
+                depth: page.depth.saturating_add(1),
+                parent: Some(page.task),
+                records,
+            })
+            .collect();
+        let tally = self.frontier.feed(application.crawl, &candidates, now_ms)?;
+        self.take_tally(application.crawl, tally, now_ms)
+    }
+}

@@ -1,0 +1,131 @@
+//! What clients ask for: crawls opened, seeds fed, counters, the end.
+
+use serde_json::Value;
+use webfill_wire::CrawlKey;
+use webfill_wire::socket::Peer;
+
+use super::Dispatcher;
+use crate::control::{self, Refusal, Request, SeedUrl};
+use crate::crawl_spec::CrawlSpec;
+use crate::frontier::{Candidate, CrawlStatus, FrontierError};
+use crate::letter::Letter;
+
+impl Dispatcher {
+    pub(crate) fn take_request(
+        &mut self,
+        peer: &Peer,
+        frame: &[u8],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let answer = match control::read(frame) {
+            Ok(Request::Drain { crawls }) => {
+                self.drain_asked = Some((peer.clone(), crawls));
+                self.drain();
+                return Ok(());
+            }
+            Ok(request) => self.carry_out(request, now_ms),
+            Err(refusal) => Ok(refusal.answer()),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(FrontierError::UnknownCrawl(crawl)) => {
+                Refusal::new("crawl", FrontierError::UnknownCrawl(crawl)).answer()
+            }
+            Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
+            Err(fault) => return Err(fault),
+        };
+        self.letters.push(Letter::ToClient(peer.clone(), answer));
+        Ok(())
+    }
+
+    fn carry_out(&mut self, request: Request, now_ms: i64) -> Result<Value, FrontierError> {
+        match request {
+            Request::OpenCrawl { spec } => self.open_crawl(&spec, now_ms),
+            Request::FeedSeeds {
+                crawl,
+                seeds,
+                fed_lines,
+            } => self.feed_seeds(crawl, &seeds, fed_lines, now_ms),
+            Request::EndOfSeeds { crawl } => {
+                self.frontier.end_seeds(crawl)?;
+                Ok(serde_json::json!({"accepted": 1}))
+            }
+            Request::CrawlStatus { crawls } | Request::Drain { crawls } => {
+                self.crawl_status(&crawls, now_ms)
+            }
+        }
+    }
+
+    fn open_crawl(&mut self, spec: &CrawlSpec, now_ms: i64) -> Result<Value, FrontierError> {
+        let crawl = self.frontier.open_crawl(spec)?;
+        self.dispatch.forget_crawl(crawl);
+        self.take_up_crawl(crawl, now_ms)?;
+        self.write_crawls(now_ms)?;
+        let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
+        Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines}))
+    }
+
+    /// Goes on with a crawl from before our start, or begins with a new one.
+    pub(super) fn take_up_crawl(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.frontier.spec(crawl)?;
+        if !self.crawls.open(crawl, now_ms) {
+            return Ok(());
+        }
+        for page in self.frontier.unapplied(crawl)? {
+            self.apply_later(crawl, page)?;
+        }
+        Ok(())
+    }
+
+    fn feed_seeds(
+        &mut self,
+        crawl: CrawlKey,
+        seeds: &[SeedUrl],
+        fed_lines: u64,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let candidates: Vec<Candidate<'_>> = seeds
+            .iter()
+            .map(|seed| Candidate {
+                url: &seed.url,
+                depth: 0,
+                parent: None,
+                records: &seed.records,
+            })
+            .collect();
+        let tally = self.frontier.feed(crawl, &candidates, now_ms)?;
+        self.frontier.set_fed(crawl, fed_lines)?;
+        let answer = control::fed(&tally);
+        self.take_tally(crawl, tally, now_ms)?;
+        Ok(answer)
+    }
+
+    pub(super) fn crawl_status(
+        &mut self,
+        crawls: &[CrawlKey],
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let mut total = CrawlStatus::default();
+        let mut finished = true;
+        let mut limit_reached = false;
+        for crawl in crawls {
+            // Its dispatcher may have been restarted when all was done but the application of pages.
+            self.take_up_crawl(*crawl, now_ms)?;
+            let status = self.frontier.crawl_status(*crawl)?;
+            finished &= self.crawls.is_finished(*crawl, &status);
+            limit_reached |= self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
+            total.add(&status);
+        }
+        let supervisors = self.dispatch.supervisor_count();
+        Ok(control::status(
+            &total,
+            finished,
+            limit_reached,
+            supervisors,
+        ))
+    }
+}

@@ -1,0 +1,144 @@
+//! Supervisors come, are heard of, leave, and get lost.
+
+use webfill_wire::socket::Peer;
+use webfill_wire::{
+    DispatcherToSupervisor, Hello, ReturnCause, SupervisorHeartbeat, SupervisorToDispatcher,
+    TaskReturned,
+};
+
+use super::Dispatcher;
+use crate::dispatch::{Greeting, Heard, Lease};
+use crate::frontier::{FrontierError, KeptSupervisor, TaskId};
+
+impl Dispatcher {
+    pub(crate) fn take_from_supervisor(
+        &mut self,
+        peer: &Peer,
+        message: SupervisorToDispatcher,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        match message {
+            SupervisorToDispatcher::Hello(hello) => return self.greet(peer, &hello, now_ms),
+            SupervisorToDispatcher::Heartbeat(beat) => self.answer_heartbeat(peer, &beat, now_ms),
+            SupervisorToDispatcher::Credit { session, credit } => {
+                self.dispatch.credit(peer, session, credit, now_ms);
+            }
+            SupervisorToDispatcher::Goodbye {
+                session,
+                outcomes_sent,
+            } => {
+                self.dispatch.goodbye(peer, session, outcomes_sent, now_ms);
+                return self.remove_gone_supervisors(now_ms);
+            }
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+        match self.dispatch.greet(hello) {
+            Greeting::Joins => self.welcome(peer, hello, now_ms),
+            Greeting::Late => Ok(()),
+            Greeting::NameTaken => {
+                tracing::warn!(
+                    event = "name_taken",
+                    supervisor = hello.supervisor,
+                    "a second supervisor of this name must wait until the first is gone"
+                );
+                let session = hello.session;
+                self.write_to(peer, DispatcherToSupervisor::NameTaken { session });
+                Ok(())
+            }
+        }
+    }
+
+    fn welcome(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+        tracing::info!(
+            event = "supervisor_joined",
+            supervisor = hello.supervisor,
+            workers = hello.workers,
+            held = hello.held.len(),
+            "supervisor joined"
+        );
+        self.frontier.keep_supervisor(&KeptSupervisor {
+            name: hello.supervisor.clone(),
+            home: hello.home,
+            longest_request_ms: hello.longest_request_ms,
+        })?;
+        let lost = self.dispatch.join(hello, peer.clone(), now_ms);
+        self.take_back(lost, now_ms)?;
+        let welcome = DispatcherToSupervisor::Welcome {
+            session: hello.session,
+            heard_ms: hello.sent_ms,
+            lease_ms: self.terms.lease_ms,
+            mappings: self.mappings.clone(),
+        };
+        self.write_to(peer, welcome);
+        if self.draining {
+            self.dispatch.drain();
+            self.write_to(peer, DispatcherToSupervisor::Drain);
+        }
+        Ok(())
+    }
+
+    fn answer_heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) {
+        let session = beat.session;
+        let answer = match self.dispatch.heartbeat(peer, beat, now_ms) {
+            Heard::InStep { heard_ms } => DispatcherToSupervisor::Heartbeat { session, heard_ms },
+            Heard::OutOfStep => DispatcherToSupervisor::SayHello { session },
+        };
+        self.write_to(peer, answer);
+    }
+
+    /// After a start: what was leased before still is.
+    pub(super) fn take_up_leases(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let supervisors = self.frontier.supervisors()?;
+        let sites = self.frontier.leased_sites()?;
+        let leases = self.frontier.leases()?;
+        let ownerless = self.dispatch.take_up(supervisors, sites, leases, now_ms);
+        self.take_back(ownerless, now_ms)
+    }
+
+    /// Leases of a supervisor that has lost them, or is lost itself.
+    fn take_back(
+        &mut self,
+        leases: Vec<(TaskId, Lease)>,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        for (task, lease) in leases {
+            let returned = TaskReturned {
+                task,
+                attempt: lease.attempt,
+                cause: ReturnCause::WorkerDied,
+                clock: None,
+            };
+            self.returned(returned, now_ms)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_gone_supervisors(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        for name in self.dispatch.left_supervisors(now_ms) {
+            tracing::info!(
+                event = "supervisor_left",
+                supervisor = name,
+                "supervisor left"
+            );
+            self.remove_supervisor(&name, now_ms)?;
+        }
+        for name in self.dispatch.lost_supervisors(now_ms) {
+            tracing::error!(
+                event = "supervisor_lost",
+                supervisor = name,
+                "a supervisor is lost, its tasks go to others"
+            );
+            self.remove_supervisor(&name, now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn remove_supervisor(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        let leases = self.dispatch.remove_supervisor(name);
+        self.take_back(leases, now_ms)?;
+        self.frontier.forget_supervisor(name)
+    }
+}

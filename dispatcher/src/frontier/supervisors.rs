@@ -1,0 +1,50 @@
+//! The supervisors that may hold leases. They outlive the dispatcher, so it must know them again.
+
+use rusqlite::params;
+
+use super::{Frontier, FrontierError};
+
+/// A supervisor as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptSupervisor {
+    pub name: String,
+    /// See [`webfill_wire::Hello`].
+    pub home: u64,
+    pub longest_request_ms: u64,
+}
+
+impl Frontier {
+    /// Those kept, by name.
+    pub fn supervisors(&mut self) -> Result<Vec<KeptSupervisor>, FrontierError> {
+        self.guarded("list the supervisors", |frontier| {
+            let sql = "SELECT name, home, longest_request_ms FROM supervisors ORDER BY name";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let kept = select.query_map([], |row| {
+                Ok(KeptSupervisor {
+                    name: row.get(0)?,
+                    home: row.get::<_, i64>(1)? as u64,
+                    longest_request_ms: row.get::<_, i64>(2)? as u64,
+                })
+            })?;
+            kept.collect()
+        })
+    }
+
+    pub fn keep_supervisor(&mut self, kept: &KeptSupervisor) -> Result<(), FrontierError> {
+        self.guarded("keep a supervisor", |frontier| {
+            let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3)";
+            let longest_ms = kept.longest_request_ms as i64;
+            let values = params![kept.name, kept.home as i64, longest_ms];
+            frontier.db.prepare_cached(sql)?.execute(values)?;
+            Ok(())
+        })
+    }
+
+    pub fn forget_supervisor(&mut self, name: &str) -> Result<(), FrontierError> {
+        self.guarded("forget a supervisor", |frontier| {
+            let sql = "DELETE FROM supervisors WHERE name = ?1";
+            frontier.db.prepare_cached(sql)?.execute([name])?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! The dispatcher in a simulated world: its real decisions and database, real supervisors'
+//! decisions, and around them simulated workers, sites, connections and clocks, on which anything
+//! may go wrong. Chance comes from a seed alone, so that a run that fails can be repeated:
+//!
+//! ```text
+//! WEBFILL_SIMULATION_SEED=4711 cargo test -p webfill-dispatcher simulation   # one run, traced
+//! WEBFILL_SIMULATION_RUNS=100000 cargo test -p webfill-dispatcher simulation # many
+//! ```
+//!
+//! Judged are the sites, which see every request, and the database as another program sees it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use self::plan::Plan;
+use self::worker::url;
+use self::world::World;
+
+mod client;
+mod coordinator;
+mod dice;
+mod fleet;
+mod plan;
+mod processes;
+mod trouble;
+mod web;
+mod witness;
+mod worker;
+mod world;
+
+/// Seeds that found a fault once, a line each, with what it was.
+const REGRESSIONS: &str = include_str!("simulation/regressions.txt");
+
+/// Runs by default.
+const RUNS: u64 = 400;
+
+/// Simulated time, in milliseconds.
+struct Passed(u64);
+
+/// Runs one world to its end. The faults that were found, or how long it took.
+fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
+    let mut world = World::new(seed, traces);
+    let limit_ms = patience_ms(&world.plan);
+    while world.step() {
+        if !world.web.faults.is_empty() || !world.faults.is_empty() {
+            break;
+        }
+        if world.now_ms > limit_ms {
+            let status = world.coordinator.witness().counters();
+            world
+                .faults
+                .push(format!("not finished in {limit_ms} ms: {status:?}"));
+            break;
+        }
+    }
+    world.check_conservation();
+    check_end(&mut world);
+    let mut faults = std::mem::take(&mut world.web.faults);
+    faults.append(&mut world.faults);
+    if faults.is_empty() {
+        Ok(Passed(world.now_ms))
+    } else {
+        Err(faults)
+    }
+}
+
+/// How long a run may take: far longer than it should with all that goes wrong in it.
+fn patience_ms(plan: &Plan) -> u64 {
+    let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
+    let sites = plan.sites.len() as u64;
+    50 * sites * plan.estimate_ms + (100 + 20 * plan.faults.len() as u64) * hand_over_ms + 3_600_000
+}
+
+/// All that links lead to was fetched, and ended once.
+fn check_end(world: &mut World) {
+    if !world.client.is_finished() {
+        return;
+    }
+    let outcomes = world.coordinator.witness().outcomes();
+    let reachable = reachable(&world.plan);
+    let mut faults = Vec::new();
+    for (site, page) in &reachable {
+        let url = url(*site, *page);
+        let expected = match world.plan.sites[*site].pages[*page].kills_its_worker {
+            true => "crashed",
+            false => "ok",
+        };
+        let outcome = outcomes.get(&url).cloned().flatten();
+        if outcome.as_deref() != Some(expected) {
+            faults.push(format!("{url} ended as {outcome:?} instead of {expected}"));
+        }
+        let asked = world.web.asked.get(&(*site, *page)).copied();
+        if asked.is_none() || (world.plan.is_peaceful() && asked != Some(1)) {
+            faults.push(format!("{url} was asked for {asked:?} times"));
+        }
+    }
+    if outcomes.len() != reachable.len() {
+        faults.push(format!(
+            "{} tasks of {} URLs",
+            outcomes.len(),
+            reachable.len()
+        ));
+    }
+    if world.plan.is_peaceful() && !world.plan.cache_fails {
+        for site in 0..world.plan.sites.len() {
+            let asked = world.web.robots_asked(site);
+            if asked != 1 {
+                faults.push(format!(
+                    "robots.txt of site {site} was asked for {asked} times"
+                ));
+            }
+        }
+    }
+    world.faults.append(&mut faults);
+}
+
+/// Pages that links lead to from the seeds, sites and pages, but for those behind pages that kill
+/// whoever reads them.
+fn reachable(plan: &Plan) -> BTreeSet<(usize, usize)> {
+    let mut found: BTreeSet<(usize, usize)> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
+    let mut unread: VecDeque<(usize, usize)> = found.iter().copied().collect();
+    while let Some((site, page)) = unread.pop_front() {
+        let page = &plan.sites[site].pages[page];
+        for link in page.links.iter().filter(|_| !page.kills_its_worker) {
+            if found.insert(*link) {
+                unread.push_back(*link);
+            }
+        }
+    }
+    found
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number")),
+    )
+}
+
+/// Runs seeds on all cores; panics with the first that fail.
+fn run_all(seeds: &[u64]) {
+    let started = Instant::now();
+    let (next, passed_ms) = (AtomicU64::new(0), AtomicU64::new(0));
+    let failed = std::sync::Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                    match run(*seed, false) {
+                        Ok(Passed(ms)) => drop(passed_ms.fetch_add(ms, Ordering::Relaxed)),
+                        Err(faults) => {
+                            let mut failed = failed.lock().expect("nobody panics with it");
+                            failed.push((*seed, faults));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let hours = passed_ms.into_inner() / 3_600_000;
+    let seconds = started.elapsed().as_secs_f64();
+    println!(
+        "{} runs, {hours} simulated hours in {seconds:.1} s",
+        seeds.len()
+    );
+    let mut failed = failed.into_inner().expect("nobody panics with it");
+    failed.sort();
+    for (seed, faults) in failed.iter().take(20) {
+        println!(
+            "seed {seed}: {}",
+            faults[..faults.len().min(3)].join("\n    ")
+        );
+    }
+    assert!(failed.is_empty(), "{} seeds failed", failed.len());
+}
+
+#[test]
+fn whatever_goes_wrong_nothing_is_lost_and_no_site_is_harmed() {
+    if let Some(seed) = setting("WEBFILL_SIMULATION_SEED") {
+        let faults = run(seed, true).err();
+        assert_eq!(faults, None, "seed {seed}");
+        return;
+    }
+    let runs = setting("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
+    let first = setting("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
+    run_all(&(first..first + runs).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_went_wrong_once_does_not_go_wrong_again() {
+    let lines = REGRESSIONS.lines().filter(|line| !line.starts_with('#'));
+    let seeds = lines.filter_map(|line| line.split_whitespace().next());
+    let seeds: Vec<u64> = seeds
+        .map(|seed| seed.parse().expect("a seed is a number"))
+        .collect();
+    assert!(!seeds.is_empty());
+    run_all(&seeds);
+}
+
+#[test]
+fn the_same_seed_is_the_same_world() {
+    for seed in [3, 17, 40] {
+        let passed = |seed| run(seed, false).map_or(0, |Passed(ms)| ms);
+        assert_eq!(passed(seed), passed(seed));
+    }
+}

@@ -1,0 +1,237 @@
+//! The simulated dispatcher process: the real decisions and the real database, under a clock that
+//! can be set, a network that loses messages, and deaths within a turn.
+
+use webfill_wire::socket::Peer;
+use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
+
+use super::fleet::Upwards;
+use super::world::{Event, Place, World};
+use crate::dispatcher::{Dispatcher, Terms};
+use crate::frontier::{Frontier, FrontierConfig, FrontierError};
+use crate::letter::Letter;
+use crate::simulation::witness::Witness;
+
+/// What the wall clock says at the beginning.
+const EPOCH_MS: i64 = 1_800_000_000_000;
+
+pub(super) struct Coordinator {
+    folder: tempfile::TempDir,
+    dispatcher: Option<Dispatcher>,
+    /// Counts the starts.
+    pub(super) life: u32,
+    /// By how much the wall clock was set in all.
+    pub(super) clock_set_ms: i64,
+    /// The dispatcher's time, less the true one, since its start.
+    ahead_ms: i64,
+    wakes_at_ms: u64,
+    turns: u64,
+    witness: Option<Witness>,
+}
+
+/// Whether a turn came to its end.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    Done,
+    Died,
+}
+
+impl Coordinator {
+    pub(super) fn new() -> Coordinator {
+        // Memory, where there is such a folder: the disk is not what is tried here.
+        let memory = std::path::Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        Coordinator {
+            folder: folder.expect("a temporary folder"),
+            dispatcher: None,
+            life: 0,
+            clock_set_ms: 0,
+            ahead_ms: 0,
+            wakes_at_ms: 0,
+            turns: 0,
+            witness: None,
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.dispatcher.is_some()
+    }
+
+    fn open(&mut self, terms: Terms, true_ms: u64) {
+        self.life += 1;
+        self.ahead_ms = EPOCH_MS + self.clock_set_ms;
+        self.wakes_at_ms = u64::MAX;
+        let now_ms = self.ahead_ms + true_ms as i64;
+        let config = FrontierConfig {
+            seen_memory_bytes: 1 << 20,
+            page_cache_bytes: 2 << 20,
+            ..FrontierConfig::default()
+        };
+        let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
+        let dispatcher = Dispatcher::open(frontier, terms, Vec::new(), now_ms);
+        self.dispatcher = Some(dispatcher.expect("it goes on"));
+    }
+
+    /// The database as another program sees it.
+    pub(super) fn witness(&mut self) -> &mut Witness {
+        let folder = self.folder.path();
+        self.witness.get_or_insert_with(|| Witness::open(folder))
+    }
+}
+
+impl World {
+    pub(super) fn start_dispatcher(&mut self) {
+        if self.coordinator.is_up() {
+            return;
+        }
+        let terms = Terms {
+            default_delay_ms: self.plan.default_delay_ms as u32,
+            lease_ms: self.plan.lease_ms,
+            window_sites: self.plan.window_sites,
+        };
+        self.coordinator.open(terms, self.now_ms);
+        self.unstop(Place::Dispatcher);
+        for machine in 0..self.machines.len() {
+            self.reconnect(machine);
+        }
+        self.wake_dispatcher();
+    }
+
+    pub(super) fn kill_dispatcher(&mut self, down_ms: u64) {
+        self.trace(|_| "dispatcher dies".into());
+        if self.coordinator.dispatcher.take().is_some() {
+            self.later(down_ms, Event::DispatcherStarts);
+        }
+    }
+
+    pub(super) fn wake_dispatcher(&mut self) {
+        self.coordinator.wakes_at_ms = u64::MAX;
+        self.turn(|_, _| Ok(()));
+    }
+
+    pub(super) fn hand_to_dispatcher(&mut self, life: u32, peer: &Peer, message: Upwards) {
+        if life != self.coordinator.life || !self.coordinator.is_up() {
+            return;
+        }
+        match message {
+            Upwards::Word(word) => {
+                self.turn(|dispatcher, now_ms| dispatcher.take_from_supervisor(peer, word, now_ms));
+            }
+            Upwards::Outcomes(outcomes) => self.hand_over_outcomes(outcomes),
+        }
+    }
+
+    fn hand_over_outcomes(&mut self, outcomes: SupervisorOutcomes) {
+        let witness = self.coordinator.witness();
+        let is_stale = witness.all_stale(&outcomes);
+        let before = witness.counters();
+        let turned = self.turn(|dispatcher, now_ms| {
+            let taken = dispatcher.take_outcomes(outcomes, now_ms);
+            // What the time brings is not the outcomes' doing.
+            taken
+        });
+        if is_stale && turned == Turn::Done {
+            let after = self.coordinator.witness().counters();
+            if before.done != after.done || before.discovered != after.discovered {
+                let fault = format!("stale outcomes changed {before:?} to {after:?}");
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    /// A request of the client; the answer, if it comes.
+    pub(super) fn ask_dispatcher(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
+        if !self.coordinator.is_up() || self.is_stopped(Place::Dispatcher) {
+            return None;
+        }
+        let before = self.client.answer.take();
+        debug_assert!(before.is_none());
+        self.turn(|dispatcher, now_ms| dispatcher.take_request(&b"client".to_vec(), frame, now_ms));
+        self.client.answer.take()
+    }
+
+    /// One turn of the dispatcher's loop around `work`. It may die before or after the commit.
+    fn turn(
+        &mut self,
+        work: impl FnOnce(&mut Dispatcher, i64) -> Result<(), FrontierError>,
+    ) -> Turn {
+        let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
+        let dies_early = self.dice.once_in(self.plan.deaths_in_turn);
+        let dies_late = self.dice.once_in(self.plan.deaths_in_turn);
+        let Some(dispatcher) = &mut self.coordinator.dispatcher else {
+            return Turn::Died;
+        };
+        let worked = work(dispatcher, now_ms)
+            .and_then(|()| dispatcher.keep_time(now_ms))
+            .and_then(|()| dispatcher.hand_out(now_ms));
+        worked.expect("the database is healthy");
+        if !dies_early {
+            dispatcher.commit(now_ms).expect("the database is healthy");
+        }
+        if dies_early || dies_late {
+            let down_ms = self.dice.magnitude(20, 60_000);
+            self.kill_dispatcher(down_ms);
+            return Turn::Died;
+        }
+        let letters = dispatcher.take_letters();
+        let entries = dispatcher.take_entries();
+        drop(entries);
+        self.schedule_wake();
+        for letter in letters {
+            match letter {
+                Letter::ToSupervisor(peer, message) => self.send_down(&peer, message),
+                Letter::ToClient(_, answer) => self.client.answer = Some(answer),
+            }
+        }
+        self.coordinator.turns += 1;
+        if self.coordinator.turns.is_multiple_of(64) {
+            self.check_conservation();
+        }
+        Turn::Done
+    }
+
+    pub(super) fn check_conservation(&mut self) {
+        let found = self.coordinator.witness().faults();
+        self.faults.extend(found);
+    }
+
+    /// Sees to it that the dispatcher turns when there is something to do.
+    fn schedule_wake(&mut self) {
+        let Some(dispatcher) = &self.coordinator.dispatcher else {
+            return;
+        };
+        let look_ms = dispatcher.next_look_ms();
+        let next_ms = dispatcher.next_ready_ms().unwrap_or(look_ms).min(look_ms);
+        let at_ms = (next_ms - self.coordinator.ahead_ms).max(self.now_ms as i64 + 1) as u64;
+        if at_ms < self.coordinator.wakes_at_ms {
+            self.coordinator.wakes_at_ms = at_ms;
+            self.at(at_ms, Event::DispatcherWakes);
+        }
+    }
+
+    fn send_down(&mut self, peer: &Peer, message: DispatcherToSupervisor) {
+        let connection = u64::from_le_bytes(peer.as_slice().try_into().expect("a peer of ours"));
+        let machines = self.machines.iter();
+        let Some(machine) = machines
+            .enumerate()
+            .find(|(_, machine)| machine.connection == connection && machine.core.is_some())
+            .map(|(number, _)| number)
+        else {
+            return;
+        };
+        for at_ms in self.arrivals(machine, 2, self.machines[machine].cut_down_until_ms) {
+            let message = message.clone();
+            self.at(
+                at_ms,
+                Event::ToSupervisor {
+                    machine,
+                    connection,
+                    message,
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The simulated supervisor processes: the real decisions, with simulated workers, connections and
+//! deaths around them.
+
+use webfill_supervisor::supervisor::{Supervisor, Terms};
+use webfill_wire::{Credit, SupervisorOutcomes, SupervisorToDispatcher};
+
+use super::plan::Plan;
+use super::worker::Worker;
+
+/// One machine with a supervisor and its workers.
+#[derive(Debug)]
+pub(super) struct Machine {
+    terms: Terms,
+    /// Counts the starts of the supervisor.
+    pub(super) life: u32,
+    pub(super) core: Option<Supervisor>,
+    pub(super) workers: Vec<Worker>,
+    /// Names its connection to the dispatcher; a new one is a new peer.
+    pub(super) connection: u64,
+    /// What could not be sent while the dispatcher was away.
+    pub(super) unsent: Vec<Upwards>,
+    pub(super) cut_up_until_ms: u64,
+    pub(super) cut_down_until_ms: u64,
+    /// When the next word of the supervisor is scheduled.
+    pub(super) speaks_at_ms: u64,
+    /// The latest arrivals on each way, for those that keep the order.
+    pub(super) last_arrival_ms: [u64; 3],
+    boot_ms: u64,
+}
+
+/// A message to the dispatcher.
+#[derive(Debug, Clone)]
+pub(super) enum Upwards {
+    Word(SupervisorToDispatcher),
+    Outcomes(SupervisorOutcomes),
+}
+
+impl Machine {
+    pub(super) fn new(plan: &Plan, name: usize, home: u64) -> Machine {
+        Machine {
+            terms: Terms {
+                id: format!("v{name}"),
+                home,
+                workers: plan.workers,
+                longest_request_ms: plan.longest_request_ms,
+                limit: Credit {
+                    tasks: plan.queue,
+                    url_bytes: 10_000,
+                },
+            },
+            life: 0,
+            core: None,
+            workers: (0..plan.workers).map(|_| Worker::default()).collect(),
+            connection: 0,
+            unsent: Vec::new(),
+            cut_up_until_ms: 0,
+            cut_down_until_ms: 0,
+            speaks_at_ms: 0,
+            last_arrival_ms: [0; 3],
+            boot_ms: 1_000 + home * 77_777_777,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.terms.id
+    }
+
+    /// The machine's clock since its boot.
+    pub(super) fn boot_ms(&self, now_ms: u64) -> u64 {
+        self.boot_ms + now_ms
+    }
+
+    pub(super) fn since_start_ms(&self, boot_ms: u64) -> u64 {
+        boot_ms - self.boot_ms
+    }
+
+    /// A new process of it.
+    pub(super) fn start(&mut self, connection: u64) {
+        self.life += 1;
+        self.core = Some(Supervisor::new(self.terms.clone()));
+        self.connection = connection;
+        self.unsent.clear();
+    }
+
+    /// It has been told to drain, and nothing is left.
+    pub(super) fn has_drained(&self) -> bool {
+        let is_drained = self.core.as_ref().is_some_and(Supervisor::is_drained);
+        is_drained && !self.workers.iter().any(|worker| worker.is_alive)
+    }
+}

@@ -1,0 +1,256 @@
+//! What is simulated under one seed: the web, the fleet, the network and the faults.
+
+use super::dice::Dice;
+
+/// Everything that chance decides before the start.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) lease_ms: u64,
+    pub(super) longest_request_ms: u64,
+    pub(super) default_delay_ms: u64,
+    pub(super) window_sites: usize,
+    pub(super) supervisors: usize,
+    pub(super) workers: u16,
+    /// Tasks that a supervisor holds at most.
+    pub(super) queue: u64,
+    pub(super) sites: Vec<SitePlan>,
+    pub(super) network: NetworkPlan,
+    /// Faults with their times.
+    pub(super) faults: Vec<(u64, Fault)>,
+    /// The cache forgets everything: each worker asks for robots.txt itself.
+    pub(super) cache_fails: bool,
+    /// The dispatcher dies within a turn once in so many turns, before or after its commit.
+    pub(super) deaths_in_turn: u64,
+    /// About how long the crawl would take without faults.
+    pub(super) estimate_ms: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct SitePlan {
+    /// In its robots.txt.
+    pub(super) crawl_delay_ms: Option<u64>,
+    pub(super) answers_within_ms: u64,
+    pub(super) pages: Vec<PagePlan>,
+}
+
+#[derive(Debug)]
+pub(super) struct PagePlan {
+    /// Sites and pages.
+    pub(super) links: Vec<(usize, usize)>,
+    pub(super) kills_its_worker: bool,
+}
+
+/// How messages travel between supervisors and the dispatcher.
+#[derive(Debug, Clone)]
+pub(super) struct NetworkPlan {
+    pub(super) loss_once_in: u64,
+    pub(super) twice_once_in: u64,
+    pub(super) late_once_in: u64,
+    pub(super) latest_ms: u64,
+    pub(super) reorders: bool,
+}
+
+/// Something that goes wrong. Times are how long it lasts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    DispatcherDies {
+        down_ms: u64,
+    },
+    SupervisorDies {
+        supervisor: usize,
+        down_ms: u64,
+    },
+    /// Is told to drain, and comes again later.
+    SupervisorLeaves {
+        supervisor: usize,
+        down_ms: u64,
+    },
+    WorkerDies {
+        supervisor: usize,
+        slot: u16,
+    },
+    DispatcherStops {
+        for_ms: u64,
+    },
+    SupervisorStops {
+        supervisor: usize,
+        for_ms: u64,
+    },
+    WorkerStops {
+        supervisor: usize,
+        slot: u16,
+        for_ms: u64,
+    },
+    /// Messages are lost: upwards, downwards, or both.
+    CutOff {
+        supervisor: usize,
+        up: bool,
+        down: bool,
+        for_ms: u64,
+    },
+    /// The connection breaks, with what is on its way, and is made again.
+    Reconnects {
+        supervisor: usize,
+    },
+    /// The wall clock of the dispatcher's machine is set.
+    ClockIsSet {
+        by_ms: i64,
+    },
+    /// Another supervisor of this one's name starts elsewhere.
+    Namesake {
+        supervisor: usize,
+        for_ms: u64,
+    },
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+impl Plan {
+    pub(super) fn of(seed: u64) -> Plan {
+        let mut dice = Dice::new(seed);
+        let default_delay_ms = dice.one_of(&[0, 200, 1_000, 15_000, 120_000]);
+        let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
+        let sites = sites(&mut dice, longest_request_ms);
+        let estimate_ms = estimate_ms(&sites, default_delay_ms);
+        // Heartbeats come in tenths of it, and each costs time to simulate.
+        let shortest_lease_ms = (estimate_ms / 300).clamp(2_000, 600_000);
+        let lease_ms = dice.magnitude(shortest_lease_ms, shortest_lease_ms * 10);
+        let mut plan = Plan {
+            lease_ms,
+            longest_request_ms,
+            default_delay_ms,
+            window_sites: dice.one_of(&[1, 3, 100]),
+            supervisors: dice.between(1, 4) as usize,
+            workers: dice.between(1, 3) as u16,
+            queue: dice.magnitude(1, 60),
+            sites,
+            network: network(&mut dice, lease_ms),
+            faults: Vec::new(),
+            cache_fails: dice.once_in(4),
+            deaths_in_turn: dice.one_of(&[0, 0, 300, 3_000]),
+            estimate_ms,
+        };
+        let most_faults = dice.one_of(&[0, 1, 4, 20]);
+        for _ in 0..dice.between(0, most_faults) {
+            let at_ms = dice.between(0, estimate_ms + lease_ms);
+            let fault = plan.fault(&mut dice);
+            plan.faults.push((at_ms, fault));
+        }
+        if most_faults == 0 {
+            plan.network = NetworkPlan::perfect();
+            plan.deaths_in_turn = 0;
+        }
+        plan
+    }
+
+    /// Nothing goes wrong, so nothing may be asked twice.
+    pub(super) fn is_peaceful(&self) -> bool {
+        let network = &self.network;
+        self.faults.is_empty()
+            && self.deaths_in_turn == 0
+            && (network.loss_once_in, network.late_once_in) == (0, 0)
+            && !self.sites.iter().any(SitePlan::has_killers)
+    }
+
+    fn fault(&self, dice: &mut Dice) -> Fault {
+        let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
+        let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
+        // From a blink to twice what a hand-over takes.
+        let for_ms = dice.magnitude(20, 2 * (self.lease_ms + self.longest_request_ms));
+        let down_ms = for_ms;
+        match dice.between(0, 11) {
+            0 => Fault::DispatcherDies { down_ms },
+            1 => Fault::SupervisorDies {
+                supervisor,
+                down_ms,
+            },
+            2 => Fault::SupervisorLeaves {
+                supervisor,
+                down_ms,
+            },
+            3 => Fault::WorkerDies { supervisor, slot },
+            4 => Fault::DispatcherStops { for_ms },
+            5 => Fault::SupervisorStops { supervisor, for_ms },
+            6 => Fault::WorkerStops {
+                supervisor,
+                slot,
+                for_ms,
+            },
+            7 | 8 => {
+                let (up, down) = dice.one_of(&[(true, false), (false, true), (true, true)]);
+                Fault::CutOff {
+                    supervisor,
+                    up,
+                    down,
+                    for_ms,
+                }
+            }
+            9 => Fault::Reconnects { supervisor },
+            10 => Fault::ClockIsSet {
+                by_ms: dice.one_of(&[-HOUR_MS, HOUR_MS]),
+            },
+            _ => Fault::Namesake { supervisor, for_ms },
+        }
+    }
+}
+
+impl SitePlan {
+    fn has_killers(&self) -> bool {
+        self.pages.iter().any(|page| page.kills_its_worker)
+    }
+}
+
+impl NetworkPlan {
+    fn perfect() -> NetworkPlan {
+        NetworkPlan {
+            loss_once_in: 0,
+            twice_once_in: 0,
+            late_once_in: 0,
+            latest_ms: 0,
+            reorders: false,
+        }
+    }
+}
+
+fn network(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
+    NetworkPlan {
+        loss_once_in: dice.one_of(&[0, 0, 1_000, 50]),
+        twice_once_in: dice.one_of(&[0, 100]),
+        late_once_in: dice.one_of(&[0, 0, 300]),
+        latest_ms: dice.magnitude(100, 3 * lease_ms),
+        reorders: dice.once_in(3),
+    }
+}
+
+fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
+    let count = dice.between(1, 7) as usize;
+    let sizes: Vec<usize> = (0..count).map(|_| dice.magnitude(1, 20) as usize).collect();
+    let crawl_delays = dice.one_of(&[500, 20_000, 600_000]);
+    let killers = dice.one_of(&[0, 0, 40]);
+    let site = |pages: &usize| SitePlan {
+        crawl_delay_ms: (!dice.once_in(3)).then(|| dice.magnitude(20, crawl_delays)),
+        answers_within_ms: dice.magnitude(5, longest_request_ms),
+        pages: (0..*pages).map(|_| page(dice, &sizes, killers)).collect(),
+    };
+    sizes.iter().map(site).collect()
+}
+
+fn page(dice: &mut Dice, sizes: &[usize], killers: u64) -> PagePlan {
+    let links = dice.between(0, 5);
+    let mut link = |_| {
+        let site = dice.between(0, sizes.len() as u64 - 1) as usize;
+        (site, dice.between(0, sizes[site] as u64 - 1) as usize)
+    };
+    PagePlan {
+        links: (0..links).map(&mut link).collect(),
+        kills_its_worker: dice.once_in(killers),
+    }
+}
+
+fn estimate_ms(sites: &[SitePlan], default_delay_ms: u64) -> u64 {
+    let longest = sites.iter().map(|site| {
+        let delay_ms = site.crawl_delay_ms.unwrap_or(default_delay_ms);
+        site.pages.len() as u64 * (delay_ms.max(default_delay_ms) + site.answers_within_ms)
+    });
+    longest.max().unwrap_or(0) + 10_000
+}

@@ -1,0 +1,66 @@
+//! The faults, as they happen to the world.
+
+use super::fleet::Machine;
+use super::plan::Fault;
+use super::world::{Event, Place, World};
+
+impl World {
+    pub(super) fn go_wrong(&mut self, fault: Fault) {
+        match fault {
+            Fault::DispatcherDies { down_ms } => self.kill_dispatcher(down_ms),
+            Fault::SupervisorDies {
+                supervisor,
+                down_ms,
+            } => {
+                self.kill_supervisor(supervisor);
+                self.later(down_ms, Event::SupervisorStarts(supervisor));
+            }
+            Fault::SupervisorLeaves {
+                supervisor,
+                down_ms,
+            } => {
+                self.with_supervisor(supervisor, |core, _| core.drain());
+                // If it cannot leave by then, it goes on draining, and this start is in vain.
+                let again = Event::SupervisorStarts(supervisor);
+                self.later(down_ms, again.clone());
+                self.later(down_ms + 2 * self.plan.estimate_ms, again);
+            }
+            Fault::WorkerDies { supervisor, slot } => self.kill_worker(supervisor, slot, None),
+            Fault::DispatcherStops { for_ms } => self.stop(Place::Dispatcher, for_ms),
+            Fault::SupervisorStops { supervisor, for_ms } => {
+                self.stop(Place::Supervisor(supervisor), for_ms);
+            }
+            Fault::WorkerStops {
+                supervisor,
+                slot,
+                for_ms,
+            } => self.stop_worker(supervisor, slot, for_ms),
+            Fault::CutOff {
+                supervisor,
+                up,
+                down,
+                for_ms,
+            } => {
+                let until_ms = self.now_ms + for_ms;
+                let machine = &mut self.machines[supervisor];
+                if up {
+                    machine.cut_up_until_ms = until_ms;
+                }
+                if down {
+                    machine.cut_down_until_ms = until_ms;
+                }
+            }
+            Fault::Reconnects { supervisor } => self.reconnect(supervisor),
+            Fault::ClockIsSet { by_ms } => self.coordinator.clock_set_ms += by_ms,
+            Fault::Namesake { supervisor, for_ms } => self.add_namesake(supervisor, for_ms),
+        }
+    }
+
+    fn add_namesake(&mut self, supervisor: usize, for_ms: u64) {
+        let machine = self.machines.len();
+        let namesake = Machine::new(&self.plan, supervisor, machine as u64);
+        self.machines.push(namesake);
+        self.start_supervisor(machine);
+        self.later(for_ms, Event::NamesakeEnds(machine));
+    }
+}

@@ -1,0 +1,107 @@
+//! The simulated web: it sees every request with its times, and nothing of what webfill thinks.
+
+use std::collections::BTreeMap;
+
+use super::plan::SitePlan;
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    Robots,
+    Page(usize),
+}
+
+/// What the sites saw.
+#[derive(Debug)]
+pub(super) struct Web {
+    default_delay_ms: u64,
+    sites: Vec<Site>,
+    pub(super) faults: Vec<String>,
+    /// Pages by how often each was asked for.
+    pub(super) asked: BTreeMap<(usize, usize), u32>,
+}
+
+#[derive(Debug)]
+struct Site {
+    delay_ms: u64,
+    /// The last request ends, or ended, then.
+    ends_ms: Option<u64>,
+    page_ends_ms: Option<u64>,
+    last: Request,
+    robots_asked: u32,
+}
+
+impl Web {
+    pub(super) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Web {
+        let site = |plan: &SitePlan| Site {
+            delay_ms: plan.crawl_delay_ms.unwrap_or(default_delay_ms),
+            ends_ms: None,
+            page_ends_ms: None,
+            last: Request::Robots,
+            robots_asked: 0,
+        };
+        Web {
+            default_delay_ms,
+            sites: plans.iter().map(site).collect(),
+            faults: Vec::new(),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// The delay that a site asks for.
+    pub(super) fn delay_ms(&self, site: usize) -> u64 {
+        self.sites[site].delay_ms
+    }
+
+    pub(super) fn robots_asked(&self, site: usize) -> u32 {
+        self.sites[site].robots_asked
+    }
+
+    /// A request arrives, whose answer will be complete at `ends_ms`.
+    pub(super) fn begins(
+        &mut self,
+        site: usize,
+        request: Request,
+        now_ms: u64,
+        ends_ms: u64,
+        who: &str,
+    ) {
+        let seen = &mut self.sites[site];
+        let mut fault = |what: &str, before_ms: u64| {
+            let since_ms = now_ms as i64 - before_ms as i64;
+            self.faults.push(format!(
+                "{what}: site {site}, {request:?} by {who} at {now_ms}, {since_ms} ms after the \
+                 end of {:?}",
+                seen.last
+            ));
+        };
+        if let Some(before_ms) = seen.ends_ms.filter(|ends_ms| *ends_ms > now_ms) {
+            fault("overlap", before_ms);
+        }
+        // Before its robots.txt is read, nobody knows the delay that it asks for.
+        let delay_ms = match request {
+            Request::Robots => seen.delay_ms.min(self.default_delay_ms),
+            Request::Page(_) => seen.delay_ms,
+        };
+        let page_ends_ms = seen.page_ends_ms;
+        if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + delay_ms > now_ms) {
+            fault("too close", before_ms);
+        }
+        seen.ends_ms = Some(ends_ms);
+        seen.last = request;
+        match request {
+            Request::Robots => seen.robots_asked += 1,
+            Request::Page(page) => {
+                seen.page_ends_ms = Some(ends_ms);
+                *self.asked.entry((site, page)).or_default() += 1;
+            }
+        }
+    }
+
+    /// Whoever asked is gone, and the connection with it.
+    pub(super) fn cut(&mut self, site: usize, now_ms: u64) {
+        let seen = &mut self.sites[site];
+        seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
+        seen.page_ends_ms = seen.page_ends_ms.map(|ends_ms| ends_ms.min(now_ms));
+    }
+}

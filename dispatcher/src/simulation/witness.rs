@@ -1,0 +1,125 @@
+//! Looks at the dispatcher's database as another program would.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::Connection;
+use webfill_wire::SupervisorOutcomes;
+
+use crate::frontier::FILE_NAME;
+
+pub(super) struct Witness {
+    db: Connection,
+    /// Tasks that were done, with how they ended and when.
+    done: BTreeMap<i64, (String, i64)>,
+    done_up_to: i64,
+}
+
+/// The counters of all crawls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) discovered: i64,
+    pub(super) queued: i64,
+    pub(super) leased: i64,
+    pub(super) done: i64,
+}
+
+const FAULTS: &str = "
+    SELECT 'crawl ' || c.id FROM crawls c WHERE
+        discovered <> queued + leased + done
+            + (SELECT coalesce(sum(n), 0) FROM skipped WHERE crawl = c.id)
+        OR queued <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 0)
+        OR leased <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 1)
+        OR done <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 2)
+        OR done <> (SELECT coalesce(sum(n), 0) FROM outcomes WHERE crawl = c.id)
+    UNION ALL
+    SELECT 'site ' || s.name FROM sites s WHERE
+        queued <> (SELECT count(*) FROM tasks WHERE site = s.id AND state = 0)
+    UNION ALL
+    SELECT 'no owner of a lease at ' || s.name FROM sites s WHERE owner IS NULL
+        AND EXISTS (SELECT 1 FROM tasks WHERE site = s.id AND state = 1)
+    UNION ALL
+    SELECT 'outcome of task ' || id FROM tasks WHERE (state = 2) <> (outcome IS NOT NULL)
+    UNION ALL
+    SELECT 'two tasks of ' || url FROM tasks GROUP BY url HAVING count(*) > 1";
+
+impl Witness {
+    pub(super) fn open(folder: &Path) -> Witness {
+        Witness {
+            db: Connection::open(folder.join(FILE_NAME)).expect("it is there"),
+            done: BTreeMap::new(),
+            done_up_to: 0,
+        }
+    }
+
+    fn texts(&self, sql: &str) -> Vec<String> {
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let texts = select.query_map([], |row| row.get(0)).expect("it runs");
+        texts.collect::<Result<_, _>>().expect("it is text")
+    }
+
+    /// What does not add up, or has changed and must not.
+    pub(super) fn faults(&mut self) -> Vec<String> {
+        let mut faults = self.texts(FAULTS);
+        for fault in &mut faults {
+            fault.insert_str(0, "does not add up: ");
+        }
+        let sql = "SELECT id, outcome, done_at_ms FROM tasks WHERE state = 2";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let rows = select
+            .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))
+            .expect("it runs");
+        let now: BTreeMap<i64, (String, i64)> = rows.collect::<Result<_, _>>().expect("its types");
+        for (task, ended) in &self.done {
+            if now.get(task) != Some(ended) {
+                let later = now.get(task);
+                faults.push(format!(
+                    "task {task} ended as {ended:?}, and then as {later:?}"
+                ));
+            }
+        }
+        self.done_up_to = now.len() as i64;
+        drop(select);
+        self.done = now;
+        faults
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        let sql = "SELECT coalesce(sum(discovered), 0), coalesce(sum(queued), 0),
+                   coalesce(sum(leased), 0), coalesce(sum(done), 0) FROM crawls";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let counters = select.query_row([], |row| {
+            Ok(Counters {
+                discovered: row.get(0)?,
+                queued: row.get(1)?,
+                leased: row.get(2)?,
+                done: row.get(3)?,
+            })
+        });
+        counters.expect("there is one row")
+    }
+
+    /// Whether no lease that the outcomes speak of is in force.
+    pub(super) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
+        let done = outcomes.done.iter().map(|done| (done.task, done.attempt));
+        let returned = outcomes.returned.iter();
+        let returned = returned.map(|returned| (returned.task, returned.attempt));
+        let mut leases = done.chain(returned);
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND attempt = ?2 AND state = 1)";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        !leases.any(|(task, attempt)| {
+            let in_force = select.query_row((task as i64, attempt), |row| row.get(0));
+            in_force.expect("there is one row")
+        })
+    }
+
+    /// Each URL with its outcome.
+    pub(super) fn outcomes(&self) -> BTreeMap<String, Option<String>> {
+        let mut select = self.db.prepare_cached("SELECT url, outcome FROM tasks");
+        let select = select.as_mut().expect("it is SQL");
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let rows: Result<_, _> = rows.expect("it runs").collect();
+        rows.expect("its types")
+    }
+}

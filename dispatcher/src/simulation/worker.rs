@@ -1,0 +1,356 @@
+//! A simulated worker: waits for the clocks of its sites, asks for robots.txt and pages, and looks
+//! at its lease right before each request, as the real one does. It learns of the web only what
+//! the web tells, and knows nothing of other workers but a cache of robots.txt files.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use webfill_wire::{
+    Outcome, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone, TaskReturned,
+    WorkerToSupervisor,
+};
+
+use super::web::Request;
+
+/// A process of one slot.
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    pub(super) slot: u16,
+    pub(super) incarnation: u32,
+    pub(super) is_alive: bool,
+    default_delay_ms: u64,
+    lease_until_ms: u64,
+    recalls: u64,
+    pub(super) draining: bool,
+    sites: BTreeMap<usize, Site>,
+    pub(super) robots: BTreeSet<usize>,
+    /// Pages that are being saved.
+    pub(super) saving: usize,
+}
+
+/// One site's runner.
+#[derive(Debug, Default)]
+struct Site {
+    queue: VecDeque<Task>,
+    step: Step,
+    last_ms: Option<u64>,
+    last_page_ms: Option<u64>,
+    not_before_ms: u64,
+    delay_ms: u64,
+}
+
+#[derive(Debug, Default)]
+enum Step {
+    #[default]
+    Idle,
+    Waiting {
+        task: Task,
+        recalls: u64,
+        after_robots: bool,
+    },
+    Asking {
+        task: Task,
+        recalls: u64,
+        request: Request,
+    },
+}
+
+/// What a runner does next.
+#[derive(Debug)]
+pub(super) enum Next {
+    Nothing,
+    WakeAt(u64),
+    Ask(Request),
+    GiveBack(TaskReturned),
+}
+
+impl Worker {
+    pub(super) fn start(&mut self, slot: u16, default_delay_ms: u64) {
+        *self = Worker {
+            slot,
+            incarnation: self.incarnation + 1,
+            is_alive: true,
+            default_delay_ms,
+            ..Worker::default()
+        };
+    }
+
+    pub(super) fn says(
+        &self,
+        done: Vec<TaskDone>,
+        returned: Vec<TaskReturned>,
+        ready: bool,
+    ) -> WorkerToSupervisor {
+        WorkerToSupervisor {
+            slot: self.slot,
+            incarnation: self.incarnation,
+            done,
+            returned,
+            ready,
+        }
+    }
+
+    /// Takes a message. Returns the sites to look at, and what is given back at once.
+    pub(super) fn take(
+        &mut self,
+        message: SupervisorToWorker,
+        now_ms: u64,
+    ) -> (Vec<usize>, Vec<TaskReturned>) {
+        match message {
+            SupervisorToWorker::Mappings(_) | SupervisorToWorker::Crawl(_) => {}
+            SupervisorToWorker::LeaseUntil { boot_ms } => {
+                self.lease_until_ms = self.lease_until_ms.max(boot_ms);
+            }
+            SupervisorToWorker::Inherited { sites } => {
+                for name in sites {
+                    let default_delay_ms = self.default_delay_ms;
+                    let site = self.site(site_number(&name), now_ms, default_delay_ms);
+                    site.another_asked(now_ms);
+                }
+            }
+            SupervisorToWorker::Tasks(tasks) => {
+                let added = tasks.into_iter().map(|task| self.add(task, now_ms));
+                let touched: BTreeSet<usize> = added.collect();
+                return (touched.into_iter().collect(), Vec::new());
+            }
+            SupervisorToWorker::Recall => {
+                self.recalls += 1;
+                return self.give_back_unstarted();
+            }
+            SupervisorToWorker::Drain => {
+                self.draining = true;
+                return self.give_back_unstarted();
+            }
+        }
+        (Vec::new(), Vec::new())
+    }
+
+    fn give_back_unstarted(&mut self) -> (Vec<usize>, Vec<TaskReturned>) {
+        let mut back = Vec::new();
+        for site in self.sites.values_mut() {
+            back.extend(site.queue.drain(..).map(|task| unstarted(&task, None)));
+        }
+        (self.sites.keys().copied().collect(), back)
+    }
+
+    fn add(&mut self, task: Task, now_ms: u64) -> usize {
+        let number = site_number(&task.site);
+        let default_delay_ms = self.default_delay_ms;
+        let site = self.site(number, now_ms, default_delay_ms);
+        if task.wait_ms > 0 {
+            site.not_before_ms = site.not_before_ms.max(now_ms + u64::from(task.wait_ms));
+        }
+        if let Some(ago_ms) = task.last_request_ago_ms {
+            site.another_asked(now_ms.saturating_sub(ago_ms.into()));
+        }
+        site.queue.push_back(task);
+        number
+    }
+
+    /// A site that holds nothing back has been forgotten meanwhile.
+    fn site(&mut self, number: usize, now_ms: u64, default_delay_ms: u64) -> &mut Site {
+        let site = self.sites.entry(number).or_default();
+        if site.is_forgettable(now_ms) {
+            *site = Site {
+                delay_ms: default_delay_ms,
+                ..Site::default()
+            };
+        }
+        site
+    }
+
+    /// What a site's runner does now; call again until there is nothing.
+    pub(super) fn advance(
+        &mut self,
+        number: usize,
+        site_delay_ms: u64,
+        knows_robots: bool,
+        boot_ms: u64,
+        now_ms: u64,
+    ) -> Next {
+        let draining = self.draining;
+        let current = self.recalls;
+        let lease_until_ms = self.lease_until_ms;
+        let Some(site) = self.sites.get_mut(&number) else {
+            return Next::Nothing;
+        };
+        if matches!(site.step, Step::Idle) {
+            let Some(task) = site.queue.pop_front() else {
+                return Next::Nothing;
+            };
+            site.step = Step::Waiting {
+                task,
+                recalls: current,
+                after_robots: false,
+            };
+        }
+        let Step::Waiting {
+            task,
+            recalls,
+            after_robots,
+        } = std::mem::take(&mut site.step)
+        else {
+            return Next::Nothing;
+        };
+        let (request, next_ms) = match (knows_robots, after_robots) {
+            (false, _) => (Request::Robots, site.next_ms(site.last_ms, site.delay_ms)),
+            (true, false) => (page(&task), site.next_ms(site.last_ms, site_delay_ms)),
+            (true, true) => (page(&task), site.next_ms(site.last_page_ms, site_delay_ms)),
+        };
+        let called_back = draining || recalls != current;
+        let due = next_ms <= now_ms;
+        if called_back || (due && boot_ms >= lease_until_ms) {
+            return Next::GiveBack(unstarted(&task, site.clock(now_ms)));
+        }
+        site.step = if due {
+            Step::Asking {
+                task,
+                recalls,
+                request,
+            }
+        } else {
+            Step::Waiting {
+                task,
+                recalls,
+                after_robots,
+            }
+        };
+        if due {
+            Next::Ask(request)
+        } else {
+            Next::WakeAt(next_ms)
+        }
+    }
+
+    /// The request of a site is answered: the task, if that was its page.
+    pub(super) fn answered(
+        &mut self,
+        number: usize,
+        site_delay_ms: u64,
+        now_ms: u64,
+    ) -> Option<Task> {
+        let default_delay_ms = self.default_delay_ms;
+        let site = self.sites.get_mut(&number)?;
+        let Step::Asking {
+            task,
+            recalls,
+            request,
+        } = std::mem::take(&mut site.step)
+        else {
+            return None;
+        };
+        site.last_ms = Some(now_ms);
+        if request == Request::Robots {
+            site.delay_ms = default_delay_ms;
+            site.step = Step::Waiting {
+                task,
+                recalls,
+                after_robots: true,
+            };
+            self.robots.insert(number);
+            return None;
+        }
+        site.last_page_ms = Some(now_ms);
+        site.delay_ms = site_delay_ms;
+        Some(task)
+    }
+
+    /// Sites with a request under way.
+    pub(super) fn asking(&self) -> Vec<usize> {
+        let asking = |site: &Site| matches!(site.step, Step::Asking { .. });
+        let sites = self.sites.iter().filter(|(_, site)| asking(site));
+        sites.map(|(number, _)| *number).collect()
+    }
+
+    /// Drained: nothing is under way any more.
+    pub(super) fn has_drained(&self) -> bool {
+        let idle = |site: &Site| matches!(site.step, Step::Idle) && site.queue.is_empty();
+        self.draining && self.saving == 0 && self.sites.values().all(idle)
+    }
+}
+
+impl Site {
+    fn another_asked(&mut self, at_ms: u64) {
+        self.last_ms = self.last_ms.max(Some(at_ms));
+        self.last_page_ms = self.last_page_ms.max(Some(at_ms));
+    }
+
+    fn next_ms(&self, last_ms: Option<u64>, delay_ms: u64) -> u64 {
+        let paced = last_ms.map_or(0, |last_ms| last_ms + delay_ms);
+        paced.max(self.not_before_ms)
+    }
+
+    fn is_forgettable(&self, now_ms: u64) -> bool {
+        let idle = matches!(self.step, Step::Idle) && self.queue.is_empty();
+        idle && self.next_ms(self.last_ms, self.delay_ms) <= now_ms
+    }
+
+    fn clock(&self, now_ms: u64) -> Option<SiteClock> {
+        if self.last_ms.is_none() && self.not_before_ms == 0 {
+            return None;
+        }
+        let next_ms = self.next_ms(self.last_ms, self.delay_ms);
+        Some(SiteClock {
+            next_in_ms: next_ms.saturating_sub(now_ms) as u32,
+            delay_ms: self.delay_ms as u32,
+        })
+    }
+}
+
+/// How a page's task ends, saved at `now_ms`.
+pub(super) fn done(
+    task: &Task,
+    links: Vec<String>,
+    answered_ms: u64,
+    delay_ms: u64,
+    now_ms: u64,
+) -> TaskDone {
+    TaskDone {
+        task: task.task,
+        attempt: task.attempt,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 1,
+        fields: 0,
+        links,
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock {
+            next_in_ms: (answered_ms + delay_ms).saturating_sub(now_ms) as u32,
+            delay_ms: delay_ms as u32,
+        },
+    }
+}
+
+fn unstarted(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
+    TaskReturned {
+        task: task.task,
+        attempt: task.attempt,
+        cause: ReturnCause::Unstarted,
+        clock,
+    }
+}
+
+pub(super) fn site_name(number: usize) -> String {
+    format!("s{number}.example")
+}
+
+pub(super) fn url(site: usize, page: usize) -> String {
+    format!("http://{}/{page}", site_name(site))
+}
+
+fn site_number(name: &str) -> usize {
+    let number = name
+        .strip_prefix('s')
+        .and_then(|rest| rest.split('.').next());
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a site of ours")
+}
+
+fn page(task: &Task) -> Request {
+    let page = task.url.rsplit('/').next();
+    Request::Page(
+        page.and_then(|page| page.parse().ok())
+            .expect("a page of ours"),
+    )
+}

@@ -1,0 +1,298 @@
+//! The simulated world: one queue of events in time, and the processes that they happen to. A
+//! stopped process gets its events when it goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_wire::socket::Peer;
+use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, Task, WorkerToSupervisor};
+
+use super::client::Client;
+use super::coordinator::Coordinator;
+use super::dice::Dice;
+use super::fleet::{Machine, Upwards};
+use super::plan::{Fault, Plan};
+use super::web::Web;
+
+/// Everything there is.
+pub(super) struct World {
+    pub(super) plan: Plan,
+    pub(super) dice: Dice,
+    pub(super) now_ms: u64,
+    events: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    pub(super) web: Web,
+    pub(super) coordinator: Coordinator,
+    pub(super) machines: Vec<Machine>,
+    pub(super) client: Client,
+    stopped_until_ms: BTreeMap<Place, u64>,
+    /// Sites whose robots.txt the cache has.
+    pub(super) robots_cache: BTreeSet<usize>,
+    pub(super) connections: u64,
+    pub(super) traces: bool,
+    pub(super) faults: Vec<String>,
+}
+
+/// A process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Nowhere,
+    Dispatcher,
+    Supervisor(usize),
+    Worker(usize, u16),
+}
+
+/// Something that happens to a process.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    DispatcherWakes,
+    DispatcherStarts,
+    ToDispatcher {
+        life: u32,
+        peer: Peer,
+        message: Upwards,
+    },
+    ToSupervisor {
+        machine: usize,
+        connection: u64,
+        message: DispatcherToSupervisor,
+    },
+    SupervisorStarts(usize),
+    SupervisorSpeaks(usize),
+    FromWorker {
+        machine: usize,
+        life: u32,
+        message: WorkerToSupervisor,
+    },
+    WorkerMissed {
+        machine: usize,
+        life: u32,
+        slot: u16,
+        blamed: Option<u64>,
+    },
+    WorkerStarts {
+        machine: usize,
+        life: u32,
+        slot: u16,
+        blamed: Option<u64>,
+    },
+    WorkerHangs {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+    },
+    ToWorker {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+        message: SupervisorToWorker,
+    },
+    WorkerReady {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+    },
+    Turn {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+        site: usize,
+    },
+    Answered {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+        site: usize,
+    },
+    Saved {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+        site: usize,
+        task: Box<Task>,
+        answered_ms: u64,
+    },
+    Fault(Fault),
+    NamesakeEnds(usize),
+    ClientAsks,
+}
+
+impl Event {
+    fn place(&self) -> Place {
+        match *self {
+            Event::DispatcherWakes | Event::ToDispatcher { .. } => Place::Dispatcher,
+            Event::ToSupervisor { machine, .. }
+            | Event::SupervisorSpeaks(machine)
+            | Event::FromWorker { machine, .. }
+            | Event::WorkerMissed { machine, .. }
+            | Event::WorkerStarts { machine, .. }
+            | Event::WorkerHangs { machine, .. } => Place::Supervisor(machine),
+            Event::ToWorker { machine, slot, .. }
+            | Event::WorkerReady { machine, slot, .. }
+            | Event::Turn { machine, slot, .. }
+            | Event::Answered { machine, slot, .. }
+            | Event::Saved { machine, slot, .. } => Place::Worker(machine, slot),
+            Event::DispatcherStarts
+            | Event::SupervisorStarts(_)
+            | Event::Fault(_)
+            | Event::NamesakeEnds(_)
+            | Event::ClientAsks => Place::Nowhere,
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new(seed: u64, traces: bool) -> World {
+        let plan = Plan::of(seed);
+        let machines = (0..plan.supervisors).map(|name| Machine::new(&plan, name, name as u64));
+        let mut world = World {
+            dice: Dice::new(seed ^ 0xD1CE),
+            now_ms: 0,
+            events: BTreeMap::new(),
+            count: 0,
+            web: Web::new(&plan.sites, plan.default_delay_ms),
+            coordinator: Coordinator::new(),
+            machines: machines.collect(),
+            client: Client::new(&plan),
+            stopped_until_ms: BTreeMap::new(),
+            robots_cache: BTreeSet::new(),
+            connections: 0,
+            traces,
+            faults: Vec::new(),
+            plan,
+        };
+        world.trace(|world| format!("{:#?}", world.plan));
+        world.at(0, Event::DispatcherStarts);
+        world.at(0, Event::ClientAsks);
+        for machine in 0..world.machines.len() {
+            let at_ms = world.dice.between(0, 50);
+            world.at(at_ms, Event::SupervisorStarts(machine));
+        }
+        for (at_ms, fault) in world.plan.faults.clone() {
+            world.at(at_ms, Event::Fault(fault));
+        }
+        world
+    }
+
+    pub(super) fn at(&mut self, at_ms: u64, event: Event) {
+        self.count += 1;
+        self.events
+            .insert((at_ms.max(self.now_ms), self.count), event);
+    }
+
+    pub(super) fn later(&mut self, wait_ms: u64, event: Event) {
+        self.at(self.now_ms + wait_ms, event);
+    }
+
+    /// Lets the next thing happen. Returns false when the crawl is finished, or nothing is left.
+    pub(super) fn step(&mut self) -> bool {
+        let Some(((at_ms, _), event)) = self.events.pop_first() else {
+            return false;
+        };
+        self.now_ms = at_ms;
+        let stopped = self.stopped_until_ms.get(&event.place());
+        if let Some(until_ms) = stopped.copied().filter(|until_ms| *until_ms > at_ms) {
+            self.at(until_ms, event);
+            return true;
+        }
+        self.trace(|_| format!("{event:?}"));
+        self.happen(event);
+        !self.client.is_finished()
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::DispatcherWakes => self.wake_dispatcher(),
+            Event::DispatcherStarts => self.start_dispatcher(),
+            Event::ToDispatcher {
+                life,
+                peer,
+                message,
+            } => self.hand_to_dispatcher(life, &peer, message),
+            Event::ToSupervisor {
+                machine,
+                connection,
+                message,
+            } => self.hand_to_supervisor(machine, connection, message),
+            Event::SupervisorStarts(machine) => self.start_supervisor(machine),
+            Event::SupervisorSpeaks(machine) => self.let_supervisor_speak(machine),
+            Event::FromWorker {
+                machine,
+                life,
+                message,
+            } => self.hand_from_worker(machine, life, message),
+            Event::WorkerMissed {
+                machine,
+                life,
+                slot,
+                blamed,
+            } => self.miss_worker(machine, life, slot, blamed),
+            Event::WorkerStarts {
+                machine,
+                life,
+                slot,
+                blamed,
+            } => self.start_worker(machine, life, slot, blamed),
+            Event::WorkerHangs {
+                machine,
+                slot,
+                incarnation,
+            } => self.end_hanging_worker(machine, slot, incarnation),
+            Event::ToWorker {
+                machine,
+                slot,
+                incarnation,
+                message,
+            } => self.hand_to_worker(machine, slot, incarnation, message),
+            Event::WorkerReady {
+                machine,
+                slot,
+                incarnation,
+            } => self.worker_is_ready(machine, slot, incarnation),
+            Event::Turn {
+                machine,
+                slot,
+                incarnation,
+                site,
+            } => self.work_on(machine, slot, incarnation, site),
+            Event::Answered {
+                machine,
+                slot,
+                incarnation,
+                site,
+            } => self.answer(machine, slot, incarnation, site),
+            Event::Saved {
+                machine,
+                slot,
+                incarnation,
+                site,
+                task,
+                answered_ms,
+            } => self.save(machine, slot, incarnation, site, &task, answered_ms),
+            Event::Fault(fault) => self.go_wrong(fault),
+            Event::NamesakeEnds(machine) => self.kill_supervisor(machine),
+            Event::ClientAsks => self.let_client_ask(),
+        }
+    }
+
+    pub(super) fn stop(&mut self, place: Place, for_ms: u64) {
+        let until_ms = self.now_ms + for_ms;
+        let stopped = self.stopped_until_ms.entry(place).or_default();
+        *stopped = until_ms.max(*stopped);
+    }
+
+    /// A new process is not stopped.
+    pub(super) fn unstop(&mut self, place: Place) {
+        self.stopped_until_ms.remove(&place);
+    }
+
+    pub(super) fn is_stopped(&self, place: Place) -> bool {
+        let until_ms = self.stopped_until_ms.get(&place);
+        until_ms.is_some_and(|until_ms| *until_ms > self.now_ms)
+    }
+
+    pub(super) fn trace(&self, what: impl FnOnce(&World) -> String) {
+        if self.traces {
+            eprintln!("{:>9} {}", self.now_ms, what(self));
+        }
+    }
+}

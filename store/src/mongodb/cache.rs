@@ -1,0 +1,164 @@
+//! robots.txt files and site clocks. What has expired is purged by the server, by the TTL indexes
+//! on `robots.expires_at` and `sites.forget_at`; until it gets round to it, nobody is told of it.
+
+use std::collections::HashMap;
+
+use mongodb::bson::raw::cstr;
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{DateTime, RawBinaryRef, RawDocument, RawDocumentBuf, rawdoc};
+
+use super::command::{Db, Updated};
+use super::fault::Fault;
+use super::pages::{date, replace_unless_older};
+use super::value::or_null;
+use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use crate::site_clock::{HeldSlot, SiteClock, clamped};
+
+/// The robots.txt of an origin, unless expired.
+pub(super) async fn robots(
+    db: &Db,
+    origin: &str,
+    now_ms: i64,
+) -> Result<Option<RobotsEntry>, Fault> {
+    let Some(stored) = db.find_one("robots", origin).await? else {
+        return Ok(None);
+    };
+    let (Some(fetched_at_ms), Some(expires_at_ms)) =
+        (time(&stored, "fetched_at"), time(&stored, "expires_at"))
+    else {
+        return Ok(None);
+    };
+    let body = stored.get_binary("body").map(|body| body.bytes.to_vec());
+    let entry = RobotsEntry {
+        origin: origin.to_owned(),
+        status: integer(&stored, "status").and_then(|status| u16::try_from(status).ok()),
+        body: body.unwrap_or_default(),
+        fetched_at_ms,
+        expires_at_ms,
+    };
+    Ok(Some(entry).filter(|entry| entry.expires_at_ms > now_ms))
+}
+
+/// Keeps robots.txt files.
+pub(super) async fn put_robots(db: &Db, entries: &[RobotsEntry]) -> Result<(), Fault> {
+    let statements: Vec<RawDocumentBuf> = entries.iter().map(robots_statement).collect();
+    db.update("robots", &statements).await?.none_failed()
+}
+
+fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
+    let mut stored = rawdoc! {
+        "_id": entry.origin.as_str(),
+        "status": or_null(entry.status.map(i32::from)),
+        "fetched_at": date(entry.fetched_at_ms),
+        "expires_at": date(entry.expires_at_ms),
+    };
+    let body = RawBinaryRef {
+        subtype: BinarySubtype::Generic,
+        bytes: &entry.body,
+    };
+    stored.append(cstr!("body"), body);
+    replace_unless_older(
+        &entry.origin,
+        "fetched_at",
+        date(entry.fetched_at_ms),
+        stored,
+    )
+}
+
+/// The clocks of sites, unless untouched for too long.
+pub(super) async fn sites(
+    db: &Db,
+    sites: &[String],
+    now_ms: i64,
+) -> Result<Vec<Option<SiteEntry>>, Fault> {
+    let ids: Vec<&str> = sites.iter().map(String::as_str).collect();
+    let mut found = HashMap::with_capacity(ids.len());
+    for stored in db.find_all("sites", &ids).await? {
+        if let Ok(site) = stored.get_str("_id") {
+            found.insert(site.to_owned(), stored.clone());
+        }
+    }
+    let entry = |site: &String| {
+        let stored = found.get(site)?;
+        let delay_ms = integer(stored, "delay_ms").unwrap_or(0).unsigned_abs();
+        let owner = stored.get_str("owner").ok().map(str::to_owned);
+        site_clock(stored).entry(site, delay_ms, owner, now_ms)
+    };
+    Ok(sites.iter().map(entry).collect())
+}
+
+/// A site's clock as stored.
+pub(super) fn site_clock(stored: &RawDocument) -> SiteClock {
+    let slot = stored.get_document("slot").ok().and_then(|slot| {
+        Some(HeldSlot {
+            holder: slot.get_str("holder").ok()?.to_owned(),
+            granted_at_ms: time(slot, "granted_at")?,
+            lapses_at_ms: time(slot, "lapses_at")?,
+        })
+    });
+    SiteClock {
+        last_start_ms: time(stored, "last_start").unwrap_or(SiteClock::NEVER.last_start_ms),
+        answered_at_ms: time(stored, "answered_at"),
+        blocked_until_ms: time(stored, "blocked_until"),
+        slot,
+    }
+}
+
+/// Moves clocks forward.
+pub(super) async fn put_sites(db: &Db, entries: &[SiteEntry]) -> Result<(), Fault> {
+    let statements: Vec<RawDocumentBuf> = entries.iter().map(site_statement).collect();
+    db.update("sites", &statements).await?.none_failed()
+}
+
+/// The right-hand sides of the first stage all see the document as it was.
+fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
+    let start = date(entry.last_start_ms);
+    let is_latest = rawdoc! {"$gte": [start, "$last_start"]};
+    rawdoc! {
+        "q": {"_id": entry.site.as_str()},
+        "u": [
+            {"$set": {
+                "last_start": {"$max": ["$last_start", start]},
+                "blocked_until": {"$max": ["$blocked_until", or_null(entry.blocked_until_ms.map(date))]},
+                "delay_ms": {"$cond": [
+                    is_latest.clone(), clamped(entry.delay_ms), "$delay_ms",
+                ]},
+                "owner": {"$cond": [
+                    is_latest, {"$literal": or_null(entry.owner.as_deref())}, "$owner",
+                ]},
+            }},
+            {"$set": {"forget_at": forget_at()}},
+        ],
+        "upsert": true,
+    }
+}
+
+/// When nobody needs a site's clock any more; `$max` passes over what is missing.
+pub(super) fn forget_at() -> RawDocumentBuf {
+    rawdoc! {"$add": [
+        {"$max": ["$last_start", "$answered_at", "$blocked_until", "$slot.lapses_at"]},
+        SITE_KEPT_MS,
+    ]}
+}
+
+fn time(stored: &RawDocument, name: &str) -> Option<i64> {
+    stored
+        .get_datetime(name)
+        .ok()
+        .map(DateTime::timestamp_millis)
+}
+
+fn integer(stored: &RawDocument, name: &str) -> Option<i64> {
+    let short = || stored.get_i32(name).ok().map(i64::from);
+    stored.get_i64(name).ok().or_else(short)
+}
+
+impl Updated {
+    /// Fails with the first statement that failed.
+    pub(super) fn none_failed(self) -> Result<(), Fault> {
+        match self.failed.first() {
+            None => Ok(()),
+            Some((_, code, message)) => Err(Fault::of_statement(*code, message)),
+        }
+    }
+}

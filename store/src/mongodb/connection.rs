@@ -1,0 +1,75 @@
+//! How a server is connected to, and what is made sure of before the first call.
+
+use std::time::Duration;
+
+use mongodb::bson::doc;
+use mongodb::options::{ClientOptions, DatabaseOptions, ReadConcern, WriteConcern};
+use mongodb::{Client, Database};
+
+use super::command::{Db, in_time};
+use super::fault::Fault;
+use super::indexes;
+use super::uri::MongoUri;
+use crate::error::StoreError;
+use crate::uri::{OpenMode, Uses};
+
+/// How long a call looks for a server that takes it; `serverSelectionTimeoutMS` in the URI.
+const SELECTION_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to be made; `connectTimeoutMS` in the URI.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often each server is asked how it is; `heartbeatFrequencyMS` in the URI. Less than a call
+/// looks for a server, so that one which was written off by mistake is found again in time.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
+
+/// Connects, authenticates, and creates indexes where `mode` allows.
+pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
+    let refused = |fault: Fault| fault.into_error(&uri.to_string());
+    let options = options(uri).await.map_err(refused)?;
+    let client = Client::with_options(options).map_err(|error| refused(error.into()))?;
+    let db = Db {
+        database: database(&client, uri.database()),
+        store: uri.to_string(),
+    };
+    match mode {
+        OpenMode::Create => indexes::create(&db, uses).await,
+        OpenMode::MustExist => must_exist(&db).await,
+    }
+    .map_err(refused)?;
+    Ok(db)
+}
+
+async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
+    let mut options = in_time(async { ClientOptions::parse(uri.as_written()).await }).await?;
+    options
+        .app_name
+        .get_or_insert_with(|| String::from("webfill"));
+    options
+        .server_selection_timeout
+        .get_or_insert(SELECTION_WITHIN);
+    options.heartbeat_freq.get_or_insert(HEARTBEAT_EVERY);
+    options.connect_timeout.get_or_insert(CONNECTED_WITHIN);
+    Ok(options)
+}
+
+/// Whatever the URI says, nothing counts as written or read before a majority has it: less would
+/// lose acknowledged pages when a primary dies.
+fn database(client: &Client, name: &str) -> Database {
+    let options = DatabaseOptions::builder()
+        .read_concern(ReadConcern::majority())
+        .write_concern(WriteConcern::majority())
+        .build();
+    client.database_with_options(name, options)
+}
+
+async fn must_exist(db: &Db) -> Result<(), Fault> {
+    let ours = doc! {"name": {"$in": ["records", "pages", "crawls"]}};
+    let names = in_time(async { db.database.list_collection_names().filter(ours).await }).await?;
+    match names.is_empty() {
+        false => Ok(()),
+        true => Err(Fault::Unusable(String::from(
+            "there is no such database, or nothing of webfill's in it: check its name in the URI",
+        ))),
+    }
+}

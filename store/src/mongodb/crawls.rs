@@ -1,0 +1,89 @@
+//! Crawls.
+
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
+use serde_json::{Map, Value};
+
+use super::command::{Db, number};
+use super::fault::Fault;
+use super::pages::date;
+use super::value::{self, bson, document, or_null};
+use crate::crawl::{Crawl, CrawlId};
+use crate::record::RecordCounts;
+
+/// Keeps a crawl; its first start stays.
+pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
+    let set = rawdoc! {
+        "app_id": crawl.id.app_id.as_str(),
+        "crawl_id": crawl.id.crawl_id.as_str(),
+        "request": bson(&crawl.request)?,
+        "state": crawl.state.as_str(),
+        "counts": document(&crawl.counts)?,
+        "updated_at": date(crawl.updated_at_ms),
+        "finished_at": or_null(crawl.finished_at_ms.map(date)),
+    };
+    let statement = rawdoc! {
+        "q": {"_id": crawl.id.to_string()},
+        "u": {"$set": set, "$setOnInsert": {"started_at": date(crawl.started_at_ms)}},
+        "upsert": true,
+    };
+    let updated = db.update("crawls", &[statement]).await?;
+    match updated.failed.first() {
+        None => Ok(()),
+        Some((_, code, message)) => Err(Fault::of_statement(*code, message)),
+    }
+}
+
+/// The crawl with this key.
+pub(super) async fn get(db: &Db, id: &CrawlId) -> Result<Option<Crawl>, Fault> {
+    let stored = db.find_one("crawls", &id.to_string()).await?;
+    stored.as_deref().map(read).transpose()
+}
+
+fn read(stored: &RawDocument) -> Result<Crawl, Fault> {
+    let broken = |_| {
+        Fault::Unfit(format!(
+            "a stored crawl is not as webfill writes it: {stored:?}"
+        ))
+    };
+    let members = value::object(stored);
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    let time = |name| stored.get_datetime(name).map(DateTime::timestamp_millis);
+    Ok(Crawl {
+        id: CrawlId::new(
+            text("app_id").unwrap_or_default(),
+            text("crawl_id").unwrap_or_default(),
+        ),
+        state: text("state")
+            .unwrap_or_default()
+            .parse()
+            .map_err(Fault::Unfit)?,
+        started_at_ms: time("started_at").map_err(broken)?,
+        updated_at_ms: time("updated_at").map_err(broken)?,
+        finished_at_ms: time("finished_at").ok(),
+        counts: match members.get("counts") {
+            Some(Value::Object(counts)) => counts.clone(),
+            _ => Map::new(),
+        },
+        request: members.get("request").cloned().unwrap_or_default(),
+    })
+}
+
+/// Counts the records of a crawl, all and the resolved ones, each in one range of an index.
+pub(super) async fn record_counts(db: &Db, id: &CrawlId) -> Result<RecordCounts, Fault> {
+    let (app_id, crawl_id) = (id.app_id.as_str(), id.crawl_id.as_str());
+    let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
+    let mut resolved = all.clone();
+    // Any date at all: null and missing are no dates.
+    resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
+    let (total, resolved) = tokio::try_join!(count(db, &all), count(db, &resolved))?;
+    Ok(RecordCounts { total, resolved })
+}
+
+async fn count(db: &Db, query: &Document) -> Result<u64, Fault> {
+    let query = RawDocumentBuf::try_from(query).expect("a query without NUL in its names");
+    let mut command = rawdoc! {"count": "records", "query": query};
+    command.append(cstr!("readConcern"), rawdoc! {"level": "majority"});
+    let answer = db.run(command).await?;
+    Ok(u64::try_from(number(&answer, "n")).unwrap_or_default())
+}

@@ -1,0 +1,91 @@
+//! Reading a whole collection, beside the writers, in the order in which documents were created
+//! (on a sharded cluster: shard by shard).
+
+use mongodb::Collection;
+use mongodb::bson::{Document, RawDocumentBuf, doc};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::command::{Db, in_time};
+use super::fault::Fault;
+use super::value;
+use crate::store::{ExportFilter, Kept};
+
+/// Documents in one answer of the server; it also ends at 16 MB.
+const STEP: u32 = 500;
+
+/// What one step hands over.
+pub(super) type Step = Result<Vec<Value>, Fault>;
+
+/// Members that only this backend has, and what they would be called elsewhere: nothing.
+const OWN: [&str; 2] = ["version", "crawls"];
+
+/// Sends step after step, until the collection or the taker ends; an error is the last one.
+pub(super) async fn read_all(db: Db, kept: Kept, filter: ExportFilter, steps: mpsc::Sender<Step>) {
+    if let Err(fault) = read(&db, kept, &filter, &steps).await {
+        // If the taker is gone, nobody is left to tell.
+        let _ = steps.send(Err(fault)).await;
+    }
+}
+
+async fn read(
+    db: &Db,
+    kept: Kept,
+    filter: &ExportFilter,
+    steps: &mpsc::Sender<Step>,
+) -> Result<(), Fault> {
+    let name = match kept {
+        Kept::Pages => "pages",
+        Kept::Records => "records",
+    };
+    let collection: Collection<RawDocumentBuf> = db.database.collection(name);
+    let find = collection
+        .find(query(kept, filter))
+        .sort(doc! {"$natural": 1})
+        .batch_size(STEP)
+        // A taker may be slow.
+        .no_cursor_timeout(true);
+    let mut cursor = in_time(async { find.await }).await?;
+    let mut step = Vec::new();
+    while in_time(cursor.advance()).await? {
+        step.push(row(kept, cursor.current()));
+        if step.len() >= STEP as usize && steps.send(Ok(std::mem::take(&mut step))).await.is_err() {
+            return Ok(());
+        }
+    }
+    // If the taker is gone, it has seen enough.
+    let _ = steps.send(Ok(step)).await;
+    Ok(())
+}
+
+fn query(kept: Kept, filter: &ExportFilter) -> Document {
+    let of_crawl = match kept {
+        Kept::Pages => "",
+        Kept::Records => "crawls.",
+    };
+    let mut query = Document::new();
+    let wanted = [("app_id", &filter.app_id), ("crawl_id", &filter.crawl_id)];
+    for (name, wanted) in wanted {
+        if let Some(wanted) = wanted {
+            query.insert(format!("{of_crawl}{name}"), wanted);
+        }
+    }
+    match kept {
+        Kept::Records if query.len() > 1 => {
+            // Both of the same crawl.
+            doc! {"crawls": {"$elemMatch": {
+                "app_id": filter.app_id.as_deref(), "crawl_id": filter.crawl_id.as_deref(),
+            }}}
+        }
+        _ => query,
+    }
+}
+
+/// As every backend hands it out.
+fn row(kept: Kept, stored: &mongodb::bson::RawDocument) -> Value {
+    let mut members: Map<String, Value> = value::object(stored);
+    if kept == Kept::Records {
+        members.retain(|name, _| !OWN.contains(&name.as_str()));
+    }
+    Value::Object(members)
+}

@@ -1,0 +1,178 @@
+//! From the driver's and the server's errors to what the caller does next.
+
+use mongodb::error::{Error, ErrorKind};
+
+use crate::error::StoreError;
+
+/// Why a command or an entry failed.
+#[derive(Debug, Clone)]
+pub(super) enum Fault {
+    /// Out of reach for now, with the reason.
+    Away(String),
+    /// An entry that cannot be kept, with the reason.
+    Unfit(String),
+    /// The store as a whole cannot be used, with the reason and what to do.
+    Unusable(String),
+}
+
+/// Codes of the server that pass: it is starting, stopping, electing, short of time or of disk.
+const PASSING: [i32; 23] = [
+    6, 7, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 246, 262, 9001, 10107, 11600, 11602,
+    13435, 13436, 14031, 11601,
+];
+
+/// Codes of those [`PASSING`] that another try at once may get past: the primary is another by now.
+const MOVED: [i32; 10] = [6, 7, 89, 91, 189, 9001, 10107, 11600, 13435, 13436];
+
+pub(super) const DUPLICATE_KEY: i32 = 11000;
+const USER_NOT_FOUND: i32 = 11;
+const UNAUTHORIZED: i32 = 13;
+const AUTHENTICATION_FAILED: i32 = 18;
+
+/// How much of a text that others wrote goes into a message.
+const QUOTED: usize = 300;
+
+impl Fault {
+    /// The error for a call that failed as a whole.
+    pub(super) fn into_error(self, store: &str) -> StoreError {
+        let store = store.to_owned();
+        match self {
+            Fault::Away(reason) => StoreError::Retry { store, reason },
+            Fault::Unusable(reason) => StoreError::Fatal { store, reason },
+            Fault::Unfit(reason) => StoreError::Entry {
+                entry: format!("an entry of {store}"),
+                reason,
+            },
+        }
+    }
+
+    /// What the server says of one statement of a command.
+    pub(super) fn of_statement(code: i32, message: &str) -> Fault {
+        if PASSING.contains(&code) {
+            return Fault::Away(quoted(message));
+        }
+        Fault::Unfit(format!("the server refuses it: {}", quoted(message)))
+    }
+}
+
+/// Whether the same command is worth another try at once, on a server that is looked for anew.
+pub(super) fn is_worth_another_try(error: &Error) -> bool {
+    match error.kind.as_ref() {
+        ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => true,
+        ErrorKind::Command(command) => MOVED.contains(&command.code),
+        _ => false,
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        match error.kind.as_ref() {
+            ErrorKind::Authentication { message, .. } => Fault::Unusable(no_such_user(message)),
+            ErrorKind::Command(command) => of_command(command.code, &command.message),
+            ErrorKind::ServerSelection { message, .. } => of_unreachable(&per_server(message)),
+            kind @ (ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. }) => {
+                of_unreachable(&kind.to_string())
+            }
+            ErrorKind::DnsResolve { message, .. } => Fault::Away(format!(
+                "its address cannot be looked up: {}",
+                quoted(message)
+            )),
+            ErrorKind::InvalidTlsConfig { message, .. } => Fault::Unusable(format!(
+                "TLS cannot be set up: {}; check tlsCAFile and tlsCertificateKeyFile",
+                quoted(message)
+            )),
+            ErrorKind::IncompatibleServer { message, .. } => Fault::Unusable(format!(
+                "the server is too old or too new: {}",
+                quoted(message)
+            )),
+            kind => Fault::Unusable(quoted(&kind.to_string())),
+        }
+    }
+}
+
+fn of_command(code: i32, message: &str) -> Fault {
+    // The server repeats the command, and what is in it.
+    let message = quoted(
+        message
+            .split(" to execute command")
+            .next()
+            .unwrap_or(message),
+    );
+    match code {
+        UNAUTHORIZED => Fault::Unusable(format!(
+            "the user may not do this: grant the role readWrite on the database, or check user \
+             and authSource in the URI ({message})"
+        )),
+        AUTHENTICATION_FAILED | USER_NOT_FOUND => Fault::Unusable(no_such_user(&message)),
+        code if PASSING.contains(&code) => Fault::Away(message),
+        _ => Fault::Unusable(format!("the server refuses a command: {message}")),
+    }
+}
+
+fn no_such_user(message: &str) -> String {
+    format!(
+        "the server knows no such user, or the password is wrong: check user, password and \
+         authSource in the URI; with a certificate, its subject must be a user in $external \
+         ({})",
+        quoted(message)
+    )
+}
+
+/// A connection that cannot be made says why in words only.
+fn of_unreachable(message: &str) -> Fault {
+    let has = |word: &str| message.contains(word);
+    // The TLS library adds an address of its manual.
+    let reason = quoted(message.split(": https://").next().unwrap_or(message));
+    if has("UnknownIssuer") || has("BadSignature") {
+        return Fault::Unusable(format!(
+            "the server's certificate is not from the authority in tlsCAFile: name the file of \
+             the server's authority there ({reason})"
+        ));
+    }
+    if has("NotValidForName") {
+        return Fault::Unusable(format!(
+            "the server's certificate is for another name than the host in the URI: write the \
+             name that is in the certificate ({reason})"
+        ));
+    }
+    if has("invalid peer certificate") {
+        return Fault::Unusable(format!("the server's certificate is refused ({reason})"));
+    }
+    let hint = if has("close_notify") || has("fatal alert") {
+        "; if this stays so, the server may want a certificate from its own authority: name one \
+         in tlsCertificateKeyFile"
+    } else if has("end of file") || has("reset by peer") || has("fill whole buffer") {
+        "; if this stays so, the server may want TLS: add tls=true to the URI"
+    } else {
+        ""
+    };
+    Fault::Away(format!("no server answers: {reason}{hint}"))
+}
+
+/// What the driver met at each server, out of its description of all it knows.
+fn per_server(message: &str) -> String {
+    let of_server = |part: &str| {
+        let (address, rest) = part.split_once(',')?;
+        let reason = rest.split_once("Error: Kind: ")?.1;
+        let reason = reason.split(", labels: ").next().unwrap_or(reason);
+        Some(format!("{address}: {reason}"))
+    };
+    let servers: Vec<String> = message.split("Address: ").filter_map(of_server).collect();
+    match servers.is_empty() {
+        true => message.to_owned(),
+        false => servers.join("; "),
+    }
+}
+
+/// Without line breaks, and not for ever.
+fn quoted(text: &str) -> String {
+    let mut line: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .take(QUOTED)
+        .collect();
+    if line.len() < text.len() {
+        line.push_str("...");
+    }
+    line
+}

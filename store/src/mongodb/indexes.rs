@@ -1,0 +1,47 @@
+//! The indexes, made when a store is opened; those that are there already are left alone.
+//!
+//! | collection | index | what it is for |
+//! |---|---|---|
+//! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
+//! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
+//! | `robots` | `expires_at` (TTL) | the server purges what has expired |
+//! | `sites` | `forget_at` (TTL) | the server purges clocks of sites that nobody fetches from |
+//!
+//! Everything else goes by `_id`.
+
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{Document, RawDocumentBuf, doc};
+
+use super::command::{Db, majority};
+use super::fault::Fault;
+use crate::uri::Uses;
+
+/// Collection, name and keys; the last two are purged of what is past that time.
+fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
+    let mut wanted = Vec::new();
+    if uses.includes_store() {
+        let resolved = doc! {"name": "crawls_resolved_at", "key": {"crawls": 1, "resolved_at": 1}};
+        let started = doc! {"name": "crawl_id_started_at", "key": {"crawl_id": 1, "started_at": 1}};
+        wanted.extend([("records", resolved), ("pages", started)]);
+    }
+    if uses.includes_cache() {
+        let purged_at = |time: &str| doc! {"name": time, "key": {time: 1}, "expireAfterSeconds": 0};
+        wanted.extend([
+            ("robots", purged_at("expires_at")),
+            ("sites", purged_at("forget_at")),
+        ]);
+    }
+    wanted
+}
+
+/// Creates what is missing.
+pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
+    for (collection, index) in wanted(uses) {
+        let command = doc! {"createIndexes": collection, "indexes": [index]};
+        let mut command =
+            RawDocumentBuf::try_from(&command).map_err(mongodb::error::Error::from)?;
+        command.append(cstr!("writeConcern"), majority());
+        db.run(command).await?;
+    }
+    Ok(())
+}

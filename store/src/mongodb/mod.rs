@@ -1,0 +1,239 @@
+//! The MongoDB backend: one database that the processes of many machines write.
+//!
+//! The driver's connections and its watch over the servers live on a thread of their own with its
+//! runtime ([`home`]), so that they go on however the callers' runtimes are driven. A call is a few
+//! commands, whatever the size of its batch, and is answered once a majority of the members has
+//! what it wrote. There are no transactions: every write is a statement on one document, guarded
+//! against what others write meanwhile, and idempotent, so that a call which was cut off, by a
+//! timeout or a new primary, is simply made again. This folder is the only place that knows BSON.
+
+mod cache;
+mod command;
+mod connection;
+mod crawls;
+mod export;
+mod fault;
+mod home;
+mod indexes;
+mod pages;
+mod records;
+mod slots;
+mod uri;
+mod value;
+
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
+use crate::crawl::{Crawl, CrawlId};
+use crate::error::StoreError;
+use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::store::{
+    Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
+};
+use crate::uri::{OpenMode, Uses};
+
+use command::Db;
+use fault::Fault;
+use home::Home;
+pub use uri::MongoUri;
+
+/// A store and a cache in one database.
+pub(crate) struct Mongo {
+    db: Db,
+    home: Home,
+    order: RwLock<Arc<MappingOrder>>,
+}
+
+impl Mongo {
+    /// Connects to the server, and creates indexes where `mode` allows.
+    pub(crate) async fn open(
+        uri: &MongoUri,
+        mode: OpenMode,
+        uses: Uses,
+    ) -> Result<Mongo, StoreError> {
+        let store = uri.to_string();
+        let home = Home::start().map_err(|error| StoreError::Fatal {
+            store: store.clone(),
+            reason: format!("cannot start its thread: {error}"),
+        })?;
+        let uri = uri.clone();
+        let opening = home.run(async move { connection::open(&uri, mode, uses).await });
+        let opened = opening.await.ok_or_else(|| broken_down(&store))?;
+        Ok(Mongo {
+            db: opened?,
+            home,
+            order: RwLock::default(),
+        })
+    }
+
+    fn order(&self) -> Arc<MappingOrder> {
+        Arc::clone(&self.order.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Runs a call at home.
+    async fn call<R, W>(&self, call: impl FnOnce(Db) -> W) -> Result<R, StoreError>
+    where
+        R: Send + 'static,
+        W: Future<Output = Result<R, Fault>> + Send + 'static,
+    {
+        let done = self.home.run(call(self.db.clone())).await;
+        let done = done.ok_or_else(|| broken_down(&self.db.store))?;
+        done.map_err(|fault| fault.into_error(&self.db.store))
+    }
+}
+
+fn broken_down(store: &str) -> StoreError {
+    StoreError::Fatal {
+        store: store.to_owned(),
+        reason: String::from("cannot be used any more: a call broke down"),
+    }
+}
+
+/// The same error for each entry of a batch that failed as a whole.
+fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>> {
+    (0..entries).map(|_| Err(error.clone())).collect()
+}
+
+#[async_trait]
+impl Store for Mongo {
+    /// A call is three round trips however many pages it brings.
+    fn save_pace(&self) -> SavePace {
+        SavePace {
+            max_entries: 512,
+            max_age: Duration::from_millis(200),
+        }
+    }
+
+    fn set_mapping_order(&self, order: MappingOrder) {
+        *self.order.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(order);
+    }
+
+    async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let count = saves.len();
+        let order = self.order();
+        self.call(async move |db: Db| pages::save(&db, &saves, &order).await)
+            .await
+            .unwrap_or_else(|error| fail_all(count, &error))
+    }
+
+    async fn put_records(
+        &self,
+        crawl: &CrawlId,
+        records: Vec<Record>,
+        now_ms: i64,
+    ) -> Vec<Result<RecordState, StoreError>> {
+        let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
+        let crawl = crawl.clone();
+        let put = self
+            .call(async move |db: Db| records::put(&db, &crawl, &records, now_ms).await)
+            .await;
+        let settled = match put {
+            Ok(settled) => settled,
+            Err(error) => return fail_all(ids.len(), &error),
+        };
+        let refusal = |(id, state): (String, Result<RecordState, String>)| {
+            state.map_err(|reason| StoreError::Entry {
+                entry: format!("record {id:.80}"),
+                reason,
+            })
+        };
+        ids.into_iter().zip(settled).map(refusal).collect()
+    }
+
+    async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| crawls::record_counts(&db, &crawl).await)
+            .await
+    }
+
+    async fn apply_pages(
+        &self,
+        applies: Vec<ApplyPage>,
+    ) -> Result<Vec<Option<Applied>>, StoreError> {
+        let order = self.order();
+        self.call(async move |db: Db| pages::apply(&db, &applies, &order).await)
+            .await
+    }
+
+    async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError> {
+        self.call(async move |db: Db| crawls::put(&db, &crawl).await)
+            .await
+    }
+
+    async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
+        let id = id.clone();
+        self.call(async move |db: Db| crawls::get(&db, &id).await)
+            .await
+    }
+
+    async fn export(
+        &self,
+        kept: Kept,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        // One step waits while the next is read.
+        let (steps, mut read) = mpsc::channel::<export::Step>(1);
+        self.home.start_task(export::read_all(
+            self.db.clone(),
+            kept,
+            filter.clone(),
+            steps,
+        ));
+        let mut rows = 0;
+        while let Some(step) = read.recv().await {
+            for row in step.map_err(|fault| fault.into_error(&self.db.store))? {
+                each(row)?;
+                rows += 1;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+#[async_trait]
+impl Cache for Mongo {
+    async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError> {
+        let origin = origin.to_owned();
+        self.call(async move |db: Db| cache::robots(&db, &origin, now_ms).await)
+            .await
+    }
+
+    /// The server purges by itself what has expired, by its own clock.
+    async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
+        self.call(async move |db: Db| cache::put_robots(&db, &entries).await)
+            .await
+    }
+
+    async fn sites(
+        &self,
+        sites: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+        self.call(async move |db: Db| cache::sites(&db, &sites, now_ms).await)
+            .await
+    }
+
+    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| cache::put_sites(&db, &entries).await)
+            .await
+    }
+
+    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError> {
+        let claim = claim.clone();
+        self.call(async move |db: Db| slots::claim(&db, &claim).await)
+            .await
+    }
+
+    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError> {
+        let release = release.clone();
+        self.call(async move |db: Db| slots::release(&db, &release).await)
+            .await
+    }
+}

@@ -1,0 +1,241 @@
+//! Pages, and what they do to records.
+
+use std::collections::HashMap;
+
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};
+use serde_json::{Map, Value};
+
+use super::command::Db;
+use super::fault::Fault;
+use super::records;
+use super::value::{self, bson, document, or_null, texts};
+use crate::error::StoreError;
+use crate::page::{MAX_ENTRY_BYTES, Page};
+use crate::record::{Filling, MappingOrder, RecordState};
+use crate::site_clock::clamped;
+use crate::store::{Applied, ApplyPage, Save, Saved};
+
+/// Keeps pages in one command, then fills their records in two more.
+pub(super) async fn save(
+    db: &Db,
+    saves: &[Save],
+    order: &MappingOrder,
+) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
+    let mut kept = keep(db, saves).await?;
+    let mut wishes = Vec::new();
+    for (index, save) in saves
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| kept[*index].is_ok())
+    {
+        let of_page = |record: &String| records::Wish {
+            record: record.clone(),
+            filling: Filling::of(&save.page),
+            of: index,
+        };
+        wishes.extend(save.records.iter().map(of_page));
+    }
+    for (wish, state) in records::fill(db, &wishes, order).await? {
+        let saved = &mut kept[wish.of];
+        match (saved.as_mut(), state) {
+            (Ok(saved), Ok(RecordState::Resolved)) => saved.resolved.push(wish.record.clone()),
+            (Ok(saved), Ok(RecordState::Open)) => saved.open.push(wish.record.clone()),
+            (Ok(_), Err(reason)) => *saved = Err(refusal(&saves[wish.of], reason)),
+            (Err(_), _) => {}
+        }
+    }
+    Ok(kept)
+}
+
+fn refusal(save: &Save, reason: String) -> StoreError {
+    StoreError::Entry {
+        entry: format!("page {}", save.page.url),
+        reason,
+    }
+}
+
+/// Keeps each page, unless a later one is kept.
+async fn keep(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
+    let mut kept = Vec::with_capacity(saves.len());
+    let mut statements = Vec::with_capacity(saves.len());
+    let mut sent = Vec::with_capacity(saves.len());
+    for (index, save) in saves.iter().enumerate() {
+        match statement(&save.page) {
+            Ok(statement) => {
+                statements.push(statement);
+                sent.push(index);
+                kept.push(Ok(Saved::default()));
+            }
+            Err(Fault::Unfit(reason)) => kept.push(Err(refusal(save, reason))),
+            Err(fault) => return Err(fault),
+        }
+    }
+    for (statement, code, message) in db.update("pages", &statements).await?.failed {
+        match Fault::of_statement(code, &message) {
+            Fault::Unfit(reason) => {
+                kept[sent[statement]] = Err(refusal(&saves[sent[statement]], reason))
+            }
+            fault => return Err(fault),
+        }
+    }
+    Ok(kept)
+}
+
+/// Puts the page in the place of the stored one, unless that one started later.
+fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
+    let stored = stored_page(page)?;
+    let bytes = stored.as_bytes().len();
+    if bytes > MAX_ENTRY_BYTES {
+        return Err(Fault::Unfit(format!(
+            "its fields and links take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+        )));
+    }
+    let started_at = date(page.started_at_ms);
+    Ok(replace_unless_older(
+        &page.id(),
+        "started_at",
+        started_at,
+        stored,
+    ))
+}
+
+/// Replaces a document by another, unless the stored one has a later time in the field `time`.
+/// The names of fields are webfill's own; whatever comes from outside is below `$literal`.
+pub(super) fn replace_unless_older(
+    id: &str,
+    time_field: &str,
+    time: DateTime,
+    replacement: RawDocumentBuf,
+) -> RawDocumentBuf {
+    let stored_time = format!("${time_field}");
+    rawdoc! {
+        "q": {"_id": id},
+        "u": [{"$replaceWith": {"$cond": [
+            {"$gte": [{"$literal": time}, stored_time]},
+            {"$literal": replacement},
+            "$$ROOT",
+        ]}}],
+        "upsert": true,
+    }
+}
+
+pub(super) fn date(at_ms: i64) -> DateTime {
+    DateTime::from_millis(at_ms)
+}
+
+fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
+    let mut stored = rawdoc! {
+        "_id": page.id(),
+        "app_id": page.app_id.as_str(),
+        "crawl_id": page.crawl_id.as_str(),
+        "url": page.url.as_str(),
+        "final_url": or_null(page.final_url.as_deref()),
+        "site": page.site.as_str(),
+        "depth": i32::from(page.depth),
+        "parent": or_null(page.parent.as_deref()),
+        "outcome": page.outcome.as_str(),
+        "status_code": or_null(page.status_code.map(i32::from)),
+        "mapping": or_null(page.mapping.as_deref()),
+    };
+    stored.append(cstr!("fields"), document(&page.fields)?);
+    stored.append(cstr!("links"), texts(&page.links));
+    stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
+    stored.append(cstr!("bytes"), clamped(page.bytes));
+    stored.append(cstr!("content_hash"), or_null(page.content_hash.as_deref()));
+    stored.append(cstr!("started_at"), date(page.started_at_ms));
+    stored.append(cstr!("elapsed_ms"), clamped(page.elapsed_ms));
+    stored.append(cstr!("attempts"), i64::from(page.attempts));
+    stored.append(cstr!("worker"), page.worker.as_str());
+    let attrs = page.attrs.as_ref().map(bson).transpose()?;
+    stored.append(cstr!("attrs"), or_null(attrs));
+    Ok(stored)
+}
+
+/// What of a stored page a record needs.
+struct StoredPage {
+    url: String,
+    mapping: Option<String>,
+    started_at_ms: i64,
+    elapsed_ms: i64,
+    fields: Map<String, Value>,
+    links: Vec<String>,
+}
+
+impl StoredPage {
+    fn read(stored: &RawDocument) -> Result<StoredPage, Fault> {
+        let mut members = value::object(stored);
+        let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+        let started_at = stored.get_datetime("started_at").map_err(|_| {
+            Fault::Unfit(format!("page {:?} started at no time", members.get("_id")))
+        })?;
+        Ok(StoredPage {
+            url: text("url").unwrap_or_default(),
+            mapping: text("mapping"),
+            started_at_ms: started_at.timestamp_millis(),
+            elapsed_ms: members
+                .get("elapsed_ms")
+                .and_then(Value::as_i64)
+                .unwrap_or(0),
+            links: match members.remove("links") {
+                Some(Value::Array(links)) => links.into_iter().filter_map(into_text).collect(),
+                _ => Vec::new(),
+            },
+            fields: match members.remove("fields") {
+                Some(Value::Object(fields)) => fields,
+                _ => Map::new(),
+            },
+        })
+    }
+
+    fn filling(&self) -> Filling<'_> {
+        Filling {
+            fields: &self.fields,
+            url: &self.url,
+            mapping: self.mapping.as_deref(),
+            started_at_ms: self.started_at_ms,
+            ended_at_ms: self.started_at_ms.saturating_add(self.elapsed_ms),
+        }
+    }
+}
+
+fn into_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Fills records from stored pages.
+pub(super) async fn apply(
+    db: &Db,
+    applies: &[ApplyPage],
+    order: &MappingOrder,
+) -> Result<Vec<Option<Applied>>, Fault> {
+    let mut ids: Vec<&str> = applies.iter().map(|apply| apply.page_id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut pages = HashMap::with_capacity(ids.len());
+    for stored in db.find_all("pages", &ids).await? {
+        if let Ok(id) = stored.get_str("_id") {
+            pages.insert(id.to_owned(), StoredPage::read(&stored)?);
+        }
+    }
+    let wish = |(of, apply): (usize, &ApplyPage)| {
+        let page = pages.get(&apply.page_id)?;
+        Some(records::Wish {
+            record: apply.record.clone(),
+            filling: page.filling(),
+            of,
+        })
+    };
+    let wishes: Vec<records::Wish<'_>> = applies.iter().enumerate().filter_map(wish).collect();
+    let mut applied: Vec<Option<Applied>> = applies.iter().map(|_| None).collect();
+    for (wish, state) in records::fill(db, &wishes, order).await? {
+        applied[wish.of] = Some(Applied {
+            state: state.map_err(Fault::Unfit)?,
+            links: pages[&applies[wish.of].page_id].links.clone(),
+        });
+    }
+    Ok(applied)
+}

@@ -1,0 +1,333 @@
+//! Records. The rules of [`crate::record`] run here, in the client, on what was read; a write goes
+//! through only if nobody else has written meanwhile (`version` is still the one that was read),
+//! and else everything is done again on what is there now. Reads ask for what a majority has, so
+//! that nothing is decided on a write that a new primary will not know of.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{RawBson, RawDocument, RawDocumentBuf, rawdoc};
+use serde_json::{Map, Value};
+
+use super::command::Db;
+use super::fault::{DUPLICATE_KEY, Fault};
+use super::pages::date;
+use super::value::{self, document, key, or_null, texts};
+use crate::crawl::CrawlId;
+use crate::page::MAX_ENTRY_BYTES;
+use crate::record::{
+    Filling, MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordState, StoredRecord,
+};
+use crate::timestamp::parse_iso_time;
+
+/// A record may be written by so many others before a call gives up for now.
+const MAX_ROUNDS: u32 = 50;
+
+/// A page that wants to fill a record.
+pub(super) struct Wish<'a> {
+    pub(super) record: String,
+    pub(super) filling: Filling<'a>,
+    /// Which of the caller's entries it belongs to.
+    pub(super) of: usize,
+}
+
+/// What a record is after an entry; the reason if the entry cannot be kept.
+type Settled = Result<RecordState, String>;
+
+/// Fills what is missing in records; one that is not stored stays open.
+pub(super) async fn fill<'w, 'p>(
+    db: &Db,
+    wishes: &'w [Wish<'p>],
+    order: &MappingOrder,
+) -> Result<Vec<(&'w Wish<'p>, Settled)>, Fault> {
+    let by_record = grouped(wishes.iter().map(|wish| wish.record.as_str()));
+    let revise = |indexes: &[usize], kept: &mut Option<KeptRecord>| {
+        let fill_one = |index: &usize| match kept {
+            None => Ok(RecordState::Open),
+            Some(kept) => kept.fill(&wishes[*index].filling, order),
+        };
+        indexes.iter().map(fill_one).collect()
+    };
+    let settled = revise_all(db, by_record, revise).await?;
+    let pairs = settled
+        .into_iter()
+        .map(|(index, state)| (&wishes[index], state));
+    Ok(pairs.collect())
+}
+
+/// Takes records of a crawl in; in the order given.
+pub(super) async fn put(
+    db: &Db,
+    crawl: &CrawlId,
+    records: &[Record],
+    now_ms: i64,
+) -> Result<Vec<Settled>, Fault> {
+    if db.find_one("crawls", &crawl.to_string()).await?.is_none() {
+        let refusal = format!("its crawl {crawl} is not stored: put the crawl first");
+        return Ok(records.iter().map(|_| Err(refusal.clone())).collect());
+    }
+    let mut states: Vec<Settled> = records.iter().map(check_id).collect();
+    let fit = |index: &usize| states[*index].is_ok();
+    let fit: Vec<usize> = (0..records.len()).filter(fit).collect();
+    let by_record = grouped(fit.iter().map(|index| records[*index].id.as_str()));
+    let revise = |indexes: &[usize], kept: &mut Option<KeptRecord>| {
+        let put_one = |index: &usize| {
+            let mut record = kept.take().unwrap_or_default();
+            let state = record.put(crawl, &records[fit[*index]], now_ms);
+            // A new record that cannot be kept is not there; an old one is as it was.
+            let is_there = state.is_ok() || record != KeptRecord::default();
+            *kept = is_there.then_some(record);
+            state
+        };
+        indexes.iter().map(put_one).collect()
+    };
+    for (index, state) in revise_all(db, by_record, revise).await? {
+        states[fit[index]] = state;
+    }
+    Ok(states)
+}
+
+fn check_id(record: &Record) -> Settled {
+    match record.id.len() {
+        1..=MAX_RECORD_ID_BYTES => Ok(RecordState::Open),
+        bytes => Err(format!(
+            "its id has {bytes} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed"
+        )),
+    }
+}
+
+/// Which entries each record has, in their order.
+fn grouped<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize>> {
+    let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, id) in ids.enumerate() {
+        groups.entry(id).or_default().push(index);
+    }
+    groups
+}
+
+/// Reads records, lets `revise` change them, and writes those that it has changed, until every
+/// change met the record as it had been read. `revise` answers each entry of a record; it runs
+/// again on a record that somebody else has written meanwhile, and must find its own change made
+/// if it runs on its own result.
+async fn revise_all(
+    db: &Db,
+    mut groups: HashMap<&str, Vec<usize>>,
+    revise: impl Fn(&[usize], &mut Option<KeptRecord>) -> Vec<Settled>,
+) -> Result<Vec<(usize, Settled)>, Fault> {
+    let mut settled = Vec::new();
+    for round in 0..MAX_ROUNDS {
+        if groups.is_empty() {
+            return Ok(settled);
+        }
+        wait_before(round).await;
+        let mut statements = Vec::new();
+        let mut written = Vec::new();
+        let mut read = read_all(db, groups.keys().copied().collect()).await?;
+        for (id, indexes) in std::mem::take(&mut groups) {
+            let before = read.remove(id);
+            let mut kept = before.clone();
+            let states = revise(&indexes, &mut kept);
+            let answers = indexes.iter().copied().zip(states);
+            match kept {
+                Some(kept) if before.as_ref() != Some(&kept) => {
+                    statements.push(kept.statement(id)?);
+                    written.push((id, indexes.clone(), answers.collect::<Vec<_>>()));
+                }
+                _ => settled.extend(answers),
+            }
+        }
+        let updated = db.update("records", &statements).await?;
+        let refused = refusals(&updated.failed)?;
+        let all_written =
+            updated.failed.is_empty() && usize::try_from(updated.matched) == Ok(statements.len());
+        for (statement, (id, indexes, answers)) in written.into_iter().enumerate() {
+            match refused.get(&statement) {
+                Some(reason) => settled.extend(
+                    answers
+                        .into_iter()
+                        .map(|(index, _)| (index, Err(reason.clone()))),
+                ),
+                None if all_written => settled.extend(answers),
+                // Which of them were written is not told: those change nothing the next time.
+                None => drop(groups.insert(id, indexes)),
+            }
+        }
+    }
+    match groups.is_empty() {
+        true => Ok(settled),
+        false => Err(Fault::Away(String::from(
+            "too many others are writing the same records",
+        ))),
+    }
+}
+
+/// Somebody else has just written: their write is not yet confirmed by the majority.
+async fn wait_before(round: u32) {
+    if round > 0 {
+        tokio::time::sleep(Duration::from_millis(u64::from(round.min(50)))).await;
+    }
+}
+
+/// Statements that can never succeed, with the reason; not those that somebody was faster than.
+fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, Fault> {
+    let mut refused = HashMap::new();
+    for (statement, code, message) in failed {
+        if *code == DUPLICATE_KEY {
+            continue;
+        }
+        match Fault::of_statement(*code, message) {
+            Fault::Unfit(reason) => drop(refused.insert(*statement, reason)),
+            fault => return Err(fault),
+        }
+    }
+    Ok(refused)
+}
+
+async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, KeptRecord>, Fault> {
+    let mut read = HashMap::with_capacity(ids.len());
+    for stored in db.find_all("records", &ids).await? {
+        if let Ok(id) = stored.get_str("_id") {
+            read.insert(id.to_owned(), KeptRecord::read(&stored));
+        }
+    }
+    Ok(read)
+}
+
+/// A record with what only this backend keeps of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct KeptRecord {
+    record: StoredRecord,
+    /// How often it was written; none if it is new, or made by a foreign hand.
+    version: Option<i64>,
+    /// The crawls that it is in: `[{app_id, crawl_id}]`.
+    crawls: Vec<Value>,
+}
+
+impl KeptRecord {
+    fn read(stored: &RawDocument) -> KeptRecord {
+        let mut members = value::object(stored);
+        let mut object = |name: &str| match members.remove(name) {
+            Some(Value::Object(object)) => object,
+            _ => Map::new(),
+        };
+        let record = StoredRecord {
+            fields: object("fields"),
+            sources: object("sources"),
+            candidates: object("candidates"),
+            ..StoredRecord::default()
+        };
+        let list = |name: &str| members.get(name).and_then(Value::as_array).cloned();
+        let missing = list("missing").unwrap_or_default();
+        let resolved_at = members.get("resolved_at").and_then(Value::as_str);
+        KeptRecord {
+            record: StoredRecord {
+                missing: missing
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect(),
+                resolved_at: resolved_at.map(str::to_owned),
+                ..record
+            },
+            version: members.get("version").and_then(Value::as_i64),
+            crawls: list("crawls").unwrap_or_default(),
+        }
+    }
+
+    /// Fills from a page; a page that would make it too large is refused and changes nothing.
+    fn fill(&mut self, page: &Filling<'_>, order: &MappingOrder) -> Settled {
+        let before = self.record.clone();
+        if self.record.fill(page, order) {
+            self.check_size(before)?;
+        }
+        Ok(self.record.state())
+    }
+
+    fn put(&mut self, crawl: &CrawlId, input: &Record, now_ms: i64) -> Settled {
+        let before = self.record.clone();
+        if self.record.merge(input, now_ms) {
+            self.check_size(before)?;
+        }
+        let crawl = serde_json::json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
+        if !self.crawls.contains(&crawl) {
+            self.crawls.push(crawl);
+        }
+        Ok(self.record.state())
+    }
+
+    fn check_size(&mut self, before: StoredRecord) -> Result<(), String> {
+        let refusal = match self.content() {
+            Ok(content) if content.as_bytes().len() <= MAX_ENTRY_BYTES => return Ok(()),
+            Ok(content) => format!(
+                "a record would take {} bytes, more than the {MAX_ENTRY_BYTES} of a record",
+                content.as_bytes().len()
+            ),
+            Err(Fault::Unfit(reason) | Fault::Away(reason) | Fault::Unusable(reason)) => reason,
+        };
+        self.record = before;
+        Err(refusal)
+    }
+
+    /// Replaces what was read, or creates what was not there.
+    fn statement(&self, id: &str) -> Result<RawDocumentBuf, Fault> {
+        let mut content = self.content()?;
+        content.append(cstr!("version"), self.version.unwrap_or(0) + 1);
+        Ok(rawdoc! {
+            "q": {"_id": id, "version": or_null(self.version)},
+            "u": [{"$set": content}],
+            "upsert": self.version.is_none(),
+        })
+    }
+
+    /// Every member but `_id` and `version`; each is a value, below `$literal`.
+    fn content(&self) -> Result<RawDocumentBuf, Fault> {
+        let record = &self.record;
+        let resolved_at = record.resolved_at.as_deref().and_then(parse_iso_time);
+        let crawls = value::bson(&Value::Array(self.crawls.clone()))?;
+        Ok(rawdoc! {
+            "fields": {"$literal": document(&record.fields)?},
+            "sources": {"$literal": dated(&record.sources)?},
+            "candidates": {"$literal": dated(&record.candidates)?},
+            "missing": {"$literal": texts(&record.missing)},
+            "resolved_at": or_null(resolved_at.map(date)),
+            "crawls": {"$literal": crawls},
+        })
+    }
+}
+
+/// Sources by name, or lists of them: each `at` becomes a date.
+fn dated(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
+    let mut dated = RawDocumentBuf::new();
+    for (name, source) in sources {
+        let bson: RawBson = match source {
+            Value::Array(sources) => {
+                let sources = sources.iter().map(dated_source);
+                RawBson::Array(
+                    sources
+                        .collect::<Result<Vec<_>, Fault>>()?
+                        .into_iter()
+                        .collect(),
+                )
+            }
+            source => dated_source(source)?,
+        };
+        dated.append(key(name), bson);
+    }
+    Ok(dated)
+}
+
+fn dated_source(source: &Value) -> Result<RawBson, Fault> {
+    let Value::Object(members) = source else {
+        return value::bson(source);
+    };
+    let mut dated = RawDocumentBuf::new();
+    for (name, member) in members {
+        let at = (name == "at").then(|| member.as_str().and_then(parse_iso_time));
+        match at.flatten() {
+            Some(at_ms) => dated.append(cstr!("at"), date(at_ms)),
+            None => dated.append(key(name), value::bson(member)?),
+        }
+    }
+    Ok(RawBson::Document(dated))
+}

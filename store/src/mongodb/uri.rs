@@ -1,0 +1,109 @@
+//! The URI of a database, of which nothing secret is ever shown.
+
+use std::fmt;
+
+use mongodb::options::ConnectionString;
+
+/// The database of a URI that names none.
+const DEFAULT_DATABASE: &str = "webfill";
+
+/// A connection string that was judged, but not connected with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MongoUri {
+    /// With credentials.
+    text: String,
+    database: String,
+}
+
+impl MongoUri {
+    /// Judges the text alone. The refusal repeats nothing of it, for it may hold a password.
+    pub(crate) fn parse(text: &str) -> Result<MongoUri, String> {
+        let parsed = ConnectionString::parse(text).map_err(|error| {
+            let reason = error.kind.to_string();
+            // The driver's words quote what they do not understand.
+            let is_safe = !reason.contains('`') && !reason.contains('"') && !text.contains('@');
+            let reason = if is_safe {
+                reason
+            } else {
+                String::from("it cannot be read")
+            };
+            format!(
+                "the MongoDB address is not right ({reason}): write \
+                 mongodb://[USER:PASSWORD@]HOST[:PORT][,HOST...]/[DATABASE][?OPTIONS], with \
+                 special characters of user and password percent-encoded"
+            )
+        })?;
+        Ok(MongoUri {
+            text: text.to_owned(),
+            database: parsed
+                .default_database
+                .unwrap_or_else(|| DEFAULT_DATABASE.to_owned()),
+        })
+    }
+
+    /// As it was given, credentials included: for the driver, and to hand on to other processes.
+    pub(crate) fn as_written(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn database(&self) -> &str {
+        &self.database
+    }
+}
+
+impl fmt::Display for MongoUri {
+    /// Scheme, hosts and database: neither user nor password, nor options.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, rest) = self.text.split_once("://").unwrap_or(("mongodb", ""));
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let hosts = authority.rsplit('@').next().unwrap_or_default();
+        write!(f, "{scheme}://{hosts}/{}", self.database)
+    }
+}
+
+impl fmt::Debug for MongoUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_user_nor_password_is_shown() {
+        for (text, shown) in [
+            ("mongodb://db", "mongodb://db/webfill"),
+            (
+                "mongodb://me:s%40ecret@a:1,b:2/x?w=1&authSource=secret",
+                "mongodb://a:1,b:2/x",
+            ),
+            ("mongodb://me:secret@db/?tls=true", "mongodb://db/webfill"),
+            (
+                "mongodb+srv://me:secret@db.example.org",
+                "mongodb+srv://db.example.org/webfill",
+            ),
+        ] {
+            let uri = MongoUri::parse(text).unwrap();
+            assert_eq!(uri.to_string(), shown);
+            assert_eq!(format!("{uri:?}"), shown);
+            assert_eq!(uri.as_written(), text);
+        }
+    }
+
+    #[test]
+    fn a_refusal_tells_the_form_and_no_secret() {
+        for text in [
+            "mongodb://",
+            "mongodb://me:sec@ret@db/x",
+            "mongodb://me:secret@db/x?nonsense",
+            "mongodb://me:secret@db:99999/x",
+            "mongodb://me:sec/ret@db/x",
+        ] {
+            let refusal = MongoUri::parse(text).unwrap_err();
+            assert!(refusal.contains("mongodb://[USER"), "{refusal}");
+            assert!(!refusal.contains("sec"), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! JSON as BSON, and back.
+//!
+//! Text only ever becomes a value, never an operator: where a statement evaluates its values, what
+//! is made here stands below `$literal`. Keys may hold anything but NUL in BSON; NUL is written as
+//! `␀0`, and the sign itself as `␀␀`. An integer beyond 64 bits with sign becomes a double.
+
+use std::borrow::Cow;
+
+use mongodb::bson::raw::{CStr, CString};
+use mongodb::bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
+use serde_json::{Map, Number, Value};
+
+use super::fault::Fault;
+use crate::timestamp::iso_time;
+
+/// The server refuses documents that are nested deeper than 100 levels, those of its own included.
+const MAX_DEPTH: usize = 80;
+
+const ESCAPE: char = '\u{2400}';
+
+/// The name of a member, with what BSON has no room for escaped.
+pub(super) fn key(name: &str) -> CString {
+    let text = if name.contains(['\0', ESCAPE]) {
+        Cow::Owned(
+            name.replace(ESCAPE, "\u{2400}\u{2400}")
+                .replace('\0', "\u{2400}0"),
+        )
+    } else {
+        Cow::Borrowed(name)
+    };
+    CString::try_from(text.as_ref()).expect("no NUL is left in it")
+}
+
+/// The name that [`key`] wrote.
+pub(super) fn name(key: &str) -> String {
+    if !key.contains(ESCAPE) {
+        return key.to_owned();
+    }
+    let mut name = String::with_capacity(key.len());
+    let mut letters = key.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ESCAPE if letters.next() == Some('0') => name.push('\0'),
+            other => name.push(other),
+        }
+    }
+    name
+}
+
+/// An object as a document.
+pub(super) fn document(object: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
+    nested_document(object, 1)
+}
+
+/// Any value.
+pub(super) fn bson(value: &Value) -> Result<RawBson, Fault> {
+    nested(value, 1)
+}
+
+/// A value, or null.
+pub(super) fn or_null(value: Option<impl Into<RawBson>>) -> RawBson {
+    value.map_or(RawBson::Null, Into::into)
+}
+
+/// Texts as an array.
+pub(super) fn texts(texts: &[String]) -> RawArrayBuf {
+    texts.iter().map(String::as_str).collect()
+}
+
+fn nested_document(object: &Map<String, Value>, depth: usize) -> Result<RawDocumentBuf, Fault> {
+    let mut document = RawDocumentBuf::new();
+    for (name, value) in object {
+        append(&mut document, &key(name), value, depth)?;
+    }
+    Ok(document)
+}
+
+fn append(
+    document: &mut RawDocumentBuf,
+    key: &CStr,
+    value: &Value,
+    depth: usize,
+) -> Result<(), Fault> {
+    match value {
+        // Not copied twice, as below.
+        Value::String(text) => document.append(key, text.as_str()),
+        other => document.append(key, nested(other, depth)?),
+    }
+    Ok(())
+}
+
+fn nested(value: &Value, depth: usize) -> Result<RawBson, Fault> {
+    if depth > MAX_DEPTH {
+        return Err(Fault::Unfit(format!(
+            "it is nested deeper than {MAX_DEPTH} levels"
+        )));
+    }
+    Ok(match value {
+        Value::Null => RawBson::Null,
+        Value::Bool(is_so) => RawBson::Boolean(*is_so),
+        Value::Number(number) => bson_number(number),
+        Value::String(text) => RawBson::String(text.clone()),
+        Value::Array(items) => {
+            let mut array = RawArrayBuf::new();
+            for item in items {
+                match item {
+                    Value::String(text) => array.push(text.as_str()),
+                    other => array.push(nested(other, depth + 1)?),
+                }
+            }
+            RawBson::Array(array)
+        }
+        Value::Object(object) => RawBson::Document(nested_document(object, depth + 1)?),
+    })
+}
+
+/// The shortest type that holds it: shells show the longer ones as calls.
+fn bson_number(number: &Number) -> RawBson {
+    match number.as_i64() {
+        Some(integer) => match i32::try_from(integer) {
+            Ok(short) => RawBson::Int32(short),
+            Err(_) => RawBson::Int64(integer),
+        },
+        None => RawBson::Double(number.as_f64().unwrap_or(f64::NAN)),
+    }
+}
+
+/// A stored document as an object. Dates become text; so does what only a foreign hand can have
+/// put there.
+pub(super) fn object(document: &RawDocument) -> Map<String, Value> {
+    let members = document.iter().filter_map(Result::ok);
+    members
+        .map(|(key, bson)| (name(key.as_str()), value(bson)))
+        .collect()
+}
+
+/// A stored value.
+pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
+    match bson {
+        RawBsonRef::Double(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
+        RawBsonRef::String(text) => Value::from(text),
+        RawBsonRef::Array(items) => {
+            let items = items.into_iter().filter_map(Result::ok);
+            Value::Array(items.map(value).collect())
+        }
+        RawBsonRef::Document(document) => Value::Object(object(document)),
+        RawBsonRef::Boolean(is_so) => Value::Bool(is_so),
+        RawBsonRef::Null | RawBsonRef::Undefined => Value::Null,
+        RawBsonRef::Int32(integer) => Value::from(integer),
+        RawBsonRef::Int64(integer) => Value::from(integer),
+        RawBsonRef::DateTime(time) => Value::String(iso_time(time.timestamp_millis())),
+        RawBsonRef::ObjectId(id) => Value::String(id.to_hex()),
+        RawBsonRef::Decimal128(number) => Value::String(number.to_string()),
+        other => Value::String(format!("{other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn there_and_back(given: &Value) -> Value {
+        let Value::Object(members) = given else {
+            panic!("{given} is no object");
+        };
+        Value::Object(object(&document(members).unwrap()))
+    }
+
+    #[test]
+    fn whatever_json_holds_comes_back() {
+        let given = json!({
+            "z": null, "a": true, "n": [0, -1, 2_147_483_648_i64, i64::MIN, 1.5, 1.0, 1e300],
+            "$where": {"$oid": "x", "$date": 1, "a.b": {"": "nul\0"}},
+            "nul\0key": 1, "\u{2400}": 2, "\u{2400}0": 3, "\0\u{2400}\0": 4,
+            "\u{1F980}": ["\u{1F980}", [[], {}]],
+        });
+        assert_eq!(there_and_back(&given), given);
+        let text = |value: &Value| serde_json::to_string(value).unwrap();
+        assert_eq!(text(&there_and_back(&given)), text(&given), "the order too");
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_come_back_as_near_as_can_be() {
+        let given = json!({"n": u64::MAX});
+        assert_eq!(there_and_back(&given), json!({"n": 18446744073709551615.0}));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused() {
+        let nest = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        assert!(bson(&nest(MAX_DEPTH - 1)).is_ok());
+        let refusal = bson(&nest(MAX_DEPTH)).unwrap_err();
+        assert!(matches!(refusal, Fault::Unfit(_)), "{refusal:?}");
+    }
+}

@@ -1,0 +1,194 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use webfill_store::{Cache, SiteEntry, Slot, SlotClaim, SlotRelease};
+
+use super::*;
+
+const SITE: &str = "example.com";
+
+fn claim(holder: &str, delay_ms: u64) -> SlotClaim {
+    SlotClaim {
+        site: SITE.to_owned(),
+        holder: holder.to_owned(),
+        delay_ms,
+        longest_request_ms: 60_000,
+    }
+}
+
+fn release(holder: &str, blocked_for_ms: u64) -> SlotRelease {
+    SlotRelease {
+        site: SITE.to_owned(),
+        holder: holder.to_owned(),
+        blocked_for_ms,
+        was_used: true,
+    }
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(now.unwrap().as_millis()).unwrap()
+}
+
+/// Claims until it is granted, as a worker does.
+async fn wait_for_slot(cache: &dyn Cache, claim: &SlotClaim) {
+    while let Slot::Wait { wait_ms } = cache.claim_slot(claim).await.unwrap() {
+        assert!(wait_ms > 0);
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+    }
+}
+
+async fn wait_of(cache: &dyn Cache, claim: &SlotClaim) -> u64 {
+    match cache.claim_slot(claim).await.unwrap() {
+        Slot::Wait { wait_ms } => wait_ms,
+        Slot::Granted => panic!("{claim:?} was granted"),
+    }
+}
+
+/// Many workers of two clients, one site: never two at once, never closer than the delay.
+pub(crate) async fn requests_to_a_site_never_overlap_and_keep_their_distance(clients: &Clients) {
+    const WORKERS: usize = 6;
+    const REQUESTS: usize = 3;
+    const DELAY_MS: u64 = 40;
+    let under_way = Arc::new(AtomicU32::new(0));
+    let mut workers = Vec::new();
+    for worker in 0..WORKERS {
+        let client = [&clients.first, &clients.second][worker % 2];
+        let (cache, under_way) = (client.cache.clone(), under_way.clone());
+        workers.push(tokio::spawn(async move {
+            let mut times = Vec::new();
+            for request in 0..REQUESTS {
+                let holder = format!("{worker}/{request}");
+                wait_for_slot(&*cache, &claim(&holder, DELAY_MS)).await;
+                let started = Instant::now();
+                assert_eq!(under_way.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                under_way.fetch_sub(1, Ordering::SeqCst);
+                times.push((started, Instant::now()));
+                cache
+                    .release_slot(&release(&holder, DELAY_MS))
+                    .await
+                    .unwrap();
+            }
+            times
+        }));
+    }
+    let mut times = Vec::new();
+    for worker in workers {
+        times.extend(worker.await.unwrap());
+    }
+    times.sort();
+    assert_eq!(times.len(), WORKERS * REQUESTS);
+    for pair in times.windows(2) {
+        let gap = pair[1].0 - pair[0].1;
+        assert!(
+            gap >= Duration::from_millis(DELAY_MS),
+            "only {gap:?} between"
+        );
+    }
+}
+
+pub(crate) async fn a_claim_is_granted_again_to_its_holder_alone(clients: &Clients) {
+    let (first, second) = (&*clients.first.cache, &*clients.second.cache);
+    assert_eq!(
+        first.claim_slot(&claim("a", 0)).await.unwrap(),
+        Slot::Granted
+    );
+    assert_eq!(
+        first.claim_slot(&claim("a", 0)).await.unwrap(),
+        Slot::Granted
+    );
+    assert_eq!(
+        second.claim_slot(&claim("a", 0)).await.unwrap(),
+        Slot::Granted
+    );
+    wait_of(second, &claim("b", 0)).await;
+    wait_of(first, &claim("$slot.holder", 0)).await;
+    // Another site is free.
+    let elsewhere = SlotClaim {
+        site: String::from("other.example"),
+        ..claim("b", 0)
+    };
+    assert_eq!(second.claim_slot(&elsewhere).await.unwrap(), Slot::Granted);
+}
+
+pub(crate) async fn a_slot_lapses_and_counts_as_answered_then(clients: &Clients) {
+    let (first, second) = (&*clients.first.cache, &*clients.second.cache);
+    let dead = SlotClaim {
+        longest_request_ms: 150,
+        ..claim("dead", 100)
+    };
+    let claimed = Instant::now();
+    assert_eq!(first.claim_slot(&dead).await.unwrap(), Slot::Granted);
+    wait_for_slot(second, &claim("next", 100)).await;
+    // A millisecond is lost at either end, where the clock counts whole ones.
+    assert!(claimed.elapsed() >= Duration::from_millis(249));
+    // The dead one comes back to life: the slot is not its own any more.
+    first.release_slot(&release("dead", 0)).await.unwrap();
+    wait_of(first, &claim("third", 0)).await;
+}
+
+pub(crate) async fn a_slot_given_back_unused_begins_no_delay(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    assert_eq!(
+        cache.claim_slot(&claim("a", 60_000)).await.unwrap(),
+        Slot::Granted
+    );
+    let unused = SlotRelease {
+        was_used: false,
+        ..release("a", 60_000)
+    };
+    cache.release_slot(&unused).await.unwrap();
+    let next = clients.second.cache.claim_slot(&claim("b", 60_000)).await;
+    assert_eq!(next.unwrap(), Slot::Granted);
+}
+
+pub(crate) async fn a_release_blocks_for_as_long_as_the_site_asked(clients: &Clients) {
+    let cache = &*clients.first.cache;
+    cache.claim_slot(&claim("a", 10)).await.unwrap();
+    for _ in 0..2 {
+        cache.release_slot(&release("a", 30_000)).await.unwrap();
+    }
+    let wait_ms = wait_of(&*clients.second.cache, &claim("b", 10)).await;
+    assert!((20_000..=30_001).contains(&wait_ms), "{wait_ms}");
+    // Those who need more distance count it from the answer.
+    let wait_ms = wait_of(cache, &claim("b", 50_000)).await;
+    assert!((40_000..=50_001).contains(&wait_ms), "{wait_ms}");
+}
+
+pub(crate) async fn slots_and_clocks_that_were_put_respect_each_other(clients: &Clients) {
+    let (first, second) = (&*clients.first.cache, &*clients.second.cache);
+    let now_ms = now_ms();
+    let entry = |site: &str, blocked_until_ms| SiteEntry {
+        site: site.to_owned(),
+        last_start_ms: now_ms,
+        delay_ms: 1,
+        blocked_until_ms,
+        owner: None,
+    };
+    let entries = vec![
+        entry("paced.example", None),
+        entry("blocked.example", Some(now_ms + 40_000)),
+    ];
+    first.put_sites(entries).await.unwrap();
+    for (site, least_ms) in [("paced.example", 10_000), ("blocked.example", 30_000)] {
+        let claim = SlotClaim {
+            site: site.to_owned(),
+            ..claim("a", 20_000)
+        };
+        assert!(wait_of(second, &claim).await >= least_ms, "{site}");
+    }
+    second.claim_slot(&claim("a", 5_000)).await.unwrap();
+    let seen = first.sites(vec![SITE.to_owned()], now_ms).await.unwrap();
+    let seen = seen[0].as_ref().expect("a site with a granted slot");
+    assert_eq!(seen.delay_ms, 5_000);
+    assert!(seen.last_start_ms >= now_ms);
+    assert!(seen.blocked_until_ms >= Some(now_ms + 60_000));
+    second.release_slot(&release("a", 5_000)).await.unwrap();
+    let seen = first.sites(vec![SITE.to_owned()], now_ms).await.unwrap();
+    let seen = seen[0].as_ref().expect("a site that was fetched from");
+    assert!(seen.last_start_ms >= now_ms);
+    let until_ms = seen.blocked_until_ms.expect("a delay after the answer");
+    assert!((now_ms + 5_000..now_ms + 50_000).contains(&until_ms));
+}

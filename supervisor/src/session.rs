@@ -1,0 +1,188 @@
+//! The session with the dispatcher: hello, heartbeats, and how long fetches may be started.
+//!
+//! The *lease* is what the dispatcher's waiting rests on. It runs for a fixed time from the sending
+//! of the last message that the dispatcher is known to have heard: the answer to a heartbeat tells
+//! which one that was, so that neither slow nor repeated answers can stretch it. All times are
+//! milliseconds of the machine's clock since boot, handed in by the caller.
+
+use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
+
+/// A hello without an answer is repeated after this long, and then ever more rarely: at a start it
+/// may take a moment until there is a connection.
+const FIRST_HELLO_AGAIN_MS: u64 = 100;
+const LAST_HELLO_AGAIN_MS: u64 = 2_000;
+
+/// Heartbeats within one lease time.
+const HEARTBEATS_PER_LEASE: u64 = 10;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    /// 0 before the first hello.
+    id: u64,
+    /// `None` until the dispatcher has answered the hello.
+    lease_ms: Option<u64>,
+    lease_until_ms: u64,
+    speak_at_ms: u64,
+    /// Hellos without an answer.
+    unanswered: u32,
+    /// The dispatcher's numbered messages.
+    arrived: Arrivals,
+    outcomes_sent: u64,
+}
+
+/// What it is time to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    Hello,
+    Heartbeat,
+}
+
+impl Session {
+    pub(crate) fn due(&self, now_ms: u64) -> Due {
+        match self.lease_ms {
+            _ if now_ms < self.speak_at_ms => Due::Nothing,
+            None => Due::Hello,
+            Some(_) => Due::Heartbeat,
+        }
+    }
+
+    pub(crate) fn speak_at_ms(&self) -> u64 {
+        self.speak_at_ms
+    }
+
+    /// Begins a new session and returns its number. The lease runs on.
+    pub(crate) fn begin(&mut self, now_ms: u64) -> u64 {
+        self.id = now_ms.max(self.id + 1);
+        self.lease_ms = None;
+        let wait_ms = FIRST_HELLO_AGAIN_MS << self.unanswered.min(8);
+        self.speak_at_ms = now_ms + wait_ms.min(LAST_HELLO_AGAIN_MS);
+        self.unanswered += 1;
+        self.arrived = Arrivals::default();
+        self.outcomes_sent = 0;
+        self.id
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.id > 0
+    }
+
+    pub(crate) fn is_welcomed(&self) -> bool {
+        self.lease_ms.is_some()
+    }
+
+    /// The dispatcher has answered the hello that was sent at `heard_ms`.
+    pub(crate) fn welcomed(&mut self, heard_ms: u64, lease_ms: u64, now_ms: u64) {
+        self.lease_ms = Some(lease_ms);
+        self.unanswered = 0;
+        self.heard(heard_ms, now_ms);
+        self.speak_at_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
+    }
+
+    /// The dispatcher has heard what was sent at `heard_ms`. Returns whether that makes the lease
+    /// longer.
+    pub(crate) fn heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
+        let Some(lease_ms) = self.lease_ms else {
+            return false;
+        };
+        let until_ms = heard_ms.min(now_ms).saturating_add(lease_ms);
+        let is_longer = until_ms > self.lease_until_ms;
+        self.lease_until_ms = self.lease_until_ms.max(until_ms);
+        is_longer
+    }
+
+    /// Until then fetches may be started.
+    pub(crate) fn lease_until_ms(&self) -> u64 {
+        self.lease_until_ms
+    }
+
+    pub(crate) fn heartbeat(&mut self, credit: Credit, now_ms: u64) -> SupervisorHeartbeat {
+        let pause_ms = self.lease_ms.unwrap_or_default() / HEARTBEATS_PER_LEASE;
+        self.speak_at_ms = now_ms + pause_ms;
+        SupervisorHeartbeat {
+            session: self.id,
+            sent_ms: now_ms,
+            credit,
+            received: self.arrived.complete(),
+            outcomes_sent: self.outcomes_sent,
+        }
+    }
+
+    /// Whether a numbered message of the dispatcher belongs to this session, and is new.
+    pub(crate) fn accepts(&mut self, session: u64, number: u64) -> bool {
+        session == self.id && self.is_welcomed() && self.arrived.note(number)
+    }
+
+    /// The number of the next outcomes.
+    pub(crate) fn next_outcomes(&mut self) -> u64 {
+        self.outcomes_sent += 1;
+        self.outcomes_sent
+    }
+
+    pub(crate) fn outcomes_sent(&self) -> u64 {
+        self.outcomes_sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE_MS: u64 = 10_000;
+
+    fn welcomed(now_ms: u64) -> Session {
+        let mut session = Session::default();
+        assert_eq!(session.due(now_ms), Due::Hello);
+        session.begin(now_ms);
+        session.welcomed(now_ms, LEASE_MS, now_ms + 5);
+        session
+    }
+
+    #[test]
+    fn the_lease_counts_from_what_the_dispatcher_has_heard() {
+        let mut session = welcomed(1_000);
+        assert_eq!(session.lease_until_ms(), 11_000);
+        // An answer that took nine seconds makes it longer by what it answers, not by itself.
+        assert!(session.heard(2_000, 11_000));
+        assert_eq!(session.lease_until_ms(), 12_000);
+        assert!(!session.heard(1_500, 11_000), "an old answer again");
+        assert_eq!(session.lease_until_ms(), 12_000);
+        session.heard(u64::MAX, 11_000);
+        assert_eq!(
+            session.lease_until_ms(),
+            21_000,
+            "nothing is heard in advance"
+        );
+    }
+
+    #[test]
+    fn a_hello_is_repeated_until_it_is_answered_and_heartbeats_follow() {
+        let mut session = Session::default();
+        let first = session.begin(1_000);
+        assert_eq!(session.due(1_099), Due::Nothing);
+        assert_eq!(session.due(1_100), Due::Hello);
+        assert!(
+            session.begin(1_000) > first,
+            "each hello is a session of its own"
+        );
+        session.welcomed(1_000, LEASE_MS, 1_100);
+        assert_eq!(session.due(1_100), Due::Nothing);
+        assert_eq!(session.due(2_100), Due::Heartbeat);
+    }
+
+    #[test]
+    fn tasks_of_another_session_are_not_accepted() {
+        let mut session = welcomed(1_000);
+        let id = session.id();
+        assert!(session.accepts(id, 1));
+        assert!(!session.accepts(id, 1), "twice");
+        assert!(!session.accepts(id - 1, 2));
+        session.begin(3_000);
+        assert!(!session.accepts(session.id(), 1), "not welcomed yet");
+    }
+}

@@ -1,0 +1,254 @@
+//! A fleet over TCP on loopback: a dispatcher, supervisors and clients started one by one, each
+//! with keys of its own. Clients are libzmq itself, as any application might use it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::run::{Finished, Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::{Workplace, files_under};
+
+const WAIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(25);
+
+/// The ports of a dispatcher that is not told another one.
+const TASKS: u16 = 5555;
+const CONTROL: u16 = 5557;
+
+pub(crate) struct Fleet {
+    pub(crate) work: Workplace,
+    /// A loopback address of this fleet's own, so that tests do not fight for ports.
+    pub(crate) host: String,
+}
+
+impl Fleet {
+    pub(crate) fn new() -> Fleet {
+        static FLEETS: AtomicU32 = AtomicU32::new(0);
+        let number = FLEETS.fetch_add(1, Ordering::Relaxed);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        Fleet::at(format!("127.{}.{high}.{low}", 1 + number))
+    }
+
+    /// At an address of this machine. The dispatcher has its keys, and lets nobody in.
+    pub(crate) fn at(host: impl Into<String>) -> Fleet {
+        let fleet = Fleet {
+            work: Workplace::new(),
+            host: host.into(),
+        };
+        fleet.keys(&["new", "dispatcher"]).expect(0);
+        fleet
+    }
+
+    /// `webfill keys ARGS...` on the dispatcher's machine.
+    pub(crate) fn keys(&self, args: &[&str]) -> Finished {
+        let folder = self.work.path("keys");
+        Run::new(["keys"])
+            .args(args)
+            .arg("--keys")
+            .arg(folder)
+            .finish()
+    }
+
+    /// Makes a folder of keys that trusts our dispatcher; returns the public key.
+    pub(crate) fn new_keys(&self, owner: &str, folder: &str) -> String {
+        let made = Run::new(["keys", "new", owner, "--keys"])
+            .arg(self.work.path(folder))
+            .arg("--dispatcher-key")
+            .arg(self.work.path("keys/dispatcher.pub"))
+            .finish()
+            .expect(0);
+        made.stdout.trim().to_owned()
+    }
+
+    /// The same, and the dispatcher lets the key in under the folder's name.
+    pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
+        let key = self.new_keys(role, name);
+        self.keys(&["add", role, name, &key]).expect(0);
+        key
+    }
+
+    /// Starts the dispatcher and waits until it serves.
+    pub(crate) fn dispatcher(&self) -> Running {
+        let mut running = self
+            .role("dispatcher", "keys")
+            .args(["--listen", &self.host, "--mappings"])
+            .arg(self.work.path("mappings"))
+            .start();
+        running.wait_for_stderr("ready");
+        running
+    }
+
+    /// A supervisor that has not started yet, with the keys of a folder and its name as id.
+    pub(crate) fn supervisor(&self, web: &Web, folder: &str) -> Run {
+        let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
+        self.role("supervisor", folder)
+            .args(["--dispatcher", &self.endpoint(TASKS)])
+            .args(["--id", folder, "--workers", "1"])
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+    }
+
+    fn role(&self, role: &str, keys: &str) -> Run {
+        let store = format!("sqlite:{}", self.work.path("store.db").display());
+        Run::new([role, "--store", &store, "--state"])
+            .arg(self.state(role, keys))
+            .arg("--keys")
+            .arg(self.work.path(keys))
+            .env("WEBFILL_POLITENESS_DELAY", "0.05")
+            // A lost supervisor's sites are free once its longest request must be over.
+            .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
+    }
+
+    fn state(&self, role: &str, keys: &str) -> PathBuf {
+        self.work.path(&format!("state/{role}-{keys}"))
+    }
+
+    fn endpoint(&self, port: u16) -> String {
+        format!("tcp://{}:{port}", self.host)
+    }
+
+    /// The lines that a process has logged so far. The last one may be under way.
+    fn log(&self, role: &str, keys: &str) -> Vec<Value> {
+        let files = files_under(&self.state(role, keys).join("logs"));
+        let own = files.iter().filter(|file| {
+            let name = file.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(role)) && !file.is_symlink()
+        });
+        let texts = own.map(|file| fs::read_to_string(file).unwrap_or_default());
+        let text: String = texts.collect();
+        let lines = text.lines().map(serde_json::from_str);
+        lines.filter_map(Result::ok).collect()
+    }
+
+    fn events(&self, role: &str, keys: &str, event: &str) -> Vec<Value> {
+        let mut lines = self.log(role, keys);
+        lines.retain(|line| line["event"] == event);
+        lines
+    }
+
+    /// What the dispatcher has logged of an event.
+    pub(crate) fn told(&self, event: &str) -> Vec<Value> {
+        self.events("dispatcher", "keys", event)
+    }
+
+    /// Waits until the dispatcher has logged an event with this text in it.
+    pub(crate) fn wait_until_told(&self, event: &str, text: &str) -> Value {
+        wait_for(&format!("the dispatcher tells {event}: {text}"), || {
+            let told = self.told(event);
+            told.into_iter()
+                .find(|line| line.to_string().contains(text))
+        })
+    }
+
+    /// Waits until a supervisor has logged an event.
+    pub(crate) fn wait_until_supervisor_tells(&self, keys: &str, event: &str) -> Value {
+        wait_for(&format!("supervisor {keys} tells {event}"), || {
+            self.events("supervisor", keys, event).pop()
+        })
+    }
+
+    /// Connects to the tasks socket in plain text, until the dispatcher has told of it with the
+    /// address. A connection may be over before it is asked whom it is from.
+    pub(crate) fn knock_without_keys(&self) {
+        let context = zmq::Context::new();
+        wait_for("a peer without keys is told with its address", || {
+            let socket = context.socket(zmq::DEALER).expect("a socket");
+            socket.set_linger(0).expect("an option");
+            socket.connect(&self.endpoint(TASKS)).expect("it tries");
+            socket.send("let me in", zmq::DONTWAIT).expect("it waits");
+            let told = self.told("peer_refused");
+            told.into_iter().find(|line| {
+                let address = line["address"].as_str().unwrap_or_default();
+                line["why"] == "it has no keys" && address.starts_with("127.0.0.1:")
+            })
+        });
+    }
+
+    /// A connection to the control socket, with the client's keys of a folder.
+    pub(crate) fn client(&self, folder: &str) -> Client {
+        let context = zmq::Context::new();
+        let socket = context.socket(zmq::REQ).expect("a socket");
+        let read = |name: &str| {
+            let text = fs::read_to_string(self.work.path(folder).join(name)).expect("a key");
+            let key = text.trim().trim_start_matches("secret ").to_owned();
+            zmq::z85_decode(&key).expect("Z85")
+        };
+        let options = [
+            socket.set_ipv6(self.host.starts_with('[')),
+            socket.set_curve_serverkey(&read("dispatcher.pub")),
+            socket.set_curve_publickey(&read("client.pub")),
+            socket.set_curve_secretkey(&read("client.key")),
+            socket.set_linger(0),
+            socket.set_rcvtimeo(WAIT.as_millis() as i32),
+            socket.connect(&self.endpoint(CONTROL)),
+        ];
+        options
+            .into_iter()
+            .for_each(|set| set.expect("a valid option"));
+        Client { socket }
+    }
+}
+
+/// Speaks JSON with the dispatcher's control socket.
+pub(crate) struct Client {
+    socket: zmq::Socket,
+}
+
+impl Client {
+    pub(crate) fn say(&self, request: &Value) {
+        let text = request.to_string();
+        self.socket
+            .send(&text, 0)
+            .expect("it waits for a connection");
+    }
+
+    pub(crate) fn has_no_answer(&self) -> bool {
+        self.socket.recv_bytes(zmq::DONTWAIT) == Err(zmq::Error::EAGAIN)
+    }
+
+    pub(crate) fn ask(&self, request: &Value) -> Value {
+        self.say(request);
+        let answer = self.socket.recv_bytes(0).expect("an answer in time");
+        serde_json::from_slice(&answer).expect("JSON")
+    }
+
+    /// Opens a crawl of these URLs; returns its key.
+    pub(crate) fn feed(&self, crawl_id: &str, urls: &[String]) -> Value {
+        let spec = json!({"app_id": "test", "crawl_id": crawl_id, "max_depth": 1});
+        let opened = self.ask(&json!({"action": "open_crawl", "spec": spec}));
+        let crawl = &opened["crawl"];
+        assert!(crawl.is_number(), "{opened}");
+        let seeds: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
+        let fed = self.ask(
+            &json!({"action": "feed_seeds", "crawl": crawl, "seeds": seeds, "fed_lines": urls.len()}),
+        );
+        assert_eq!(fed["accepted"], urls.len(), "{fed}");
+        self.ask(&json!({"action": "end_of_seeds", "crawl": crawl}));
+        crawl.clone()
+    }
+
+    pub(crate) fn status(&self, crawl: &Value) -> Value {
+        self.ask(&json!({"action": "crawl_status", "crawls": [crawl]}))
+    }
+
+    pub(crate) fn wait_until_finished(&self, crawl: &Value) -> Value {
+        wait_for("the crawl is finished", || {
+            Some(self.status(crawl)).filter(|status| status["finished"] == true)
+        })
+    }
+}
+
+/// Looks until there is something to see.
+fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let deadline = Instant::now() + WAIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(POLL);
+    }
+}

@@ -1,0 +1,52 @@
+//! Flags win over the environment, the environment over the file: in every process of a crawl.
+
+use std::time::Duration;
+
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+/// A site of two pages, so that there is a gap to measure.
+fn pair(web: &Web) {
+    let site = web.site("a.example");
+    site.serve("/", page("first").mapped_link("/second"));
+    site.serve("/second", page("second"));
+}
+
+fn gap(web: &Web) -> Duration {
+    let gaps = web.visits().pages().gaps();
+    assert_eq!(gaps.len(), 1, "two pages were fetched");
+    gaps[0]
+}
+
+#[test]
+fn flags_win_over_the_environment_and_the_environment_over_the_file() {
+    let settings = "[politeness]\ndelay = 30.0\n";
+    let others = |work: &Workplace| format!("sqlite:{}", work.path("other.db").display());
+
+    let (web, work) = (Web::start(), Workplace::new());
+    pair(&web);
+    let file = work.write("webfill.toml", settings);
+    work.crawl(&web)
+        .arg("http://a.example/")
+        .arg("--config")
+        .arg(file)
+        .env("WEBFILL_STORE", others(&work))
+        .env("WEBFILL_POLITENESS_DELAY", "30")
+        .finish()
+        .expect(0);
+    assert!(gap(&web) < Duration::from_secs(5), "--delay counts");
+    assert_eq!(work.stored().pages().len(), 2, "--store counts");
+    assert!(!work.path("other.db").exists());
+
+    let (web, work) = (Web::start(), Workplace::new());
+    pair(&web);
+    let file = work.write("webfill.toml", settings);
+    work.crawl_without_delay(&web)
+        .arg("http://a.example/")
+        .arg("--config")
+        .arg(file)
+        .env("WEBFILL_POLITENESS_DELAY", "0.2")
+        .finish()
+        .expect(0);
+    assert!(gap(&web) < Duration::from_secs(5), "the variable counts");
+}

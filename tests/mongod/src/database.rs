@@ -1,0 +1,97 @@
+//! A database for one test.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mongodb::Client;
+use mongodb::options::ConnectionString;
+
+use crate::{Mongod, wait_for};
+
+/// A database that did not exist before. One of a foreign server is dropped with this value.
+pub struct Database {
+    uri: String,
+    is_foreign: bool,
+}
+
+impl Database {
+    /// Names the server and the database.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if self.is_foreign {
+            let dropped = wait_for(async {
+                let client = Client::with_uri_str(&self.uri).await?;
+                let database = client.default_database().expect("it is named in the URI");
+                database.drop().await
+            });
+            if let Err(error) = dropped {
+                eprintln!("the database of a test stays behind: {error}");
+            }
+        }
+    }
+}
+
+/// A database of its own for a test. `None`, with a word about it, if there can be no server.
+pub fn fresh_database() -> Option<Database> {
+    if let Ok(uri) = std::env::var("MONGODB_URI") {
+        let uri = with_database(&uri, &fresh_name());
+        let is_foreign = true;
+        return Some(Database { uri, is_foreign });
+    }
+    static OWN: OnceLock<Option<Mongod>> = OnceLock::new();
+    let mongod = OWN.get_or_init(Mongod::start).as_ref()?;
+    Some(Database {
+        uri: mongod.uri(&fresh_name()),
+        is_foreign: false,
+    })
+}
+
+/// Another database of the same server.
+fn with_database(uri: &str, name: &str) -> String {
+    ConnectionString::parse(uri).expect("MONGODB_URI is a connection string");
+    let (address, options) = uri.split_once('?').unwrap_or((uri, ""));
+    let hosts_from = address.find("://").map_or(0, |at| at + "://".len());
+    let hosts_to = address[hosts_from..]
+        .find('/')
+        .map_or(address.len(), |at| hosts_from + at);
+    // Users are kept in the database that the URI named, if it named one.
+    let users_in = address[hosts_to..].trim_start_matches('/');
+    let mut options: Vec<&str> = options.split('&').filter(|one| !one.is_empty()).collect();
+    let users_option = format!("authSource={users_in}");
+    if !users_in.is_empty() && !options.iter().any(|one| one.starts_with("authSource=")) {
+        options.push(&users_option);
+    }
+    let mark = if options.is_empty() { "" } else { "?" };
+    format!("{}/{name}{mark}{}", &address[..hosts_to], options.join("&"))
+}
+
+fn fresh_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_us = now.expect("a clock behind 1970").as_micros();
+    format!("webfill_test_{now_us}_{}_{count}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_database_of_the_same_server_keeps_hosts_user_and_options() {
+        for (given, expected) in [
+            ("mongodb://a:1", "mongodb://a:1/x"),
+            ("mongodb://a:1,b:2/?", "mongodb://a:1,b:2/x"),
+            ("mongodb://a/?tls=true", "mongodb://a/x?tls=true"),
+            ("mongodb://me:pw@a/db", "mongodb://me:pw@a/x?authSource=db"),
+        ] {
+            assert_eq!(with_database(given, "x"), expected);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One server process: started, stopped, killed, paused, started again at the same place.
+
+use std::fs::File;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use mongodb::Client;
+use mongodb::bson::{Document, doc};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{program, spawner, wait_for};
+
+/// How long a server may take to start or to elect itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The name of every replica set.
+pub(crate) const SET: &str = "webfill";
+
+/// A server and its files, in a temporary folder. Both go with this value.
+pub struct Mongod {
+    /// `None` while the server is down.
+    process: Option<Child>,
+    port: u16,
+    arguments: Vec<String>,
+    folder: TempDir,
+}
+
+impl Mongod {
+    /// Starts a replica set of one, ready for writes. `None` if this machine can have no server.
+    pub fn start() -> Option<Mongod> {
+        Mongod::start_primary_with(&[])
+    }
+
+    /// As [`Mongod::start`], with further options of the server.
+    pub fn start_primary_with(options: &[&str]) -> Option<Mongod> {
+        let mongod = Mongod::start_member_with(options)?;
+        mongod.initiate(&[mongod.address()]);
+        Some(mongod)
+    }
+
+    /// Starts what becomes a member once the set is initiated.
+    pub(crate) fn start_member_with(options: &[&str]) -> Option<Mongod> {
+        let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
+        with_set.extend(options);
+        Mongod::start_with(&with_set)
+    }
+
+    /// Starts a server of its own, outside of any replica set, with options such as those for
+    /// TLS. It listens when this returns.
+    pub fn start_with(options: &[&str]) -> Option<Mongod> {
+        program::find()?;
+        let mut mongod = Mongod {
+            process: None,
+            port: free_port(),
+            arguments: options.iter().map(|option| (*option).to_owned()).collect(),
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        };
+        mongod.restart();
+        Some(mongod)
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The URI of a database of this server, if it was started by [`Mongod::start`].
+    pub fn uri(&self, database: &str) -> String {
+        let address = self.address();
+        format!("mongodb://{address}/{database}?replicaSet={SET}")
+    }
+
+    /// Where a test may put files that the server reads.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// What the server wrote to its log.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Ends the server in good order.
+    pub fn stop(&mut self) {
+        self.signal(Signal::TERM);
+        self.wait_for_end();
+    }
+
+    /// Ends the server as a crash does.
+    pub fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        self.wait_for_end();
+    }
+
+    /// The server stops answering, and keeps its connections.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Ends a pause.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Starts the server again, on the same port and files, after it was ended.
+    pub fn restart(&mut self) {
+        assert!(self.process.is_none(), "the server runs");
+        self.process = Some(self.spawn());
+        let deadline = Instant::now() + PATIENCE;
+        while TcpStream::connect(self.address()).is_err() {
+            let process = self.process.as_mut().expect("it was just started");
+            let ended = process.try_wait().expect("our own child");
+            let is_late = Instant::now() > deadline;
+            assert!(
+                ended.is_none() && !is_late,
+                "mongod does not start:\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn spawn(&self) -> Child {
+        let data = self.folder.path().join("data");
+        std::fs::create_dir_all(&data).expect("our own folder");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.path().join("log"));
+        let program = program::find().expect("it was found before");
+        let mut command = spawner::mortal(program);
+        command
+            .arg("--dbpath")
+            .arg(&data)
+            .args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--port"])
+            .arg(self.port.to_string())
+            .args(["--wiredTigerCacheSizeGB", "0.25"])
+            // Journals of 100 MB are made in advance otherwise.
+            .args(["--wiredTigerEngineConfigString", "log=(prealloc=false)"])
+            .args(["--setParameter", "diagnosticDataCollectionEnabled=false"])
+            .args(["--setParameter", "enableTestCommands=1"])
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log.expect("our own folder"))
+            .stderr(Stdio::null());
+        spawner::spawn(command).expect("setpriv of util-linux starts mongod")
+    }
+
+    /// Makes a replica set of these members, of which this is one; all must be up. Returns when
+    /// one of them takes writes.
+    pub(crate) fn initiate(&self, members: &[String]) {
+        let member = |(id, host): (usize, &String)| doc! {"_id": id as i32, "host": host};
+        let config = doc! {
+            "_id": SET,
+            "members": members.iter().enumerate().map(member).collect::<Vec<Document>>(),
+            // Quick about a lost primary.
+            "settings": {"electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500},
+        };
+        let direct = format!("mongodb://{}/?directConnection=true", self.address());
+        self.ask(&direct, doc! {"replSetInitiate": config});
+        self.wait_until_writable(&members.join(","));
+    }
+
+    /// Waits until one of these members takes writes.
+    pub(crate) fn wait_until_writable(&self, members: &str) {
+        let uri = format!("mongodb://{members}/?replicaSet={SET}");
+        let patience_ms = PATIENCE.as_millis();
+        self.ask(
+            &format!("{uri}&serverSelectionTimeoutMS={patience_ms}"),
+            doc! {"ping": 1},
+        );
+    }
+
+    fn ask(&self, uri: &str, command: Document) {
+        let answered = wait_for(async {
+            let client = Client::with_uri_str(uri).await?;
+            client.database("admin").run_command(command).await
+        });
+        answered.unwrap_or_else(|error| panic!("{error}\n{}", self.log()));
+    }
+
+    fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().expect("the server runs");
+        let pid = Pid::from_child(process);
+        kill_process(pid, signal).expect("our own child");
+    }
+
+    fn wait_for_end(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.wait().expect("our own child");
+        }
+    }
+}
+
+impl Drop for Mongod {
+    fn drop(&mut self) {
+        if self.process.is_some() {
+            self.kill();
+        }
+    }
+}
+
+/// A port that nobody listens on. Another process may take it before the server does; then the
+/// server says so and the test fails.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
+    listener.local_addr().expect("a bound listener").port()
+}

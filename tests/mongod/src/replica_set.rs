@@ -1,0 +1,52 @@
+//! Several servers that are one deployment.
+
+use mongodb::Client;
+use mongodb::bson::doc;
+
+use crate::mongod::SET;
+use crate::{Mongod, wait_for};
+
+/// A replica set on loopback, quick to elect another primary.
+pub struct ReplicaSet {
+    pub members: Vec<Mongod>,
+}
+
+impl ReplicaSet {
+    /// Starts a set that takes writes. `None` if this machine can have no server.
+    pub fn start(count: usize) -> Option<ReplicaSet> {
+        let members = (0..count)
+            .map(|_| Mongod::start_member_with(&[]))
+            .collect::<Option<Vec<Mongod>>>()?;
+        let set = ReplicaSet { members };
+        set.members[0].initiate(&set.addresses());
+        Some(set)
+    }
+
+    /// The URI of a database, naming every member.
+    pub fn uri(&self, database: &str) -> String {
+        let hosts = self.addresses().join(",");
+        format!("mongodb://{hosts}/{database}?replicaSet={SET}")
+    }
+
+    /// The member that takes writes now; waits for one.
+    pub fn primary(&self) -> usize {
+        let hosts = self.addresses();
+        self.members[0].wait_until_writable(&hosts.join(","));
+        let uri = self.uri("admin");
+        let hello = wait_for(async {
+            let client = Client::with_uri_str(&uri).await?;
+            client
+                .database("admin")
+                .run_command(doc! {"hello": 1})
+                .await
+        });
+        let hello = hello.expect("a primary that was just there");
+        let primary = hello.get_str("primary").expect("a member's answer");
+        let index = hosts.iter().position(|host| host == primary);
+        index.expect("a member of this set")
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        self.members.iter().map(Mongod::address).collect()
+    }
+}

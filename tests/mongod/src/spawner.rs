@@ -1,0 +1,37 @@
+//! Starts processes that die with this one, however it dies.
+//!
+//! The kernel sends the death signal when the *thread* ends that started the process, and test
+//! threads do end; so all are started by one thread that never does.
+
+use std::io;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+
+type Order = (Command, Sender<io::Result<Child>>);
+
+/// Starts `command`, which should have been made by [`mortal`].
+pub(crate) fn spawn(command: Command) -> io::Result<Child> {
+    static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
+    let orders = ORDERS.get_or_init(|| {
+        let (orders, queue) = channel::<Order>();
+        std::thread::spawn(move || {
+            for (mut command, answer) in queue {
+                // Whoever does not wait for its process any more has dropped it.
+                let _ = answer.send(command.spawn());
+            }
+        });
+        orders
+    });
+    let (answer, spawned) = channel();
+    let order = (command, answer);
+    orders.send(order).expect("the thread never ends");
+    spawned.recv().expect("the thread never ends")
+}
+
+/// A command whose process dies with the thread that starts it. `setpriv` is in util-linux.
+pub(crate) fn mortal(program: &std::path::Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
+}

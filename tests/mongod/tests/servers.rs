@@ -1,0 +1,40 @@
+//! The servers do what tests want of them.
+
+use std::time::Instant;
+
+use mongodb::Client;
+use mongodb::bson::{Document, doc};
+use webfill_test_mongod::{Mongod, fresh_database};
+
+async fn count(uri: &str) -> u64 {
+    let client = Client::with_uri_str(uri).await.unwrap();
+    let database = client.default_database().unwrap();
+    let kept = database.collection::<Document>("kept");
+    kept.insert_one(doc! {"a": 1}).await.unwrap();
+    kept.count_documents(doc! {}).await.unwrap()
+}
+
+#[tokio::test]
+async fn each_database_is_empty_at_first() {
+    let started = Instant::now();
+    let Some(first) = fresh_database() else {
+        return;
+    };
+    println!("a server within {:?}", started.elapsed());
+    let second = fresh_database().unwrap();
+    assert_eq!(count(first.uri()).await, 1);
+    assert_eq!(count(second.uri()).await, 1);
+    assert_eq!(count(second.uri()).await, 2);
+}
+
+#[tokio::test]
+async fn a_killed_server_comes_back_with_what_it_had() {
+    let Some(mut mongod) = Mongod::start() else {
+        return;
+    };
+    let uri = mongod.uri("test");
+    assert_eq!(count(&uri).await, 1);
+    mongod.kill();
+    mongod.restart();
+    assert_eq!(count(&uri).await, 2);
+}

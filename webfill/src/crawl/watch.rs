@@ -1,0 +1,137 @@
+//! Watches a running crawl: shows its progress, sees its end coming, and lets it come.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use webfill_dispatcher::control::Request;
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{CrawlId, RecordCounts, Store};
+
+use crate::control_client::ControlClient;
+use crate::feeding::{self, Crawls, Feeding};
+use crate::fleet::Fleet;
+use crate::progress::Progress;
+use crate::summary::Counters;
+
+/// How often the crawl is looked at, and its records counted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const COUNT_EVERY: Duration = Duration::from_secs(2);
+
+/// How long what has begun may take to come to its end.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Why the crawl ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Finished,
+    Interrupted,
+    Limit(&'static str),
+}
+
+impl End {
+    /// Why it ends before it is finished.
+    pub fn before_time(self) -> Option<&'static str> {
+        match self {
+            End::Finished => None,
+            End::Interrupted => Some("interrupted"),
+            End::Limit(limit) => Some(limit),
+        }
+    }
+
+    pub fn status(self) -> ExitStatus {
+        match self {
+            End::Finished => ExitStatus::Done,
+            End::Interrupted => ExitStatus::Interrupted,
+            End::Limit(_) => ExitStatus::Limit,
+        }
+    }
+}
+
+/// Looks at a running crawl until it ends.
+pub struct Watch {
+    /// The command's own crawl, and those that its seeds name.
+    pub crawls: Crawls,
+    pub id: CrawlId,
+    pub store: Arc<dyn Store>,
+    pub runtime: tokio::runtime::Runtime,
+    pub progress: Progress,
+    pub deadline: Option<Instant>,
+    pub counters: Counters,
+    pub records: RecordCounts,
+    pub count_at: Instant,
+}
+
+impl Watch {
+    fn crawls(&self) -> Vec<u32> {
+        let crawls = self.crawls.lock();
+        crawls.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Until it is finished, interrupted, or at a limit.
+    pub fn until_the_end(
+        &mut self,
+        client: &mut ControlClient,
+        fleet: &mut Fleet,
+        feeding: &mut Feeding,
+    ) -> Result<End, Fault> {
+        loop {
+            fleet.look_after()?;
+            feeding.check()?;
+            self.look(client, fleet)?;
+            if self.counters.finished {
+                return Ok(End::Finished);
+            }
+            if signals::asked() >= Asked::Drain {
+                return Ok(End::Interrupted);
+            }
+            if self.counters.limit_reached {
+                return Ok(End::Limit("reached --max-pages"));
+            }
+            if self
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return Ok(End::Limit("reached --max-time"));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn look(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
+        let request = Request::CrawlStatus {
+            crawls: self.crawls(),
+        };
+        self.counters = client.ask(&request, || fleet.look_after())?;
+        if Instant::now() >= self.count_at {
+            self.count_at = Instant::now() + COUNT_EVERY;
+            self.count_records()?;
+        }
+        self.progress.show(&self.counters, self.records);
+        Ok(())
+    }
+
+    fn count_records(&mut self) -> Result<(), Fault> {
+        let counts = self.runtime.block_on(self.store.record_counts(&self.id));
+        match counts {
+            Ok(counts) => self.records = counts,
+            Err(error) if error.is_retry() => {}
+            Err(error) => return Err(feeding::store_fault(error)),
+        }
+        Ok(())
+    }
+
+    /// Lets what has begun come to its end; a second signal stops at once.
+    pub fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
+        let patience = Instant::now() + DRAIN_PATIENCE;
+        let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
+        let crawls = self.crawls();
+        // Answered when everything is back: nobody is started again from here on.
+        match client.ask_until(&Request::Drain { crawls }, &give_up)? {
+            Some(counters) => self.counters = counters,
+            None => fleet.stop(),
+        }
+        self.count_records()?;
+        fleet.wait(&give_up)
+    }
+}

@@ -1,0 +1,83 @@
+//! How far a seed file has been read, bound to the file: the number means nothing for another one.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A place in an input, as the dispatcher keeps it.
+#[derive(Clone, Copy)]
+pub struct Position {
+    /// Of the file's beginning; 0 for a pipe, which is always read anew.
+    fingerprint: u64,
+    pub line: u64,
+}
+
+const LINE_BITS: u32 = 40;
+const FINGERPRINT_BYTES: u64 = 4_096;
+
+impl Position {
+    /// Where there is no input.
+    pub const NOWHERE: Position = Position {
+        fingerprint: 0,
+        line: 0,
+    };
+
+    /// The beginning of an input.
+    pub fn start_of(seeds: &Path) -> Position {
+        Position {
+            fingerprint: fingerprint(seeds).unwrap_or(0),
+            line: 0,
+        }
+    }
+
+    /// The lines of this input that an earlier run has fed.
+    pub fn lines_of(&self, fed_lines: u64) -> u64 {
+        let same_file = self.fingerprint != 0 && fed_lines >> LINE_BITS == self.fingerprint;
+        match same_file {
+            true => fed_lines & ((1 << LINE_BITS) - 1),
+            false => 0,
+        }
+    }
+
+    /// As one number.
+    pub fn fed_lines(&self) -> u64 {
+        self.fingerprint << LINE_BITS | self.line
+    }
+}
+
+/// 23 bits of the file's beginning; nothing for a pipe, which cannot be read twice.
+fn fingerprint(path: &Path) -> Option<u64> {
+    // Asked before it is opened: to open a pipe may take for ever.
+    std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
+    let file = File::open(path).ok()?;
+    let mut beginning = Vec::new();
+    file.take(FINGERPRINT_BYTES)
+        .read_to_end(&mut beginning)
+        .ok()?;
+    let hash = webfill_urls::content_hash(&beginning);
+    let bits = u64::from_str_radix(hash.get(..8)?, 16).ok()?;
+    Some(bits & 0x7f_ffff | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_means_nothing_for_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let (first, second) = (file("first", "a\nb\n"), file("second", "c\nd\n"));
+        let mut position = Position::start_of(&first);
+        position.line = 2;
+        let kept = position.fed_lines();
+        assert_eq!(Position::start_of(&first).lines_of(kept), 2);
+        assert_eq!(Position::start_of(&second).lines_of(kept), 0);
+        assert_eq!(Position::start_of(Path::new("-")).lines_of(kept), 0);
+        assert_eq!(Position::NOWHERE.lines_of(kept), 0);
+    }
+}

@@ -1,0 +1,99 @@
+//! Puts the records of seeds into the store, before any page can come for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, Record, RecordState, Store, StoreError};
+
+use crate::seeds::Seed;
+
+const STORE_RETRY: Duration = Duration::from_millis(500);
+
+/// What a record's coming into the store means for its seed.
+pub enum Put {
+    /// Its links are to be crawled; so are those of a seed without a record.
+    Open,
+    /// Nothing is missing in it.
+    NothingToDo,
+    /// The store does not take it.
+    Refused(String),
+}
+
+/// The way into the store.
+pub struct Records {
+    pub store: Arc<dyn Store>,
+    pub crawl: CrawlId,
+    /// Set when the crawl is over.
+    pub over: Arc<AtomicBool>,
+    pub runtime: tokio::runtime::Runtime,
+}
+
+impl Records {
+    /// Puts the records of a batch; tells for each seed what that came to. None if the crawl was
+    /// over before the store took them.
+    pub fn put(&self, batch: &[Seed]) -> Result<Option<Vec<Put>>, Fault> {
+        let records: Vec<Record> = batch.iter().filter_map(record_of).collect();
+        let Some(states) = self.put_until_taken(records) else {
+            return Ok(None);
+        };
+        let mut states = states.into_iter();
+        let put_of = |seed: &Seed| match seed.id {
+            None => Ok(Put::Open),
+            Some(_) => match states.next() {
+                Some(Ok(RecordState::Open)) => Ok(Put::Open),
+                Some(Ok(_)) | None => Ok(Put::NothingToDo),
+                Some(Err(error)) if error.is_fatal() => Err(store_fault(error)),
+                Some(Err(error)) => Ok(Put::Refused(error.to_string())),
+            },
+        };
+        batch.iter().map(put_of).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Tries again for as long as the store is away, and the crawl goes on.
+    fn put_until_taken(
+        &self,
+        records: Vec<Record>,
+    ) -> Option<Vec<Result<RecordState, StoreError>>> {
+        if records.is_empty() {
+            return Some(Vec::new());
+        }
+        loop {
+            let put = self
+                .store
+                .put_records(&self.crawl, records.clone(), now_ms());
+            let states = self.runtime.block_on(put);
+            let is_away =
+                |state: &Result<_, StoreError>| state.as_ref().is_err_and(StoreError::is_retry);
+            if !states.iter().any(is_away) {
+                return Some(states);
+            }
+            if self.over.load(Ordering::Relaxed) {
+                return None;
+            }
+            std::thread::sleep(STORE_RETRY);
+        }
+    }
+}
+
+fn record_of(seed: &Seed) -> Option<Record> {
+    Some(Record {
+        id: seed.id.clone()?,
+        fields: seed.fields.clone().unwrap_or_default(),
+        want: seed.want.clone(),
+    })
+}
+
+pub fn store_fault(error: StoreError) -> Fault {
+    if error.is_fatal() {
+        Fault::fatal(error)
+    } else {
+        Fault::error(error)
+    }
+}
+
+pub fn now_ms() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since_epoch| since_epoch.as_millis() as i64)
+}

@@ -1,0 +1,124 @@
+//! The folder in which a process finds its keys.
+//!
+//! `ROLE.key` holds the secret key, readable by its owner alone, `ROLE.pub` the public one, where
+//! ROLE is `dispatcher`, `supervisor` or `client`. A dispatcher also has the list `allowed` of the
+//! keys that it lets in, everybody else `dispatcher.pub`, the key of the dispatcher that they trust.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use webfill_startup::Fault;
+use webfill_wire::keys::{AllowList, ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
+use webfill_wire::socket::{has_curve, is_local, key_pair_of};
+
+/// The name of the dispatcher's own files.
+pub const DISPATCHER: &str = "dispatcher";
+
+/// What stands before the key in a secret's file, so that nobody takes it for a public one.
+pub const SECRET_MARK: &str = "secret ";
+
+/// The bits of a file's mode that let others than its owner at it.
+const OTHERS: u32 = 0o077;
+
+#[derive(Debug, Clone)]
+pub struct KeyFolder {
+    path: PathBuf,
+}
+
+impl KeyFolder {
+    pub fn new(path: &Path) -> KeyFolder {
+        KeyFolder {
+            path: path.to_owned(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn secret_file(&self, owner: &str) -> PathBuf {
+        self.path.join(format!("{owner}.key"))
+    }
+
+    pub fn public_file(&self, owner: &str) -> PathBuf {
+        self.path.join(format!("{owner}.pub"))
+    }
+
+    pub fn list_file(&self) -> PathBuf {
+        self.path.join("allowed")
+    }
+
+    /// What a dispatcher needs.
+    pub fn server_keys(&self) -> Result<ServerKeys, Fault> {
+        let own = self.key_pair(DISPATCHER)?;
+        let allowed = AllowList::open(&self.list_file()).map_err(Fault::usage)?;
+        Ok(ServerKeys { own, allowed })
+    }
+
+    /// What everybody else needs.
+    pub fn client_keys(&self, role: Role) -> Result<ClientKeys, Fault> {
+        let own = self.key_pair(role.as_str())?;
+        let server = read_public(&self.public_file(DISPATCHER))?;
+        Ok(ClientKeys { own, server })
+    }
+
+    fn key_pair(&self, owner: &str) -> Result<KeyPair, Fault> {
+        require_curve()?;
+        let path = self.secret_file(owner);
+        let shown = path.display();
+        let unreadable = |error| {
+            Fault::usage(format!(
+                "cannot read the key {shown}: {error}; `webfill keys new {owner}` makes one"
+            ))
+        };
+        let mode = fs::metadata(&path).map_err(unreadable)?.permissions();
+        if mode.mode() & OTHERS != 0 {
+            return Err(Fault::usage(format!(
+                "{shown} is open to others than its owner (mode {:03o}): it must be 0400, and if others have been on this machine, the key must be made anew",
+                mode.mode() & 0o777
+            )));
+        }
+        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        let secret = text.trim().strip_prefix(SECRET_MARK);
+        let secret = secret
+            .and_then(|key| key.trim().parse::<SecretKey>().ok())
+            .ok_or_else(|| Fault::usage(format!("{shown} does not hold a secret key")))?;
+        key_pair_of(secret).map_err(|error| Fault::usage(format!("{shown}: {error}")))
+    }
+}
+
+/// Encryption is a question of how libzmq was built.
+pub fn require_curve() -> Result<(), Fault> {
+    match has_curve() {
+        true => Ok(()),
+        false => Err(Fault::usage(
+            "keys cannot be used: the libzmq of this machine was built without CURVE, install one with libsodium such as Debian's libzmq5",
+        )),
+    }
+}
+
+/// The public key that a file holds.
+pub fn read_public(path: &Path) -> Result<PublicKey, Fault> {
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Fault::usage(format!("cannot read the public key {shown}: {error}")))?;
+    if text.trim_start().starts_with(SECRET_MARK) {
+        return Err(Fault::usage(format!(
+            "{shown} holds a secret key, which belongs to its owner alone: the public one is in the file that ends in .pub"
+        )));
+    }
+    text.trim()
+        .parse()
+        .map_err(|error| Fault::usage(format!("{shown} does not hold a public key: {error}")))
+}
+
+/// Without keys, webfill only speaks where no other machine can listen.
+pub fn check_reach(endpoint: &str, has_keys: bool) -> Result<(), Fault> {
+    if has_keys || is_local(endpoint) {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "{endpoint} is not on this machine, and webfill does not speak to others without keys: make some by `webfill keys new` and name their folder by --keys"
+    )))
+}

@@ -1,0 +1,308 @@
+//! `webfill keys`: makes keys, and keeps the list of those that a dispatcher lets in. A running
+//! dispatcher takes a changed list at once.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Role, is_name, parse};
+use webfill_wire::socket::new_key_pair;
+
+use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
+
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Make a pair of keys; the public one is printed, the secret one stays in its file
+    New {
+        /// Whose keys they are
+        #[arg(value_enum)]
+        owner: Owner,
+        #[command(flatten)]
+        folder: FolderOption,
+        /// The public key of the dispatcher to trust, or the file that holds it
+        #[arg(long, value_name = "KEY|FILE")]
+        dispatcher_key: Option<String>,
+    },
+    /// Let a key in
+    Add {
+        /// What its owner may do
+        #[arg(value_parser = role, value_name = "supervisor|client")]
+        role: Role,
+        /// How its owner is called; a supervisor's --id must be that name, or NAME:ANYTHING
+        #[arg(value_parser = name)]
+        name: String,
+        /// The public key, or the file that holds it
+        #[arg(value_name = "KEY|FILE")]
+        key: String,
+        #[command(flatten)]
+        folder: FolderOption,
+    },
+    /// Let a key in no longer; its owner is cut off by its next message
+    Revoke {
+        /// The name under which it is listed, or the public key
+        #[arg(value_name = "NAME|KEY")]
+        key: String,
+        #[command(flatten)]
+        folder: FolderOption,
+    },
+    /// Show who is let in: role, name, public key
+    List {
+        #[command(flatten)]
+        folder: FolderOption,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct FolderOption {
+    /// Folder of keys
+    #[arg(long, value_name = "DIR", default_value = "keys", env = "WEBFILL_KEYS")]
+    keys: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Owner {
+    Dispatcher,
+    Supervisor,
+    Client,
+}
+
+pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
+    match command {
+        KeysCommand::New {
+            owner,
+            folder,
+            dispatcher_key,
+        } => make(owner, &folder.open(), dispatcher_key.as_deref())?,
+        KeysCommand::Add {
+            role,
+            name,
+            key,
+            folder,
+        } => add(role, &name, &key, &folder.open())?,
+        KeysCommand::Revoke { key, folder } => revoke(&key, &folder.open())?,
+        KeysCommand::List { folder } => list(&folder.open())?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+impl FolderOption {
+    fn open(&self) -> KeyFolder {
+        KeyFolder::new(&self.keys)
+    }
+}
+
+impl Owner {
+    fn as_str(self) -> &'static str {
+        match self {
+            Owner::Dispatcher => DISPATCHER,
+            Owner::Supervisor => Role::Supervisor.as_str(),
+            Owner::Client => Role::Client.as_str(),
+        }
+    }
+}
+
+fn make(owner: Owner, folder: &KeyFolder, dispatcher_key: Option<&str>) -> Result<(), Fault> {
+    require_curve()?;
+    let trusted = dispatcher_key.map(public_key).transpose()?;
+    if trusted.is_some() && owner == Owner::Dispatcher {
+        return Err(Fault::usage(
+            "--dispatcher-key is for supervisors and clients: a dispatcher trusts those on its list",
+        ));
+    }
+    let secret_file = folder.secret_file(owner.as_str());
+    let public_file = folder.public_file(owner.as_str());
+    for file in [&secret_file, &public_file] {
+        if file.exists() {
+            return Err(exists(file));
+        }
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder.path())
+        .map_err(|error| cannot_write(folder.path(), &error))?;
+    let keys = new_keys()?;
+    let secret = format!("{SECRET_MARK}{}\n", keys.secret.reveal());
+    create(&secret_file, &secret, 0o400)?;
+    create(&public_file, &format!("{}\n", keys.public), 0o444)?;
+    match owner {
+        Owner::Dispatcher if !folder.list_file().exists() => {
+            create(&folder.list_file(), &format!("{HEADING}\n"), 0o644)?;
+        }
+        Owner::Dispatcher => {}
+        Owner::Supervisor | Owner::Client => {
+            if let Some(trusted) = trusted {
+                trust(folder, trusted)?;
+            }
+            eprintln!(
+                "on the dispatcher's machine, let it in: webfill keys add {} NAME '{}'",
+                owner.as_str(),
+                keys.public
+            );
+        }
+    }
+    println!("{}", keys.public);
+    Ok(())
+}
+
+/// A public key that begins with a dash would be taken for a flag wherever it is typed.
+fn new_keys() -> Result<KeyPair, Fault> {
+    loop {
+        let keys = new_key_pair().map_err(Fault::error)?;
+        if !keys.public.to_string().starts_with('-') {
+            return Ok(keys);
+        }
+    }
+}
+
+/// Keeps the dispatcher's public key beside one's own.
+fn trust(folder: &KeyFolder, dispatcher: PublicKey) -> Result<(), Fault> {
+    let file = folder.public_file(DISPATCHER);
+    if file.exists() && read_public(&file)? == dispatcher {
+        return Ok(());
+    }
+    create(&file, &format!("{dispatcher}\n"), 0o444)
+}
+
+fn add(role: Role, name: &str, key: &str, folder: &KeyFolder) -> Result<(), Fault> {
+    let key = public_key(key)?;
+    change(folder, |text, entries| {
+        for entry in entries {
+            if *entry.name == *name || entry.key == key {
+                return Err(Fault::usage(format!(
+                    "{} is listed already, as {} with the key {}: revoke it first",
+                    entry.name, entry.role, entry.key
+                )));
+            }
+        }
+        Ok(format!("{text}{role} {name} {key}\n"))
+    })
+}
+
+fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
+    change(folder, |text, entries| {
+        let found = entries
+            .iter()
+            .find(|entry| *entry.name == *key || entry.key.to_string() == key);
+        let Some(found) = found else {
+            return Err(Fault::usage(format!(
+                "no key is listed as `{key}` in {}",
+                folder.list_file().display()
+            )));
+        };
+        let key = found.key.to_string();
+        let is_other = |line: &&str| line.split_whitespace().nth(2) != Some(&key);
+        let left = text.lines().filter(is_other);
+        Ok(left.map(|line| format!("{line}\n")).collect())
+    })
+}
+
+fn list(folder: &KeyFolder) -> Result<(), Fault> {
+    let mut out = String::new();
+    for entry in entries(folder, &read_list(folder)?)? {
+        out += &format!("{:<10}  {:<24}  {}\n", entry.role, entry.name, entry.key);
+    }
+    match std::io::stdout().write_all(out.as_bytes()) {
+        // Whoever reads has read enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Rewrites the list as a whole: a dispatcher sees it as it was or as it will be. Changes by
+/// several people take turns.
+fn change(
+    folder: &KeyFolder,
+    edit: impl FnOnce(&str, &[Entry]) -> Result<String, Fault>,
+) -> Result<(), Fault> {
+    let turn = File::open(folder.path()).map_err(|error| {
+        Fault::usage(format!(
+            "cannot open the folder of keys {}: {error}; `webfill keys new dispatcher` makes one",
+            folder.path().display()
+        ))
+    })?;
+    turn.lock()
+        .map_err(|error| cannot_write(folder.path(), &error))?;
+    let text = read_list(folder)?;
+    let changed = edit(&text, &entries(folder, &text)?)?;
+    let list = folder.list_file();
+    let new = folder.path().join("allowed.new");
+    // Left by somebody who was stopped half-way.
+    let _ = fs::remove_file(&new);
+    create(&new, &changed, 0o644)?;
+    fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
+}
+
+fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
+    let list = folder.list_file();
+    fs::read_to_string(&list).map_err(|error| {
+        Fault::usage(format!(
+            "cannot read the list of keys {}: {error}; `webfill keys new dispatcher` makes one",
+            list.display()
+        ))
+    })
+}
+
+fn entries(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
+    let list = folder.list_file();
+    parse(text).map_err(|fault| Fault::usage(format!("{}: {fault}", list.display())))
+}
+
+/// Writes a file that must not exist yet. What cannot be written in full is not left behind.
+fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
+    let mut file = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(mode)
+        .open(path)
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(path),
+            _ => cannot_write(path, &error),
+        })?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        let _ = fs::remove_file(path);
+        cannot_write(path, &error)
+    })
+}
+
+fn exists(path: &Path) -> Fault {
+    Fault::usage(format!(
+        "{} exists, and keys are never overwritten: move it away to make a new one",
+        path.display()
+    ))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Fault {
+    Fault::usage(format!("cannot write {}: {error}", path.display()))
+}
+
+/// A key as it is typed, or the file that holds one. A file counts first: its path may well look
+/// like a key.
+fn public_key(text: &str) -> Result<PublicKey, Fault> {
+    let file = Path::new(text);
+    if file.exists() {
+        return read_public(file);
+    }
+    text.parse().map_err(|error| {
+        Fault::usage(format!(
+            "`{text}` is neither a file nor a public key: {error}"
+        ))
+    })
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    text.parse()
+}
+
+fn name(text: &str) -> Result<String, String> {
+    match is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("a name has 1 to 64 letters, digits, or - _ .".into()),
+    }
+}

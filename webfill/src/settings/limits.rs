@@ -1,0 +1,165 @@
+//! The limits within which settings make sense. A value beyond them is told by its key before
+//! anything is opened, whether it came from the file, the environment or a flag.
+
+use webfill_startup::{Fault, log};
+use webfill_urls::MAX_URL_BYTES;
+
+use super::Settings;
+
+const DAY_S: f64 = 86_400.0;
+const YEAR_S: f64 = 365.0 * DAY_S;
+
+/// Longer user agents are cut or refused by servers.
+const MAX_CONTACT_BYTES: usize = 200;
+
+pub fn check(settings: &Settings) -> Result<(), Fault> {
+    check_seconds(settings)?;
+    check_numbers(settings)?;
+    log::check(&settings.log)?;
+    match &settings.politeness.contact {
+        Some(contact) => check_contact(contact)
+            .map_err(|wrong| Fault::usage(format!("politeness.contact = \"{contact}\": {wrong}"))),
+        None => Ok(()),
+    }
+}
+
+fn check_seconds(settings: &Settings) -> Result<(), Fault> {
+    let (politeness, fetch) = (&settings.politeness, &settings.fetch);
+    let waits = [
+        ("politeness.delay", politeness.delay),
+        ("politeness.max_delay", politeness.max_delay),
+    ];
+    for (key, seconds) in waits {
+        if !(0.0..=YEAR_S).contains(&seconds) {
+            return Err(Fault::usage(format!(
+                "{key} = {seconds}: must be a number of seconds from 0 to {YEAR_S}"
+            )));
+        }
+    }
+    let patience = [
+        ("dispatcher.lease", settings.dispatcher.lease),
+        ("worker.page_deadline", settings.worker.page_deadline),
+        ("fetch.connect_timeout", fetch.connect_timeout),
+        ("fetch.head_timeout", fetch.head_timeout),
+        ("fetch.body_timeout", fetch.body_timeout),
+        ("fetch.total_timeout", fetch.total_timeout),
+    ];
+    for (key, seconds) in patience {
+        if !(seconds > 0.0 && seconds <= DAY_S) {
+            return Err(Fault::usage(format!(
+                "{key} = {seconds}: must be more than 0 and at most {DAY_S} seconds"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(settings: &Settings) -> Result<(), Fault> {
+    let (dispatcher, supervisor) = (&settings.dispatcher, &settings.supervisor);
+    let numbers = [
+        (
+            "dispatcher.window_sites",
+            dispatcher.window_sites as u64,
+            1..=100_000_000,
+        ),
+        (
+            "dispatcher.seen_memory_mib",
+            dispatcher.seen_memory_mib as u64,
+            1..=1 << 20,
+        ),
+        ("supervisor.workers", u64::from(supervisor.workers), 0..=999),
+        (
+            "supervisor.queue_url_bytes",
+            supervisor.queue_url_bytes,
+            // Less, and a long URL would wait for ever.
+            MAX_URL_BYTES as u64..=1 << 40,
+        ),
+        (
+            "worker.concurrency",
+            settings.worker.concurrency as u64,
+            1..=10_000,
+        ),
+        (
+            "fetch.max_body_bytes",
+            settings.fetch.max_body_bytes as u64,
+            1..=1 << 40,
+        ),
+        ("log.keep", settings.log.keep as u64, 1..=100_000),
+    ];
+    for (key, number, range) in numbers {
+        if !range.contains(&number) {
+            return Err(Fault::usage(format!(
+                "{key} = {number}: must be between {} and {}",
+                range.start(),
+                range.end()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The contact goes into the user agent: a page, with nothing that would end a comment there.
+pub fn check_contact(text: &str) -> Result<(), String> {
+    let is_page = text.starts_with("http://") || text.starts_with("https://");
+    let fits_user_agent = |c: char| c.is_ascii_graphic() && !"()".contains(c);
+    if !is_page {
+        return Err("not the http or https URL of a page that explains the crawl".into());
+    }
+    match text.len() <= MAX_CONTACT_BYTES && text.chars().all(fits_user_agent) {
+        true => Ok(()),
+        false => Err(format!(
+            "must fit into a user agent: at most {MAX_CONTACT_BYTES} bytes, ASCII without spaces and brackets"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The refusal of a settings file.
+    fn refusal(text: &str) -> String {
+        let settings: Settings = toml::from_str(text).unwrap();
+        check(&settings).unwrap_err().message
+    }
+
+    #[test]
+    fn the_defaults_are_within_the_limits() {
+        assert!(check(&Settings::default()).is_ok());
+    }
+
+    #[test]
+    fn values_that_would_stop_a_crawl_are_refused_by_their_key() {
+        for (section, key, value) in [
+            ("politeness", "delay", "-1"),
+            ("politeness", "max_delay", "nan"),
+            ("politeness", "contact", "\"me@example.org\""),
+            ("politeness", "contact", "\"http://example.org/\\r\\nX: y\""),
+            ("worker", "page_deadline", "0"),
+            ("worker", "concurrency", "0"),
+            ("fetch", "total_timeout", "inf"),
+            ("fetch", "max_body_bytes", "0"),
+            ("dispatcher", "window_sites", "0"),
+            ("dispatcher", "seen_memory_mib", "100000000000"),
+            ("supervisor", "queue_url_bytes", "100"),
+            ("supervisor", "workers", "1000"),
+            ("log", "keep", "0"),
+            ("log", "level", "\"loud\""),
+        ] {
+            let refusal = refusal(&format!("[{section}]\n{key} = {value}"));
+            assert!(refusal.contains(&format!("{section}.{key}")), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_contact_is_a_page() {
+        assert!(check_contact("https://example.org/crawl").is_ok());
+        for wrong in [
+            "me@example.org",
+            "https://example.org/\r\nX: y",
+            "https://example.org/) Mozilla",
+        ] {
+            assert!(check_contact(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Results on standard output.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+
+use webfill_startup::Fault;
+
+/// Writes a result and a line end. A reader that has seen enough, such as `head`, is no fault.
+pub fn tell(result: impl Display) -> Result<(), Fault> {
+    let mut stdout = io::stdout().lock();
+    let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}

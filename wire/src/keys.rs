@@ -1,0 +1,199 @@
+//! Keys: who a process is, and whom it lets in.
+//!
+//! Every process that speaks over a network has a key pair. The dispatcher keeps an
+//! [`AllowList`] of the public keys that it lets in, each with a name and a role; everybody else
+//! keeps the dispatcher's public key and so speaks to no impostor. Keys are written in Z85: 40
+//! printable characters for 32 bytes. A secret is never shown, neither in logs nor in errors.
+
+mod allow_list;
+mod z85;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use allow_list::{AllowList, AllowListError, Entry, HEADING, parse};
+
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// The key by which others know a process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey([u8; KEY_BYTES]);
+
+/// The key that proves who a process is. Whoever has it is that process.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretKey([u8; KEY_BYTES]);
+
+/// A process's own keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyPair {
+    pub public: PublicKey,
+    pub secret: SecretKey,
+}
+
+/// What a dispatcher needs to know its peers.
+#[derive(Debug, Clone)]
+pub struct ServerKeys {
+    pub own: KeyPair,
+    pub allowed: AllowList,
+}
+
+/// What a peer needs to be known by a dispatcher, and to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientKeys {
+    pub own: KeyPair,
+    pub server: PublicKey,
+}
+
+/// What a peer may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Takes tasks and tells their outcomes.
+    Supervisor,
+    /// Feeds crawls and asks about them.
+    Client,
+}
+
+/// Why a text is not a key. Says nothing of the text, which may be a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error("a key has 40 characters, not {found}")]
+    Length { found: usize },
+    #[error("it has characters that no key has")]
+    Characters,
+}
+
+impl PublicKey {
+    pub fn from_bytes(bytes: &[u8]) -> Option<PublicKey> {
+        bytes.try_into().ok().map(PublicKey)
+    }
+
+    pub fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
+    }
+}
+
+impl SecretKey {
+    pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> SecretKey {
+        SecretKey(bytes)
+    }
+
+    pub fn bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
+    }
+
+    /// The secret itself, for the file that keeps it and for nothing else.
+    pub fn reveal(&self) -> String {
+        z85::encode(&self.0)
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<PublicKey, KeyError> {
+        z85::decode(text).map(PublicKey)
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<SecretKey, KeyError> {
+        z85::decode(text).map(SecretKey)
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&z85::encode(&self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(not shown)")
+    }
+}
+
+impl Role {
+    pub const ALL: [Role; 2] = [Role::Supervisor, Role::Client];
+
+    /// The stable name, as in the allow-list and in names of files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Supervisor => "supervisor",
+            Role::Client => "client",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Role, String> {
+        let found = Role::ALL.into_iter().find(|role| role.as_str() == text);
+        found.ok_or_else(|| format!("`{text}` is none of supervisor, client"))
+    }
+}
+
+/// Whether the owner of a key listed as `name` may call itself `id`: by that name, or by
+/// `NAME:ANYTHING` where several share the key. Names have no colon, so that nobody can take
+/// another one's id.
+pub fn may_be_called(name: &str, id: &str) -> bool {
+    match id.strip_prefix(name) {
+        Some(rest) => rest.is_empty() || rest.starts_with(':'),
+        None => false,
+    }
+}
+
+/// Whether a key may be listed under this name.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (1..=64).contains(&name.len()) && name.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown_by_accident() {
+        let secret = SecretKey([7; KEY_BYTES]);
+        let keys = KeyPair {
+            public: PublicKey([8; KEY_BYTES]),
+            secret: secret.clone(),
+        };
+        let shown = format!("{secret:?} {keys:?}");
+        assert!(!shown.contains(&secret.reveal()), "{shown}");
+        assert!(!shown.contains("7, 7"), "{shown}");
+        let nearly = &secret.reveal()[1..];
+        let error = nearly.parse::<SecretKey>().unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(&nearly[..5]));
+    }
+
+    #[test]
+    fn nobody_can_take_an_id_that_is_not_his() {
+        assert!(may_be_called("vm-01", "vm-01"));
+        assert!(may_be_called("swarm", "swarm:i-0abc"));
+        for id in ["vm-02", "vm-011", "vm-01.x", "vm-0", "", ":", "x:vm-01"] {
+            assert!(!may_be_called("vm-01", id), "{id}");
+        }
+        assert!(is_name("vm-01.example.org") && is_name(&"x".repeat(64)));
+        for name in ["", "a b", "a:b", "ä", "a\n", &"x".repeat(65)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

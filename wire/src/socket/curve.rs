@@ -1,0 +1,143 @@
+//! CURVE: libzmq makes the keys, and a socket is told whom it trusts.
+
+use libc::{c_char, c_int, c_void};
+
+use crate::keys::{ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
+
+/// libzmq's ZMQ_ZAP_ENFORCE_DOMAIN, which the `zmq` crate does not know. Without it a CURVE server
+/// that finds no ZAP handler lets every key in.
+const ZAP_ENFORCE_DOMAIN: c_int = 93;
+
+// Part of libzmq since 4.2, but not among the names that `zmq_sys` makes public.
+#[allow(unsafe_code)]
+unsafe extern "C" {
+    fn zmq_curve_public(z85_public_key: *mut c_char, z85_secret_key: *const c_char) -> c_int;
+}
+
+/// Whether this libzmq can encrypt; one that was built without libsodium cannot.
+pub fn has_curve() -> bool {
+    zmq::has("curve") == Some(true)
+}
+
+/// Makes a new pair of keys.
+pub fn new_key_pair() -> Result<KeyPair, CurveError> {
+    let made = zmq::CurveKeyPair::new().map_err(|_| CurveError)?;
+    let public = PublicKey::from_bytes(&made.public_key).ok_or(CurveError)?;
+    let secret = SecretKey::from_bytes(made.secret_key);
+    Ok(KeyPair { public, secret })
+}
+
+/// The pair to which a secret key belongs.
+pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
+    let mut text = secret.reveal().into_bytes();
+    text.push(0);
+    let mut public = [0u8; 41];
+    // SAFETY: libzmq reads a C string and writes 40 characters and a NUL.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        zmq_curve_public(
+            public.as_mut_ptr().cast::<c_char>(),
+            text.as_ptr().cast::<c_char>(),
+        )
+    };
+    if result != 0 {
+        return Err(CurveError);
+    }
+    let public = std::str::from_utf8(&public[..40]).map_err(|_| CurveError)?;
+    let public = public.parse().map_err(|_| CurveError)?;
+    Ok(KeyPair { public, secret })
+}
+
+/// libzmq cannot encrypt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this libzmq was built without CURVE: install one with libsodium, such as Debian's libzmq5"
+)]
+pub struct CurveError;
+
+/// Makes a socket that only peers with this role can reach. Its ZAP domain is the role's name: that
+/// is how the door (see [`super::door`]) is told what a peer knocks for.
+pub(super) fn serve(socket: &mut zmq::Socket, keys: &ServerKeys, role: Role) -> zmq::Result<()> {
+    socket.set_curve_server(true)?;
+    socket.set_curve_secretkey(keys.own.secret.bytes())?;
+    socket.set_zap_domain(role.as_str())?;
+    enforce_domain(socket)
+}
+
+/// Makes a socket that speaks to the owner of one key only.
+pub(super) fn call(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
+    socket.set_curve_serverkey(keys.server.bytes())?;
+    socket.set_curve_publickey(keys.own.public.bytes())?;
+    socket.set_curve_secretkey(keys.own.secret.bytes())
+}
+
+fn enforce_domain(socket: &mut zmq::Socket) -> zmq::Result<()> {
+    let on: c_int = 1;
+    // SAFETY: the socket is open, and the option's value is an int that lives through the call.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        zmq_sys::zmq_setsockopt(
+            socket.as_mut_ptr(),
+            ZAP_ENFORCE_DOMAIN,
+            (&raw const on).cast::<c_void>(),
+            size_of::<c_int>(),
+        )
+    };
+    match result {
+        0 => Ok(()),
+        // SAFETY: reads the thread's last error.
+        #[allow(unsafe_code)]
+        _ => Err(zmq::Error::from_raw(unsafe { zmq_sys::zmq_errno() })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::AllowList;
+
+    #[test]
+    fn a_secret_key_leads_to_its_public_key() {
+        assert!(has_curve(), "Debian's libzmq has CURVE");
+        let made = new_key_pair().unwrap();
+        assert_eq!(key_pair_of(made.secret.clone()), Ok(made.clone()));
+        assert_ne!(new_key_pair().unwrap().public, made.public);
+    }
+
+    /// Why the option is worth its unsafe call: without it, libzmq takes the missing door for an
+    /// open one.
+    #[test]
+    fn without_a_door_nobody_is_let_in() {
+        for enforced in [true, false] {
+            let (server, client) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+            let context = zmq::Context::new();
+            let mut pull = context.socket(zmq::PULL).unwrap();
+            if enforced {
+                let allowed = AllowList::none();
+                let keys = ServerKeys {
+                    own: server.clone(),
+                    allowed,
+                };
+                serve(&mut pull, &keys, Role::Supervisor).unwrap();
+            } else {
+                pull.set_curve_server(true).unwrap();
+                pull.set_curve_secretkey(server.secret.bytes()).unwrap();
+                pull.set_zap_domain("supervisor").unwrap();
+            }
+            pull.bind("tcp://127.0.0.1:*").unwrap();
+            let endpoint = pull.get_last_endpoint().unwrap().unwrap();
+            let push = context.socket(zmq::PUSH).unwrap();
+            push.set_linger(0).unwrap();
+            let keys = ClientKeys {
+                own: client,
+                server: server.public,
+            };
+            call(&push, &keys).unwrap();
+            push.connect(&endpoint).unwrap();
+            push.send("let me in", zmq::DONTWAIT).unwrap();
+            let wait_ms = if enforced { 500 } else { 10_000 };
+            let heard = pull.poll(zmq::POLLIN, wait_ms).unwrap() > 0;
+            assert_eq!(heard, !enforced);
+        }
+    }
+}

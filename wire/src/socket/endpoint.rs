@@ -1,0 +1,55 @@
+//! Which endpoints may do without keys.
+
+use std::net::IpAddr;
+
+/// Whether an endpoint is out of reach for other machines: a Unix socket, or a loopback address.
+/// Names other than `localhost` count as out in the world, whatever they resolve to today.
+pub fn is_local(endpoint: &str) -> bool {
+    if endpoint.starts_with("ipc://") || endpoint.starts_with("inproc://") {
+        return true;
+    }
+    let Some(address) = endpoint.strip_prefix("tcp://") else {
+        return false;
+    };
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_local() {
+        for local in [
+            "ipc:///run/webfill/tasks",
+            "tcp://127.0.0.1:5555",
+            "tcp://127.8.9.1:5555",
+            "tcp://[::1]:5555",
+            "tcp://localhost:5555",
+        ] {
+            assert!(is_local(local), "{local}");
+        }
+        for remote in [
+            "tcp://*:5555",
+            "tcp://0.0.0.0:5555",
+            "tcp://[::]:5555",
+            "tcp://10.0.0.1:5555",
+            "tcp://169.254.169.254:5555",
+            "tcp://[::ffff:10.0.0.1]:5555",
+            "tcp://localhost.example.org:5555",
+            "tcp://127.0.0.1.example.org:5555",
+            "tcp://lo:5555",
+            "tcp://127.0.0.1:0;10.0.0.1:5555",
+            "tcp://2130706433:5555",
+            "udp://127.0.0.1:5555",
+            "",
+        ] {
+            assert!(!is_local(remote), "{remote}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Tells of handshakes that fail. A peer without keys, or with another dispatcher's public key,
+//! never gets as far as the door: only libzmq's monitor knows of it. On the side that calls, the
+//! same events are the one sign that it is not let in.
+
+use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::net::TcpStream;
+use std::os::fd::{FromRawFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use super::refusals::Refusals;
+use super::{Guard, Place, SocketSpec};
+
+const ACCEPTED: u16 = zmq::SocketEvent::ACCEPTED as u16;
+const DISCONNECTED: u16 = zmq::SocketEvent::DISCONNECTED as u16;
+const FAILED_NO_DETAIL: u16 = zmq::SocketEvent::HANDSHAKE_FAILED_NO_DETAIL as u16;
+const FAILED_PROTOCOL: u16 = zmq::SocketEvent::HANDSHAKE_FAILED_PROTOCOL as u16;
+
+/// ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH: one side has keys, the other has none.
+const MECHANISM_MISMATCH: u32 = 0x1100_0002;
+
+pub(super) struct Handshakes {
+    monitor: zmq::Socket,
+    endpoint: String,
+    serves: bool,
+    has_keys: bool,
+    /// Who is at the other end of each accepted connection.
+    accepted: HashMap<RawFd, String>,
+    /// How a handshake has failed whose connection is about to be reported as gone.
+    failed: Option<Failure>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// One side has keys and the other has none.
+    Mismatch,
+    /// What was said is wrong, or meant for another key.
+    Protocol,
+    /// The other side left in the middle, or said nothing for too long.
+    Left,
+}
+
+impl Handshakes {
+    /// Watches a socket that has not been bound or connected yet.
+    pub(super) fn watch(
+        context: &zmq::Context,
+        socket: &zmq::Socket,
+        spec: &SocketSpec,
+    ) -> zmq::Result<Handshakes> {
+        static WATCHED: AtomicU32 = AtomicU32::new(0);
+        let number = WATCHED.fetch_add(1, Ordering::Relaxed);
+        let at = format!("inproc://handshakes-{number}");
+        let events = ACCEPTED | DISCONNECTED | FAILED_NO_DETAIL | FAILED_PROTOCOL;
+        socket.monitor(&at, events.into())?;
+        let monitor = context.socket(zmq::PAIR)?;
+        monitor.set_linger(0)?;
+        monitor.connect(&at)?;
+        Ok(Handshakes {
+            monitor,
+            endpoint: spec.place.endpoint().to_owned(),
+            serves: matches!(spec.place, Place::Bind(_)),
+            has_keys: !matches!(spec.guard, Guard::None),
+            accepted: HashMap::new(),
+            failed: None,
+        })
+    }
+
+    pub(super) fn poll_item(&self) -> zmq::PollItem<'_> {
+        self.monitor.as_poll_item(zmq::POLLIN)
+    }
+
+    pub(super) fn read(&mut self, refusals: &mut Refusals) {
+        while let Ok(frames) = self.monitor.recv_multipart(zmq::DONTWAIT) {
+            let Some((event, value)) = frames.first().and_then(|frame| read_event(frame)) else {
+                continue;
+            };
+            match event {
+                ACCEPTED => {
+                    let connection = value as RawFd;
+                    self.accepted.insert(connection, peer_address(connection));
+                }
+                DISCONNECTED => {
+                    let address = self.accepted.remove(&(value as RawFd));
+                    if let (true, Some(failure)) = (self.serves, self.failed.take()) {
+                        self.tell_of_caller(failure, &address.unwrap_or_default(), refusals);
+                    }
+                }
+                _ if self.serves => self.failed = Some(failure(event, value)),
+                _ => self.tell_of_server(failure(event, value), refusals),
+            }
+        }
+    }
+
+    fn tell_of_caller(&self, failure: Failure, address: &str, refusals: &mut Refusals) {
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let is_refusal = self.has_keys && failure != Failure::Left;
+        let what = format!("caller {} {failure:?} {host}", self.endpoint);
+        if !refusals.is_news(&what, Instant::now()) {
+            return;
+        }
+        let why = match failure {
+            Failure::Mismatch if self.has_keys => "it has no keys",
+            Failure::Mismatch => "it has keys, and this side has none",
+            Failure::Protocol if self.has_keys => "it has not the public key of this process",
+            Failure::Protocol => "it does not speak webfill's protocol",
+            Failure::Left => "it left before the handshake was over",
+        };
+        if is_refusal {
+            tracing::warn!(event = "peer_refused", address, why, "a peer was refused");
+        } else {
+            tracing::info!(
+                event = "handshake_failed",
+                address,
+                why,
+                "a handshake failed"
+            );
+        }
+    }
+
+    fn tell_of_server(&self, failure: Failure, refusals: &mut Refusals) {
+        if !refusals.is_news(&format!("server {}", self.endpoint), Instant::now()) {
+            return;
+        }
+        let why = match failure {
+            Failure::Mismatch if self.has_keys => "it has no keys, and this side has",
+            Failure::Mismatch => "it wants keys: set `keys`",
+            _ if self.has_keys => {
+                "it has not let this key in for this role, or dispatcher.pub is not its key"
+            }
+            _ => "it hung up during the handshake",
+        };
+        tracing::warn!(
+            event = "not_let_in",
+            endpoint = self.endpoint,
+            why,
+            "not let in, trying again"
+        );
+    }
+}
+
+fn failure(event: u16, value: u32) -> Failure {
+    match (event, value) {
+        (FAILED_PROTOCOL, MECHANISM_MISMATCH) => Failure::Mismatch,
+        (FAILED_PROTOCOL, _) => Failure::Protocol,
+        _ => Failure::Left,
+    }
+}
+
+/// The event's number and value, as libzmq writes them into the first frame.
+fn read_event(frame: &[u8]) -> Option<(u16, u32)> {
+    let (event, value) = frame.split_first_chunk::<2>()?;
+    let value = value.first_chunk::<4>()?;
+    Some((u16::from_ne_bytes(*event), u32::from_ne_bytes(*value)))
+}
+
+/// Best effort, for the log: the connection may have ended before we ask.
+fn peer_address(connection: RawFd) -> String {
+    // SAFETY: libzmq owns the descriptor, and it is not closed here. Should it be closed already,
+    // the question fails.
+    #[allow(unsafe_code)]
+    let stream = ManuallyDrop::new(unsafe { TcpStream::from_raw_fd(connection) });
+    stream
+        .peer_addr()
+        .map(|address| address.to_string())
+        .unwrap_or_default()
+}

@@ -1,0 +1,182 @@
+//! One open socket: what waits to be sent, and the routing of what arrives.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::door::Door;
+use super::handshakes::Handshakes;
+use super::refusals::Refusals;
+use super::{Arrived, Pattern, Peer, SocketName};
+use crate::keys::{PublicKey, Role};
+
+pub(super) struct OpenSocket {
+    pub(super) name: SocketName,
+    pub(super) pattern: Pattern,
+    pub(super) socket: zmq::Socket,
+    /// On a socket behind the door: who may use it.
+    pub(super) role: Option<Role>,
+    pub(super) handshakes: Option<Handshakes>,
+    /// Frames that the peer could not take yet.
+    pub(super) waiting: VecDeque<(Option<Peer>, Vec<u8>)>,
+}
+
+impl OpenSocket {
+    /// Sends what can be sent.
+    pub(super) fn send_waiting(&mut self, door: Option<&Door>) {
+        while let Some((peer, frame)) = self.waiting.front() {
+            if self.is_shut_out(peer.as_ref(), door) {
+                self.waiting.pop_front();
+                continue;
+            }
+            match self.send(peer.as_ref(), frame) {
+                Ok(()) => {}
+                Err(zmq::Error::EAGAIN) => return,
+                Err(zmq::Error::EHOSTUNREACH) => {
+                    tracing::warn!(event = "peer_gone", "a message's receiver is gone");
+                }
+                Err(error) => {
+                    tracing::error!(event = "send_failed", %error, "cannot send");
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Sends a frame at once, behind what waits already, or not at all.
+    pub(super) fn send_now(&mut self, frame: &[u8]) {
+        if self.waiting.is_empty() {
+            // Not sent: the next one of its kind says the same.
+            let _ = self.send(None, frame);
+        }
+    }
+
+    fn send(&self, peer: Option<&Peer>, frame: &[u8]) -> zmq::Result<()> {
+        match (self.pattern, peer.and_then(|peer| Route::of(peer))) {
+            (Pattern::Router, Some(route)) => {
+                let delimiter = route.delimited.then_some(&b""[..]);
+                let frames = [Some(route.id), delimiter, Some(frame)];
+                self.socket
+                    .send_multipart(frames.into_iter().flatten(), zmq::DONTWAIT)
+            }
+            (Pattern::Client, _) => self.socket.send_multipart([&b""[..], frame], zmq::DONTWAIT),
+            _ => self.socket.send(frame, zmq::DONTWAIT),
+        }
+    }
+
+    /// Nothing goes to a peer whose key was taken off the list.
+    fn is_shut_out(&self, peer: Option<&Peer>, door: Option<&Door>) -> bool {
+        let (Some(role), Some(door)) = (self.role, door) else {
+            return false;
+        };
+        let key = peer.and_then(|peer| Route::of(peer)?.key);
+        key.is_none_or(|key| door.entry(role, &key).is_none())
+    }
+
+    /// Takes the next message, if there is one and its sender is let in.
+    pub(super) fn receive(
+        &self,
+        door: Option<&Door>,
+        refusals: &mut Refusals,
+    ) -> zmq::Result<Option<Arrived>> {
+        let mut before = Vec::new();
+        let mut last = self.socket.recv_msg(zmq::DONTWAIT)?;
+        while last.get_more() {
+            before.push(last.to_vec());
+            last = self.socket.recv_msg(zmq::DONTWAIT)?;
+        }
+        let sender = match (self.role, door) {
+            (None, _) => None,
+            (Some(role), Some(door)) => match door.admit(role, &mut last, refusals) {
+                Some(sender) => Some(sender),
+                None => return Ok(None),
+            },
+            (Some(_), None) => return Ok(None),
+        };
+        Ok(self.unpack(before, last.to_vec(), sender))
+    }
+
+    /// Takes the routing frames off.
+    fn unpack(
+        &self,
+        before: Vec<Vec<u8>>,
+        frame: Vec<u8>,
+        sender: Option<(PublicKey, Arc<str>)>,
+    ) -> Option<Arrived> {
+        let (key, sender) = sender.unzip();
+        let peer = match self.pattern {
+            Pattern::Router => {
+                let route = Route {
+                    id: before.first()?,
+                    key,
+                    delimited: before.len() > 1,
+                };
+                Some(route.to_peer())
+            }
+            _ => None,
+        };
+        Some(Arrived {
+            socket: self.name,
+            peer,
+            sender,
+            frame,
+        })
+    }
+}
+
+/// What a [`Peer`] holds: how to reach a peer of a router, and the key that it is known by.
+struct Route<'a> {
+    id: &'a [u8],
+    key: Option<PublicKey>,
+    /// It sent an empty frame first (as REQ sockets do), and wants one in its answers.
+    delimited: bool,
+}
+
+const DELIMITED: u8 = 1;
+const KEYED: u8 = 2;
+
+impl<'a> Route<'a> {
+    /// The id, the key if there is one, and a byte that says what is there.
+    fn to_peer(&self) -> Peer {
+        let mut peer = self.id.to_vec();
+        if let Some(key) = &self.key {
+            peer.extend(key.bytes());
+        }
+        let delimited = if self.delimited { DELIMITED } else { 0 };
+        let keyed = if self.key.is_some() { KEYED } else { 0 };
+        peer.push(delimited | keyed);
+        peer
+    }
+
+    fn of(peer: &'a [u8]) -> Option<Route<'a>> {
+        let (flags, rest) = peer.split_last()?;
+        let (id, key) = match flags & KEYED {
+            0 => (rest, None),
+            _ => {
+                let (id, key) = rest.split_last_chunk::<32>()?;
+                (id, PublicKey::from_bytes(key))
+            }
+        };
+        Some(Route {
+            id,
+            key,
+            delimited: flags & DELIMITED != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_comes_back_as_it_was_taken() {
+        let key = PublicKey::from_bytes(&[9; 32]);
+        for id in [&b""[..], b"\0\x01\x02\x03\x04", &[255; 255]] {
+            for (key, delimited) in [(None, false), (None, true), (key, false), (key, true)] {
+                let peer = Route { id, key, delimited }.to_peer();
+                let route = Route::of(&peer).unwrap();
+                assert_eq!((route.id, route.key, route.delimited), (id, key, delimited));
+            }
+        }
+    }
+}

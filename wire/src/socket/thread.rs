@@ -1,0 +1,267 @@
+//! The thread that owns the sockets: it waits, sends what is queued, and hands on what arrives.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use super::door::Door;
+use super::handshakes::Handshakes;
+use super::open_socket::OpenSocket;
+use super::options::configure;
+use super::refusals::Refusals;
+use super::{Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, is_local};
+
+pub(super) enum Command {
+    Open(SocketSpec, mpsc::Sender<Result<(), SocketError>>),
+    Close(SocketName),
+    Send(SocketName, Option<Peer>, Vec<u8>),
+    SendNow(SocketName, Vec<u8>),
+    Stop,
+}
+
+/// What other threads want of the socket thread.
+pub(super) struct Commands {
+    queue: Mutex<VecDeque<Command>>,
+    /// An eventfd in the same poll as the sockets.
+    wake: OwnedFd,
+    /// Set while a wake-up is under way, so that a burst of sends costs one system call.
+    woken: AtomicBool,
+}
+
+impl Commands {
+    pub(super) fn new() -> std::io::Result<Commands> {
+        // SAFETY: eventfd has no preconditions; the result is checked before it is owned.
+        #[allow(unsafe_code)]
+        let wake = unsafe {
+            let fd = libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC);
+            if fd < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Commands {
+            queue: Mutex::default(),
+            wake,
+            woken: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn push(&self, command: Command) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.push_back(command);
+        drop(queue);
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            let one = 1u64.to_ne_bytes();
+            // SAFETY: the descriptor is an eventfd that lives as long as `self`, the buffer is 8 bytes.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::write(self.wake.as_raw_fd(), one.as_ptr().cast(), one.len());
+            }
+        }
+    }
+
+    fn take(&self) -> VecDeque<Command> {
+        let mut counter = [0u8; 8];
+        // SAFETY: as above; the descriptor is non-blocking, so an unset one returns at once.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::read(
+                self.wake.as_raw_fd(),
+                counter.as_mut_ptr().cast(),
+                counter.len(),
+            );
+        }
+        self.woken.store(false, Ordering::Release);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut queue)
+    }
+}
+
+pub(super) struct SocketThread<F> {
+    context: zmq::Context,
+    commands: Arc<Commands>,
+    open: Vec<OpenSocket>,
+    /// There from the moment on when a socket serves with keys.
+    door: Option<Door>,
+    refusals: Refusals,
+    on_arrival: F,
+}
+
+/// At most so many frames are read from one socket before the others have their turn.
+const READ_BURST: usize = 256;
+
+/// How often a frame is tried again that a router could not deliver.
+const TRY_AGAIN_MS: i64 = 100;
+
+impl<F: FnMut(Arrived)> SocketThread<F> {
+    pub(super) fn new(commands: Arc<Commands>, on_arrival: F) -> Self {
+        SocketThread {
+            context: zmq::Context::new(),
+            commands,
+            open: Vec::new(),
+            door: None,
+            refusals: Refusals::new(),
+            on_arrival,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            if let Err(error) = self.wait() {
+                tracing::error!(event = "poll_failed", %error, "cannot poll the sockets");
+                return;
+            }
+            if let Some(door) = &mut self.door {
+                door.refresh();
+                door.answer(&mut self.refusals);
+            }
+            for command in self.commands.take() {
+                match command {
+                    Command::Open(spec, answer) => {
+                        // The asker may have given up waiting; then nobody needs the answer.
+                        let _ = answer.send(self.open_socket(spec));
+                    }
+                    Command::Close(name) => self.open.retain(|open| open.name != name),
+                    Command::Send(name, peer, frame) => self.queue(name, peer, frame),
+                    Command::SendNow(name, frame) => self.send_now(name, &frame),
+                    Command::Stop => return self.close_all(),
+                }
+            }
+            for open in &mut self.open {
+                open.send_waiting(self.door.as_ref());
+            }
+            self.receive();
+        }
+    }
+
+    /// Waits until a frame arrives, a queued frame can go out, or somebody wakes us.
+    fn wait(&self) -> zmq::Result<()> {
+        let mut items = Vec::with_capacity(2 * self.open.len() + 2);
+        items.push(zmq::PollItem::from_fd(
+            self.commands.wake.as_raw_fd(),
+            zmq::POLLIN,
+        ));
+        let mut undeliverable = false;
+        for open in &self.open {
+            let mut events = zmq::PollEvents::empty();
+            if open.pattern != Pattern::Push {
+                events |= zmq::POLLIN;
+            }
+            if !open.waiting.is_empty() {
+                // A router is always writable; a frame for an absent peer is tried again later.
+                match open.pattern {
+                    Pattern::Router => undeliverable = true,
+                    _ => events |= zmq::POLLOUT,
+                }
+            }
+            items.push(open.socket.as_poll_item(events));
+        }
+        let handshakes = self.open.iter().filter_map(|open| open.handshakes.as_ref());
+        items.extend(handshakes.map(Handshakes::poll_item));
+        items.extend(self.door.as_ref().map(Door::poll_item));
+        let timeout_ms = if undeliverable { TRY_AGAIN_MS } else { -1 };
+        match zmq::poll(&mut items, timeout_ms) {
+            Err(zmq::Error::EINTR) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    fn open_socket(&mut self, spec: SocketSpec) -> Result<(), SocketError> {
+        let endpoint = spec.place.endpoint();
+        if matches!(spec.guard, Guard::None) && !is_local(endpoint) {
+            let endpoint = endpoint.to_owned();
+            return Err(SocketError::Unguarded { endpoint });
+        }
+        let failed = |error: zmq::Error| match error {
+            zmq::Error::EADDRINUSE => SocketError::InUse {
+                endpoint: endpoint.to_owned(),
+            },
+            other => SocketError::Open {
+                endpoint: endpoint.to_owned(),
+                reason: other.message().to_owned(),
+            },
+        };
+        let open = self.try_open(&spec).map_err(failed)?;
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn try_open(&mut self, spec: &SocketSpec) -> zmq::Result<OpenSocket> {
+        let kind = match spec.pattern {
+            Pattern::Router => zmq::ROUTER,
+            Pattern::Dealer | Pattern::Client => zmq::DEALER,
+            Pattern::Push => zmq::PUSH,
+            Pattern::Pull => zmq::PULL,
+        };
+        let mut role = None;
+        if let Guard::Serve(keys, for_role) = &spec.guard {
+            role = Some(*for_role);
+            if self.door.is_none() {
+                self.door = Some(Door::open(&self.context, keys.allowed.clone())?);
+            }
+        }
+        let mut socket = self.context.socket(kind)?;
+        configure(&mut socket, spec)?;
+        let is_network = spec.place.endpoint().starts_with("tcp://");
+        let handshakes = is_network
+            .then(|| Handshakes::watch(&self.context, &socket, spec))
+            .transpose()?;
+        match &spec.place {
+            Place::Bind(endpoint) => socket.bind(endpoint)?,
+            Place::Connect(endpoint) => socket.connect(endpoint)?,
+        }
+        Ok(OpenSocket {
+            name: spec.name,
+            pattern: spec.pattern,
+            socket,
+            role,
+            handshakes,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    fn queue(&mut self, name: SocketName, peer: Option<Peer>, frame: Vec<u8>) {
+        // A socket that was closed in the meantime takes its frames with it.
+        if let Some(open) = self.open.iter_mut().find(|open| open.name == name) {
+            open.waiting.push_back((peer, frame));
+        }
+    }
+
+    fn send_now(&mut self, name: SocketName, frame: &[u8]) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.name == name) {
+            open.send_waiting(self.door.as_ref());
+            open.send_now(frame);
+        }
+    }
+
+    fn receive(&mut self) {
+        for open in &mut self.open {
+            if let Some(handshakes) = &mut open.handshakes {
+                handshakes.read(&mut self.refusals);
+            }
+            if open.pattern == Pattern::Push {
+                continue;
+            }
+            for _ in 0..READ_BURST {
+                match open.receive(self.door.as_ref(), &mut self.refusals) {
+                    Ok(Some(arrived)) => (self.on_arrival)(arrived),
+                    Ok(None) => {}
+                    Err(zmq::Error::EAGAIN) => break,
+                    Err(error) => {
+                        tracing::error!(event = "receive_failed", %error, "cannot receive");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn close_all(mut self) {
+        for open in &mut self.open {
+            open.send_waiting(self.door.as_ref());
+            // Give what is on its way a second; a peer that is gone must not hold us.
+            let _ = open.socket.set_linger(1_000);
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Sockets with keys, and who gets through to them. Our side serves; the other side is libzmq as
+//! anybody might use it.
+
+use std::fmt::Write;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use webfill_wire::keys::{AllowList, HEADING, KeyPair, PublicKey, Role, ServerKeys};
+use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, new_key_pair};
+
+const WAIT: Duration = Duration::from_secs(10);
+const TASKS: u32 = 1;
+const CONTROL: u32 = 2;
+
+/// A process with two sockets: one for supervisors, one for clients.
+struct Server {
+    folder: TempDir,
+    sockets: Sockets,
+    arrived: mpsc::Receiver<Arrived>,
+    public: PublicKey,
+    listed: Vec<(Role, &'static str, PublicKey)>,
+    tasks: String,
+    control: String,
+}
+
+/// A port that was free a moment ago.
+fn free_endpoint() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("tcp://{}", listener.local_addr().unwrap())
+}
+
+impl Server {
+    fn start(listed: &[(Role, &'static str, &KeyPair)]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let own = new_key_pair().unwrap();
+        let listed: Vec<_> = listed
+            .iter()
+            .map(|(role, name, keys)| (*role, *name, keys.public))
+            .collect();
+        write_list(&folder, &listed);
+        let keys = ServerKeys {
+            own: own.clone(),
+            allowed: AllowList::open(&folder.path().join("allowed")).unwrap(),
+        };
+        let (tasks, control) = (free_endpoint(), free_endpoint());
+        let (arrivals, arrived) = mpsc::channel();
+        let specs = vec![
+            SocketSpec::bind(TASKS, Pattern::Router, &tasks).serve(Some(&keys), Role::Supervisor),
+            SocketSpec::bind(CONTROL, Pattern::Router, &control).serve(Some(&keys), Role::Client),
+        ];
+        let sockets = Sockets::start(specs, move |frame| drop(arrivals.send(frame)));
+        Server {
+            folder,
+            sockets: sockets.unwrap(),
+            arrived,
+            public: own.public,
+            listed,
+            tasks,
+            control,
+        }
+    }
+
+    fn add(&mut self, role: Role, name: &'static str, keys: &KeyPair) {
+        self.listed.push((role, name, keys.public));
+        write_list(&self.folder, &self.listed);
+    }
+
+    fn revoke(&mut self, name: &str) {
+        self.listed.retain(|(_, listed, _)| *listed != name);
+        write_list(&self.folder, &self.listed);
+    }
+
+    /// The next message, who sent it, and how to answer.
+    fn hear(&self) -> (String, String, Vec<u8>) {
+        let arrived = self.arrived.recv_timeout(WAIT).expect("a message");
+        (
+            String::from_utf8(arrived.frame).unwrap(),
+            arrived.sender.expect("a sender").to_string(),
+            arrived.peer.expect("a peer"),
+        )
+    }
+
+    fn hears(&self, frame: &str, sender: &str) -> Vec<u8> {
+        let (heard, from, peer) = self.hear();
+        assert_eq!((&*heard, &*from), (frame, sender));
+        peer
+    }
+}
+
+fn write_list(folder: &TempDir, listed: &[(Role, &'static str, PublicKey)]) {
+    let mut text = format!("{HEADING}\n");
+    for (role, name, key) in listed {
+        writeln!(text, "{role} {name} {key}").unwrap();
+    }
+    let new = folder.path().join("allowed.new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, folder.path().join("allowed")).unwrap();
+}
+
+/// Somebody who knocks.
+struct Caller {
+    socket: zmq::Socket,
+    events: zmq::Socket,
+    _context: zmq::Context,
+}
+
+impl Caller {
+    fn new(kind: zmq::SocketType) -> Caller {
+        let context = zmq::Context::new();
+        let socket = context.socket(kind).unwrap();
+        let events = i32::from(zmq::SocketEvent::ALL.to_raw());
+        socket.monitor("inproc://events", events).unwrap();
+        let events = context.socket(zmq::PAIR).unwrap();
+        events.connect("inproc://events").unwrap();
+        for socket in [&socket, &events] {
+            socket.set_linger(0).unwrap();
+            socket.set_rcvtimeo(WAIT.as_millis() as i32).unwrap();
+        }
+        socket.set_reconnect_ivl(10).unwrap();
+        // Who is refused hears nothing, and tries again after this time.
+        socket.set_handshake_ivl(500).unwrap();
+        Caller {
+            socket,
+            events,
+            _context: context,
+        }
+    }
+
+    fn with_keys(own: &KeyPair, server: &PublicKey) -> Caller {
+        let caller = Caller::new(zmq::DEALER);
+        caller.socket.set_curve_serverkey(server.bytes()).unwrap();
+        caller
+            .socket
+            .set_curve_publickey(own.public.bytes())
+            .unwrap();
+        caller
+            .socket
+            .set_curve_secretkey(own.secret.bytes())
+            .unwrap();
+        caller
+    }
+
+    fn connect(self, endpoint: &str) -> Caller {
+        self.socket.connect(endpoint).unwrap();
+        self
+    }
+
+    fn say(&self, text: &str) {
+        self.socket.send(text, 0).unwrap();
+    }
+
+    fn hears(&self, text: &str) {
+        let heard = self.socket.recv_bytes(0).expect("an answer in time");
+        assert_eq!(String::from_utf8_lossy(&heard), text);
+    }
+
+    /// Waits until a handshake has failed (true) or succeeded (false).
+    fn is_refused(&self) -> bool {
+        let deadline = Instant::now() + WAIT;
+        while Instant::now() < deadline {
+            let frames = self.events.recv_multipart(0).expect("an event in time");
+            let event = u16::from_ne_bytes([frames[0][0], frames[0][1]]);
+            match zmq::SocketEvent::from_raw(event) {
+                zmq::SocketEvent::HANDSHAKE_SUCCEEDED => return false,
+                zmq::SocketEvent::HANDSHAKE_FAILED_AUTH
+                | zmq::SocketEvent::HANDSHAKE_FAILED_NO_DETAIL
+                | zmq::SocketEvent::HANDSHAKE_FAILED_PROTOCOL => return true,
+                _ => {}
+            }
+        }
+        panic!("no handshake in time");
+    }
+}
+
+#[test]
+fn listed_keys_are_heard_under_their_names_and_answered() {
+    let (vm, feeder) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let server = Server::start(&[
+        (Role::Supervisor, "vm-01", &vm),
+        (Role::Client, "feeder", &feeder),
+    ]);
+    let callers = [
+        (&vm, &server.tasks, "vm-01"),
+        (&feeder, &server.control, "feeder"),
+    ];
+    for (socket, (keys, endpoint, name)) in [TASKS, CONTROL].into_iter().zip(callers) {
+        let caller = Caller::with_keys(keys, &server.public).connect(endpoint);
+        caller.say("hello");
+        let peer = server.hears("hello", name);
+        server
+            .sockets
+            .outbox()
+            .send_to(socket, &peer, b"welcome".to_vec());
+        caller.hears("welcome");
+    }
+}
+
+#[test]
+fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
+    let (vm, feeder, stranger) = (
+        new_key_pair().unwrap(),
+        new_key_pair().unwrap(),
+        new_key_pair().unwrap(),
+    );
+    let server = Server::start(&[
+        (Role::Supervisor, "vm-01", &vm),
+        (Role::Client, "feeder", &feeder),
+    ]);
+    let with = |keys| Caller::with_keys(keys, &server.public);
+    let mut mixed = vm.clone();
+    mixed.secret = stranger.secret.clone();
+    let refused = [
+        ("an unknown key", with(&stranger).connect(&server.tasks)),
+        (
+            "a client's key for tasks",
+            with(&feeder).connect(&server.tasks),
+        ),
+        (
+            "a supervisor's key for control",
+            with(&vm).connect(&server.control),
+        ),
+        (
+            "a listed key without its secret",
+            with(&mixed).connect(&server.tasks),
+        ),
+        (
+            "another server's key",
+            Caller::with_keys(&vm, &stranger.public).connect(&server.tasks),
+        ),
+        ("no keys", Caller::new(zmq::DEALER).connect(&server.tasks)),
+        (
+            "no keys, pushed",
+            Caller::new(zmq::PUSH).connect(&server.tasks),
+        ),
+    ];
+    for (who, caller) in &refused {
+        // Sent as soon as there is a connection, which there must never be.
+        let _ = caller.socket.send("let me in", zmq::DONTWAIT);
+        assert!(caller.is_refused(), "{who}");
+    }
+    let good = with(&vm).connect(&server.tasks);
+    good.say("hello");
+    server.hears("hello", "vm-01");
+    assert!(server.arrived.try_recv().is_err(), "nobody else was heard");
+}
+
+#[test]
+fn a_key_that_is_added_later_gets_in_by_itself() {
+    let vm = new_key_pair().unwrap();
+    let mut server = Server::start(&[]);
+    let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
+    caller.say("hello");
+    assert!(caller.is_refused());
+    server.add(Role::Supervisor, "vm-01", &vm);
+    server.hears("hello", "vm-01");
+}
+
+#[test]
+fn a_revoked_key_is_cut_off_by_its_next_message_and_gets_none() {
+    let (vm, other) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let mut server = Server::start(&[
+        (Role::Supervisor, "vm-01", &vm),
+        (Role::Supervisor, "vm-02", &other),
+    ]);
+    let revoked = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
+    revoked.say("hello");
+    let peer = server.hears("hello", "vm-01");
+    let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
+    staying.say("hello");
+    server.hears("hello", "vm-02");
+    server.revoke("vm-01");
+    server
+        .sockets
+        .outbox()
+        .send_to(TASKS, &peer, b"secret".to_vec());
+    for _ in 0..100 {
+        revoked.say("still here");
+        staying.say("me too");
+        server.hears("me too", "vm-02");
+    }
+    let heard = server.arrived.recv_timeout(Duration::from_millis(300));
+    assert!(heard.is_err(), "{heard:?}");
+    // Let in again, the same connection is heard again, and hears: but not what was kept from it.
+    server.add(Role::Supervisor, "vm-01-back", &vm);
+    revoked.say("back");
+    let peer = server.hears("back", "vm-01-back");
+    server
+        .sockets
+        .outbox()
+        .send_to(TASKS, &peer, b"open".to_vec());
+    revoked.hears("open");
+}
+
+#[test]
+fn a_key_that_changes_its_role_is_cut_off_from_where_it_was() {
+    let (vm, other) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let mut server = Server::start(&[
+        (Role::Supervisor, "vm-01", &vm),
+        (Role::Supervisor, "vm-02", &other),
+    ]);
+    let demoted = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
+    demoted.say("hello");
+    server.hears("hello", "vm-01");
+    let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
+    server.revoke("vm-01");
+    server.add(Role::Client, "vm-01", &vm);
+    for _ in 0..100 {
+        demoted.say("still here");
+        staying.say("me too");
+        server.hears("me too", "vm-02");
+    }
+    let asking = Caller::with_keys(&vm, &server.public).connect(&server.control);
+    asking.say("may I ask");
+    server.hears("may I ask", "vm-01");
+}
+
+#[test]
+fn another_ones_routing_id_gives_nobody_his_place() {
+    let (vm, thief) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let server = Server::start(&[
+        (Role::Supervisor, "vm-01", &vm),
+        (Role::Supervisor, "vm-02", &thief),
+    ]);
+    let named = |keys| {
+        let caller = Caller::with_keys(keys, &server.public);
+        caller.socket.set_identity(b"vm-01").unwrap();
+        caller.connect(&server.tasks)
+    };
+    let owner = named(&vm);
+    owner.say("hello");
+    let peer = server.hears("hello", "vm-01");
+    let spoofer = named(&thief);
+    spoofer.say("I am vm-01");
+    assert!(!spoofer.is_refused(), "its key is good");
+    for _ in 0..10 {
+        server
+            .sockets
+            .outbox()
+            .send_to(TASKS, &peer, b"task".to_vec());
+        owner.hears("task");
+        owner.say("done");
+        server.hears("done", "vm-01");
+    }
+    assert_eq!(
+        spoofer.socket.recv_bytes(zmq::DONTWAIT),
+        Err(zmq::Error::EAGAIN)
+    );
+}
+
+#[test]
+fn noise_on_the_port_disturbs_nobody() {
+    use std::io::Write;
+    let vm = new_key_pair().unwrap();
+    let server = Server::start(&[(Role::Supervisor, "vm-01", &vm)]);
+    let address = server.tasks.strip_prefix("tcp://").unwrap();
+    let greeting = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0CURVE\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let noises: [&[u8]; 5] = [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        &[0xff; 4096],
+        &[0; 4096],
+        greeting,
+        b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03",
+    ];
+    let mut held = Vec::new();
+    for noise in noises.iter().cycle().take(50) {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        // The other side may hang up in the middle.
+        let _ = stream.write_all(noise);
+        let _ = stream.write_all(&[0x06; 512]);
+        held.push(stream);
+    }
+    let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
+    caller.say("hello");
+    server.hears("hello", "vm-01");
+}
