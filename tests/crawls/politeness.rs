@@ -264,3 +264,39 @@ fn connections_are_reused_between_polite_requests() {
         web.connections()
     );
 }
+
+/// Two crawls at once, of separate state folders and stores, over the same sites, with one cache.
+fn crawl_twice_at_once(web: &Web, cache: &str) {
+    let sites = ["one.example", "two.example"];
+    for name in sites {
+        let site = web.site(name);
+        star(&site, 5);
+        site.latency(100 * MS);
+    }
+    let works = [Workplace::new(), Workplace::new()];
+    let crawls = works.each_ref().map(|work| {
+        work.crawl_without_delay(web)
+            .args(["--delay", "0.3", "--cache", cache])
+            .env("WEBFILL_POLITENESS_CLOCK", "shared")
+            .args(sites.map(|host| format!("http://{host}/")))
+            .start()
+    });
+    for crawl in crawls {
+        crawl.finish().expect(0);
+    }
+    for work in &works {
+        assert_eq!(work.stored().outcomes().len(), 2 * 6);
+    }
+}
+
+#[test]
+fn crawls_that_share_nothing_but_a_clock_in_the_cache_keep_their_distance() {
+    let web = Web::start();
+    let shared = Workplace::new();
+    let cache = format!("sqlite:{}", shared.path("cache.db").display());
+    crawl_twice_at_once(&web, &cache);
+    let visits = web.visits();
+    assert_eq!(visits.pages().len(), 2 * 2 * 6);
+    assert_eq!(visits.robots().len(), 2, "one crawl asks for both");
+    visits.assert_polite(300 * MS);
+}

@@ -3,6 +3,7 @@
 
 mod watch;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,6 +46,8 @@ pub struct Crawl {
     settings: Settings,
     spec: CrawlSpec,
     seeds: Option<Seeds>,
+    /// The fields that mappings extract.
+    extracted: BTreeSet<String>,
 }
 
 impl Crawl {
@@ -57,7 +60,7 @@ impl Crawl {
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
         require_contact(&settings)?;
-        load_mappings(&settings.mappings)?;
+        let mappings = load_mappings(&settings.mappings)?;
         let spec = spec_of(&options);
         Scope::compile(&spec).map_err(scope_fault)?;
         if let Some(list) = &settings.dispatcher.exclude_sites {
@@ -68,6 +71,11 @@ impl Crawl {
             settings,
             spec,
             seeds,
+            extracted: mappings
+                .field_names()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
         })
     }
 
@@ -114,7 +122,7 @@ impl Crawl {
             count_at: Instant::now(),
         };
         let end = watch.until_the_end(&mut client, &mut fleet, &mut feeding)?;
-        let broken_seeds = feeding.stop()?;
+        let fed = feeding.stop()?;
         watch.drain(&mut client, &mut fleet)?;
         watch.progress.finish();
         let summary = Summary {
@@ -122,7 +130,8 @@ impl Crawl {
             pages_before: before.pages,
             counters: watch.counters,
             records: watch.records,
-            broken_seeds,
+            broken_seeds: fed.broken,
+            unfillable: fed.unfillable,
             elapsed: started.elapsed(),
             ended_early: end.before_time(),
             store: self.settings.store_uri()?.to_string(),
@@ -158,6 +167,7 @@ impl Crawl {
         Feeding::start(feeding::Input {
             urls: self.options.urls.clone(),
             seeds: self.seeds.take(),
+            extracted: std::mem::take(&mut self.extracted),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,

@@ -10,7 +10,7 @@ mod position;
 mod reading;
 mod records;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +36,9 @@ pub use records::{now_ms, store_fault};
 /// Seeds handed over in one go.
 const BATCH: usize = 500;
 
+/// Fields told that no mapping extracts.
+const UNFILLABLE_TOLD: usize = 20;
+
 /// The keys of the crawls that are fed; it grows while seeds are read.
 pub type Crawls = Arc<Mutex<Vec<u32>>>;
 
@@ -50,17 +53,27 @@ pub struct Input {
     /// How much of the input is durable from an earlier run.
     pub fed_lines: u64,
     pub endpoint: String,
+    /// The fields that mappings extract.
+    pub extracted: BTreeSet<String>,
     /// Where broken seeds are listed.
     pub broken_file: PathBuf,
     pub store: Arc<dyn Store>,
+}
+
+/// What was found in the input.
+#[derive(Debug, Default)]
+pub struct Fed {
+    pub broken: BrokenSeeds,
+    /// Fields that records want and that no mapping extracts; the first few.
+    pub unfillable: BTreeSet<String>,
 }
 
 /// The thread.
 pub struct Feeding {
     over: Arc<AtomicBool>,
     crawls: Crawls,
-    thread: Option<JoinHandle<Result<BrokenSeeds, Fault>>>,
-    broken: BrokenSeeds,
+    thread: Option<JoinHandle<Result<Fed, Fault>>>,
+    fed: Fed,
 }
 
 impl Feeding {
@@ -76,7 +89,7 @@ impl Feeding {
             over,
             crawls,
             thread: Some(thread),
-            broken: BrokenSeeds::default(),
+            fed: Fed::default(),
         })
     }
 
@@ -93,11 +106,11 @@ impl Feeding {
         }
     }
 
-    /// Stops reading, if there is more to read, and tells what was broken.
-    pub fn stop(mut self) -> Result<BrokenSeeds, Fault> {
+    /// Stops reading, if there is more to read, and tells what was found.
+    pub fn stop(mut self) -> Result<Fed, Fault> {
         self.over.store(true, Ordering::Relaxed);
         self.join()?;
-        Ok(self.broken)
+        Ok(self.fed)
     }
 
     fn join(&mut self) -> Result<(), Fault> {
@@ -105,7 +118,7 @@ impl Feeding {
             let ended = thread
                 .join()
                 .map_err(|_| Fault::error("the feeding thread panicked"))?;
-            self.broken = ended?;
+            self.fed = ended?;
         }
         Ok(())
     }
@@ -128,6 +141,7 @@ struct Feeder {
     client: ControlClient,
     records: Records,
     broken: BrokenList,
+    unfillable: BTreeSet<String>,
     batch: Vec<Seed>,
 }
 
@@ -146,6 +160,7 @@ impl Feeder {
         Ok(Feeder {
             client: ControlClient::connect(&input.endpoint)?,
             broken: BrokenList::new(input.broken_file.clone()),
+            unfillable: BTreeSet::new(),
             input,
             over,
             crawls,
@@ -155,13 +170,13 @@ impl Feeder {
         })
     }
 
-    fn run(mut self) -> Result<BrokenSeeds, Fault> {
+    fn run(mut self) -> Result<Fed, Fault> {
         let position = match self.input.seeds.take() {
             Some(seeds) => self.take_lines(seeds)?,
             None => Position::NOWHERE,
         };
         if self.is_over() {
-            return self.broken.finish();
+            return self.finish();
         }
         let urls = std::mem::take(&mut self.input.urls).into_iter();
         self.batch.extend(urls.map(|url| Seed::of_url(0, url)));
@@ -174,7 +189,14 @@ impl Feeder {
         for crawl in crawls {
             self.ask(&Request::EndOfSeeds { crawl })?;
         }
-        self.broken.finish()
+        self.finish()
+    }
+
+    fn finish(self) -> Result<Fed, Fault> {
+        Ok(Fed {
+            broken: self.broken.finish()?,
+            unfillable: self.unfillable,
+        })
     }
 
     /// Reads on as long as there is time; tells how far it came. The last seeds stay in the batch.
@@ -186,6 +208,7 @@ impl Feeder {
             match reading.next()? {
                 Next::Seed(seed) => {
                     position.line = seed.line;
+                    self.note_unfillable(&seed.want);
                     // A request is fed again when resuming: its crawl must be opened again.
                     if seed.line > fed || seed.request.is_some() {
                         self.batch.push(seed);
@@ -201,6 +224,15 @@ impl Feeder {
             }
         }
         Ok(position)
+    }
+
+    /// A misnamed column would otherwise show only in its staying empty.
+    fn note_unfillable(&mut self, want: &[String]) {
+        for name in want {
+            if self.unfillable.len() < UNFILLABLE_TOLD && !self.input.extracted.contains(name) {
+                self.unfillable.insert(name.clone());
+            }
+        }
     }
 
     /// Records first, so that no page comes before the record that it fills. What is not handed

@@ -1,6 +1,6 @@
 //! What a crawl came to, for people and for programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,6 +66,8 @@ pub struct Summary {
     pub pages_before: u64,
     pub records: RecordCounts,
     pub broken_seeds: BrokenSeeds,
+    /// Fields that records want and that no mapping extracts.
+    pub unfillable: BTreeSet<String>,
     pub elapsed: Duration,
     /// Why the crawl ended before it was finished.
     pub ended_early: Option<&'static str>,
@@ -96,6 +98,7 @@ impl Summary {
                     json!({"line": seed.line, "reason": seed.reason})
                 }).collect::<Vec<_>>(),
             },
+            "unfillable": self.unfillable,
         })
     }
 
@@ -126,6 +129,14 @@ impl Summary {
                 text,
                 "  records   {} of {} resolved",
                 self.records.resolved, self.records.total
+            );
+        }
+        if !self.unfillable.is_empty() {
+            let names: Vec<_> = self.unfillable.iter().map(|name| shown(name)).collect();
+            let _ = writeln!(
+                text,
+                "            no mapping extracts: {}",
+                names.join(", ")
             );
         }
         let _ = writeln!(text, "  fields    {} values stored", counters.fields);
@@ -170,6 +181,15 @@ impl Summary {
             let _ = writeln!(text, "            line {}: {}", seed.line, seed.reason);
         }
     }
+}
+
+/// A field's name in one line that a terminal can show, whatever the seeds call it.
+fn shown(name: &str) -> String {
+    name.chars()
+        .take(40)
+        .collect::<String>()
+        .escape_debug()
+        .to_string()
 }
 
 fn tally(counts: &BTreeMap<String, u64>) -> String {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use webfill_store::Cache;
 use webfill_urls::{Url, origin};
 use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, Task, TaskReturned};
@@ -19,6 +19,7 @@ use crate::gate::{Gate, Leave};
 use crate::politeness::PolitenessConfig;
 use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, Rules};
+use crate::shared_clock::SharedClock;
 use crate::sites::{Pace, Sites, Turn};
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -28,6 +29,8 @@ pub struct Journey {
     pub resolver: Resolver,
     pub cache: Arc<dyn Cache>,
     pub sites: RefCell<Sites>,
+    /// If the sites' clocks are not ours alone.
+    pub shared_clock: Option<SharedClock>,
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// Fetches in flight.
@@ -66,6 +69,7 @@ impl Journey {
                 continue;
             }
             self.travel(&site, task, leave).await;
+            self.end_turn(&site).await;
         }
     }
 
@@ -92,19 +96,16 @@ impl Journey {
         } else {
             Turn::Page(delay)
         };
-        self.wait_for(turn, site, leave).await;
-        let Ok(slot) = self.slots.acquire().await else {
+        let Some(slot) = self.take_turn(turn, site, leave).await else {
             return self.return_task(site, &task);
         };
-        if self.is_called_back(leave) {
-            return self.return_task(site, &task);
-        }
-        let started = Started::now();
+        let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
         let Ok(fetched) = self.gate.page(leave, &url, user_agent.as_deref()).await else {
             return self.return_task(site, &task);
         };
-        let fetched_page = self.fetched(site, task, crawl, &url, delay, started, fetched);
+        let fetched_page = self.fetched(site, task, crawl, &url, request, fetched);
+        self.end_turn(site).await;
         // The slot is held until the body is with the extraction, which bounds bodies in memory.
         self.hand_on(fetched_page).await;
         drop(slot);
@@ -145,22 +146,17 @@ impl Journey {
         if let Some(rules) = self.robots.borrow().remembered(origin) {
             return Some((rules, false));
         }
-        match self.cache.robots(origin, now_ms()).await {
-            Ok(Some(entry)) => {
-                let mut robots = self.robots.borrow_mut();
-                return Some((robots.remember(&entry, Outcome::RobotsUnreachable), false));
-            }
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(event = "cache_failed", %error, "cannot read the cache of robots.txt files");
-            }
+        if let Some(rules) = self.cached_rules(origin).await {
+            return Some((rules, false));
         }
-        self.wait_for(Turn::Robots, site, leave).await;
-        let Ok(_slot) = self.slots.acquire().await else {
-            return None;
-        };
-        if self.is_called_back(leave) {
-            return None;
+        let _slot = self.take_turn(Turn::Robots, site, leave).await?;
+        // Whoever shares the site's clock may have asked while we waited. The page then needs a
+        // turn of its own, under the delay that the rules name.
+        if self.shared_clock.is_some()
+            && let Some(rules) = self.cached_rules(origin).await
+        {
+            self.end_turn(site).await;
+            return Some((rules, false));
         }
         let started_ms = now_ms();
         let had = robots::fetch(&self.gate, leave, origin).await?;
@@ -168,6 +164,7 @@ impl Journey {
         self.sites
             .borrow_mut()
             .answered(site, started_ms, had.answered_at, had.answer, pace);
+        self.note_use(site);
         // Without an entry the gate was shut in the middle, between two redirects.
         let entry = had.entry?;
         let rules = self.robots.borrow_mut().remember(&entry, had.unreachable);
@@ -180,6 +177,20 @@ impl Journey {
             tracing::warn!(event = "cache_failed", %error, "cannot keep a robots.txt in the cache");
         }
         Some((rules, true))
+    }
+
+    async fn cached_rules(&self, origin: &str) -> Option<Rules> {
+        match self.cache.robots(origin, now_ms()).await {
+            Ok(Some(entry)) => {
+                let mut robots = self.robots.borrow_mut();
+                Some(robots.remember(&entry, Outcome::RobotsUnreachable))
+            }
+            Ok(None) => None,
+            Err(error) => {
+                tracing::warn!(event = "cache_failed", %error, "cannot read the cache of robots.txt files");
+                None
+            }
+        }
     }
 
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
@@ -199,18 +210,76 @@ impl Journey {
         }
     }
 
-    /// Waits until the site's clock allows the next request; holds no slot meanwhile.
+    /// Waits until the site's clock allows the next request, without holding a slot meanwhile, and
+    /// takes one. `None` if the task is called back.
+    async fn take_turn(&self, turn: Turn, site: &str, leave: Leave) -> Option<SemaphorePermit<'_>> {
+        loop {
+            self.wait_for(turn, site, leave).await;
+            // The semaphore is never closed.
+            let slot = self.slots.acquire().await.ok()?;
+            if self.is_called_back(leave) {
+                return None;
+            }
+            let Err(wait) = self.claim_turn(turn, site).await else {
+                return Some(slot);
+            };
+            drop(slot);
+            self.wait_until(Instant::now() + wait, leave).await;
+        }
+    }
+
+    /// Where the clock is shared, the turn must be granted; if not now, the wait is told.
+    async fn claim_turn(&self, turn: Turn, site: &str) -> Result<(), Duration> {
+        let Some(shared) = &self.shared_clock else {
+            return Ok(());
+        };
+        let (delay, requests) = match turn {
+            Turn::Page(delay) | Turn::PageAfterRobots(delay) => (delay, 1),
+            Turn::Robots => {
+                let delay = self.sites.borrow().delay(site);
+                (
+                    delay.unwrap_or(self.politeness.delay()),
+                    robots::MOST_REQUESTS,
+                )
+            }
+        };
+        shared.claim(site, delay, requests).await
+    }
+
+    fn note_use(&self, site: &str) {
+        if let Some(shared) = &self.shared_clock {
+            shared.note_use(site);
+        }
+    }
+
+    /// The site's next turn may be another worker's.
+    async fn end_turn(&self, site: &str) {
+        if let Some(shared) = &self.shared_clock {
+            let next = self.sites.borrow().next_start(site, Turn::Robots);
+            let now = Instant::now();
+            let wait = next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+            shared.release(site, wait).await;
+        }
+    }
+
     async fn wait_for(&self, turn: Turn, site: &str, leave: Leave) {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
             match next {
                 Some(next) if next > Instant::now() && !self.is_called_back(leave) => {
-                    tokio::select! {
-                        () = tokio::time::sleep_until(next.into()) => {}
-                        () = self.called_back.notified() => {}
-                    }
+                    self.wait_until(next, leave).await;
                 }
                 _ => return,
+            }
+        }
+    }
+
+    /// Sleeps, but not longer than until tasks are called back.
+    async fn wait_until(&self, until: Instant, leave: Leave) {
+        if !self.is_called_back(leave) {
+            tokio::select! {
+                () = tokio::time::sleep_until(until.into()) => {}
+                () = self.called_back.notified() => {}
             }
         }
     }
@@ -221,23 +290,32 @@ impl Journey {
         task: Task,
         crawl: Arc<CrawlSettings>,
         url: &Url,
-        delay: Duration,
-        started: Started,
+        request: Request,
         mut fetched: Fetched,
     ) -> FetchedPage {
         let mut ending = Ending::unfetched(task, crawl, Outcome::NetworkError);
-        ending.started_at_ms = started.at_ms;
+        ending.started_at_ms = request.started_at_ms;
         // An address that must not be asked was not asked: its site's clock does not move.
         let asked = fetched.outcome != Outcome::UnsafeAddress;
         if asked {
+            self.note_use(site);
             let mut sites = self.sites.borrow_mut();
             let at = fetched.answered_at;
-            sites.answered(site, started.at_ms, at, fetched.answer, self.pace(delay));
+            sites.answered(
+                site,
+                request.started_at_ms,
+                at,
+                fetched.answer,
+                self.pace(request.delay),
+            );
             sites.page_answered(site, at);
         }
-        ending.elapsed = started.at.elapsed();
-        ending.next_start = self.sites.borrow().next_start(site, Turn::Page(delay));
-        ending.delay = delay;
+        ending.elapsed = request.started_at.elapsed();
+        ending.next_start = self
+            .sites
+            .borrow()
+            .next_start(site, Turn::Page(request.delay));
+        ending.delay = request.delay;
         let mut ending = ending.fetched(&mut fetched);
         if let Some(target) = &ending.redirect {
             ending.redirect = Some(absolute(url, target));
@@ -299,18 +377,21 @@ impl Journey {
     }
 }
 
-/// When a request was started, by the monotonic clock and by the wall clock.
+/// A request to be made: when it was started, by the monotonic clock and by the wall clock, and the
+/// delay that it keeps.
 #[derive(Debug, Clone, Copy)]
-struct Started {
-    at: Instant,
-    at_ms: i64,
+struct Request {
+    started_at: Instant,
+    started_at_ms: i64,
+    delay: Duration,
 }
 
-impl Started {
-    fn now() -> Started {
-        Started {
-            at: Instant::now(),
-            at_ms: now_ms(),
+impl Request {
+    fn now(delay: Duration) -> Request {
+        Request {
+            started_at: Instant::now(),
+            started_at_ms: now_ms(),
+            delay,
         }
     }
 }

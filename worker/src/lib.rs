@@ -20,6 +20,7 @@ mod robots;
 pub mod robots_rules;
 mod run;
 mod save;
+mod shared_clock;
 mod sites;
 mod suspect;
 
@@ -27,6 +28,6 @@ pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use fetch::FetchConfig;
 pub use gate::longest_request;
-pub use politeness::PolitenessConfig;
+pub use politeness::{ClockOwner, PolitenessConfig};
 pub use run::run;
 pub use suspect::{path as suspect_path, read as read_suspect};

@@ -24,6 +24,19 @@ pub struct PolitenessConfig {
     pub ignore_robots: bool,
     /// Permit loopback, private and link-local targets.
     pub allow_private_networks: bool,
+    /// Who keeps the sites' clocks.
+    pub clock: ClockOwner,
+}
+
+/// Who keeps a site's clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockOwner {
+    /// The worker that the site's tasks go to; the cache gets a copy.
+    #[default]
+    Owner,
+    /// The cache: each request claims its site's next slot there.
+    Shared,
 }
 
 impl Default for PolitenessConfig {
@@ -34,6 +47,7 @@ impl Default for PolitenessConfig {
             contact: None,
             ignore_robots: false,
             allow_private_networks: false,
+            clock: ClockOwner::Owner,
         }
     }
 }

@@ -27,6 +27,9 @@ const MOST_BYTES: usize = 500 << 10;
 /// RFC 9309 2.3.1.2: follow at least five.
 const MOST_REDIRECTS: usize = 5;
 
+/// Requests that one robots.txt may take.
+pub const MOST_REQUESTS: u32 = MOST_REDIRECTS as u32 + 1;
+
 /// Origins remembered by one worker, and the memory that their rules may take together.
 const MOST_REMEMBERED: usize = 4_096;
 const MOST_REMEMBERED_BYTES: usize = 8 << 20;

@@ -21,11 +21,13 @@ use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::extract::{self, Pulse, Work};
 use crate::fetch::Fetcher;
-use crate::gate::Gate;
+use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
+use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
 use crate::save::Saver;
+use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
 use crate::suspect::{self, Suspect};
 
@@ -144,6 +146,13 @@ fn journey(
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
     let voice = voice.clone();
+    let shared_clock = match setup.politeness.clock {
+        ClockOwner::Owner => None,
+        ClockOwner::Shared => Some(SharedClock::new(
+            Arc::clone(&cache),
+            longest_request(&setup.fetch),
+        )),
+    };
     Ok(Journey {
         politeness: setup.politeness.clone(),
         gate: Gate::new(
@@ -153,6 +162,7 @@ fn journey(
         resolver,
         cache,
         sites: RefCell::new(Sites::default()),
+        shared_clock,
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
         slots: Semaphore::new(setup.worker.concurrency),
