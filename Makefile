@@ -21,6 +21,7 @@ demo: ## Build webfill and let it crawl a small site that it serves itself
 # compiled once, with the features that tests and binary need together.
 test: ## Build everything and run all tests
 	@deploy/install-build-deps.sh --tests
+	@deploy/install-mongod.sh >/dev/null || [ $$? = 3 ] # tests that need one say so
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
 
@@ -34,4 +35,5 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 
 bench: ## Measure speed and memory, each figure beside what it is measured against
 	@deploy/install-build-deps.sh --bench
+	@deploy/install-mongod.sh >/dev/null
 	bench/run.sh

@@ -64,12 +64,23 @@ fn measure_mongodb() -> Result<(), AnyError> {
         println!("{}", run_writers(&uri, writers)?);
         let commands = server_commands(&uri)? - before;
         let pages = (writers * PAGES) as f64;
+        println!("    {}", count_records(&uri)?);
         println!(
             "    {:.1} commands for 1000 pages, records put included",
             commands * 1e3 / pages
         );
     }
     Ok(())
+}
+
+/// Says how long it takes to count all records.
+fn count_records(uri: &str) -> Result<String, AnyError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let store = runtime.block_on(open(&uri.parse()?, None))?.store;
+    let started = Instant::now();
+    let counts = runtime.block_on(store.record_counts(&CrawlId::new("local", "bench")))?;
+    let ms = started.elapsed().as_millis();
+    Ok(format!("{} records are counted in {ms} ms", counts.total))
 }
 
 /// Commands that the server has executed for clients, but for those that watch over it.
@@ -99,7 +110,7 @@ fn server_commands(uri: &str) -> Result<f64, AnyError> {
 fn run_writers(uri: &str, writers: u64) -> Result<String, AnyError> {
     let started = Instant::now();
     let age_s = match uri.starts_with("mongodb") {
-        true => 0.2,
+        true => 0.25,
         false => 0.064,
     };
     let batch = (RATE * age_s / writers as f64).ceil() as u64;

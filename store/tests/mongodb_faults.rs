@@ -11,10 +11,10 @@ use mongodb::bson::{Document, doc};
 use serde_json::{Map, json};
 use tokio::task::JoinHandle;
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, ExportFilter, Kept, Page, Record, RecordCounts, Save, Store,
-    StoreError, StoreUri, open,
+    Crawl, CrawlId, CrawlState, ExportFilter, Kept, Page, Record, RecordCounts, Save, Slot,
+    SlotClaim, Store, StoreError, StoreUri, open,
 };
-use webfill_test_mongod::{Mongod, ReplicaSet};
+use webfill_test_mongod::{Mongod, ReplicaSet, fresh_database};
 use webfill_wire::Outcome;
 
 const NOON_MS: i64 = 1_767_268_800_000;
@@ -303,7 +303,65 @@ async fn what_passes_is_tried_again_and_what_does_not_is_told() {
     assert!(store.save(vec![save(0)]).await[0].is_ok());
 }
 
-/// Dead pages stay outside: the server deletes what has expired, by its own clock.
+/// Somebody else creates the same documents at the same time.
+#[tokio::test]
+async fn many_who_create_one_document_at_once_all_succeed() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let uri: StoreUri = database.uri().parse().unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        clients.push(open(&uri, None).await.unwrap());
+    }
+    put_crawl(&*clients[0].store).await;
+    for round in 0..30 {
+        let calls = clients.iter().enumerate().map(|(number, client)| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let saved = client
+                    .store
+                    .save((0..10).map(|n| save(round * 10 + n)).collect())
+                    .await;
+                assert!(saved.iter().all(Result::is_ok), "{saved:?}");
+                let claim = SlotClaim {
+                    site: format!("{round}.example"),
+                    holder: number.to_string(),
+                    delay_ms: 1,
+                    longest_request_ms: 60_000,
+                };
+                client.cache.claim_slot(&claim).await.unwrap() == Slot::Granted
+            })
+        });
+        let mut granted = 0;
+        for call in calls.collect::<Vec<_>>() {
+            granted += u32::from(call.await.unwrap());
+        }
+        assert_eq!(granted, 1, "in round {round}");
+    }
+}
+
+/// The command has runtimes that drive neither sockets nor timers, and drops them first.
+#[test]
+fn a_store_works_in_any_runtime_and_outlives_it() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let uri: StoreUri = database.uri().parse().unwrap();
+    let bare = || {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+    };
+    let runtime = bare();
+    let store = runtime.block_on(open(&uri, None)).unwrap().store;
+    runtime.block_on(put_crawl(&*store));
+    drop(runtime);
+    let crawl = bare().block_on(store.get_crawl(&crawl_id())).unwrap();
+    assert_eq!(crawl.unwrap().id, crawl_id());
+}
+
+/// By its own clock.
 #[tokio::test]
 async fn the_server_purges_what_has_expired() {
     let options = ["--setParameter", "ttlMonitorSleepSecs=1"];

@@ -116,7 +116,8 @@ CREATE TABLE records (_id TEXT PRIMARY KEY, fields TEXT NOT NULL, sources TEXT N
     missing TEXT NOT NULL, resolved_at TEXT) STRICT;
 CREATE TABLE sites (_id TEXT PRIMARY KEY, last_start TEXT NOT NULL, delay_ms INTEGER NOT NULL,
     blocked_until TEXT, owner TEXT) STRICT, WITHOUT ROWID;
-CREATE TABLE crawls (key INTEGER PRIMARY KEY, _id TEXT NOT NULL UNIQUE);
+CREATE TABLE crawls (key INTEGER PRIMARY KEY, _id TEXT NOT NULL UNIQUE, app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL);
 CREATE TABLE crawl_records (record TEXT NOT NULL, crawl INTEGER NOT NULL,
     PRIMARY KEY (record, crawl)) STRICT, WITHOUT ROWID;
 INSERT INTO records VALUES ('r', '{\"a\":1}', '{}', '[\"b\"]', NULL);

@@ -167,6 +167,39 @@ fn strangers_are_refused_and_told_with_address_and_key() {
 }
 
 #[test]
+fn keys_on_one_side_only_are_told_on_both() {
+    let web = Web::start();
+    let fleet = Fleet::new();
+    let _dispatcher = fleet.dispatcher();
+    let _plain = fleet.supervisor_without_keys(&web, "plain").start();
+    let told = fleet.wait_until_supervisor_tells("plain", "not_let_in");
+    assert_eq!(told["why"], "it wants keys: set `keys`");
+    fleet.wait_until_told("peer_refused", "it has no keys");
+}
+
+#[test]
+fn a_fleet_with_keys_outlives_its_dispatcher() {
+    let web = Web::start();
+    let urls = small_web(&web, "outlives", 6);
+    let fleet = Fleet::new();
+    fleet.new_member("supervisor", "vm-01");
+    fleet.new_member("client", "feeder");
+    let dispatcher = fleet.dispatcher();
+    let supervisor = fleet.supervisor(&web, "vm-01").start();
+    let client = fleet.client("feeder");
+    let first = client.feed("first", &urls[..3]);
+    client.wait_until_finished(&first);
+    dispatcher.signal(Signal::KILL);
+    drop(dispatcher);
+    let dispatcher = fleet.dispatcher();
+    let client = fleet.client("feeder");
+    let second = client.feed("second", &urls[3..]);
+    let status = client.wait_until_finished(&second);
+    assert_eq!(status["outcomes"], json!({"ok": 3}), "{status}");
+    drain(vec![supervisor, dispatcher]);
+}
+
+#[test]
 fn a_key_that_is_added_while_all_runs_gets_in_without_a_restart() {
     let web = Web::start();
     let fleet = Fleet::new();

@@ -76,6 +76,8 @@ impl Fleet {
             .role("dispatcher", "keys")
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
+            .arg("--keys")
+            .arg(self.work.path("keys"))
             .start();
         running.wait_for_stderr("ready");
         running
@@ -83,20 +85,24 @@ impl Fleet {
 
     /// A supervisor that has not started yet, with the keys of a folder and its name as id.
     pub(crate) fn supervisor(&self, web: &Web, folder: &str) -> Run {
+        self.supervisor_without_keys(web, folder)
+            .arg("--keys")
+            .arg(self.work.path(folder))
+    }
+
+    pub(crate) fn supervisor_without_keys(&self, web: &Web, id: &str) -> Run {
         let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
-        self.role("supervisor", folder)
+        self.role("supervisor", id)
             .args(["--dispatcher", &self.endpoint(TASKS)])
-            .args(["--id", folder, "--workers", "1"])
+            .args(["--id", id, "--workers", "1"])
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
     }
 
-    fn role(&self, role: &str, keys: &str) -> Run {
+    fn role(&self, role: &str, id: &str) -> Run {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
         Run::new([role, "--store", &store, "--state"])
-            .arg(self.state(role, keys))
-            .arg("--keys")
-            .arg(self.work.path(keys))
+            .arg(self.state(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
             // A lost supervisor's sites are free once its longest request must be over.
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")

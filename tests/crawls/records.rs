@@ -108,6 +108,20 @@ fn want_names_the_fields_that_matter() {
 }
 
 #[test]
+fn fields_that_no_mapping_extracts_are_told() {
+    let web = Web::start();
+    web.site("people.example")
+        .serve("/d", page("Dora").field("name", "Dora"));
+    let work = Workplace::new();
+    let csv = "id,url,name,Location\nd,http://people.example/d,,\n";
+    let seeds = work.write("seeds.csv", csv);
+    let run = work.crawl(&web).arg("--seeds").arg(seeds).finish();
+    let run = run.expect(0);
+    assert_eq!(run.summary().json["unfillable"], json!(["Location"]));
+    assert_eq!(run.summary().records(), (1, 0));
+}
+
+#[test]
 fn two_records_share_a_page_that_is_fetched_once() {
     let web = Web::start();
     let site = web.site("team.example");

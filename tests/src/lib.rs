@@ -2,10 +2,12 @@
 //! by the database, by `/proc`, by exit codes and what is printed.
 //!
 //! [`site`] is the web that is crawled, [`workplace`] the folder that a test crawls in, [`run`] one
-//! run of the binary, [`stored`], [`summary`] what it left behind, [`isolation`] the namespaces of
-//! tests that must not touch the machine's network or disks. The tests themselves are in `crawls/`.
+//! run of the binary, [`stored`], [`documents`] and [`summary`] what it left behind, [`isolation`]
+//! the namespaces of tests that must not touch the machine's network or disks. The tests themselves
+//! are in `crawls/`.
 
 pub mod documentation;
+pub mod documents;
 pub mod isolation;
 pub mod process;
 pub mod run;

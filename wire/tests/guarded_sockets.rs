@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use webfill_wire::keys::{AllowList, HEADING, KeyPair, PublicKey, Role, ServerKeys};
+use webfill_wire::keys::{AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys};
 use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, new_key_pair};
 
 const WAIT: Duration = Duration::from_secs(10);
@@ -32,8 +32,11 @@ fn free_endpoint() -> String {
 
 impl Server {
     fn start(listed: &[(Role, &'static str, &KeyPair)]) -> Server {
+        Server::start_at(free_endpoint(), new_key_pair().unwrap(), listed)
+    }
+
+    fn start_at(tasks: String, own: KeyPair, listed: &[(Role, &'static str, &KeyPair)]) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let own = new_key_pair().unwrap();
         let listed: Vec<_> = listed
             .iter()
             .map(|(role, name, keys)| (*role, *name, keys.public))
@@ -43,7 +46,7 @@ impl Server {
             own: own.clone(),
             allowed: AllowList::open(&folder.path().join("allowed")).unwrap(),
         };
-        let (tasks, control) = (free_endpoint(), free_endpoint());
+        let control = free_endpoint();
         let (arrivals, arrived) = mpsc::channel();
         let specs = vec![
             SocketSpec::bind(TASKS, Pattern::Router, &tasks).serve(Some(&keys), Role::Supervisor),
@@ -253,6 +256,28 @@ fn a_key_that_is_added_later_gets_in_by_itself() {
     caller.say("hello");
     assert!(caller.is_refused());
     server.add(Role::Supervisor, "vm-01", &vm);
+    server.hears("hello", "vm-01");
+}
+
+#[test]
+fn a_server_that_has_no_keys_for_a_while_is_called_again() {
+    let (vm, own) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let at = free_endpoint();
+    let mistaken = Caller::new(zmq::ROUTER);
+    mistaken.socket.bind(&at).unwrap();
+    let keys = ClientKeys {
+        own: vm.clone(),
+        server: own.public,
+    };
+    let spec = SocketSpec::connect(1, Pattern::Dealer, &at).call(Some(&keys));
+    let caller = Sockets::start(vec![spec], |_| {}).unwrap();
+    caller.outbox().send(1, b"hello".to_vec());
+    assert!(mistaken.is_refused(), "neither side trusts the other");
+    // libzmq itself would leave it at that: see that it has stopped calling.
+    mistaken.events.set_rcvtimeo(500).unwrap();
+    while mistaken.events.recv_multipart(0).is_ok() {}
+    drop(mistaken);
+    let server = Server::start_at(at, own, &[(Role::Supervisor, "vm-01", &vm)]);
     server.hears("hello", "vm-01");
 }
 

@@ -49,6 +49,12 @@ pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
     let Some(committed_at_ms) = committed_at_ms(db)? else {
         return Ok(());
     };
+    // By a clock that runs behind, what was long due would be far ahead.
+    db.execute(
+        "UPDATE sites SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
+         WHERE due_at_ms BETWEEN ?2 AND ?1",
+        [committed_at_ms, now_ms],
+    )?;
     // How much time really passed since the last commit is not known if the clock was set. What
     // waited then still waits: all of its rest if the clock runs behind, up to the largest jump
     // longer if it runs ahead.
@@ -57,12 +63,6 @@ pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
         "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2
          WHERE due_at_ms > ?1",
         [committed_at_ms, shift_ms],
-    )?;
-    // By a clock that runs behind, what was long due would be far ahead.
-    db.execute(
-        "UPDATE sites SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
-         WHERE due_at_ms BETWEEN ?2 AND ?1",
-        [committed_at_ms, now_ms],
     )?;
     Ok(())
 }

@@ -183,6 +183,9 @@ impl Worker {
                 after_robots: false,
             };
         }
+        if !matches!(site.step, Step::Waiting { .. }) {
+            return Next::Nothing;
+        }
         let Step::Waiting {
             task,
             recalls,

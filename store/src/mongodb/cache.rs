@@ -42,7 +42,7 @@ pub(super) async fn robots(
 /// Keeps robots.txt files.
 pub(super) async fn put_robots(db: &Db, entries: &[RobotsEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(robots_statement).collect();
-    db.update("robots", &statements).await?.none_failed()
+    db.upsert("robots", &statements).await?.none_failed()
 }
 
 fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
@@ -107,7 +107,7 @@ pub(super) fn site_clock(stored: &RawDocument) -> SiteClock {
 /// Moves clocks forward.
 pub(super) async fn put_sites(db: &Db, entries: &[SiteEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(site_statement).collect();
-    db.update("sites", &statements).await?.none_failed()
+    db.upsert("sites", &statements).await?.none_failed()
 }
 
 /// The right-hand sides of the first stage all see the document as it was.

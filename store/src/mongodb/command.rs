@@ -12,7 +12,7 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
 use mongodb::{Collection, Database};
 
-use super::fault::{Fault, is_worth_another_try};
+use super::fault::{DUPLICATE_KEY, Fault, is_worth_another_try};
 
 /// A server that is paused, or cut off without a word, keeps a command for no longer.
 const COMMAND_MAX: Duration = Duration::from_secs(15);
@@ -83,6 +83,28 @@ impl Db {
             updated.add(&answer, first);
             first += count;
         }
+        Ok(updated)
+    }
+
+    /// As [`Db::update`], for statements that create what they do not find. Whoever was a moment
+    /// slower than somebody else at creating a document finds it the next time.
+    pub(super) async fn upsert(
+        &self,
+        collection: &str,
+        statements: &[RawDocumentBuf],
+    ) -> Result<Updated, Fault> {
+        let mut updated = self.update(collection, statements).await?;
+        let is_late = |failed: &(usize, i32, String)| failed.1 == DUPLICATE_KEY;
+        let late: Vec<_> = updated
+            .failed
+            .extract_if(.., |failed| is_late(failed))
+            .collect();
+        let again = late.iter().map(|(index, ..)| statements[*index].clone());
+        let again = self.update(collection, &again.collect::<Vec<_>>()).await?;
+        updated.matched += again.matched;
+        let failed = again.failed.into_iter();
+        let of_all = |(index, code, message): (usize, i32, String)| (late[index].0, code, message);
+        updated.failed.extend(failed.map(of_all));
         Ok(updated)
     }
 

@@ -27,11 +27,7 @@ pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
         "u": {"$set": set, "$setOnInsert": {"started_at": date(crawl.started_at_ms)}},
         "upsert": true,
     };
-    let updated = db.update("crawls", &[statement]).await?;
-    match updated.failed.first() {
-        None => Ok(()),
-        Some((_, code, message)) => Err(Fault::of_statement(*code, message)),
-    }
+    db.upsert("crawls", &[statement]).await?.none_failed()
 }
 
 /// The crawl with this key.

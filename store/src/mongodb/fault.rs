@@ -21,8 +21,21 @@ const PASSING: [i32; 23] = [
     13435, 13436, 14031, 11601,
 ];
 
-/// Codes of those [`PASSING`] that another try at once may get past: the primary is another by now.
-const MOVED: [i32; 10] = [6, 7, 89, 91, 189, 9001, 10107, 11600, 13435, 13436];
+/// Codes that another try at once may get past: the primary is another by now, or somebody else
+/// has just created the same document.
+const MOVED: [i32; 11] = [
+    6,
+    7,
+    89,
+    91,
+    189,
+    9001,
+    10107,
+    11600,
+    13435,
+    13436,
+    DUPLICATE_KEY,
+];
 
 pub(super) const DUPLICATE_KEY: i32 = 11000;
 const USER_NOT_FOUND: i32 = 11;

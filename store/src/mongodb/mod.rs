@@ -106,7 +106,7 @@ impl Store for Mongo {
     fn save_pace(&self) -> SavePace {
         SavePace {
             max_entries: 512,
-            max_age: Duration::from_millis(200),
+            max_age: Duration::from_millis(250),
         }
     }
 

@@ -71,7 +71,7 @@ async fn keep(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>,
             Err(fault) => return Err(fault),
         }
     }
-    for (statement, code, message) in db.update("pages", &statements).await?.failed {
+    for (statement, code, message) in db.upsert("pages", &statements).await?.failed {
         match Fault::of_statement(code, &message) {
             Fault::Unfit(reason) => {
                 kept[sent[statement]] = Err(refusal(&saves[sent[statement]], reason))

@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::net::TcpStream;
 use std::os::fd::{FromRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::refusals::Refusals;
 use super::{Guard, Place, SocketSpec};
@@ -29,7 +29,14 @@ pub(super) struct Handshakes {
     accepted: HashMap<RawFd, String>,
     /// How a handshake has failed whose connection is about to be reported as gone.
     failed: Option<Failure>,
+    /// When libzmq gave up calling.
+    gave_up_at: Option<Instant>,
 }
+
+/// libzmq calls again when a connection is lost, but not after words that it did not expect. Those
+/// may come from a dispatcher that was started without its keys by mistake, or from another server
+/// on its port for a while: no reason to stay away for ever.
+const CALL_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
@@ -63,7 +70,18 @@ impl Handshakes {
             has_keys: !matches!(spec.guard, Guard::None),
             accepted: HashMap::new(),
             failed: None,
+            gave_up_at: None,
         })
+    }
+
+    /// When a new socket should call in place of this one, which does not any more.
+    pub(super) fn call_again_at(&self) -> Option<Instant> {
+        Some(self.gave_up_at? + CALL_AGAIN_AFTER)
+    }
+
+    /// A new socket could not be had: not before the same time again.
+    pub(super) fn put_off_call(&mut self, now: Instant) {
+        self.gave_up_at = Some(now);
     }
 
     pub(super) fn poll_item(&self) -> zmq::PollItem<'_> {
@@ -87,7 +105,12 @@ impl Handshakes {
                     }
                 }
                 _ if self.serves => self.failed = Some(failure(event, value)),
-                _ => self.tell_of_server(failure(event, value), refusals),
+                _ => {
+                    if event == FAILED_PROTOCOL {
+                        self.gave_up_at = Some(Instant::now());
+                    }
+                    self.tell_of_server(failure(event, value), refusals);
+                }
             }
         }
     }

@@ -2,25 +2,36 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::door::Door;
 use super::handshakes::Handshakes;
 use super::refusals::Refusals;
-use super::{Arrived, Pattern, Peer, SocketName};
+use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
 use crate::keys::{PublicKey, Role};
 
 pub(super) struct OpenSocket {
-    pub(super) name: SocketName,
-    pub(super) pattern: Pattern,
+    pub(super) spec: SocketSpec,
     pub(super) socket: zmq::Socket,
-    /// On a socket behind the door: who may use it.
-    pub(super) role: Option<Role>,
     pub(super) handshakes: Option<Handshakes>,
     /// Frames that the peer could not take yet.
     pub(super) waiting: VecDeque<(Option<Peer>, Vec<u8>)>,
 }
 
 impl OpenSocket {
+    /// On a socket behind the door: who may use it.
+    fn role(&self) -> Option<Role> {
+        match &self.spec.guard {
+            Guard::Serve(_, role) => Some(*role),
+            Guard::None | Guard::Call(_) => None,
+        }
+    }
+
+    /// See [`Handshakes::call_again_at`].
+    pub(super) fn call_again_at(&self) -> Option<Instant> {
+        self.handshakes.as_ref()?.call_again_at()
+    }
+
     /// Sends what can be sent.
     pub(super) fn send_waiting(&mut self, door: Option<&Door>) {
         while let Some((peer, frame)) = self.waiting.front() {
@@ -51,7 +62,7 @@ impl OpenSocket {
     }
 
     fn send(&self, peer: Option<&Peer>, frame: &[u8]) -> zmq::Result<()> {
-        match (self.pattern, peer.and_then(|peer| Route::of(peer))) {
+        match (self.spec.pattern, peer.and_then(|peer| Route::of(peer))) {
             (Pattern::Router, Some(route)) => {
                 let delimiter = route.delimited.then_some(&b""[..]);
                 let frames = [Some(route.id), delimiter, Some(frame)];
@@ -65,7 +76,7 @@ impl OpenSocket {
 
     /// Nothing goes to a peer whose key was taken off the list.
     fn is_shut_out(&self, peer: Option<&Peer>, door: Option<&Door>) -> bool {
-        let (Some(role), Some(door)) = (self.role, door) else {
+        let (Some(role), Some(door)) = (self.role(), door) else {
             return false;
         };
         let key = peer.and_then(|peer| Route::of(peer)?.key);
@@ -84,7 +95,7 @@ impl OpenSocket {
             before.push(last.to_vec());
             last = self.socket.recv_msg(zmq::DONTWAIT)?;
         }
-        let sender = match (self.role, door) {
+        let sender = match (self.role(), door) {
             (None, _) => None,
             (Some(role), Some(door)) => match door.admit(role, &mut last, refusals) {
                 Some(sender) => Some(sender),
@@ -103,7 +114,7 @@ impl OpenSocket {
         sender: Option<(PublicKey, Arc<str>)>,
     ) -> Option<Arrived> {
         let (key, sender) = sender.unzip();
-        let peer = match self.pattern {
+        let peer = match self.spec.pattern {
             Pattern::Router => {
                 let route = Route {
                     id: before.first()?,
@@ -115,7 +126,7 @@ impl OpenSocket {
             _ => None,
         };
         Some(Arrived {
-            socket: self.name,
+            socket: self.spec.name,
             peer,
             sender,
             frame,

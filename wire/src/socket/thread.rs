@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use super::door::Door;
 use super::handshakes::Handshakes;
@@ -92,7 +93,7 @@ pub(super) struct SocketThread<F> {
 const READ_BURST: usize = 256;
 
 /// How often a frame is tried again that a router could not deliver.
-const TRY_AGAIN_MS: i64 = 100;
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 impl<F: FnMut(Arrived)> SocketThread<F> {
     pub(super) fn new(commands: Arc<Commands>, on_arrival: F) -> Self {
@@ -122,7 +123,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                         // The asker may have given up waiting; then nobody needs the answer.
                         let _ = answer.send(self.open_socket(spec));
                     }
-                    Command::Close(name) => self.open.retain(|open| open.name != name),
+                    Command::Close(name) => self.open.retain(|open| open.spec.name != name),
                     Command::Send(name, peer, frame) => self.queue(name, peer, frame),
                     Command::SendNow(name, frame) => self.send_now(name, &frame),
                     Command::Stop => return self.close_all(),
@@ -132,6 +133,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 open.send_waiting(self.door.as_ref());
             }
             self.receive();
+            self.call_again();
         }
     }
 
@@ -145,12 +147,12 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         let mut undeliverable = false;
         for open in &self.open {
             let mut events = zmq::PollEvents::empty();
-            if open.pattern != Pattern::Push {
+            if open.spec.pattern != Pattern::Push {
                 events |= zmq::POLLIN;
             }
             if !open.waiting.is_empty() {
                 // A router is always writable; a frame for an absent peer is tried again later.
-                match open.pattern {
+                match open.spec.pattern {
                     Pattern::Router => undeliverable = true,
                     _ => events |= zmq::POLLOUT,
                 }
@@ -160,10 +162,41 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         let handshakes = self.open.iter().filter_map(|open| open.handshakes.as_ref());
         items.extend(handshakes.map(Handshakes::poll_item));
         items.extend(self.door.as_ref().map(Door::poll_item));
-        let timeout_ms = if undeliverable { TRY_AGAIN_MS } else { -1 };
+        let retry = undeliverable.then_some(TRY_AGAIN);
+        let now = Instant::now();
+        let calls = self.open.iter().filter_map(OpenSocket::call_again_at);
+        let waits = calls.map(|at| at.saturating_duration_since(now));
+        let timeout_ms = match waits.chain(retry).min() {
+            Some(wait) => wait.as_millis() as i64 + 1,
+            None => -1,
+        };
         match zmq::poll(&mut items, timeout_ms) {
             Err(zmq::Error::EINTR) => Ok(()),
             other => other.map(drop),
+        }
+    }
+
+    /// Puts new sockets in the place of those for which libzmq has stopped calling. What waits to
+    /// be sent goes on waiting.
+    fn call_again(&mut self) {
+        let now = Instant::now();
+        for place in 0..self.open.len() {
+            if self.open[place].call_again_at().is_none_or(|at| at > now) {
+                continue;
+            }
+            let spec = self.open[place].spec.clone();
+            match self.try_open(spec) {
+                Ok(mut fresh) => {
+                    std::mem::swap(&mut fresh.waiting, &mut self.open[place].waiting);
+                    self.open[place] = fresh;
+                }
+                Err(error) => {
+                    tracing::error!(event = "cannot_call_again", %error, "cannot call again");
+                    if let Some(handshakes) = &mut self.open[place].handshakes {
+                        handshakes.put_off_call(now);
+                    }
+                }
+            }
         }
     }
 
@@ -182,40 +215,34 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 reason: other.message().to_owned(),
             },
         };
-        let open = self.try_open(&spec).map_err(failed)?;
+        let open = self.try_open(spec.clone()).map_err(failed)?;
         self.open.push(open);
         Ok(())
     }
 
-    fn try_open(&mut self, spec: &SocketSpec) -> zmq::Result<OpenSocket> {
+    fn try_open(&mut self, spec: SocketSpec) -> zmq::Result<OpenSocket> {
         let kind = match spec.pattern {
             Pattern::Router => zmq::ROUTER,
             Pattern::Dealer | Pattern::Client => zmq::DEALER,
             Pattern::Push => zmq::PUSH,
             Pattern::Pull => zmq::PULL,
         };
-        let mut role = None;
-        if let Guard::Serve(keys, for_role) = &spec.guard {
-            role = Some(*for_role);
-            if self.door.is_none() {
-                self.door = Some(Door::open(&self.context, keys.allowed.clone())?);
-            }
+        if let (Guard::Serve(keys, _), None) = (&spec.guard, &self.door) {
+            self.door = Some(Door::open(&self.context, keys.allowed.clone())?);
         }
         let mut socket = self.context.socket(kind)?;
-        configure(&mut socket, spec)?;
+        configure(&mut socket, &spec)?;
         let is_network = spec.place.endpoint().starts_with("tcp://");
         let handshakes = is_network
-            .then(|| Handshakes::watch(&self.context, &socket, spec))
+            .then(|| Handshakes::watch(&self.context, &socket, &spec))
             .transpose()?;
         match &spec.place {
             Place::Bind(endpoint) => socket.bind(endpoint)?,
             Place::Connect(endpoint) => socket.connect(endpoint)?,
         }
         Ok(OpenSocket {
-            name: spec.name,
-            pattern: spec.pattern,
+            spec,
             socket,
-            role,
             handshakes,
             waiting: VecDeque::new(),
         })
@@ -223,13 +250,13 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
 
     fn queue(&mut self, name: SocketName, peer: Option<Peer>, frame: Vec<u8>) {
         // A socket that was closed in the meantime takes its frames with it.
-        if let Some(open) = self.open.iter_mut().find(|open| open.name == name) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
             open.waiting.push_back((peer, frame));
         }
     }
 
     fn send_now(&mut self, name: SocketName, frame: &[u8]) {
-        if let Some(open) = self.open.iter_mut().find(|open| open.name == name) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
             open.send_waiting(self.door.as_ref());
             open.send_now(frame);
         }
@@ -240,7 +267,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             if let Some(handshakes) = &mut open.handshakes {
                 handshakes.read(&mut self.refusals);
             }
-            if open.pattern == Pattern::Push {
+            if open.spec.pattern == Pattern::Push {
                 continue;
             }
             for _ in 0..READ_BURST {

@@ -1,0 +1,149 @@
+//! What a crawl left in MongoDB, read by the driver of its own as any shell could.
+
+use std::collections::BTreeMap;
+
+use mongodb::bson::{Bson, Document, doc};
+use mongodb::{Client, Database};
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+
+use crate::stored::{StoredPage, StoredRecord};
+
+/// A database, by its URI.
+pub struct Documents {
+    runtime: Runtime,
+    database: Database,
+}
+
+impl Documents {
+    pub fn open(uri: &str) -> Documents {
+        // The driver looks after its servers beside the calls: a thread of its own for it.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let client = runtime.block_on(Client::with_uri_str(uri));
+        let client = client.unwrap_or_else(|error| panic!("cannot connect to {uri}: {error}"));
+        let database = client.default_database();
+        Documents {
+            database: database.expect("the URI names a database"),
+            runtime,
+        }
+    }
+
+    /// Another database of the same server.
+    pub fn sibling(&self, name: &str) -> Database {
+        self.database.client().database(name)
+    }
+
+    /// Every document of a collection as extended JSON, in the order of their keys.
+    pub fn all(&self, collection: &str) -> Vec<Value> {
+        self.aggregate(collection, vec![doc! {"$sort": {"_id": 1}}])
+    }
+
+    pub fn count(&self, collection: &str) -> u64 {
+        let collection = self.database.collection::<Document>(collection);
+        let counted = self
+            .runtime
+            .block_on(async { collection.count_documents(doc! {}).await });
+        counted.unwrap_or_else(|error| panic!("cannot count: {error}"))
+    }
+
+    /// What an aggregation yields, as extended JSON.
+    pub fn aggregate(&self, collection: &str, pipeline: Vec<Document>) -> Vec<Value> {
+        let collection = self.database.collection::<Document>(collection);
+        let read = self.runtime.block_on(async {
+            let mut cursor = collection.aggregate(pipeline.clone()).await?;
+            let mut rows = Vec::new();
+            while cursor.advance().await? {
+                let row = cursor.deserialize_current()?;
+                rows.push(Bson::Document(row).into_relaxed_extjson());
+            }
+            Ok::<_, mongodb::error::Error>(rows)
+        });
+        read.unwrap_or_else(|error| panic!("{pipeline:?}: {error}"))
+    }
+
+    /// The answer to a command on this database.
+    pub fn run(&self, command: Document) -> Document {
+        let answer = self
+            .runtime
+            .block_on(async { self.database.run_command(command.clone()).await });
+        answer.unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    /// Every page by its URL; panics if a URL is stored twice.
+    pub fn pages(&self) -> BTreeMap<String, StoredPage> {
+        let mut pages = BTreeMap::new();
+        for stored in self.all("pages") {
+            let page = page_of(&stored);
+            let url = page.url.clone();
+            assert!(pages.insert(url, page).is_none(), "a page is stored twice");
+        }
+        pages
+    }
+
+    /// Every record by its id.
+    pub fn records(&self) -> BTreeMap<String, StoredRecord> {
+        let records = self.all("records").into_iter();
+        records
+            .map(|stored| {
+                let record = record_of(&stored);
+                (record.id.clone(), record)
+            })
+            .collect()
+    }
+
+    pub fn record(&self, id: &str) -> StoredRecord {
+        self.records()
+            .remove(id)
+            .unwrap_or_else(|| panic!("no record `{id}`"))
+    }
+}
+
+fn page_of(stored: &Value) -> StoredPage {
+    let number = |name: &str| stored[name].as_u64().expect("a number");
+    StoredPage {
+        id: text(&stored["_id"]),
+        url: text(&stored["url"]),
+        crawl_id: text(&stored["crawl_id"]),
+        app_id: text(&stored["app_id"]),
+        site: text(&stored["site"]),
+        depth: number("depth") as u32,
+        parent: stored["parent"].as_str().map(str::to_owned),
+        outcome: text(&stored["outcome"]),
+        status_code: stored["status_code"].as_u64().map(|code| code as u16),
+        mapping: stored["mapping"].as_str().map(str::to_owned),
+        fields: object(&stored["fields"]),
+        links: texts(&stored["links"]),
+        content_type: stored["content_type"].as_str().map(str::to_owned),
+        bytes: number("bytes") as i64,
+        attempts: number("attempts") as u32,
+        worker: text(&stored["worker"]),
+    }
+}
+
+fn record_of(stored: &Value) -> StoredRecord {
+    StoredRecord {
+        id: text(&stored["_id"]),
+        fields: object(&stored["fields"]),
+        sources: object(&stored["sources"]),
+        missing: texts(&stored["missing"]),
+        resolved: stored["resolved_at"].is_object(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    let text = value.as_str();
+    text.unwrap_or_else(|| panic!("{value} is no text"))
+        .to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().expect("a list").iter().map(text).collect()
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
