@@ -186,7 +186,6 @@ impl Dispatch {
             site.out += tasks.len() as u32;
             site.queued = left;
             site.top_priority = priority;
-            site.tell_last_request &= tasks.is_empty();
         }
         self.schedule.note_if_idle(grant.site);
         self.schedule.schedule(grant.site);

@@ -46,6 +46,8 @@ pub(crate) struct Dispatcher {
     crawls_at_ms: i64,
     /// When the first site outside the window is due.
     next_site_ms: Option<i64>,
+    /// The crawls' page limits allow no further tasks for now.
+    limit_reached: bool,
     draining: bool,
     /// Who waits for the drain to end, and for the counters of which crawls.
     drain_asked: Option<(Peer, Vec<CrawlKey>)>,
@@ -70,6 +72,7 @@ impl Dispatcher {
             look_at_ms: now_ms,
             crawls_at_ms: now_ms,
             next_site_ms: Some(now_ms),
+            limit_reached: false,
             draining: false,
             drain_asked: None,
         };
@@ -80,12 +83,13 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// When there will be something to do without a message.
+    /// When tasks can be handed out without a message before.
     pub(crate) fn next_ready_ms(&self) -> Option<i64> {
-        if self.draining || self.dispatch.supervisor_count() == 0 {
+        if self.draining || self.limit_reached || self.dispatch.supervisor_count() == 0 {
             return None;
         }
-        let outside = self.next_site_ms.map(|due_ms| due_ms - LOOKAHEAD_MS);
+        let outside = self.next_site_ms.filter(|_| self.room_in_window() > 0);
+        let outside = outside.map(|due_ms| due_ms - LOOKAHEAD_MS);
         let inside = self.dispatch.next_ready_ms();
         match (inside, outside) {
             (Some(inside), Some(outside)) => Some(inside.min(outside)),

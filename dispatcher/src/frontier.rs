@@ -88,6 +88,8 @@ pub struct Frontier {
     in_transaction: bool,
     /// The latest that the clock was told to be.
     now_ms: i64,
+    /// Changes to the database up to the last commit.
+    changes: u64,
     /// An error has undone calls whose effects are still in memory.
     closed: bool,
 }
@@ -113,6 +115,7 @@ impl Frontier {
             excluded: config.excluded,
             in_transaction: false,
             now_ms,
+            changes: 0,
             closed: false,
         })
     }
@@ -129,7 +132,10 @@ impl Frontier {
         }
         self.guarded("commit", |frontier| {
             frontier.write_counters()?;
-            recovery::note_commit(&frontier.db, frontier.now_ms)?;
+            if frontier.db.total_changes() > frontier.changes {
+                recovery::note_commit(&frontier.db, frontier.now_ms)?;
+                frontier.changes = frontier.db.total_changes();
+            }
             frontier.db.prepare_cached("COMMIT")?.execute([])?;
             Ok(())
         })?;

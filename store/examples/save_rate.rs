@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use mongodb::bson::{Document, doc};
 use serde_json::{Map, json};
 use webfill_store::{
     Crawl, CrawlId, CrawlState, Page, Record, Save, Store, StoreError, StoreUri, open,
@@ -60,15 +59,15 @@ fn measure_mongodb() -> Result<(), AnyError> {
     for writers in [1, 2, 4] {
         let mongod = Mongod::start().ok_or("there is no MongoDB server")?;
         let uri = mongod.uri("webfill");
-        let before = server_commands(&uri)?;
+        let before = mongod.document_commands();
         println!("{}", run_writers(&uri, writers)?);
-        let commands = server_commands(&uri)? - before;
+        let commands = (mongod.document_commands() - before) as f64;
         let pages = (writers * PAGES) as f64;
-        println!("    {}", count_records(&uri)?);
         println!(
             "    {:.1} commands for 1000 pages, records put included",
             commands * 1e3 / pages
         );
+        println!("    {}", count_records(&uri)?);
     }
     Ok(())
 }
@@ -81,29 +80,6 @@ fn count_records(uri: &str) -> Result<String, AnyError> {
     let counts = runtime.block_on(store.record_counts(&CrawlId::new("local", "bench")))?;
     let ms = started.elapsed().as_millis();
     Ok(format!("{} records are counted in {ms} ms", counts.total))
-}
-
-/// Commands that the server has executed for clients, but for those that watch over it.
-fn server_commands(uri: &str) -> Result<f64, AnyError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let client = mongodb::Client::with_uri_str(uri).await?;
-        let admin = client.database("admin");
-        let status: Document = admin.run_command(doc! {"serverStatus": 1}).await?;
-        let commands = status.get_document("metrics")?.get_document("commands")?;
-        let total = |name| {
-            let count = commands
-                .get_document(name)
-                .and_then(|one| one.get_i64("total"));
-            count.unwrap_or(0) as f64
-        };
-        Ok(["update", "find", "findAndModify", "getMore"]
-            .map(total)
-            .iter()
-            .sum())
-    })
 }
 
 /// Runs so many processes, and says what came of it.

@@ -102,7 +102,7 @@ pub trait Store: Send + Sync {
     ) -> Vec<Result<RecordState, StoreError>>;
 
     /// Counts the records put for a crawl. SQLite keeps the counts; MongoDB counts in an index,
-    /// which takes some 0.3 s for a million.
+    /// which takes about a second for a million: ask the less often the longer it takes.
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
 
     /// Applies pages fetched for other records, without a second fetch; `None` where the page is

@@ -2,7 +2,7 @@
 //! with keys of its own. Clients are libzmq itself, as any application might use it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -179,8 +179,8 @@ impl Fleet {
         let socket = context.socket(zmq::REQ).expect("a socket");
         let read = |name: &str| {
             let text = fs::read_to_string(self.work.path(folder).join(name)).expect("a key");
-            let key = text.trim().trim_start_matches("secret ").to_owned();
-            zmq::z85_decode(&key).expect("Z85")
+            let key = text.trim().trim_start_matches("secret ");
+            zmq::z85_decode(key).expect("Z85")
         };
         let options = [
             socket.set_ipv6(self.host.starts_with('[')),
@@ -245,6 +245,13 @@ impl Client {
             Some(self.status(crawl)).filter(|status| status["finished"] == true)
         })
     }
+}
+
+/// The secret key that a file holds.
+pub(crate) fn secret_in(file: &Path) -> String {
+    let text = fs::read_to_string(file).expect("a key");
+    let secret = text.trim().strip_prefix("secret ").expect("a secret");
+    secret.to_owned()
 }
 
 /// Looks until there is something to see.

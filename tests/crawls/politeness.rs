@@ -289,14 +289,26 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     }
 }
 
-#[test]
-fn crawls_that_share_nothing_but_a_clock_in_the_cache_keep_their_distance() {
+/// The webmaster's side of it: neither crawl came too early, and one asked for robots.txt.
+fn assert_shared_clock(cache: &str) {
     let web = Web::start();
-    let shared = Workplace::new();
-    let cache = format!("sqlite:{}", shared.path("cache.db").display());
-    crawl_twice_at_once(&web, &cache);
+    crawl_twice_at_once(&web, cache);
     let visits = web.visits();
     assert_eq!(visits.pages().len(), 2 * 2 * 6);
-    assert_eq!(visits.robots().len(), 2, "one crawl asks for both");
+    assert_eq!(visits.robots().len(), 2, "one for each site");
     visits.assert_polite(300 * MS);
+}
+
+#[test]
+fn crawls_that_share_nothing_but_a_clock_in_the_cache_keep_their_distance() {
+    let shared = Workplace::new();
+    assert_shared_clock(&format!("sqlite:{}", shared.path("cache.db").display()));
+}
+
+#[test]
+fn crawls_that_share_nothing_but_a_clock_in_mongodb_keep_their_distance() {
+    let Some(database) = webfill_test_mongod::fresh_database() else {
+        return;
+    };
+    assert_shared_clock(database.uri());
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page};
+use webfill_tests::stored::StoredPage;
 use webfill_tests::workplace::Workplace;
 
 pub(crate) const SITES: usize = 6;
@@ -29,14 +30,17 @@ pub(crate) fn wide_web(web: &Web) -> Vec<String> {
 
 /// What an undisturbed crawl of [`wide_web`] stores.
 pub(crate) fn assert_complete(work: &Workplace) {
-    let pages = work.stored().pages();
+    assert_pages_complete(&work.stored().pages());
+    assert_eq!(work.stored().integrity(), "ok");
+}
+
+pub(crate) fn assert_pages_complete(pages: &BTreeMap<String, StoredPage>) {
     assert_eq!(pages.len(), SITES * PAGES_PER_SITE, "{:#?}", pages.keys());
     for page in pages.values() {
         assert_eq!(page.outcome, "ok", "{}", page.url);
         let path = page.url.split_once(".example").expect("our host").1;
         assert_eq!(page.fields["title"], path, "{}", page.url);
     }
-    assert_eq!(work.stored().integrity(), "ok");
 }
 
 /// Pages asked for more than once.

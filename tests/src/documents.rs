@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mongodb::bson::{Bson, Document, doc};
+use bson::{Bson, Document, doc};
 use mongodb::{Client, Database};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;

@@ -306,10 +306,11 @@ mod tests {
             }
         }
         for (path, kind) in SETTINGS {
-            let example = match kind {
-                Kind::Text | Kind::List => "x",
-                Kind::Whole | Kind::Number => "7",
-                Kind::Switch => "true",
+            let example = match (*path, kind) {
+                ("politeness.clock", _) => "shared",
+                (_, Kind::Text | Kind::List) => "x",
+                (_, Kind::Whole | Kind::Number) => "7",
+                (_, Kind::Switch) => "true",
             };
             let table = with(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
             let read: Result<Settings, _> = table.try_into();

@@ -135,7 +135,7 @@ impl Summary {
             let names: Vec<_> = self.unfillable.iter().map(|name| shown(name)).collect();
             let _ = writeln!(
                 text,
-                "            no mapping extracts: {}",
+                "            wanted, but extracted by no mapping: {}",
                 names.join(", ")
             );
         }

@@ -76,8 +76,8 @@ pub struct TaskDone {
 pub struct SiteClock {
     /// The next fetch may start after this many milliseconds from now.
     pub next_in_ms: u32,
-    /// The delay in force between two fetches.
-    pub delay_ms: u32,
+    /// The delay in force between two fetches; `None` where the site has not been asked for it.
+    pub delay_ms: Option<u32>,
 }
 
 /// A lease given back unfetched or unfinished.

@@ -26,9 +26,9 @@ pub struct Ending {
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
-    /// The earliest start of the site's next request, and the delay in force.
+    /// The earliest start of the site's next request, and the delay in force, if it is known.
     pub next_start: Option<Instant>,
-    pub delay: Duration,
+    pub delay: Option<Duration>,
 }
 
 impl Ending {
@@ -50,7 +50,7 @@ impl Ending {
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,
             next_start: None,
-            delay: Duration::ZERO,
+            delay: None,
         }
     }
 
@@ -84,7 +84,7 @@ impl Ending {
             resolved,
             clock: SiteClock {
                 next_in_ms: millis(next_in),
-                delay_ms: millis(self.delay),
+                delay_ms: self.delay.map(millis),
             },
         }
     }

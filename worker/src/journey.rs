@@ -65,7 +65,7 @@ impl Journey {
             let Some(task) = task else { return };
             let leave = self.gate.leave();
             if self.draining.get() {
-                self.return_task(&site, &task);
+                self.return_task(&site, &task, None);
                 continue;
             }
             self.travel(&site, task, leave).await;
@@ -82,14 +82,14 @@ impl Journey {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
             // Neither can happen with a dispatcher of our version; the lease must not stay away.
-            return self.return_task(site, &task);
+            return self.return_task(site, &task, None);
         };
         let (delay, asked) = match self.permission(site, &url, leave).await {
             Permission::Allowed { delay, asked } => (delay, asked),
             Permission::Refused(outcome) => {
                 return self.end_refused(site, task, crawl, outcome).await;
             }
-            Permission::NotAsked => return self.return_task(site, &task),
+            Permission::NotAsked => return self.return_task(site, &task, None),
         };
         let turn = if asked {
             Turn::PageAfterRobots(delay)
@@ -97,12 +97,12 @@ impl Journey {
             Turn::Page(delay)
         };
         let Some(slot) = self.take_turn(turn, site, leave).await else {
-            return self.return_task(site, &task);
+            return self.return_task(site, &task, Some(delay));
         };
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
         let Ok(fetched) = self.gate.page(leave, &url, user_agent.as_deref()).await else {
-            return self.return_task(site, &task);
+            return self.return_task(site, &task, Some(delay));
         };
         let fetched_page = self.fetched(site, task, crawl, &url, request, fetched);
         self.end_turn(site).await;
@@ -195,7 +195,8 @@ impl Journey {
 
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
     async fn take_shared_clock(&self, site: &str) {
-        if !self.sites.borrow_mut().wants_shared_clock(site) {
+        // Where slots are claimed, the claim knows best.
+        if self.shared_clock.is_some() || !self.sites.borrow_mut().wants_shared_clock(site) {
             return;
         }
         match self.cache.sites(vec![site.to_owned()], now_ms()).await {
@@ -315,7 +316,7 @@ impl Journey {
             .sites
             .borrow()
             .next_start(site, Turn::Page(request.delay));
-        ending.delay = request.delay;
+        ending.delay = Some(request.delay);
         let mut ending = ending.fetched(&mut fetched);
         if let Some(target) = &ending.redirect {
             ending.redirect = Some(absolute(url, target));
@@ -345,11 +346,6 @@ impl Journey {
         outcome: Outcome,
     ) {
         let mut ending = Ending::unfetched(task, crawl, outcome);
-        ending.delay = self
-            .sites
-            .borrow()
-            .delay(site)
-            .unwrap_or(self.politeness.delay());
         if outcome == Outcome::RobotsUnreachable {
             ending.next_start = self.sites.borrow().next_start(site, Turn::Robots);
         }
@@ -360,12 +356,13 @@ impl Journey {
         let _ = self.endings.send(ending).await;
     }
 
-    fn return_task(&self, site: &str, task: &Task) {
+    /// `delay` is what the site asks for, if that is known.
+    fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
         (self.give_back)(vec![TaskReturned {
             task: task.task,
             attempt: task.attempt,
             cause: ReturnCause::Unstarted,
-            clock: self.sites.borrow().clock(site),
+            clock: delay.map(|delay| self.sites.borrow().clock(site, delay)),
         }]);
     }
 

@@ -1,6 +1,7 @@
 //! Saves endings in batches, then, and only then, acknowledges them.
 //!
-//! A batch closes when it is full or old enough; while one is being written the next one fills.
+//! A batch closes when it is full or old enough for the store at hand; while one is being written
+//! the next one fills.
 //! What the store cannot take for now is tried again until it can: nothing is acknowledged that
 //! is not stored, and the bounded channel in front of this stops the fetches meanwhile.
 
@@ -12,12 +13,6 @@ use webfill_store::{Page, Save, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
 use crate::ending::Ending;
-
-/// Endings written in one go, at most.
-const BATCH: usize = 128;
-
-/// How long the first ending of a batch waits for company.
-const AGE: Duration = Duration::from_millis(20);
 
 /// Waits between tries while the store is out of reach.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -37,11 +32,12 @@ impl Saver {
         mut endings: mpsc::Receiver<Ending>,
         acknowledge: impl Fn(Vec<TaskDone>),
     ) -> Result<(), StoreError> {
-        let mut batch = Vec::with_capacity(BATCH);
-        while endings.recv_many(&mut batch, BATCH).await > 0 {
-            let closes = tokio::time::Instant::now() + AGE;
-            while batch.len() < BATCH {
-                let room = BATCH - batch.len();
+        let pace = self.store.save_pace();
+        let mut batch = Vec::with_capacity(pace.max_entries);
+        while endings.recv_many(&mut batch, pace.max_entries).await > 0 {
+            let closes = tokio::time::Instant::now() + pace.max_age;
+            while batch.len() < pace.max_entries {
+                let room = pace.max_entries - batch.len();
                 match tokio::time::timeout_at(closes, endings.recv_many(&mut batch, room)).await {
                     Ok(0) | Err(_) => break,
                     Ok(_) => {}

@@ -90,14 +90,16 @@ impl Sites {
         }
     }
 
-    /// The site's clock as the dispatcher is told of it, if it holds anything back.
-    pub fn clock(&self, name: &str) -> Option<SiteClock> {
-        let site = self.sites.get(name)?;
-        let next = site.clock.next(site.delay)?;
-        Some(SiteClock {
-            next_in_ms: millis(next.saturating_duration_since(Instant::now())),
-            delay_ms: millis(site.delay),
-        })
+    /// The site's clock under a delay, as the dispatcher is told of it.
+    pub fn clock(&self, name: &str, delay: Duration) -> SiteClock {
+        let next = self.next_start(name, Turn::Page(delay));
+        let wait = next.map_or(Duration::ZERO, |next| {
+            next.saturating_duration_since(Instant::now())
+        });
+        SiteClock {
+            next_in_ms: millis(wait),
+            delay_ms: Some(millis(delay)),
+        }
     }
 
     /// The delay last in force.

@@ -193,11 +193,16 @@ impl Schedule {
 impl Site {
     /// Takes over what a worker knows of the site's clock.
     pub(super) fn set_clock(&mut self, clock: SiteClock, now_ms: i64) {
-        let (next_in_ms, delay_ms) = (i64::from(clock.next_in_ms), i64::from(clock.delay_ms));
-        let last_ms = now_ms + (next_in_ms - delay_ms).min(0);
+        let next_in_ms = i64::from(clock.next_in_ms);
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + next_in_ms);
-        self.clock.delay_ms = Some(clock.delay_ms);
+        let Some(delay_ms) = clock.delay_ms else {
+            return;
+        };
+        let last_ms = now_ms + (next_in_ms - i64::from(delay_ms)).min(0);
         self.clock.last_start_ms = self.clock.last_start_ms.max(Some(last_ms));
+        self.clock.delay_ms = Some(delay_ms);
+        // From now on what the worker knows is in the time that the site is due.
+        self.tell_last_request = false;
     }
 
     /// A request may have been under way until now, and the worker that made it is gone.

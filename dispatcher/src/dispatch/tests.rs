@@ -188,7 +188,7 @@ fn the_next_task_comes_when_the_last_one_has_ended() {
     assert!(hand_out(&mut dispatch, NOW).is_none());
     let clock = SiteClock {
         next_in_ms: 15_000,
-        delay_ms: 15_000,
+        delay_ms: Some(15_000),
     };
     let (id, kept) = dispatch.ended(100, clock, NOW).unwrap();
     assert_eq!((id, kept.due_at_ms), (SiteId(1), NOW + 15_000));
@@ -243,7 +243,7 @@ fn what_a_worker_knows_of_a_site_that_it_gives_back_is_kept() {
     assert!(hand_out(&mut dispatch, NOW).is_some());
     let clock = SiteClock {
         next_in_ms: 4_000,
-        delay_ms: 5_000,
+        delay_ms: Some(5_000),
     };
     let moved = dispatch.returned(100, true, LastRequest::Known(clock), NOW);
     let kept = moved.unwrap().1;

@@ -22,16 +22,21 @@ impl Dispatcher {
             grant.tasks = grant.tasks.min(most);
             budget -= self.hand_out_site(&grant, now_ms)? as u64;
         }
+        self.limit_reached = budget == 0;
         for (site, clock) in self.dispatch.take_idle() {
             self.frontier.return_site(site, &clock)?;
         }
         Ok(())
     }
 
+    pub(super) fn room_in_window(&self) -> usize {
+        let in_window = self.dispatch.sites_in_window();
+        self.terms.window_sites.saturating_sub(in_window)
+    }
+
     /// Sites that will be due soon enter the window, while it has room.
     fn fill_window(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let in_window = self.dispatch.sites_in_window();
-        let room = self.terms.window_sites.saturating_sub(in_window);
+        let room = self.room_in_window();
         let is_due = self
             .next_site_ms
             .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);

@@ -106,8 +106,10 @@ impl Frontier {
     }
 
     pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {
-        let is_known = self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
-        let crawl = self.crawls.get_mut(&key).filter(|_| is_known);
+        if !self.crawls.contains_key(&key) {
+            self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
+        }
+        let crawl = self.crawls.get_mut(&key);
         crawl.ok_or(FrontierError::UnknownCrawl(key))
     }
 

@@ -57,11 +57,11 @@ pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
     )?;
     // How much time really passed since the last commit is not known if the clock was set. What
     // waited then still waits: all of its rest if the clock runs behind, up to the largest jump
-    // longer if it runs ahead.
+    // longer if it runs ahead. And so does what nobody knows the delay of.
     let shift_ms = (now_ms - committed_at_ms).min(CLOCK_JUMP_MS);
     db.execute(
         "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2
-         WHERE due_at_ms > ?1",
+         WHERE due_at_ms > ?1 OR (delay_ms IS NULL AND last_start_ms IS NOT NULL)",
         [committed_at_ms, shift_ms],
     )?;
     Ok(())

@@ -19,8 +19,8 @@ pub(super) struct Coordinator {
     dispatcher: Option<Dispatcher>,
     /// Counts the starts.
     pub(super) life: u32,
-    /// By how much the wall clock was set in all.
-    pub(super) clock_set_ms: i64,
+    /// The wall clock, less the true time.
+    pub(super) clock_ahead_ms: i64,
     /// The dispatcher's time, less the true one, since its start.
     ahead_ms: i64,
     wakes_at_ms: u64,
@@ -48,7 +48,7 @@ impl Coordinator {
             folder: folder.expect("a temporary folder"),
             dispatcher: None,
             life: 0,
-            clock_set_ms: 0,
+            clock_ahead_ms: 0,
             ahead_ms: 0,
             wakes_at_ms: 0,
             turns: 0,
@@ -62,7 +62,7 @@ impl Coordinator {
 
     fn open(&mut self, terms: Terms, true_ms: u64) {
         self.life += 1;
-        self.ahead_ms = EPOCH_MS + self.clock_set_ms;
+        self.ahead_ms = EPOCH_MS + self.clock_ahead_ms;
         self.wakes_at_ms = u64::MAX;
         let now_ms = self.ahead_ms + true_ms as i64;
         let config = FrontierConfig {

@@ -21,6 +21,8 @@ pub(super) struct Machine {
     pub(super) unsent: Vec<Upwards>,
     pub(super) cut_up_until_ms: u64,
     pub(super) cut_down_until_ms: u64,
+    /// How long the supervisor stays away when it leaves.
+    pub(super) away_ms: u64,
     /// When the next word of the supervisor is scheduled.
     pub(super) speaks_at_ms: u64,
     /// The latest arrivals on each way, for those that keep the order.
@@ -55,6 +57,7 @@ impl Machine {
             unsent: Vec::new(),
             cut_up_until_ms: 0,
             cut_down_until_ms: 0,
+            away_ms: 0,
             speaks_at_ms: 0,
             last_arrival_ms: [0; 3],
             boot_ms: 1_000 + home * 77_777_777,

@@ -92,9 +92,9 @@ pub(super) enum Fault {
     Reconnects {
         supervisor: usize,
     },
-    /// The wall clock of the dispatcher's machine is set.
+    /// The wall clock of the dispatcher's machine is set, to this much ahead of the true time.
     ClockIsSet {
-        by_ms: i64,
+        ahead_ms: i64,
     },
     /// Another supervisor of this one's name starts elsewhere.
     Namesake {
@@ -108,7 +108,7 @@ const HOUR_MS: i64 = 3_600_000;
 impl Plan {
     pub(super) fn of(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
-        let default_delay_ms = dice.one_of(&[0, 200, 1_000, 15_000, 120_000]);
+        let default_delay_ms = dice.one_of(&[0, 200, 1_000, 15_000, 600_000]);
         let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
         let sites = sites(&mut dice, longest_request_ms);
         let estimate_ms = estimate_ms(&sites, default_delay_ms);
@@ -187,7 +187,7 @@ impl Plan {
             }
             9 => Fault::Reconnects { supervisor },
             10 => Fault::ClockIsSet {
-                by_ms: dice.one_of(&[-HOUR_MS, HOUR_MS]),
+                ahead_ms: dice.one_of(&[0, HOUR_MS]),
             },
             _ => Fault::Namesake { supervisor, for_ms },
         }
@@ -225,7 +225,7 @@ fn network(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
 fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
     let count = dice.between(1, 7) as usize;
     let sizes: Vec<usize> = (0..count).map(|_| dice.magnitude(1, 20) as usize).collect();
-    let crawl_delays = dice.one_of(&[500, 20_000, 600_000]);
+    let crawl_delays = dice.one_of(&[500, 20_000, 600_000, 3_600_000]);
     let killers = dice.one_of(&[0, 0, 40]);
     let site = |pages: &usize| SitePlan {
         crawl_delay_ms: (!dice.once_in(3)).then(|| dice.magnitude(20, crawl_delays)),

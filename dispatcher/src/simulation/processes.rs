@@ -119,6 +119,8 @@ impl World {
         for letter in core.take_letters() {
             self.deliver(machine, letter);
         }
+        let away_ms = self.machines[machine].away_ms;
+        self.later(away_ms, Event::SupervisorStarts(machine));
     }
 
     fn deliver(&mut self, machine: usize, letter: Letter) {

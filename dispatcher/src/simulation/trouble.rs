@@ -19,11 +19,8 @@ impl World {
                 supervisor,
                 down_ms,
             } => {
+                self.machines[supervisor].away_ms = down_ms;
                 self.with_supervisor(supervisor, |core, _| core.drain());
-                // If it cannot leave by then, it goes on draining, and this start is in vain.
-                let again = Event::SupervisorStarts(supervisor);
-                self.later(down_ms, again.clone());
-                self.later(down_ms + 2 * self.plan.estimate_ms, again);
             }
             Fault::WorkerDies { supervisor, slot } => self.kill_worker(supervisor, slot, None),
             Fault::DispatcherStops { for_ms } => self.stop(Place::Dispatcher, for_ms),
@@ -51,7 +48,7 @@ impl World {
                 }
             }
             Fault::Reconnects { supervisor } => self.reconnect(supervisor),
-            Fault::ClockIsSet { by_ms } => self.coordinator.clock_set_ms += by_ms,
+            Fault::ClockIsSet { ahead_ms } => self.coordinator.clock_ahead_ms = ahead_ms,
             Fault::Namesake { supervisor, for_ms } => self.add_namesake(supervisor, for_ms),
         }
     }

@@ -202,7 +202,8 @@ impl Worker {
         let called_back = draining || recalls != current;
         let due = next_ms <= now_ms;
         if called_back || (due && boot_ms >= lease_until_ms) {
-            return Next::GiveBack(unstarted(&task, site.clock(now_ms)));
+            let clock = knows_robots.then(|| site.clock(site_delay_ms, now_ms));
+            return Next::GiveBack(unstarted(&task, clock));
         }
         site.step = if due {
             Step::Asking {
@@ -287,15 +288,12 @@ impl Site {
         idle && self.next_ms(self.last_ms, self.delay_ms) <= now_ms
     }
 
-    fn clock(&self, now_ms: u64) -> Option<SiteClock> {
-        if self.last_ms.is_none() && self.not_before_ms == 0 {
-            return None;
-        }
-        let next_ms = self.next_ms(self.last_ms, self.delay_ms);
-        Some(SiteClock {
+    fn clock(&self, delay_ms: u64, now_ms: u64) -> SiteClock {
+        let next_ms = self.next_ms(self.last_ms, delay_ms);
+        SiteClock {
             next_in_ms: next_ms.saturating_sub(now_ms) as u32,
-            delay_ms: self.delay_ms as u32,
-        })
+            delay_ms: Some(delay_ms as u32),
+        }
     }
 }
 
@@ -319,7 +317,7 @@ pub(super) fn done(
         resolved: Vec::new(),
         clock: SiteClock {
             next_in_ms: (answered_ms + delay_ms).saturating_sub(now_ms) as u32,
-            delay_ms: delay_ms as u32,
+            delay_ms: Some(delay_ms as u32),
         },
     }
 }

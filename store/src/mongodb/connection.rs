@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use mongodb::bson::doc;
-use mongodb::options::{ClientOptions, DatabaseOptions, ReadConcern, WriteConcern};
+use mongodb::options::{
+    ClientOptions, DatabaseOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
+};
 use mongodb::{Client, Database};
 
 use super::command::{Db, in_time};
@@ -54,11 +56,12 @@ async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
 }
 
 /// Whatever the URI says, nothing counts as written or read before a majority has it: less would
-/// lose acknowledged pages when a primary dies.
+/// lose acknowledged pages when a primary dies. What others lag behind with is not read either.
 fn database(client: &Client, name: &str) -> Database {
     let options = DatabaseOptions::builder()
         .read_concern(ReadConcern::majority())
         .write_concern(WriteConcern::majority())
+        .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
         .build();
     client.database_with_options(name, options)
 }

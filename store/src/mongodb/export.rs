@@ -1,5 +1,4 @@
-//! Reading a whole collection, beside the writers, in the order in which documents were created
-//! (on a sharded cluster: shard by shard).
+//! Reading a whole collection, beside the writers, in the order in which documents were created.
 
 use mongodb::Collection;
 use mongodb::bson::{Document, RawDocumentBuf, doc};

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,27 +36,39 @@ impl Mongod {
 
     /// As [`Mongod::start`], with further options of the server.
     pub fn start_primary_with(options: &[&str]) -> Option<Mongod> {
-        let mongod = Mongod::start_member_with(options)?;
+        let mongod = Mongod::start_member(options, &std::env::temp_dir())?;
+        mongod.initiate(&[mongod.address()]);
+        Some(mongod)
+    }
+
+    /// As [`Mongod::start`], with its files below a given folder, for tests that care which disk
+    /// they are on.
+    pub fn start_in(parent: &Path) -> Option<Mongod> {
+        let mongod = Mongod::start_member(&[], parent)?;
         mongod.initiate(&[mongod.address()]);
         Some(mongod)
     }
 
     /// Starts what becomes a member once the set is initiated.
-    pub(crate) fn start_member_with(options: &[&str]) -> Option<Mongod> {
+    pub(crate) fn start_member(options: &[&str], parent: &Path) -> Option<Mongod> {
         let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
         with_set.extend(options);
-        Mongod::start_with(&with_set)
+        Mongod::start_below(&with_set, parent)
     }
 
     /// Starts a server of its own, outside of any replica set, with options such as those for
     /// TLS. It listens when this returns.
     pub fn start_with(options: &[&str]) -> Option<Mongod> {
+        Mongod::start_below(options, &std::env::temp_dir())
+    }
+
+    fn start_below(options: &[&str], parent: &Path) -> Option<Mongod> {
         program::find()?;
         let mut mongod = Mongod {
             process: None,
             port: free_port(),
             arguments: options.iter().map(|option| (*option).to_owned()).collect(),
-            folder: tempfile::tempdir().expect("a temporary folder"),
+            folder: tempfile::tempdir_in(parent).expect("a temporary folder"),
         };
         mongod.restart();
         Some(mongod)
@@ -72,8 +85,35 @@ impl Mongod {
         format!("mongodb://{address}/{database}?replicaSet={SET}")
     }
 
+    /// How many commands that read or write documents the server has executed, a few of its own
+    /// included; those that watch over it are not counted.
+    pub fn document_commands(&self) -> i64 {
+        let direct = format!("mongodb://{}/?directConnection=true", self.address());
+        let status = self.ask(&direct, doc! {"serverStatus": 1});
+        let total = |name| {
+            let metrics = status.get_document("metrics").ok()?;
+            let command = metrics
+                .get_document("commands")
+                .ok()?
+                .get_document(name)
+                .ok()?;
+            command.get_i64("total").ok()
+        };
+        let names = [
+            "find",
+            "getMore",
+            "count",
+            "aggregate",
+            "insert",
+            "update",
+            "delete",
+        ];
+        let counted = names.into_iter().chain(["findAndModify"]);
+        counted.filter_map(total).sum()
+    }
+
     /// Where a test may put files that the server reads.
-    pub fn folder(&self) -> &std::path::Path {
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
@@ -173,12 +213,12 @@ impl Mongod {
         );
     }
 
-    fn ask(&self, uri: &str, command: Document) {
+    fn ask(&self, uri: &str, command: Document) -> Document {
         let answered = wait_for(async {
             let client = Client::with_uri_str(uri).await?;
             client.database("admin").run_command(command).await
         });
-        answered.unwrap_or_else(|error| panic!("{error}\n{}", self.log()));
+        answered.unwrap_or_else(|error| panic!("{error}\n{}", self.log()))
     }
 
     fn signal(&self, signal: Signal) {

@@ -15,7 +15,7 @@ impl ReplicaSet {
     /// Starts a set that takes writes. `None` if this machine can have no server.
     pub fn start(count: usize) -> Option<ReplicaSet> {
         let members = (0..count)
-            .map(|_| Mongod::start_member_with(&[]))
+            .map(|_| Mongod::start_member(&[], &std::env::temp_dir()))
             .collect::<Option<Vec<Mongod>>>()?;
         let set = ReplicaSet { members };
         set.members[0].initiate(&set.addresses());

@@ -34,7 +34,11 @@ async fn a_killed_server_comes_back_with_what_it_had() {
     };
     let uri = mongod.uri("test");
     assert_eq!(count(&uri).await, 1);
+    let before = mongod.document_commands();
+    assert_eq!(count(&uri).await, 2);
+    let counted = mongod.document_commands() - before;
+    assert!((2..50).contains(&counted), "{counted}");
     mongod.kill();
     mongod.restart();
-    assert_eq!(count(&uri).await, 2);
+    assert_eq!(count(&uri).await, 3);
 }

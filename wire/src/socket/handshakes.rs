@@ -142,7 +142,8 @@ impl Handshakes {
     }
 
     fn tell_of_server(&self, failure: Failure, refusals: &mut Refusals) {
-        if !refusals.is_news(&format!("server {}", self.endpoint), Instant::now()) {
+        let what = format!("server {} {failure:?}", self.endpoint);
+        if !refusals.is_news(&what, Instant::now()) {
             return;
         }
         let why = match failure {
@@ -151,7 +152,7 @@ impl Handshakes {
             _ if self.has_keys => {
                 "it has not let this key in for this role, or dispatcher.pub is not its key"
             }
-            _ => "it hung up during the handshake",
+            _ => "it hung up during the handshake, perhaps because it wants keys",
         };
         tracing::warn!(
             event = "not_let_in",

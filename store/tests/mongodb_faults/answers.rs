@@ -1,0 +1,154 @@
+use std::time::{Duration, Instant};
+
+use mongodb::Client;
+use mongodb::bson::{Document, doc};
+use webfill_store::{Slot, SlotClaim, StoreUri, open};
+use webfill_test_mongod::{Mongod, fresh_database};
+
+use crate::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
+
+/// Makes the server answer the next so many commands of a name in a certain way.
+async fn fail(client: &Client, command: &str, times: i32, how: Document) {
+    let mut data = doc! {"failCommands": [command]};
+    data.extend(how);
+    let fail_point = doc! {
+        "configureFailPoint": "failCommand", "mode": {"times": times}, "data": data,
+    };
+    let admin = client.database("admin");
+    admin
+        .run_command(fail_point)
+        .await
+        .expect("test commands are on");
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again_and_what_does_not_is_told() {
+    let Some(mongod) = Mongod::start() else {
+        return;
+    };
+    let uri = mongod.uri("test");
+    let store = open_store(&uri).await.unwrap();
+    put_crawl(&*store).await;
+    let client = Client::with_uri_str(&uri).await.unwrap();
+    for how in [
+        doc! {"closeConnection": true},
+        doc! {"errorCode": 10107},
+        doc! {"errorCode": 91},
+    ] {
+        fail(&client, "update", 1, how.clone()).await;
+        let saved = store.save(vec![save(0)]).await;
+        assert!(saved[0].is_ok(), "{how}: {saved:?}");
+    }
+    let unsure = doc! {"writeConcernError": {"code": 64, "errmsg": "waiting for replication"}};
+    for how in [unsure, doc! {"errorCode": 14031}] {
+        fail(&client, "update", 1, how.clone()).await;
+        let error = store.save(vec![save(0)]).await.remove(0).unwrap_err();
+        assert!(error.is_retry(), "{how}: {error}");
+    }
+    fail(&client, "update", 1, doc! {"errorCode": 13}).await;
+    let error = store.save(vec![save(0)]).await.remove(0).unwrap_err();
+    assert!(error.is_fatal(), "{error}");
+    assert!(error.to_string().contains("readWrite"), "{error}");
+    assert!(store.save(vec![save(0)]).await[0].is_ok());
+}
+
+/// Somebody else creates the same documents at the same time.
+#[tokio::test]
+async fn many_who_create_one_document_at_once_all_succeed() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let uri: StoreUri = database.uri().parse().unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        clients.push(open(&uri, None).await.unwrap());
+    }
+    put_crawl(&*clients[0].store).await;
+    for round in 0..30 {
+        let calls = clients.iter().enumerate().map(|(number, client)| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let saved = client
+                    .store
+                    .save((0..10).map(|n| save(round * 10 + n)).collect())
+                    .await;
+                assert!(saved.iter().all(Result::is_ok), "{saved:?}");
+                let claim = SlotClaim {
+                    site: format!("{round}.example"),
+                    holder: number.to_string(),
+                    delay_ms: 1,
+                    longest_request_ms: 60_000,
+                };
+                client.cache.claim_slot(&claim).await.unwrap() == Slot::Granted
+            })
+        });
+        let mut granted = 0;
+        for call in calls.collect::<Vec<_>>() {
+            granted += u32::from(call.await.unwrap());
+        }
+        assert_eq!(granted, 1, "in round {round}");
+    }
+}
+
+/// The command has runtimes that drive neither sockets nor timers, and drops them first.
+#[test]
+fn a_store_works_in_any_runtime_and_outlives_it() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let uri: StoreUri = database.uri().parse().unwrap();
+    let bare = || {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+    };
+    let runtime = bare();
+    let store = runtime.block_on(open(&uri, None)).unwrap().store;
+    runtime.block_on(put_crawl(&*store));
+    drop(runtime);
+    let crawl = bare().block_on(store.get_crawl(&crawl_id())).unwrap();
+    assert_eq!(crawl.unwrap().id, crawl_id());
+}
+
+/// By its own clock.
+#[tokio::test]
+async fn the_server_purges_what_has_expired() {
+    let options = ["--setParameter", "ttlMonitorSleepSecs=1"];
+    let Some(mongod) = Mongod::start_primary_with(&options) else {
+        return;
+    };
+    let uri: StoreUri = mongod.uri("test").parse().unwrap();
+    let cache = open(&uri, None).await.unwrap().cache;
+    let robots = |origin: &str, expires_at_ms| webfill_store::RobotsEntry {
+        origin: origin.to_owned(),
+        status: Some(200),
+        body: Vec::new(),
+        fetched_at_ms: NOON_MS,
+        expires_at_ms,
+    };
+    let far_ms = 4_102_488_000_000;
+    let entries = vec![robots("old", NOON_MS), robots("new", far_ms)];
+    cache.put_robots(entries, NOON_MS).await.unwrap();
+    let site = |name: &str, last_start_ms| webfill_store::SiteEntry {
+        site: name.to_owned(),
+        last_start_ms,
+        delay_ms: 1,
+        blocked_until_ms: None,
+        owner: None,
+    };
+    cache
+        .put_sites(vec![site("old", 0), site("new", far_ms)])
+        .await
+        .unwrap();
+    let client = Client::with_uri_str(&mongod.uri("test")).await.unwrap();
+    let database = client.database("test");
+    for name in ["robots", "sites"] {
+        let kept = database.collection::<Document>(name);
+        let started = Instant::now();
+        while kept.count_documents(doc! {"_id": "old"}).await.unwrap() > 0 {
+            assert!(started.elapsed() < PATIENCE, "{name} are not purged");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(kept.count_documents(doc! {"_id": "new"}).await.unwrap(), 1);
+    }
+}

@@ -1,0 +1,85 @@
+use std::time::Instant;
+
+use webfill_test_mongod::{Mongod, ReplicaSet};
+
+use crate::writer::{PATIENCE, Writer, insist, open_store, put_crawl, save};
+
+#[tokio::test]
+async fn a_server_that_dies_loses_nothing_that_was_acknowledged() {
+    let Some(mut mongod) = Mongod::start() else {
+        return;
+    };
+    let store = open_store(&mongod.uri("test")).await.unwrap();
+    let writer = Writer::start(store.clone()).await;
+    for _ in 0..2 {
+        writer.goes_on_for(50).await;
+        mongod.kill();
+        mongod.restart();
+        writer.goes_on_for(50).await;
+        mongod.stop();
+        mongod.restart();
+    }
+    writer.goes_on_for(50).await;
+    writer.finish(&*store).await;
+}
+
+#[tokio::test]
+async fn a_paused_server_is_waited_for() {
+    let Some(mongod) = Mongod::start() else {
+        return;
+    };
+    let store = open_store(&mongod.uri("test")).await.unwrap();
+    let writer = Writer::start(store.clone()).await;
+    writer.goes_on_for(20).await;
+    mongod.pause();
+    let answers = store.save(vec![save(0)]).await;
+    let error = answers[0].as_ref().unwrap_err();
+    assert!(error.is_retry(), "{error}");
+    mongod.resume();
+    writer.goes_on_for(50).await;
+    writer.finish(&*store).await;
+}
+
+/// Three servers: the primary is killed, then stopped; two of them are enough.
+#[tokio::test]
+async fn another_primary_takes_over_and_has_everything() {
+    let Some(mut set) = ReplicaSet::start(3) else {
+        return;
+    };
+    let store = open_store(&set.uri("test")).await.unwrap();
+    let writer = Writer::start(store.clone()).await;
+    writer.goes_on_for(50).await;
+    let first = set.primary();
+    set.members[first].kill();
+    writer.goes_on_for(50).await;
+    set.members[first].restart();
+    let second = set.primary();
+    set.members[second].stop();
+    writer.goes_on_for(50).await;
+    set.members[second].restart();
+    writer.goes_on_for(50).await;
+    writer.finish(&*store).await;
+}
+
+/// A majority that is away is waited for, and nothing is acknowledged meanwhile.
+#[tokio::test]
+async fn without_a_majority_nothing_is_acknowledged() {
+    let Some(mut set) = ReplicaSet::start(3) else {
+        return;
+    };
+    let store = open_store(&set.uri("test")).await.unwrap();
+    put_crawl(&*store).await;
+    let primary = set.primary();
+    for member in (0..3).filter(|member| *member != primary) {
+        set.members[member].kill();
+    }
+    let started = Instant::now();
+    let answers = store.save(vec![save(0)]).await;
+    let error = answers[0].as_ref().unwrap_err();
+    assert!(error.is_retry(), "{error}");
+    assert!(started.elapsed() < PATIENCE);
+    for member in (0..3).filter(|member| *member != primary) {
+        set.members[member].restart();
+    }
+    insist(|| store.save(vec![save(0)])).await;
+}

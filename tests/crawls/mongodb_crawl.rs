@@ -1,0 +1,273 @@
+//! Whole crawls with their store, or their cache, in MongoDB, whose documents are read by a client
+//! of its own. Without a server these tests say that they are skipped.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_test_mongod::{Mongod, fresh_database};
+use webfill_tests::Signal;
+use webfill_tests::documents::Documents;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page};
+use webfill_tests::stored::StoredPage;
+use webfill_tests::workplace::Workplace;
+
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_pages_complete, repeated, wide_web};
+
+const DELAY: Duration = Duration::from_millis(200);
+
+/// Two people, of whom one can be completed; returns the seeds.
+fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
+    let site = web.site("people.example");
+    let ada = page("Ada").field("name", "Ada, \"the\" $first.one \u{1F600}");
+    site.serve("/ada", ada.mapped_link("/ada/contact"));
+    site.serve("/ada/contact", page("Contact").field("location", "=London"));
+    site.serve("/bob", page("Bob").field("name", "Bob"));
+    site.serve("/bob/gone", page("Gone").status(404));
+    let record = |id: &str, urls: Value| {
+        let fields = json!({"name": null, "location": null, "known": "as before"});
+        json!({"id": id, "urls": urls, "fields": fields})
+    };
+    let ada = json!([site.url("/ada")]);
+    let bob = json!([site.url("/bob"), site.url("/bob/gone")]);
+    work.write_lines("seeds.jsonl", &[record("ada", ada), record("bob", bob)])
+}
+
+/// What does not depend on time or chance.
+fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
+    let without_worker = |page: StoredPage| StoredPage {
+        worker: String::new(),
+        ..page
+    };
+    pages.into_values().map(without_worker).collect()
+}
+
+#[test]
+fn mongodb_holds_what_the_embedded_store_holds() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let work = Workplace::new();
+    let seeds = people(&web, &work);
+    let crawl = |work: &Workplace| work.crawl(&web).arg("--seeds").arg(&seeds);
+    let embedded = crawl(&work).finish().expect(0);
+    let other = Workplace::new();
+    let run = crawl(&other).instead("--store", database.uri());
+    let run = run.finish().expect(0);
+
+    let documents = Documents::open(database.uri());
+    assert_eq!(lasting(documents.pages()), lasting(work.stored().pages()));
+    let (theirs, ours) = (documents.records(), work.stored().records());
+    assert_eq!(theirs.len(), 2);
+    for (id, record) in theirs {
+        assert_eq!(record.fields, ours[&id].fields);
+        assert_eq!(record.missing, ours[&id].missing);
+        assert_eq!(record.resolved, id == "ada");
+        for (field, source) in &record.sources {
+            assert_eq!(source["url"], ours[&id].sources[field]["url"], "{field}");
+            assert!(source["at"]["$date"].is_string(), "{source}");
+        }
+    }
+    assert_eq!(run.summary().records(), (2, 1));
+    assert_eq!(run.summary().outcomes(), embedded.summary().outcomes());
+    assert_eq!(run.summary().fields(), embedded.summary().fields());
+}
+
+#[test]
+fn a_crawl_and_its_caches_are_documents_with_dates() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let work = Workplace::new();
+    let seeds = people(&web, &work);
+    let run = work.crawl(&web).instead("--store", database.uri());
+    run.arg("--seeds").arg(seeds).finish().expect(0);
+
+    let documents = Documents::open(database.uri());
+    let crawls = documents.all("crawls");
+    assert_eq!(crawls.len(), 1);
+    let crawl = &crawls[0];
+    assert_eq!(crawl["_id"], "local/test");
+    assert_eq!(crawl["state"], "finished", "{crawl}");
+    assert!(crawl["finished_at"]["$date"].is_string(), "{crawl}");
+    assert_eq!(documents.count("pages"), 4);
+    for page in documents.all("pages") {
+        assert!(page["started_at"]["$date"].is_string(), "{page}");
+    }
+    let robots = documents.all("robots");
+    assert_eq!(robots.len(), 1);
+    assert_eq!(robots[0]["_id"], "http://people.example");
+    assert!(robots[0]["expires_at"]["$date"].is_string());
+    let sites = documents.all("sites");
+    assert_eq!(sites.len(), 1);
+    assert_eq!(sites[0]["_id"], "people.example");
+    assert_eq!(sites[0]["delay_ms"], 200);
+    assert!(sites[0]["last_start"]["$date"].is_string());
+}
+
+#[test]
+fn an_interrupted_crawl_in_mongodb_is_resumed() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let roots = wide_web(&web);
+    let work = Workplace::new();
+    let crawl = || -> Run {
+        let crawl = work.crawl(&web).instead("--store", database.uri());
+        crawl.args(&roots)
+    };
+    let running = crawl().start();
+    web.log()
+        .wait_until("a third is fetched", |visits| visits.pages().len() > 18);
+    running.signal(Signal::INT);
+    running.finish().expect(11);
+    let documents = Documents::open(database.uri());
+    let fetched = web.visits().pages().len();
+    assert_eq!(documents.count("pages") as usize, fetched);
+    assert!(fetched < SITES * PAGES_PER_SITE, "it was interrupted");
+
+    // Without a seed: the crawl must be known.
+    let resumed = work.crawl(&web).instead("--store", database.uri());
+    let run = resumed.finish().expect(0);
+    assert_pages_complete(&documents.pages());
+    assert_eq!(run.summary().tasks() as usize, SITES * PAGES_PER_SITE);
+    assert_eq!(repeated(&web), BTreeMap::new());
+    web.visits().assert_polite(DELAY);
+}
+
+#[test]
+fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let roots = wide_web(&web);
+    let work = Workplace::new();
+    let crawl = || {
+        let crawl = work.crawl(&web).instead("--store", database.uri());
+        crawl.args(&roots)
+    };
+    let running = crawl().start();
+    web.log()
+        .wait_until("it is under way", |visits| visits.pages().len() > 18);
+    for process in running.processes() {
+        process.signal(Signal::KILL);
+    }
+    drop(running);
+    let documents = Documents::open(database.uri());
+    let before = documents.pages();
+    assert!(before.len() < SITES * PAGES_PER_SITE);
+    crawl().finish().expect(0);
+    let after = documents.pages();
+    assert_pages_complete(&after);
+    for (url, page) in before {
+        assert_eq!(after[&url].fields, page.fields, "{url}");
+    }
+    web.visits().assert_polite(DELAY);
+}
+
+#[test]
+fn what_is_in_mongodb_is_exported_as_lines_and_as_a_table() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let work = Workplace::new();
+    let seeds = people(&web, &work);
+    let run = work.crawl(&web).instead("--store", database.uri());
+    run.arg("--seeds").arg(seeds).finish().expect(0);
+    let export = |args: &[&str]| {
+        let run = Run::new(["export", "--store", database.uri()]).args(args);
+        run.finish().expect(0).stdout
+    };
+    let lines = export(&["records", "--format", "jsonl", "--crawl", "test"]);
+    let records: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON on every line"))
+        .collect();
+    assert_eq!(records.len(), 2);
+    let ada = &records[0];
+    assert_eq!(ada["_id"], "ada");
+    assert_eq!(ada["fields"]["name"], "Ada, \"the\" $first.one \u{1F600}");
+    assert!(ada["resolved_at"].is_string(), "a date is text: {ada}");
+    let table = export(&["pages", "--format", "csv"]);
+    assert_eq!(table.lines().count(), 1 + 4, "{table}");
+    assert!(table.contains("http://people.example/bob/gone"), "{table}");
+    assert_eq!(export(&["pages", "--crawl", "another"]), "");
+}
+
+#[test]
+fn store_and_cache_may_be_two_servers_of_mongodb() {
+    let (Some(store), Some(cache)) = (Mongod::start(), Mongod::start()) else {
+        return;
+    };
+    let web = Web::start();
+    let work = Workplace::new();
+    let seeds = people(&web, &work);
+    let run = work.crawl(&web).instead("--store", store.uri("people"));
+    run.args(["--cache", &cache.uri("crawling")])
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    let documents = Documents::open(&store.uri("people"));
+    let counts = |documents: &Documents| {
+        ["records", "pages", "crawls", "robots", "sites"].map(|name| documents.count(name))
+    };
+    assert_eq!(counts(&documents), [2, 4, 1, 0, 0]);
+    let cached = Documents::open(&cache.uri("crawling"));
+    assert_eq!(counts(&cached), [0, 0, 0, 1, 1]);
+}
+
+/// `webfill crawl` of a deployment that has nothing but a cache in common with others.
+fn deployment(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
+    work.crawl_without_delay(web)
+        .args(["--delay", delay, "--cache", cache])
+}
+
+#[test]
+fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
+    let Some(cache) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let hosts = ["one.example", "two.example"];
+    for host in hosts {
+        let site = web.site(host);
+        site.robots("User-agent: *\nCrawl-delay: 4\n");
+        site.otherwise(|request| page(&request.path).into());
+    }
+    let [first, second] = [Workplace::new(), Workplace::new()];
+    let urls = |path: &str| hosts.map(|host| format!("http://{host}{path}"));
+    deployment(&first, &web, cache.uri(), "4")
+        .args(urls("/first"))
+        .finish()
+        .expect(0);
+    deployment(&second, &web, cache.uri(), "4")
+        .args(urls("/second"))
+        .finish()
+        .expect(0);
+    let visits = web.visits();
+    assert_eq!(visits.pages().len(), 4);
+    assert_eq!(visits.robots().len(), 2, "one deployment asked for both");
+    visits.assert_polite(Duration::from_secs(4));
+}
+
+#[test]
+fn a_mongodb_that_is_not_there_is_named_at_the_start() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let store = "mongodb://someone:hidden@127.0.0.1:1/people?serverSelectionTimeoutMS=300";
+    let run = work.crawl(&web).instead("--store", store);
+    let run = run.arg("http://people.example/").finish().expect(1);
+    let sentence = run.one_sentence();
+    assert!(
+        sentence.contains("mongodb://127.0.0.1:1/people") && sentence.contains("refused"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("hidden"), "{sentence}");
+}

@@ -1,0 +1,338 @@
+//! MongoDB in trouble while a crawl runs: fetching pauses once the bounded buffers are full, nothing
+//! is acknowledged that is not stored, and the crawl comes to its end by itself once the server is
+//! back. The log tells of it once. Without a server these tests say that they are skipped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_test_mongod::{Mongod, ReplicaSet, fresh_database};
+use webfill_tests::Signal;
+use webfill_tests::documents::Documents;
+use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Page, Web, page};
+use webfill_tests::stored::Stored;
+use webfill_tests::workplace::Workplace;
+
+use crate::wide_web::repeated;
+
+const DELAY: Duration = Duration::from_millis(200);
+const SITES: usize = 30;
+const PAGES_PER_SITE: usize = 6;
+const PAGES: usize = SITES * PAGES_PER_SITE;
+
+const WORKERS: usize = 2;
+const CONCURRENCY: usize = 4;
+/// A supervisor holds at most four tasks for each fetch in flight, and gets no more before those
+/// are acknowledged: this is the bounded buffer.
+const HELD_AT_MOST: usize = 4 * WORKERS * CONCURRENCY;
+
+/// A crawl whose store is in trouble.
+struct Trouble {
+    web: Web,
+    work: Workplace,
+    seeds: Vec<String>,
+    store: String,
+}
+
+impl Trouble {
+    fn with_store(store: String) -> Trouble {
+        Trouble::over_pages(store, page)
+    }
+
+    /// Over many sites, so that only buffers can hold it up; `page` makes the page of a path.
+    fn over_pages(store: String, page: fn(&str) -> Page) -> Trouble {
+        let web = Web::start();
+        let seeds = (0..SITES).map(|number| {
+            let site = web.site(&format!("t{number}.example"));
+            site.otherwise(move |request| page(&request.path).into());
+            let leaves = 1..PAGES_PER_SITE;
+            let link = |page: Page, leaf| page.mapped_link(&format!("/{leaf}"));
+            site.serve("/", leaves.fold(page("/"), link));
+            site.url("/")
+        });
+        Trouble {
+            seeds: seeds.collect(),
+            web,
+            work: Workplace::new(),
+            store,
+        }
+    }
+
+    fn crawl(&self) -> Run {
+        self.work
+            .crawl(&self.web)
+            .instead("--store", &self.store)
+            .instead("--workers", WORKERS.to_string())
+            .args(["--concurrency", &CONCURRENCY.to_string()])
+            .args(&self.seeds)
+            .time_limit(Duration::from_secs(150))
+    }
+
+    fn start(&self) -> Running {
+        let running = self.crawl().start();
+        self.web
+            .log()
+            .wait_until("it is under way", |visits| visits.pages().len() > PAGES / 4);
+        running
+    }
+
+    /// Waits until no site was asked for some seconds.
+    fn wait_until_quiet(&self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let visits = self.web.visits();
+            let last = visits.0.last().map(|visit| visit.started_at);
+            if last.is_some_and(|last| last.elapsed() > Duration::from_secs(3)) {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "fetching goes on without a store"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What the dispatcher holds to be over and done with.
+    fn acknowledged(&self) -> usize {
+        let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
+        frontier.number("SELECT count(*) FROM tasks WHERE state = 2") as usize
+    }
+
+    fn assert_paused_by_full_buffers(&self) {
+        self.wait_until_quiet();
+        let (fetched, acknowledged) = (self.web.visits().pages().len(), self.acknowledged());
+        assert!(fetched < PAGES, "there was nothing left to fetch");
+        assert!(
+            fetched <= acknowledged + HELD_AT_MOST,
+            "{fetched} pages were fetched, of which {acknowledged} are acknowledged"
+        );
+    }
+
+    /// Everything was fetched once, by one attempt, and is stored. `outages`: how often the server
+    /// was away.
+    fn assert_unharmed(&self, outages: usize) {
+        assert_eq!(self.acknowledged(), PAGES);
+        let pages = Documents::open(&self.store).pages();
+        assert_eq!(pages.len(), PAGES, "acknowledged pages are not stored");
+        for page in pages.values() {
+            assert_eq!(
+                (page.outcome.as_str(), page.attempts),
+                ("ok", 1),
+                "{}",
+                page.url
+            );
+        }
+        assert_eq!(repeated(&self.web), BTreeMap::new());
+        self.web.visits().assert_polite(DELAY);
+        self.assert_log_is_brief(outages);
+    }
+
+    fn assert_log_is_brief(&self, outages: usize) {
+        for (file, lines) in self.work.logs() {
+            let loud = |line: &&Value| line["level"] == "WARN" || line["level"] == "ERROR";
+            let events: Vec<&str> = lines
+                .iter()
+                .filter(loud)
+                .map(|line| line["event"].as_str().unwrap_or("?"))
+                .collect();
+            let kinds: BTreeSet<&str> = events.iter().copied().collect();
+            for kind in kinds {
+                let times = events.iter().filter(|event| **event == kind).count();
+                assert!(times <= outages, "{file}: {times} times {kind}: {lines:#?}");
+            }
+        }
+    }
+
+    fn logged(&self, event: &str) -> usize {
+        let logs = self.work.logs();
+        let lines = logs.values().flatten();
+        lines.filter(|line| line["event"] == event).count()
+    }
+
+    /// Waits until each worker has noticed.
+    fn wait_until_logged(&self, event: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.logged(event) < WORKERS {
+            assert!(Instant::now() < deadline, "nobody says {event}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Breaks the server of a running crawl, and mends it once the crawl has paused.
+fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
+    let Some(mut mongod) = Mongod::start() else {
+        return;
+    };
+    let trouble = Trouble::with_store(mongod.uri("trouble"));
+    let running = trouble.start();
+    break_it(&mut mongod);
+    trouble.wait_until_logged("store_away");
+    trouble.assert_paused_by_full_buffers();
+    mend(&mut mongod);
+    running.finish().expect(0);
+    assert_eq!(trouble.logged("store_back"), WORKERS);
+    trouble.assert_unharmed(1);
+}
+
+#[test]
+fn a_mongod_that_is_stopped_and_started_again_holds_the_crawl_up_and_no_more() {
+    survives(Mongod::stop, Mongod::restart);
+}
+
+#[test]
+fn a_mongod_that_is_killed_and_started_again_has_all_that_was_acknowledged() {
+    survives(Mongod::kill, Mongod::restart);
+}
+
+#[test]
+fn a_mongod_that_stands_still_for_a_while_holds_the_crawl_up_and_no_more() {
+    survives(|mongod| mongod.pause(), |mongod| mongod.resume());
+}
+
+#[test]
+fn mongod_may_go_away_again_and_again() {
+    let Some(mut mongod) = Mongod::start() else {
+        return;
+    };
+    let trouble = Trouble::with_store(mongod.uri("trouble"));
+    let running = trouble.start();
+    for round in 1..=3 {
+        mongod.kill();
+        mongod.restart();
+        let enough = PAGES / 4 + round * PAGES / 6;
+        trouble
+            .web
+            .log()
+            .wait_until("it goes on", |visits| visits.pages().len() > enough);
+    }
+    running.finish().expect(0);
+    trouble.assert_unharmed(3);
+}
+
+#[test]
+fn another_mongod_of_a_replica_set_takes_over() {
+    let Some(mut set) = ReplicaSet::start(3) else {
+        return;
+    };
+    let trouble = Trouble::with_store(set.uri("trouble"));
+    let running = trouble.start();
+    let first = set.primary();
+    set.members[first].kill();
+    let so_far = trouble.web.visits().pages().len();
+    trouble.web.log().wait_until("it goes on", |visits| {
+        visits.pages().len() > so_far + PAGES / 3
+    });
+    set.members[first].restart();
+    let second = set.primary();
+    set.members[second].stop();
+    running.finish().expect(0);
+    trouble.assert_unharmed(2);
+}
+
+#[test]
+fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
+    let Some(mut mongod) = Mongod::start() else {
+        return;
+    };
+    let trouble = Trouble::with_store(mongod.uri("trouble"));
+    let mut running = trouble.start();
+    mongod.kill();
+    trouble.wait_until_logged("store_away");
+    let asked_at = Instant::now();
+    running.signal(Signal::INT);
+    running.wait_until("the first was taken", |run| !run.has_pending_signals());
+    running.signal(Signal::INT);
+    running.finish().expect(11);
+    let took = asked_at.elapsed();
+    assert!(took < Duration::from_secs(30), "stopped after {took:?}");
+    mongod.restart();
+    trouble.crawl().finish().expect(0);
+    let pages = Documents::open(&trouble.store).pages();
+    assert_eq!((pages.len(), trouble.acknowledged()), (PAGES, PAGES));
+    assert!(pages.values().all(|page| page.outcome == "ok"));
+    trouble.web.visits().assert_polite(DELAY);
+}
+
+#[test]
+fn a_mongod_whose_disk_is_full_goes_on_with_room() {
+    isolated(
+        "mongodb_faults::a_mongod_whose_disk_is_full_goes_on_with_room",
+        || {
+            let disk = tempfile::tempdir().expect("a temporary folder");
+            // Its journal takes 100 MB of this, and the crawl twice the rest.
+            mount_small_disk(disk.path(), 150 << 10, false);
+            let Some(mut mongod) = Mongod::start_in(disk.path()) else {
+                return;
+            };
+            let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy);
+            let running = trouble.start();
+            trouble.wait_until_logged("store_away");
+            trouble.assert_paused_by_full_buffers();
+            let answer = TcpStream::connect(mongod.address());
+            assert!(answer.is_err(), "the server did not end itself");
+            mongod.kill();
+            mount_small_disk(disk.path(), 1 << 20, true);
+            mongod.restart();
+            running.finish().expect(0);
+            trouble.assert_unharmed(1);
+        },
+    );
+}
+
+/// A page of which half a megabyte is stored, that nothing can compress.
+fn heavy(path: &str) -> Page {
+    let mut noise: u64 = path
+        .bytes()
+        .fold(1, |noise, byte| noise * 31 + u64::from(byte));
+    let letters = std::iter::repeat_with(|| {
+        // The generator of MMIX.
+        noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'a' + (noise >> 59) as u8 % 26)
+    });
+    page(path).field("name", &letters.take(500 << 10).collect::<String>())
+}
+
+#[test]
+fn a_page_result_too_large_for_a_document_ends_its_task_alone() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let web = Web::start();
+    let site = web.site("large.example");
+    let paragraphs = format!("<p>{}</p>", "x".repeat(900 << 10)).repeat(8);
+    site.serve("/large", page("large").html(paragraphs));
+    for number in 0..3 {
+        site.serve(&format!("/{number}"), page("small").html("<p>few</p>"));
+    }
+    let work = Workplace::new();
+    let field = |name: &str| {
+        let processor = json!({"type": "xpath", "parameters": {"expression": "//p/text()"}});
+        json!({"name": name, "multiple": true, "processors": [processor]})
+    };
+    let mapping = json!({
+        "name": "profile",
+        "url_patterns": [{"type": "regex", "pattern": "^http://large\\.example/"}],
+        "fields": [field("one"), field("two"), field("three")],
+    });
+    work.write_json("mappings/profile.json", &mapping);
+    let urls = ["/0", "/large", "/1", "/2"].map(|path| site.url(path));
+    let run = work.crawl(&web).instead("--store", database.uri());
+    let run = run.args(&urls).finish().expect(0);
+    assert_eq!(run.summary().outcome("extract_error"), 1);
+    assert_eq!(run.summary().outcome("ok"), 3);
+    let pages = Documents::open(database.uri()).pages();
+    for (url, page) in pages {
+        let is_large = url.ends_with("/large");
+        let outcome = if is_large { "extract_error" } else { "ok" };
+        assert_eq!(page.outcome, outcome, "{url}");
+        assert_eq!(page.fields.is_empty(), is_large, "{url}");
+        assert_eq!(page.attempts, 1, "{url}");
+    }
+}
