@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webfill_store::StoreUri;
+use webfill_store::{MappingOrder, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
 /// Where a dispatcher listens and how much memory it may use.
@@ -83,6 +83,8 @@ pub struct DispatcherSetup {
     pub state: PathBuf,
     pub store: StoreUri,
     pub cache: Option<StoreUri>,
+    /// Which mapping's values win in a record.
+    pub mapping_order: MappingOrder,
     /// The delay where none is known yet, in milliseconds.
     pub default_delay_ms: u32,
     pub config: DispatcherConfig,

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use webfill_startup::Fault;
-use webfill_store::{ApplyPage, Crawl, Page, RecordState, Save, Store, StoreError, StoreUri};
+use webfill_store::{ApplyPage, Crawl, Page, RecordState, Save, Store, StoreError};
 use webfill_wire::CrawlKey;
 
+use crate::config::DispatcherSetup;
 use crate::frontier::AlreadyDone;
 
 /// Something to write.
@@ -48,16 +49,17 @@ pub struct Ledger {
 impl Ledger {
     /// Opens the store and starts the thread.
     pub fn start(
-        store: &StoreUri,
-        cache: Option<&StoreUri>,
+        setup: &DispatcherSetup,
         on_written: impl Fn(Written) + Send + 'static,
     ) -> Result<Ledger, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
-        let opened = runtime.block_on(webfill_store::open(store, cache));
-        let backends = opened.map_err(store_fault)?;
+        let opened = webfill_store::open(&setup.store, setup.cache.as_ref());
+        let backends = runtime.block_on(opened).map_err(store_fault)?;
+        let order = setup.mapping_order.clone();
+        backends.store.set_mapping_order(order);
         let (entries, queue) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new()
             .name("ledger".into())

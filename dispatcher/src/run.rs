@@ -53,7 +53,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
         let _ = events.send(Event::Frame(frame));
     })
     .map_err(Fault::error)?;
-    let ledger = Ledger::start(&setup.store, setup.cache.as_ref(), move |answer| {
+    let ledger = Ledger::start(&setup, move |answer| {
         let _ = written.send(Event::Written(answer));
     })?;
     let clock = SteadyClock::start();

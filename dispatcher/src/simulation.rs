@@ -33,7 +33,7 @@ mod world;
 const REGRESSIONS: &str = include_str!("simulation/regressions.txt");
 
 /// Runs by default.
-const RUNS: u64 = 400;
+const RUNS: u64 = 1_000;
 
 /// Simulated time, in milliseconds.
 struct Passed(u64);

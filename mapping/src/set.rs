@@ -97,6 +97,11 @@ impl MappingSet {
         (0..self.mappings.len()).map(MappingIndex)
     }
 
+    /// The names of all mappings, in the order in which they win.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.mappings.iter().map(|mapping| mapping.name.as_str())
+    }
+
     /// The mapping of a canonical URL: the first whose patterns match it.
     pub fn find(&self, url: &str) -> Option<MappingIndex> {
         let found = self.find_with_warnings(url);

@@ -14,7 +14,7 @@ mod cache;
 mod crawl;
 mod error;
 mod mongodb;
-
+mod origin;
 mod page;
 mod record;
 mod site_clock;
@@ -26,7 +26,8 @@ mod uri;
 pub use cache::{Cache, RobotsEntry, SITE_KEPT_MS, SiteEntry, Slot, SlotClaim, SlotRelease};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use error::StoreError;
-pub use mongodb::MongoUri;
+pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
+pub use origin::{DatasetRecord, FilledField, Origin, Unwritten};
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
 pub use store::{

@@ -157,6 +157,28 @@ impl StoredRecord {
                 )
     }
 
+    /// Forgets what is known of these fields, so that they are missing again. Returns whether
+    /// anything changed.
+    pub(crate) fn reopen(&mut self, names: &[String]) -> bool {
+        let mut changed = false;
+        for name in names {
+            changed |= self.sources.shift_remove(name).is_some();
+            changed |= self.candidates.shift_remove(name).is_some();
+            if let Some(value) = self.fields.get_mut(name).filter(|value| has_value(value)) {
+                *value = Value::Null;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The values that other pages brought for a field.
+    pub(crate) fn candidate_values(&self, name: &str) -> Vec<Value> {
+        let candidates = self.candidates.get(name).and_then(Value::as_array);
+        let values = candidates.into_iter().flatten();
+        values.map(|candidate| candidate["value"].clone()).collect()
+    }
+
     /// Takes from a page what is missing or better than another page's, and keeps the source of
     /// each value. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &Filling<'_>, order: &MappingOrder) -> bool {

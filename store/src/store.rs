@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;
+use crate::origin::{DatasetRecord, Unwritten};
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
 
@@ -99,7 +100,30 @@ pub trait Store: Send + Sync {
         crawl: &CrawlId,
         records: Vec<Record>,
         now_ms: i64,
+    ) -> Vec<Result<RecordState, StoreError>> {
+        let records = records.into_iter().map(DatasetRecord::from).collect();
+        self.put_dataset(crawl, records, now_ms).await
+    }
+
+    /// The same for records of a dataset, whose values may be wanted again or written back.
+    async fn put_dataset(
+        &self,
+        crawl: &CrawlId,
+        records: Vec<DatasetRecord>,
+        now_ms: i64,
     ) -> Vec<Result<RecordState, StoreError>>;
+
+    /// Some records of a crawl that have changed since they were last written back, in any order;
+    /// at most `limit`, fewer if they are large, none only if there are none.
+    async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError>;
+
+    /// Notes that these values are in the dataset. A record that has changed meanwhile stays
+    /// unwritten.
+    async fn confirm_written(
+        &self,
+        crawl: &CrawlId,
+        written: Vec<Unwritten>,
+    ) -> Result<(), StoreError>;
 
     /// Counts the records put for a crawl. SQLite keeps the counts; MongoDB counts in an index,
     /// which takes about a second for a million: ask the less often the longer it takes.

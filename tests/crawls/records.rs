@@ -1,8 +1,10 @@
 //! Records: what is missing in them is filled from their links and from what those lead to.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use webfill_tests::site::{Web, page};
-use webfill_tests::workplace::Workplace;
+use webfill_tests::workplace::{Workplace, profile_mapping};
 
 fn record(id: &str, urls: &[&str], fields: Value) -> Value {
     json!({"id": id, "urls": urls, "fields": fields})
@@ -212,4 +214,37 @@ fn a_complete_record_asks_for_nothing() {
     assert_eq!(work.stored().record("open").fields["name"], "New");
     assert_eq!(run.summary().records(), (2, 2));
     assert_eq!(web.visits().pages().paths(), ["done.example/2"]);
+}
+
+#[test]
+fn of_two_pages_that_disagree_the_first_mapping_wins_and_the_other_value_is_kept() {
+    let web = Web::start();
+    let directory = web.site("directory.example");
+    directory.serve("/ada", page("Ada").field("name", "A. Lovelace"));
+    let official = web.site("official.example");
+    official.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
+    official.latency(Duration::from_millis(500));
+    let work = Workplace::new();
+    let mut mapping = profile_mapping();
+    mapping["name"] = json!("official");
+    mapping["url_patterns"] = json!([{"type": "host", "pattern": "official.example"}]);
+    work.write_json("mappings/1-official.json", &mapping);
+    let urls = [
+        "http://directory.example/ada",
+        "http://official.example/ada",
+    ];
+    let ada = record("ada", &urls, json!({"name": null, "location": null}));
+    let seeds = work.write_lines("seeds.jsonl", &[ada]);
+    work.crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    let stored = work.stored();
+    let ada = stored.record("ada");
+    assert_eq!(ada.fields["name"], "Ada Lovelace");
+    assert_eq!(ada.sources["name"]["mapping"], "official");
+    let kept = "SELECT candidates ->> '$.name[0].value' = 'A. Lovelace'
+        AND candidates ->> '$.name[0].url' = 'http://directory.example/ada' FROM records";
+    assert_eq!(stored.number(kept), 1);
 }

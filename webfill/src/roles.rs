@@ -6,6 +6,7 @@ use webfill_dispatcher::{DispatcherSetup, Endpoints};
 use webfill_mapping::MappingSet;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
+use webfill_store::MappingOrder;
 use webfill_supervisor::SupervisorSetup;
 use webfill_wire::MappingSource;
 use webfill_wire::keys::Role;
@@ -49,6 +50,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
         default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
+        mapping_order: MappingOrder(mappings.names().map(str::to_owned).collect()),
         config: settings.dispatcher,
     };
     let sources = mappings.sources().iter().map(|source| MappingSource {

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::LocalSet;
 use webfill_mapping::{MappingSet, Source};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{Cache, StoreError};
+use webfill_store::{Cache, MappingOrder, Store, StoreError};
 use webfill_wire::socket::{Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{
     CrawlSettings, MappingSource, ReturnCause, SupervisorToWorker, Task, TaskDone, TaskReturned,
@@ -85,7 +85,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
     let saver = {
         let saver = Saver {
-            store: backends.store,
+            store: Arc::clone(&backends.store),
             worker: format!("{}/{}", setup.supervisor, setup.slot),
         };
         let voice = voice.clone();
@@ -102,6 +102,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
 
     let mut worker = Worker {
         journey: Rc::clone(&journey),
+        store: backends.store,
         runners: Rc::default(),
         runner_ended: Rc::default(),
     };
@@ -186,6 +187,7 @@ fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
 /// Takes the supervisor's messages.
 struct Worker {
     journey: Rc<Journey>,
+    store: Arc<dyn Store>,
     /// Runners at work.
     runners: Rc<Cell<usize>>,
     runner_ended: Rc<Notify>,
@@ -227,6 +229,8 @@ impl Worker {
         });
         let set = MappingSet::from_sources(sources.collect())
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
+        let order = set.names().map(str::to_owned).collect();
+        self.store.set_mapping_order(MappingOrder(order));
         let _ = self
             .journey
             .extraction

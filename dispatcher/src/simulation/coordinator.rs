@@ -63,7 +63,7 @@ impl Coordinator {
     fn open(&mut self, terms: Terms, true_ms: u64) {
         self.life += 1;
         self.ahead_ms = EPOCH_MS + self.clock_ahead_ms;
-        self.wakes_at_ms = u64::MAX;
+        self.wakes_at_ms = 0;
         let now_ms = self.ahead_ms + true_ms as i64;
         let config = FrontierConfig {
             seen_memory_bytes: 1 << 20,
@@ -108,8 +108,11 @@ impl World {
     }
 
     pub(super) fn wake_dispatcher(&mut self) {
-        self.coordinator.wakes_at_ms = u64::MAX;
-        self.turn(|_, _| Ok(()));
+        // An earlier one has taken the place of others.
+        if self.now_ms >= self.coordinator.wakes_at_ms {
+            self.coordinator.wakes_at_ms = u64::MAX;
+            self.turn(|_, _| Ok(()));
+        }
     }
 
     pub(super) fn hand_to_dispatcher(&mut self, life: u32, peer: &Peer, message: Upwards) {

@@ -82,6 +82,7 @@ impl Machine {
         self.life += 1;
         self.core = Some(Supervisor::new(self.terms.clone()));
         self.connection = connection;
+        self.speaks_at_ms = u64::MAX;
         self.unsent.clear();
     }
 

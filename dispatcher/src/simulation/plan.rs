@@ -113,7 +113,7 @@ impl Plan {
         let sites = sites(&mut dice, longest_request_ms);
         let estimate_ms = estimate_ms(&sites, default_delay_ms);
         // Heartbeats come in tenths of it, and each costs time to simulate.
-        let shortest_lease_ms = (estimate_ms / 300).clamp(2_000, 600_000);
+        let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 1_000_000);
         let lease_ms = dice.magnitude(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {
             lease_ms,

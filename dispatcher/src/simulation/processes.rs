@@ -40,8 +40,11 @@ impl World {
     }
 
     pub(super) fn let_supervisor_speak(&mut self, machine: usize) {
-        self.machines[machine].speaks_at_ms = u64::MAX;
-        self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms));
+        // An earlier one has taken the place of others.
+        if self.now_ms >= self.machines[machine].speaks_at_ms {
+            self.machines[machine].speaks_at_ms = u64::MAX;
+            self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms));
+        }
     }
 
     /// The connection is another one from now on.
@@ -100,9 +103,7 @@ impl World {
             self.deliver(machine, letter);
         }
         let speaks_at_ms = self.machines[machine].since_start_ms(speaks_ms.max(boot_ms + 1));
-        if speaks_at_ms < self.machines[machine].speaks_at_ms
-            || self.machines[machine].speaks_at_ms < self.now_ms
-        {
+        if speaks_at_ms < self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = speaks_at_ms;
             self.at(speaks_at_ms, Event::SupervisorSpeaks(machine));
         }

@@ -18,7 +18,7 @@ pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) dice: Dice,
     pub(super) now_ms: u64,
-    events: BTreeMap<(u64, u64), Event>,
+    events: BTreeMap<(u64, u64), Box<Event>>,
     count: u64,
     pub(super) web: Web,
     pub(super) coordinator: Coordinator,
@@ -175,8 +175,8 @@ impl World {
 
     pub(super) fn at(&mut self, at_ms: u64, event: Event) {
         self.count += 1;
-        self.events
-            .insert((at_ms.max(self.now_ms), self.count), event);
+        let key = (at_ms.max(self.now_ms), self.count);
+        self.events.insert(key, Box::new(event));
     }
 
     pub(super) fn later(&mut self, wait_ms: u64, event: Event) {
@@ -191,11 +191,11 @@ impl World {
         self.now_ms = at_ms;
         let stopped = self.stopped_until_ms.get(&event.place());
         if let Some(until_ms) = stopped.copied().filter(|until_ms| *until_ms > at_ms) {
-            self.at(until_ms, event);
+            self.at(until_ms, *event);
             return true;
         }
         self.trace(|_| format!("{event:?}"));
-        self.happen(event);
+        self.happen(*event);
         !self.client.is_finished()
     }
 

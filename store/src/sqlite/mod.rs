@@ -12,6 +12,7 @@ mod connection;
 mod crawls;
 mod export;
 mod fault;
+mod origins;
 mod owner;
 mod pages;
 mod records;
@@ -29,7 +30,8 @@ use serde_json::Value;
 use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;
-use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::origin::{DatasetRecord, Unwritten};
+use crate::record::{MappingOrder, RecordCounts, RecordState};
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
 };
@@ -92,10 +94,10 @@ impl Store for Sqlite {
     }
 
     /// One transaction.
-    async fn put_records(
+    async fn put_dataset(
         &self,
         crawl: &CrawlId,
-        records: Vec<Record>,
+        records: Vec<DatasetRecord>,
         now_ms: i64,
     ) -> Vec<Result<RecordState, StoreError>> {
         let count = records.len();
@@ -108,6 +110,24 @@ impl Store for Sqlite {
             })
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
+    }
+
+    async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError> {
+        let crawl = crawl.to_string();
+        self.owner
+            .call(move |db| db.read(|conn| origins::unwritten(conn, &crawl, limit)))
+            .await?
+    }
+
+    async fn confirm_written(
+        &self,
+        crawl: &CrawlId,
+        written: Vec<Unwritten>,
+    ) -> Result<(), StoreError> {
+        let crawl = crawl.to_string();
+        self.owner
+            .call(move |db| db.write(|conn| origins::confirm(conn, &crawl, &written)))
+            .await?
     }
 
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
+use super::origins;
+use crate::origin::DatasetRecord;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{
-    Filling, MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordState, StoredRecord,
-};
+use crate::record::{Filling, MAX_RECORD_ID_BYTES, MappingOrder, RecordState, StoredRecord};
 
 const UPSERT: &str = "
 INSERT INTO records (_id, fields, sources, missing, resolved_at, candidates)
@@ -18,36 +18,48 @@ ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sou
     candidates = excluded.candidates";
 
 /// How a record is named in its error.
-pub(super) fn name_record(record: &Record) -> String {
-    format!("record {:.80}", record.id)
+pub(super) fn name_record(input: &DatasetRecord) -> String {
+    format!("record {:.80}", input.record.id)
 }
 
 /// Takes a record of a crawl in.
 pub(super) fn put(
     conn: &Connection,
     crawl: &str,
-    record: &Record,
+    input: &DatasetRecord,
     now_ms: i64,
 ) -> Result<RecordState, Fault> {
-    if record.id.is_empty() || record.id.len() > MAX_RECORD_ID_BYTES {
-        return Err(Fault::Unfit(format!(
-            "its id has {} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed",
-            record.id.len()
-        )));
-    }
+    let record = &input.record;
+    check_id(&record.id)?;
+    let crawl = crawl_key(conn, crawl)?;
     let known = load(conn, &record.id)?;
     let before = known.as_ref().map(StoredRecord::state);
-    let is_new = known.is_none();
     let mut stored = known.unwrap_or_default();
-    if stored.merge(record, now_ms) || is_new {
+    let forgets = input.refresh && !is_in_crawl(conn, crawl, &record.id)?;
+    let reopened = forgets && stored.reopen(&record.want);
+    let changed = stored.merge(record, now_ms) || reopened;
+    if changed || before.is_none() {
         keep(conn, &record.id, &stored)?;
+        origins::note_change(conn, &record.id)?;
     }
     let after = stored.state();
     if before.is_some_and(|before| before != after) {
         count_change(conn, &record.id, after)?;
     }
     enter_crawl(conn, crawl, &record.id, after)?;
+    if let Some(origin) = &input.origin {
+        origins::enter(conn, crawl, &record.id, origin, &stored)?;
+    }
     Ok(after)
+}
+
+fn check_id(id: &str) -> Result<(), Fault> {
+    match id.len() {
+        1..=MAX_RECORD_ID_BYTES => Ok(()),
+        bytes => Err(Fault::Unfit(format!(
+            "its id has {bytes} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed"
+        ))),
+    }
 }
 
 /// Fills what is missing in a record; one that is not stored stays open.
@@ -63,6 +75,7 @@ pub(super) fn fill(
     let before = stored.state();
     if stored.fill(page, order) {
         keep(conn, id, &stored)?;
+        origins::note_change(conn, id)?;
         if stored.state() != before {
             count_change(conn, id, RecordState::Resolved)?;
         }
@@ -124,24 +137,33 @@ fn count_change(conn: &Connection, id: &str, now: RecordState) -> Result<(), Fau
     Ok(())
 }
 
-/// Adds a record to a crawl and its counts, unless it is in it already.
-fn enter_crawl(conn: &Connection, crawl: &str, id: &str, state: RecordState) -> Result<(), Fault> {
+/// What stands for the crawl in other tables.
+fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
     let find = "SELECT key FROM crawls WHERE _id = ?1";
-    let key: Option<i64> = conn
+    let key = conn
         .prepare_cached(find)?
         .query_row([crawl], |row| row.get(0))
         .optional()?;
-    let key = key.ok_or_else(|| {
+    key.ok_or_else(|| {
         Fault::Unfit(format!(
             "its crawl {crawl} is not stored: put the crawl first"
         ))
-    })?;
+    })
+}
+
+fn is_in_crawl(conn: &Connection, crawl: i64, id: &str) -> Result<bool, Fault> {
+    let find = "SELECT 1 FROM crawl_records WHERE record = ?1 AND crawl = ?2";
+    Ok(conn.prepare_cached(find)?.exists(params![id, crawl])?)
+}
+
+/// Adds a record to a crawl and its counts, unless it is in it already.
+fn enter_crawl(conn: &Connection, crawl: i64, id: &str, state: RecordState) -> Result<(), Fault> {
     let enter = "INSERT OR IGNORE INTO crawl_records (record, crawl) VALUES (?1, ?2)";
-    if conn.prepare_cached(enter)?.execute(params![id, key])? == 1 {
+    if conn.prepare_cached(enter)?.execute(params![id, crawl])? == 1 {
         let count = "UPDATE crawls SET records_total = records_total + 1,
             records_resolved = records_resolved + ?2 WHERE key = ?1";
         let resolved = i64::from(state == RecordState::Resolved);
-        conn.prepare_cached(count)?.execute([key, resolved])?;
+        conn.prepare_cached(count)?.execute([crawl, resolved])?;
     }
     Ok(())
 }

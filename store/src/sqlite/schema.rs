@@ -69,6 +69,16 @@ CREATE TABLE crawl_records (
     crawl INTEGER NOT NULL,
     PRIMARY KEY (record, crawl)
 ) STRICT, WITHOUT ROWID;
+-- The documents of a dataset that records came from, for the crawls that write back.
+CREATE TABLE origins (
+    record TEXT NOT NULL,
+    crawl INTEGER NOT NULL,
+    document TEXT NOT NULL,      -- its _id, as extended JSON
+    fields TEXT NOT NULL,        -- [name]: what may be written
+    changes INTEGER NOT NULL,    -- of the record, since it was last written
+    PRIMARY KEY (record, crawl)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 CREATE TABLE robots (
     _id TEXT PRIMARY KEY,        -- origin
     status INTEGER,
@@ -97,6 +107,15 @@ ALTER TABLE sites ADD COLUMN answered_at TEXT;
 ALTER TABLE sites ADD COLUMN slot_holder TEXT;
 ALTER TABLE sites ADD COLUMN slot_granted_at TEXT;
 ALTER TABLE sites ADD COLUMN slot_lapses_at TEXT;
+CREATE TABLE origins (
+    record TEXT NOT NULL,
+    crawl INTEGER NOT NULL,
+    document TEXT NOT NULL,
+    fields TEXT NOT NULL,
+    changes INTEGER NOT NULL,
+    PRIMARY KEY (record, crawl)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 ";
 
 /// Opens the file, checks that it is webfill's, creates the tables in an empty one and adds to an

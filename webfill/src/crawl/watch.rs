@@ -18,6 +18,9 @@ use crate::summary::Counters;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
+/// Of so many parts of the time, one at most is spent on counting.
+const COUNT_SHARE: u32 = 20;
+
 /// How long what has begun may take to come to its end.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -104,8 +107,10 @@ impl Watch {
         };
         self.counters = client.ask(&request, || fleet.look_after())?;
         if Instant::now() >= self.count_at {
-            self.count_at = Instant::now() + COUNT_EVERY;
+            let began = Instant::now();
             self.count_records()?;
+            // A large store takes its time to count: it must not be busy with that.
+            self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
         self.progress.show(&self.counters, self.records);
         Ok(())

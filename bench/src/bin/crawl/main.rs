@@ -1,7 +1,8 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
-//! allows (d), and how much memory a full house takes (e). See bench/README.md.
+//! allows (d), how much memory a full house takes (e), and how often MongoDB is asked (f). See
+//! bench/README.md.
 //!
-//!     crawl [small | real | pace | memory]...
+//!     crawl [small | real | pace | memory | mongodb]...
 //!
 //! Without a name, all of them: `small` and `real` pages are (c).
 
@@ -9,6 +10,7 @@ mod articles;
 mod catalogue;
 mod cost;
 mod memory;
+mod mongodb;
 mod pace;
 mod processes;
 mod scrapy;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 4] = ["small", "real", "pace", "memory"];
+const NAMES: [&str; 5] = ["small", "real", "pace", "memory", "mongodb"];
 
 /// What a figure may be.
 #[derive(Clone, Copy)]
@@ -72,6 +74,9 @@ fn run(wanted: &[String]) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("memory") {
         verdicts.extend(memory::run()?);
+    }
+    if wants("mongodb") {
+        verdicts.extend(mongodb::run()?);
     }
     Ok(verdicts)
 }

@@ -2,6 +2,7 @@
 //! any site is asked again too early. The server's log is the witness.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -13,25 +14,26 @@ use crate::web::{Answer, Arrival, Pages, Web, page};
 use crate::webfill::{Crawl, bench_file};
 use crate::{Failure, Limit, Verdict};
 
-const SITES: usize = 1_000;
-const DELAY: Duration = Duration::from_secs(1);
+pub const SITES: usize = 1_000;
+pub const DELAY: Duration = Duration::from_secs(1);
 
 /// How long each crawl may take, and how much of its beginning is not counted: meeting a site
 /// costs more than coming back to it.
-const LASTS: Duration = Duration::from_secs(45);
+pub const LASTS: Duration = Duration::from_secs(45);
 const WARM_UP: Duration = Duration::from_secs(15);
 
 /// Every page links to so many that follow, so that a site never runs out of known pages.
 const LINKS: usize = 4;
 
 /// The sites: one set of small pages under a thousand registrable domains.
-struct Sites {
+pub struct Sites {
     items: Vec<Answer>,
     robots: Answer,
 }
 
 impl Sites {
-    fn build(pages: usize) -> Sites {
+    /// Each site has so many pages.
+    pub fn build(pages: usize) -> Sites {
         let item = |number| {
             let following: Vec<usize> = (number + 1..=number + LINKS).collect();
             page(
@@ -59,11 +61,13 @@ impl Pages for Sites {
 }
 
 /// What the server saw of one crawl.
-struct Seen {
-    rate: f64,
-    short_gaps: usize,
-    shortest: Duration,
-    requests: usize,
+pub struct Seen {
+    /// Pages a second, in the window.
+    pub rate: f64,
+    pub window: Range<Instant>,
+    pub short_gaps: usize,
+    pub shortest: Duration,
+    pub requests: usize,
 }
 
 pub fn run() -> Result<Vec<Verdict>, Failure> {
@@ -94,7 +98,7 @@ pub fn run() -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-fn host(number: usize) -> String {
+pub fn host(number: usize) -> String {
     format!("site-{number}.example")
 }
 
@@ -148,7 +152,7 @@ fn scrape(web: &Web) -> Result<Seen, Failure> {
 }
 
 /// Reads the server's log. robots.txt is the one request that may come right before a page.
-fn judge(web: &Web) -> Result<Seen, Failure> {
+pub fn judge(web: &Web) -> Result<Seen, Failure> {
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
@@ -161,6 +165,7 @@ fn judge(web: &Web) -> Result<Seen, Failure> {
     let gaps = gaps(&arrivals);
     Ok(Seen {
         rate: counted as f64 / (window.end - window.start).as_secs_f64(),
+        window,
         short_gaps: gaps.iter().filter(|gap| **gap < DELAY).count(),
         shortest: gaps.into_iter().min().ok_or("no site was asked twice")?,
         requests: arrivals.len(),
@@ -180,7 +185,7 @@ fn gaps(arrivals: &VecDeque<Arrival>) -> Vec<Duration> {
 }
 
 impl Seen {
-    fn print(&self, name: &str, cost: &Cost) {
+    pub fn print(&self, name: &str, cost: &Cost) {
         println!(
             "  {name:<9} {:.0} pages/s; {} gaps under the delay, the shortest {:.4} s; {} pages in {:.0} s, {:.0} % of a core, {:.0} MiB PSS",
             self.rate,

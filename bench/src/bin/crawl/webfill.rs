@@ -15,10 +15,11 @@ pub type Fields = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// A crawl to run.
 pub struct Crawl {
+    /// A line each.
     pub seeds: Vec<String>,
     /// A mapping file.
     pub mapping: PathBuf,
-    /// Further flags.
+    /// Further flags; with none for the store, that is a file.
     pub flags: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ impl Crawl {
         let mut command = Command::new(binary()?);
         command
             .args(["crawl", "--seeds", "seeds.txt", "--mappings", "mappings"])
-            .args(["--state", "state", "--store", "sqlite:webfill.db"])
+            .args(["--state", "state"])
             .args([
                 "--summary",
                 "json",
@@ -52,6 +53,9 @@ impl Crawl {
             .args(&self.flags)
             .current_dir(folder.path())
             .stdout(Stdio::from(summary_file));
+        if !self.flags.iter().any(|flag| flag == "--store") {
+            command.args(["--store", "sqlite:webfill.db"]);
+        }
         let cost = measure(command, watch)?;
         let text = std::fs::read_to_string(folder.path().join("summary.json"))?;
         let summary = serde_json::from_str(&text)

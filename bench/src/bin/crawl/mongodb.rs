@@ -1,0 +1,159 @@
+//! (f) How often MongoDB is asked at 1,000 pages a second: the paced crawl of (d), with its store
+//! and cache in a server of its own, where every page completes a record. The server's own count
+//! is the witness.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mongodb::Client;
+use mongodb::bson::doc;
+use serde_json::json;
+use webfill_test_mongod::Mongod;
+
+use crate::pace::{self, DELAY, LASTS, SITES, Seen, Sites};
+use crate::web::Web;
+use crate::webfill::{Crawl, Crawled, bench_file};
+use crate::{Failure, Limit, Verdict};
+
+const LIMIT: f64 = 50.0;
+
+/// More pages of each site than a crawl of this length can fetch.
+const PAGES_PER_SITE: usize = LASTS.as_secs() as usize + 1;
+
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+pub fn run() -> Result<Vec<Verdict>, Failure> {
+    println!(
+        "(f) {SITES} sites, a delay of {} s, store and cache in MongoDB, a record for each page",
+        DELAY.as_secs()
+    );
+    let mongod = Mongod::start().ok_or("this machine can have no MongoDB server")?;
+    let web = Web::serve(Sites::build(PAGES_PER_SITE), 1)?;
+    let counting = Counting::start(&mongod.uri("admin"))?;
+    let crawled = crawl(&web, &mongod.uri("bench"))?;
+    let seen = pace::judge(&web)?;
+    let requests = counting.finish()?.rate_within(&seen)?;
+    seen.print("webfill", &crawled.cost);
+    println!(
+        "  {:.1} requests/s to MongoDB; records: {}",
+        requests, crawled.summary["records"]
+    );
+    Ok(vec![
+        Verdict {
+            what: "(f) requests/s to MongoDB".into(),
+            figure: requests,
+            limit: Limit::AtMost(LIMIT),
+        },
+        Verdict {
+            what: "(f) pages/s meanwhile, each with a record, as a share of (d)'s".into(),
+            figure: seen.rate * DELAY.as_secs_f64() / SITES as f64,
+            limit: Limit::None,
+        },
+    ])
+}
+
+/// All sites' first pages, then their second ones, and so on.
+fn seeds(port: u16) -> Vec<String> {
+    let pages = (0..PAGES_PER_SITE).flat_map(|page| (0..SITES).map(move |site| (page, site)));
+    let record = |(page, site): (usize, usize)| {
+        let url = format!("http://{}:{port}/item/{page}", pace::host(site));
+        json!({"id": format!("{site}/{page}"), "urls": [url], "want": ["name", "price"]})
+            .to_string()
+    };
+    pages.map(record).collect()
+}
+
+fn crawl(web: &Web, store: &str) -> Result<Crawled, Failure> {
+    let flags = format!(
+        "--resolve *:{port}:127.0.0.1:{port} --delay 1 --depth 0 --max-time {}s --store {store}",
+        LASTS.as_secs(),
+        port = web.port,
+    );
+    let crawl = Crawl {
+        seeds: seeds(web.port),
+        mapping: bench_file("catalogue/mapping.json"),
+        flags: flags.split(' ').map(str::to_owned).collect(),
+    };
+    crawl.run(|_| {})
+}
+
+/// Reads the server's count of requests now and then, beside a crawl.
+struct Counting {
+    over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Result<Counted, Failure>>,
+}
+
+/// What was read when.
+struct Counted(Vec<(Instant, i64)>);
+
+impl Counting {
+    fn start(uri: &str) -> Result<Counting, Failure> {
+        let over = Arc::new(AtomicBool::new(false));
+        let (uri, told) = (uri.to_owned(), Arc::clone(&over));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = std::thread::spawn(move || runtime.block_on(count(&uri, &told)));
+        Ok(Counting { over, thread })
+    }
+
+    fn finish(self) -> Result<Counted, Failure> {
+        self.over.store(true, Ordering::Relaxed);
+        let counted = self.thread.join();
+        counted.map_err(|_| "the counting of requests panicked")?
+    }
+}
+
+async fn count(uri: &str, over: &AtomicBool) -> Result<Counted, Failure> {
+    let client = Client::with_uri_str(uri).await?;
+    let database = client.database("admin");
+    let mut counted = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let status = database.run_command(doc! {"serverStatus": 1}).await?;
+        let requests = status.get_document("network")?.get_i64("numRequests")?;
+        // Our own are none of webfill's.
+        counted.push((Instant::now(), requests - counted.len() as i64));
+        tokio::time::sleep(SAMPLE_EVERY).await;
+    }
+    Ok(Counted(counted))
+}
+
+impl Counted {
+    /// Requests a second in the window that the pages are counted in.
+    fn rate_within(&self, seen: &Seen) -> Result<f64, Failure> {
+        let mut within = self.0.iter().filter(|(at, _)| seen.window.contains(at));
+        let (Some(first), Some(last)) = (within.next(), within.next_back()) else {
+            return Err("the server was not asked for its count".into());
+        };
+        Ok((last.1 - first.1) as f64 / (last.0 - first.0).as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_within_the_window_alone() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let counted = Counted(vec![
+            (at(0), 0),
+            (at(10), 500),
+            (at(15), 600),
+            (at(20), 700),
+            (at(30), 9_000),
+        ]);
+        let seen = |window| Seen {
+            rate: 0.0,
+            window,
+            short_gaps: 0,
+            shortest: Duration::ZERO,
+            requests: 0,
+        };
+        let rate = counted.rate_within(&seen(at(10)..at(25))).expect("samples");
+        assert_eq!(rate, 20.0);
+        assert!(counted.rate_within(&seen(at(50)..at(60))).is_err());
+    }
+}
