@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench
+.PHONY: help demo test check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -32,6 +32,10 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 	RUSTDOCFLAGS="$(RUSTDOCFLAGS)" cargo doc --workspace --lib --no-deps --locked --quiet
 	python3 -B -m doctest .ci/check_dependencies.py
 	python3 .ci/check_dependencies.py
+
+fuzz: ## Feed every reader of foreign input hostile input; TIME=120 seconds each, TARGETS="urls pages"
+	@deploy/install-build-deps.sh
+	TIME="$(TIME)" TARGETS="$(TARGETS)" fuzz/run.sh
 
 bench: ## Measure speed and memory, each figure beside what it is measured against
 	@deploy/install-build-deps.sh --bench

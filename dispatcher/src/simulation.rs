@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use self::plan::Plan;
+use self::sabotage::Sabotage;
 use self::worker::url;
 use self::world::World;
 
@@ -23,6 +24,7 @@ mod dice;
 mod fleet;
 mod plan;
 mod processes;
+mod sabotage;
 mod trouble;
 mod web;
 mod witness;
@@ -35,12 +37,15 @@ const REGRESSIONS: &str = include_str!("simulation/regressions.txt");
 /// Runs by default.
 const RUNS: u64 = 1_000;
 
+/// A fault that is put in on purpose is found within so many.
+const MOST_SEEDS_OF_A_SABOTAGE: u64 = 10_000;
+
 /// Simulated time, in milliseconds.
 struct Passed(u64);
 
 /// Runs one world to its end. The faults that were found, or how long it took.
-fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
-    let mut world = World::new(seed, traces);
+fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed, Vec<String>> {
+    let mut world = World::new(seed, sabotage, traces);
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
         if !world.web.faults.is_empty() || !world.faults.is_empty() {
@@ -149,7 +154,7 @@ fn run_all(seeds: &[u64]) {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                    match run(*seed, false) {
+                    match run(*seed, None, false) {
                         Ok(Passed(ms)) => drop(passed_ms.fetch_add(ms, Ordering::Relaxed)),
                         Err(faults) => {
                             let mut failed = failed.lock().expect("nobody panics with it");
@@ -180,7 +185,7 @@ fn run_all(seeds: &[u64]) {
 #[test]
 fn whatever_goes_wrong_nothing_is_lost_and_no_site_is_harmed() {
     if let Some(seed) = setting("WEBFILL_SIMULATION_SEED") {
-        let faults = run(seed, true).err();
+        let faults = run(seed, None, true).err();
         assert_eq!(faults, None, "seed {seed}");
         return;
     }
@@ -203,7 +208,20 @@ fn what_went_wrong_once_does_not_go_wrong_again() {
 #[test]
 fn the_same_seed_is_the_same_world() {
     for seed in [3, 17, 40] {
-        let passed = |seed| run(seed, false).map_or(0, |Passed(ms)| ms);
+        let passed = |seed| run(seed, None, false).map_or(0, |Passed(ms)| ms);
         assert_eq!(passed(seed), passed(seed));
+    }
+}
+
+#[test]
+fn what_keeps_sites_from_harm_is_missed_when_it_is_taken_away() {
+    for sabotage in Sabotage::ALL {
+        let mut seeds = 1..=MOST_SEEDS_OF_A_SABOTAGE;
+        let found = seeds.find_map(|seed| {
+            let faults = run(seed, Some(sabotage), false).err()?;
+            Some((seed, faults[0].clone()))
+        });
+        println!("{sabotage:?}: {found:?}");
+        assert!(found.is_some(), "{sabotage:?} was not found");
     }
 }

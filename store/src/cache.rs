@@ -1,5 +1,7 @@
 //! The trait of every cache that workers share: robots.txt files and site clocks.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::error::StoreError;
@@ -79,8 +81,24 @@ pub struct SlotRelease {
 /// robots.txt files and site clocks, shared by all workers.
 #[async_trait]
 pub trait Cache: Send + Sync {
+    /// How far apart the starts of calls of one kind should be, so that the backend keeps up;
+    /// what is asked meanwhile is gathered into one call. `processes`: how many of this machine
+    /// ask. Claims cannot be gathered, and are no such calls.
+    fn call_pace(&self, processes: u16) -> Duration;
+
+    /// The robots.txt files of origins, in the order asked; `None` for one that is unknown, or has
+    /// expired by `now_ms`.
+    async fn robots_of(
+        &self,
+        origins: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<RobotsEntry>>, StoreError>;
+
     /// The robots.txt of an origin, unless it has expired by `now_ms`.
-    async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError>;
+    async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError> {
+        let mut found = self.robots_of(vec![origin.to_owned()], now_ms).await?;
+        Ok(found.pop().flatten())
+    }
 
     /// Keeps robots.txt files; one fetched before the kept one is ignored. Each call also purges
     /// some that have expired by `now_ms`, so that the cache does not grow for ever.

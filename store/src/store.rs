@@ -81,8 +81,8 @@ pub enum ExportError {
 /// Records, pages and crawls. Safe to share, and to open from many processes at once.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// What suits this backend.
-    fn save_pace(&self) -> SavePace;
+    /// What suits this backend, if so many processes of this machine save.
+    fn save_pace(&self, processes: u16) -> SavePace;
 
     /// Tells which mapping's values win from now on; without it, the value that comes first does.
     fn set_mapping_order(&self, order: MappingOrder);

@@ -71,7 +71,11 @@ impl FromStr for StoreUri {
             )),
             "sqlite" => Ok(StoreUri::Sqlite(PathBuf::from(rest))),
             "mongodb" | "mongodb+srv" => MongoUri::parse(text).map(StoreUri::MongoDb),
-            _ => Err(format!("store `{text}` is no store URI: {FORMS}")),
+            // Whatever it is, it may hold a password.
+            _ => match text.contains('@') {
+                true => Err(format!("a store has no scheme `{scheme}`: {FORMS}")),
+                false => Err(format!("store `{text}` is no store URI: {FORMS}")),
+            },
         }
     }
 }
@@ -152,6 +156,15 @@ mod tests {
         ] {
             let refusal = text.parse::<StoreUri>().unwrap_err();
             assert!(refusal.contains("sqlite:FILE"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_scheme_shows_no_password() {
+        for text in ["mongo://me:secret@db/x", "me:secret@db/x", "mongodb//me:secret@db/x"] {
+            let refusal = text.parse::<StoreUri>().unwrap_err();
+            assert!(refusal.contains("mongodb://HOST"), "{refusal}");
+            assert!(!refusal.contains("secret"), "{refusal}");
         }
     }
 

@@ -14,6 +14,7 @@ mod run;
 mod session;
 mod slot;
 pub mod supervisor;
+mod unheard;
 mod workers;
 
 pub use config::{SupervisorConfig, SupervisorSetup};

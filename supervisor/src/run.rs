@@ -132,7 +132,7 @@ impl Process {
                     self.outbox.send_now(TASKS, codec::encode(&message));
                 }
                 Letter::Outcomes(outcomes) => {
-                    self.outbox.send(OUTCOMES, codec::encode(&outcomes));
+                    self.outbox.send(OUTCOMES, codec::encode(&*outcomes));
                 }
                 Letter::ToWorker(slot, message) => {
                     let socket = self.workers[usize::from(slot)].socket();

@@ -2,6 +2,7 @@
 //! what arrives is handed in with the time, and what is to be sent is collected as letters.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use webfill_wire::{
     CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, ReturnCause,
@@ -12,6 +13,7 @@ use webfill_wire::{
 use crate::queue::{Queue, slot_of};
 use crate::session::{Due, Session};
 use crate::slot::Slot;
+use crate::unheard::{Unheard, leases_of};
 
 /// What a supervisor goes by.
 #[derive(Debug, Clone)]
@@ -32,7 +34,7 @@ pub enum Letter {
     ToDispatcher(SupervisorToDispatcher),
     /// Sent at once or not at all: what is not heard is said anew.
     ToDispatcherNow(SupervisorToDispatcher),
-    Outcomes(SupervisorOutcomes),
+    Outcomes(Arc<SupervisorOutcomes>),
     ToWorker(u16, SupervisorToWorker),
 }
 
@@ -47,6 +49,7 @@ pub struct Supervisor {
     mappings: Option<Vec<MappingSource>>,
     /// Collected for the dispatcher until the next report.
     outcomes: SupervisorOutcomes,
+    unheard: Unheard,
     told_credit: Credit,
     draining: bool,
     /// The dispatcher was found to be silent, or the name to be taken, and that was logged.
@@ -63,6 +66,7 @@ impl Supervisor {
             crawls: HashMap::new(),
             mappings: None,
             outcomes: no_outcomes(&terms.id),
+            unheard: Unheard::default(),
             told_credit: terms.limit,
             draining: false,
             complained: false,
@@ -127,6 +131,9 @@ impl Supervisor {
 
     fn say_hello(&mut self, now_ms: u64) {
         let goes_on = self.session.has_begun();
+        let held = self.queue.leases().into_iter();
+        let ended = self.unheard.leases().chain(leases_of(&self.outcomes));
+        let held = held.chain(ended).collect();
         let credit = self.queue.fresh_credit();
         self.told_credit = credit;
         let hello = SupervisorToDispatcher::Hello(Hello {
@@ -137,7 +144,7 @@ impl Supervisor {
             workers: self.terms.workers,
             longest_request_ms: self.terms.longest_request_ms,
             credit,
-            held: self.queue.leases(),
+            held,
         });
         self.letters.push(Letter::ToDispatcherNow(hello));
         if goes_on {
@@ -165,6 +172,7 @@ impl Supervisor {
                     self.complained = false;
                     self.tell_lease();
                     self.use_mappings(mappings);
+                    self.send_again();
                 }
             }
             DispatcherToSupervisor::NameTaken { session } => self.note_name_taken(session),
@@ -179,9 +187,16 @@ impl Supervisor {
                     self.queue_tasks(tasks);
                 }
             }
-            DispatcherToSupervisor::Heartbeat { session, heard_ms } => {
-                if session == self.session.id() && self.session.heard(heard_ms, now_ms) {
-                    self.tell_lease();
+            DispatcherToSupervisor::Heartbeat {
+                session,
+                heard_ms,
+                outcomes_heard,
+            } => {
+                if session == self.session.id() {
+                    self.unheard.heard(outcomes_heard);
+                    if self.session.heard(heard_ms, now_ms) {
+                        self.tell_lease();
+                    }
                 }
             }
             DispatcherToSupervisor::SayHello { session } => {
@@ -257,20 +272,38 @@ impl Supervisor {
         }
     }
 
-    /// Tells the dispatcher what has ended, and how much room there is.
+    /// Tells the dispatcher what has ended, and how much room there is. Without a session, that
+    /// waits for the next one.
     pub fn report(&mut self) {
+        if !self.session.is_welcomed() {
+            return;
+        }
         if !self.outcomes.done.is_empty() || !self.outcomes.returned.is_empty() {
-            let mut outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
-            outcomes.session = self.session.id();
-            outcomes.number = self.session.next_outcomes();
-            self.letters.push(Letter::Outcomes(outcomes));
+            let outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
+            self.send_outcomes(outcomes);
         }
         let credit = self.queue.credit();
-        if credit != self.told_credit && !self.draining && self.session.is_welcomed() {
+        if credit != self.told_credit && !self.draining {
             self.told_credit = credit;
             let session = self.session.id();
             self.say(SupervisorToDispatcher::Credit { session, credit });
         }
+    }
+
+    fn send_outcomes(&mut self, mut outcomes: SupervisorOutcomes) {
+        outcomes.session = self.session.id();
+        outcomes.number = self.session.next_outcomes();
+        let outcomes = Arc::new(outcomes);
+        self.unheard.note(&outcomes);
+        self.letters.push(Letter::Outcomes(outcomes));
+    }
+
+    /// A new session begins with what may have been lost in the last one.
+    fn send_again(&mut self) {
+        for outcomes in self.unheard.take() {
+            self.send_outcomes(outcomes);
+        }
+        self.report();
     }
 
     // Workers.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bad_usage;
+mod changing_names;
 mod commands;
 mod fleet_keys;
 mod full_disk;
@@ -14,8 +15,10 @@ mod keys_command;
 mod killed;
 mod mongodb_crawl;
 mod mongodb_faults;
+mod mongodb_records;
 mod politeness;
 mod progress_and_logs;
+mod proxies;
 mod real_pages;
 mod records;
 mod redirects;

@@ -79,6 +79,16 @@ pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
     run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", folder]);
 }
 
+/// Lets a file stand in the place of one of the system's.
+pub fn mount_file(file: &std::path::Path, over: &str) {
+    assert!(
+        std::env::var_os(INSIDE).is_some(),
+        "files are only mounted in isolation"
+    );
+    let file = file.to_str().expect("a temporary file has a plain name");
+    run("mount", &["--bind", file, over]);
+}
+
 fn run(program: &str, args: &[&str]) {
     let output = Command::new(program).args(args).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run {program}: {error}"));

@@ -3,12 +3,13 @@
 //!
 //! [`site`] is the web that is crawled, [`workplace`] the folder that a test crawls in, [`run`] one
 //! run of the binary, [`stored`], [`documents`] and [`summary`] what it left behind, [`isolation`]
-//! the namespaces of tests that must not touch the machine's network or disks. The tests themselves
-//! are in `crawls/`.
+//! the namespaces of tests that must not touch the machine's network or disks, [`name_server`] who
+//! answers for names there. The tests themselves are in `crawls/`.
 
 pub mod documentation;
 pub mod documents;
 pub mod isolation;
+pub mod name_server;
 pub mod process;
 pub mod run;
 pub mod site;

@@ -198,6 +198,13 @@ impl Running {
         self.child.id()
     }
 
+    /// How the first process ended; `None` while it lives.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child
+            .try_wait()
+            .expect("our own child can be waited for")
+    }
+
     /// Every live process of this run, the first one included.
     pub fn processes(&self) -> Vec<Process> {
         process::marked(&self.mark)
@@ -289,11 +296,7 @@ impl Running {
 
     fn wait(&mut self) -> ExitStatus {
         loop {
-            if let Some(status) = self
-                .child
-                .try_wait()
-                .expect("our own child can be waited for")
-            {
+            if let Some(status) = self.ended() {
                 return status;
             }
             assert!(

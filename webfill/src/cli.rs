@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
 use webfill_wire::Follow;
 
+use crate::dataset::DatasetOptions;
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
 
@@ -53,6 +54,8 @@ pub struct CrawlOptions {
     /// Seeds: a URL per line, JSON lines, or CSV with a header; `-` is standard input; .gz is read as such
     #[arg(long, value_name = "FILE")]
     pub seeds: Option<PathBuf>,
+    #[command(flatten)]
+    pub dataset: DatasetOptions,
     /// Settings file; flags and WEBFILL_ variables win over it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //! to the summary.
 
 mod watch;
+mod write_back;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,18 +17,21 @@ use webfill_dispatcher::scope::{Scope, ScopeError};
 use webfill_startup::signals;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log};
-use webfill_store::{CrawlId, CrawlState, RecordCounts, Store, StoreError};
+use webfill_store::{CrawlId, CrawlState, Dataset, RecordCounts, Store, StoreError};
 
 use crate::cli::{CrawlOptions, SummaryFormat};
 use crate::control_client::ControlClient;
-use crate::feeding::{self, Feeding, Seeds};
+use crate::dataset::DatasetPlan;
+use crate::feeding::{self, DatasetSeeds, Feeding, Seeds, Source};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
 use crate::roles::load_mappings;
+use crate::seeds::DocumentRules;
 use crate::settings::Settings;
 use crate::stdout::tell;
 use crate::summary::{Counters, Summary};
 use watch::Watch;
+use write_back::{Route, WritingBack};
 
 pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     let crawl = Crawl::prepare(options)?;
@@ -46,6 +50,7 @@ pub struct Crawl {
     settings: Settings,
     spec: CrawlSpec,
     seeds: Option<Seeds>,
+    dataset: Option<DatasetPlan>,
     /// The fields that mappings extract.
     extracted: BTreeSet<String>,
 }
@@ -59,6 +64,7 @@ impl Crawl {
         require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
+        let dataset = options.dataset.judge()?;
         require_contact(&settings)?;
         let mappings = load_mappings(&settings.mappings)?;
         let spec = spec_of(&options);
@@ -71,6 +77,7 @@ impl Crawl {
             settings,
             spec,
             seeds,
+            dataset,
             extracted: mappings
                 .field_names()
                 .into_iter()
@@ -94,6 +101,7 @@ impl Crawl {
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
         let store = runtime.block_on(self.open_store())?;
+        let dataset = runtime.block_on(self.open_dataset())?;
         let mut fleet = Fleet::start(&config_file)?;
         let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
         let mut client = ControlClient::connect(&endpoint)?;
@@ -109,7 +117,8 @@ impl Crawl {
         runtime
             .block_on(keep_crawl(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
-        let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store))?;
+        let writing_back = self.write_back(dataset.as_ref(), &store)?;
+        let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset)?;
         let mut watch = Watch {
             crawls: feeding.crawls(),
             id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
@@ -120,10 +129,12 @@ impl Crawl {
             counters: Counters::default(),
             records: RecordCounts::default(),
             count_at: Instant::now(),
+            writing_back,
         };
         let end = watch.until_the_end(&mut client, &mut fleet, &mut feeding)?;
         let fed = feeding.stop()?;
         watch.drain(&mut client, &mut fleet)?;
+        let written_back = watch.finish_writing_back()?;
         watch.progress.finish();
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
@@ -131,6 +142,7 @@ impl Crawl {
             counters: watch.counters,
             records: watch.records,
             broken_seeds: fed.broken,
+            written_back,
             unfillable: fed.unfillable,
             elapsed: started.elapsed(),
             ended_early: end.before_time(),
@@ -150,7 +162,7 @@ impl Crawl {
             let known = store.get_crawl(&id).await.map_err(feeding::store_fault)?;
             known.ok_or_else(|| {
                 Fault::usage(format!(
-                    "--crawl {}: there is no such crawl of application {} in {uri}; to begin one, give URLs or --seeds FILE",
+                    "--crawl {}: there is no such crawl of application {} in {uri}; to begin one, give URLs, --seeds FILE or --records URI",
                     id.crawl_id, id.app_id
                 ))
             })?;
@@ -158,21 +170,62 @@ impl Crawl {
         Ok(store)
     }
 
+    async fn open_dataset(&self) -> Result<Option<Arc<Dataset>>, Fault> {
+        let Some(plan) = &self.dataset else {
+            return Ok(None);
+        };
+        plan.open().await.map(Some).map_err(unusable_store)
+    }
+
+    /// Starts to write back what is found, if it is to be written back.
+    fn write_back(
+        &self,
+        dataset: Option<&Arc<Dataset>>,
+        store: &Arc<dyn Store>,
+    ) -> Result<Option<WritingBack>, Fault> {
+        let to = self.dataset.as_ref().and_then(|plan| plan.write_back.clone());
+        let route = dataset.zip(to).map(|(dataset, to)| Route {
+            store: Arc::clone(store),
+            crawl: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
+            dataset: Arc::clone(dataset),
+            to,
+        });
+        route.map(WritingBack::start).transpose()
+    }
+
+    fn source(&mut self, dataset: Option<Arc<Dataset>>) -> Option<Source> {
+        let Some((plan, dataset)) = self.dataset.as_ref().zip(dataset) else {
+            return self.seeds.take().map(Source::Lines);
+        };
+        Some(Source::Dataset(DatasetSeeds {
+            identity: plan.identity(),
+            rules: DocumentRules {
+                refresh: plan.refresh,
+                writes_back: plan.write_back.is_some(),
+                extracted: self.extracted.clone(),
+            },
+            places: file_of_crawl(&self.settings.state, "records-read", &self.spec.crawl_id),
+            dataset,
+        }))
+    }
+
     fn feed(
         &mut self,
         opened: &Opened,
         endpoint: &str,
         store: Arc<dyn Store>,
+        dataset: Option<Arc<Dataset>>,
     ) -> Result<Feeding, Fault> {
         Feeding::start(feeding::Input {
             urls: self.options.urls.clone(),
-            seeds: self.seeds.take(),
+            seeds: self.source(dataset),
+            refresh: self.options.dataset.refresh,
             extracted: std::mem::take(&mut self.extracted),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,
             endpoint: endpoint.to_owned(),
-            broken_file: broken_file(&self.settings.state, &self.spec.crawl_id),
+            broken_file: file_of_crawl(&self.settings.state, "broken-seeds", &self.spec.crawl_id),
             store,
         })
     }
@@ -221,7 +274,7 @@ fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
 }
 
 fn has_seeds(options: &CrawlOptions) -> bool {
-    !options.urls.is_empty() || options.seeds.is_some()
+    !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
 
 /// The lists of a crawl's scope are named as crawl requests name them; here they were flags.
@@ -236,7 +289,7 @@ fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault
         return Ok(());
     }
     Err(Fault::usage(
-        "nothing to crawl: give URLs or --seeds FILE, or the --state and --crawl of a crawl to resume",
+        "nothing to crawl: give URLs, --seeds FILE or --records URI, or the --state and --crawl of a crawl to resume",
     ))
 }
 
@@ -308,6 +361,7 @@ fn fresh_id() -> String {
     )
 }
 
-fn broken_file(state: &Path, crawl_id: &str) -> PathBuf {
-    state.join(format!("broken-seeds-{}.jsonl", crawl_id.replace(':', "_")))
+/// A file of the state folder that belongs to one crawl.
+fn file_of_crawl(state: &Path, name: &str, crawl_id: &str) -> PathBuf {
+    state.join(format!("{name}-{}.jsonl", crawl_id.replace(':', "_")))
 }

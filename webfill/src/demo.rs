@@ -92,7 +92,10 @@ struct DemoFolder {
 impl DemoFolder {
     fn create() -> Result<DemoFolder, Fault> {
         let path = std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()));
-        let written = std::fs::create_dir_all(path.join("mappings")).and_then(|()| {
+        // Whatever stands there already, in a folder that all users share, is not ours.
+        let created = std::fs::create_dir(&path);
+        let created = created.and_then(|()| std::fs::create_dir(path.join("mappings")));
+        let written = created.and_then(|()| {
             let mut files = ASSETS
                 .iter()
                 .filter(|asset| !asset.path.starts_with("site/"));

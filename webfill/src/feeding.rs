@@ -5,7 +5,9 @@
 //! resumed crawl goes on behind the last answer. Lines that cannot be read are listed in a file.
 
 mod broken_list;
+mod documents;
 mod named_crawl;
+mod places;
 mod position;
 mod reading;
 mod records;
@@ -27,9 +29,10 @@ use crate::seeds::{Seed, SeedFault};
 use crate::summary::BrokenSeeds;
 use broken_list::BrokenList;
 use named_crawl::named_crawl;
+pub use documents::DatasetSeeds;
 use position::Position;
-pub use reading::Seeds;
-use reading::{Next, Reading};
+use reading::{Chunk, Next, Reading};
+pub use reading::{Seeds, Source};
 use records::{Put, Records};
 pub use records::{now_ms, store_fault};
 
@@ -46,7 +49,9 @@ pub type Crawls = Arc<Mutex<Vec<u32>>>;
 pub struct Input {
     /// From the command line: read after the seeds.
     pub urls: Vec<String>,
-    pub seeds: Option<Seeds>,
+    pub seeds: Option<Source>,
+    /// See [`Records::refresh`].
+    pub refresh: bool,
     /// The command's own crawl, and what it asks for.
     pub crawl: u32,
     pub spec: CrawlSpec,
@@ -141,6 +146,8 @@ struct Feeder {
     client: ControlClient,
     records: Records,
     broken: BrokenList,
+    /// Seeds are told by their documents' ids, not by lines.
+    is_dataset: bool,
     unfillable: BTreeSet<String>,
     batch: Vec<Seed>,
 }
@@ -154,12 +161,14 @@ impl Feeder {
         let records = Records {
             store: Arc::clone(&input.store),
             crawl: CrawlId::new(&input.spec.app_id, &input.spec.crawl_id),
+            refresh: input.refresh,
             over: Arc::clone(&over),
             runtime,
         };
         Ok(Feeder {
             client: ControlClient::connect(&input.endpoint)?,
             broken: BrokenList::new(input.broken_file.clone()),
+            is_dataset: matches!(input.seeds, Some(Source::Dataset(_))),
             unfillable: BTreeSet::new(),
             input,
             over,
@@ -172,7 +181,7 @@ impl Feeder {
 
     fn run(mut self) -> Result<Fed, Fault> {
         let position = match self.input.seeds.take() {
-            Some(seeds) => self.take_lines(seeds)?,
+            Some(seeds) => self.take_seeds(seeds)?,
             None => Position::NOWHERE,
         };
         if self.is_over() {
@@ -200,10 +209,13 @@ impl Feeder {
     }
 
     /// Reads on as long as there is time; tells how far it came. The last seeds stay in the batch.
-    fn take_lines(&mut self, seeds: Seeds) -> Result<Position, Fault> {
-        let mut position = seeds.start;
+    fn take_seeds(&mut self, source: Source) -> Result<Position, Fault> {
+        let mut reading = Reading::start(source, self.input.fed_lines)?;
+        let mut position = reading.position;
+        if position.line > 0 {
+            self.broken.go_on();
+        }
         let fed = position.lines_of(self.input.fed_lines);
-        let mut reading = Reading::start(seeds)?;
         while !self.is_over() {
             match reading.next()? {
                 Next::Seed(seed) => {
@@ -215,6 +227,11 @@ impl Feeder {
                     }
                 }
                 Next::Broken(fault) => self.broken.add(&fault)?,
+                Next::Chunk(chunk) => {
+                    position.line = chunk.read;
+                    self.take_chunk(chunk)?;
+                    self.hand_over(&position)?;
+                }
                 Next::Pause if !self.batch.is_empty() => self.hand_over(&position)?,
                 Next::Pause => {}
                 Next::End => break,
@@ -224,6 +241,19 @@ impl Feeder {
             }
         }
         Ok(position)
+    }
+
+    fn take_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
+        for seed in chunk.seeds {
+            match seed {
+                Ok(seed) => {
+                    self.note_unfillable(&seed.want);
+                    self.batch.push(seed);
+                }
+                Err(fault) => self.broken.add(&fault)?,
+            }
+        }
+        Ok(())
     }
 
     /// A misnamed column would otherwise show only in its staying empty.
@@ -248,11 +278,7 @@ impl Feeder {
                 Put::Open => {}
                 Put::NothingToDo => continue,
                 Put::Refused(reason) => {
-                    self.broken.add(&SeedFault {
-                        line: seed.line,
-                        reason,
-                        text: seed.id.unwrap_or_default(),
-                    })?;
+                    self.refuse(seed, reason)?;
                     continue;
                 }
             }
@@ -274,6 +300,17 @@ impl Feeder {
             self.feed(crawl, seeds, 0)?;
         }
         self.feed(self.input.crawl, own, position.fed_lines())
+    }
+
+    /// Lists a seed whose record the store does not take.
+    fn refuse(&mut self, seed: Seed, reason: String) -> Result<(), Fault> {
+        let id = seed.id.unwrap_or_default();
+        self.broken.add(&SeedFault {
+            line: seed.line,
+            document: self.is_dataset.then(|| id.clone()),
+            reason,
+            text: id,
+        })
     }
 
     fn feed(&mut self, crawl: u32, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
@@ -309,6 +346,7 @@ impl Feeder {
             Err(refusal) => {
                 self.broken.add(&SeedFault {
                     line: seed.line,
+                    document: None,
                     reason: refusal.message,
                     text: id.to_string(),
                 })?;

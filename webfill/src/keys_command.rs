@@ -12,6 +12,7 @@ use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Role, is_name, pars
 use webfill_wire::socket::new_key_pair;
 
 use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
+use crate::stdout::tell;
 
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
@@ -144,8 +145,7 @@ fn make(owner: Owner, folder: &KeyFolder, dispatcher_key: Option<&str>) -> Resul
             );
         }
     }
-    println!("{}", keys.public);
-    Ok(())
+    tell(keys.public)
 }
 
 /// A public key that begins with a dash would be taken for a flag wherever it is typed.

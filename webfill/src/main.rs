@@ -3,6 +3,7 @@
 mod cli;
 mod control_client;
 mod crawl;
+mod dataset;
 mod demo;
 mod export;
 mod feeding;

@@ -131,6 +131,7 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         slot: options.slot,
         incarnation: options.incarnation,
         supervisor: settings.supervisor.id.clone().unwrap_or_default(),
+        workers: settings.workers(),
         sockets: socket_folder(&settings.state)?,
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,

@@ -6,6 +6,7 @@
 //! with `.gz`), else of the first line: `{` begins JSON lines, a header with a column `url` or
 //! `urls` begins CSV, anything else is a URL per line.
 
+mod document;
 mod json;
 mod lines;
 mod request;
@@ -15,7 +16,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use webfill_store::Origin;
 
+pub use document::{DocumentRules, read_document};
 use lines::{Line, LineText, Lines};
 pub use request::SeedRequest;
 use table::Header;
@@ -39,6 +42,8 @@ pub struct Seed {
     pub want: Vec<String>,
     /// The settings of a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
+    /// Where what is found goes back to.
+    pub origin: Option<Origin>,
 }
 
 impl Seed {
@@ -51,6 +56,7 @@ impl Seed {
             fields: None,
             want: Vec::new(),
             request: None,
+            origin: None,
         }
     }
 }
@@ -59,6 +65,8 @@ impl Seed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeedFault {
     pub line: u64,
+    /// The id of the document, if it is one of a dataset and no line.
+    pub document: Option<String>,
     pub reason: String,
     /// The line, or the URL, shortened and without control characters.
     pub text: String,
@@ -68,6 +76,7 @@ impl SeedFault {
     fn new(line: u64, reason: impl ToString, text: &[u8]) -> SeedFault {
         SeedFault {
             line,
+            document: None,
             reason: reason.to_string(),
             text: shown(text),
         }
@@ -123,38 +132,13 @@ impl SeedReader {
             Format::JsonLines => json::read_seed(&text),
         };
         match found {
-            Ok(found) => self.judge(line.number, found),
+            Ok(found) => self.ready.extend(judge(line.number, found)),
             Err(fault) => self.ready.push_back(Err(SeedFault {
                 line: line.number,
                 ..fault
             })),
         }
         true
-    }
-
-    /// Keeps of a seed the URLs that can be crawled.
-    fn judge(&mut self, line: u64, found: Found) {
-        let mut urls = Vec::with_capacity(found.urls.len());
-        for text in &found.urls {
-            match webfill_urls::canonical(text, None) {
-                Ok(url) => urls.push(String::from(url)),
-                Err(refusal) => {
-                    let fault = SeedFault::new(line, refusal, text.as_bytes());
-                    self.ready.push_back(Err(fault));
-                }
-            }
-        }
-        let Some(first) = urls.first() else { return };
-        let is_record = !found.want.is_empty() || !found.fields.is_empty();
-        let id = is_record.then(|| found.id.unwrap_or_else(|| first.clone()));
-        self.ready.push_back(Ok(Seed {
-            line,
-            id,
-            urls,
-            fields: is_record.then_some(found.fields),
-            want: found.want,
-            request: found.request,
-        }));
     }
 }
 
@@ -165,6 +149,33 @@ impl Iterator for SeedReader {
         while self.ready.is_empty() && self.read_on() {}
         self.ready.pop_front()
     }
+}
+
+/// Keeps of a seed the URLs that can be crawled.
+fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
+    let mut judged = Vec::new();
+    let mut urls = Vec::with_capacity(found.urls.len());
+    for text in &found.urls {
+        match webfill_urls::canonical(text, None) {
+            Ok(url) => urls.push(String::from(url)),
+            Err(refusal) => judged.push(Err(SeedFault::new(line, refusal, text.as_bytes()))),
+        }
+    }
+    let Some(first) = urls.first() else {
+        return judged;
+    };
+    let is_record = !found.want.is_empty() || !found.fields.is_empty();
+    let id = is_record.then(|| found.id.unwrap_or_else(|| first.clone()));
+    judged.push(Ok(Seed {
+        line,
+        id,
+        urls,
+        fields: is_record.then_some(found.fields),
+        want: found.want,
+        request: found.request,
+        origin: None,
+    }));
+    judged
 }
 
 /// What a line says, before its URLs are judged.

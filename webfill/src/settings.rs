@@ -194,8 +194,13 @@ impl Settings {
 fn read_file(path: &Path) -> Result<Table, Fault> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))?;
-    text.parse()
-        .map_err(|error| Fault::usage(format!("{}: {}", path.display(), one_line(&error))))
+    text.parse().map_err(|error: toml::de::Error| {
+        // Its own display repeats the line, in which there may be a password.
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = 1 + before.unwrap_or_default().matches('\n').count();
+        let reason = error.message().lines().collect::<Vec<_>>().join(" ");
+        Fault::usage(format!("{}: line {line}: {reason}", path.display()))
+    })
 }
 
 fn one_line(error: &toml::de::Error) -> String {
@@ -325,6 +330,22 @@ mod tests {
         overlay(&mut table, std::iter::once(variable)).unwrap();
         let settings: Settings = table.try_into().unwrap();
         assert_eq!(settings.politeness.delay, 0.5);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_refused_by_line_and_shows_no_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("webfill.toml");
+        for wrong in [
+            "proxy = http://me:hidden@proxy",
+            "proxy = \"http://me:hidden@proxy",
+            "proxy \"http://me:hidden@proxy\"",
+        ] {
+            std::fs::write(&file, format!("state = \"s\"\n[fetch]\n{wrong}\n")).unwrap();
+            let refusal = read_file(&file).unwrap_err().message;
+            assert!(refusal.contains("webfill.toml: line 3: "), "{refusal}");
+            assert!(!refusal.contains("hidden"), "{refusal}");
+        }
     }
 
     #[test]

@@ -46,7 +46,26 @@ impl Counters {
 #[derive(Debug, Clone)]
 pub struct BrokenSeed {
     pub line: u64,
+    /// The id of the document, if it is one of a dataset and no line.
+    pub document: Option<String>,
     pub reason: String,
+}
+
+impl BrokenSeed {
+    fn json(&self) -> Value {
+        match &self.document {
+            None => json!({"line": self.line, "reason": self.reason}),
+            Some(id) => json!({"_id": id, "reason": self.reason}),
+        }
+    }
+}
+
+/// What went back into the dataset in this run: a record counts each time it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WrittenBack {
+    pub records: u64,
+    /// Records that the dataset's server refused.
+    pub refused: u64,
 }
 
 /// Seeds that could not be read: all are in the file, the first few here.
@@ -66,6 +85,8 @@ pub struct Summary {
     pub pages_before: u64,
     pub records: RecordCounts,
     pub broken_seeds: BrokenSeeds,
+    /// None if nothing is written back.
+    pub written_back: Option<WrittenBack>,
     /// Fields that records want and that no mapping extracts.
     pub unfillable: BTreeSet<String>,
     pub elapsed: Duration,
@@ -94,10 +115,11 @@ impl Summary {
             "broken_seeds": {
                 "count": self.broken_seeds.count,
                 "file": self.broken_seeds.file,
-                "first": self.broken_seeds.first.iter().map(|seed| {
-                    json!({"line": seed.line, "reason": seed.reason})
-                }).collect::<Vec<_>>(),
+                "first": self.broken_seeds.first.iter().map(BrokenSeed::json).collect::<Vec<_>>(),
             },
+            "written_back": self.written_back.as_ref().map(|written| {
+                json!({"records": written.records, "refused": written.refused})
+            }),
             "unfillable": self.unfillable,
         })
     }
@@ -154,6 +176,13 @@ impl Summary {
                 counters.queued + counters.leased
             );
         }
+        if let Some(written) = &self.written_back {
+            let _ = write!(text, "  written   {} records into the dataset", written.records);
+            let _ = match written.refused {
+                0 => writeln!(text),
+                refused => writeln!(text, ", {refused} refused by it: the log says why"),
+            };
+        }
         self.write_broken_seeds(&mut text);
         let _ = writeln!(text, "  kept in   {}", self.store);
         if self.ended_early.is_some() {
@@ -178,7 +207,10 @@ impl Summary {
             None => writeln!(text),
         };
         for seed in &broken.first {
-            let _ = writeln!(text, "            line {}: {}", seed.line, seed.reason);
+            let _ = match &seed.document {
+                None => writeln!(text, "            line {}: {}", seed.line, seed.reason),
+                Some(id) => writeln!(text, "            record {id}: {}", seed.reason),
+            };
         }
     }
 }

@@ -126,7 +126,8 @@ pub struct Hello {
     /// The longest that one of its requests may take.
     pub longest_request_ms: u64,
     pub credit: Credit,
-    /// Leases still held: tasks with their attempts.
+    /// Leases still held, or ended without a word from the dispatcher that it knows: tasks with
+    /// their attempts.
     pub held: Vec<(u64, u32)>,
 }
 
@@ -186,6 +187,8 @@ pub enum DispatcherToSupervisor {
         session: u64,
         /// The newest `sent_ms` heard in this session.
         heard_ms: u64,
+        /// The session's outcomes up to this number are durable.
+        outcomes_heard: u64,
     },
     /// The dispatcher does not know this session, or messages of it are missing: say hello again.
     SayHello { session: u64 },

@@ -8,6 +8,7 @@ use reqwest::{Client, Proxy};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use webfill_startup::Fault;
+use webfill_urls::Url;
 
 use crate::connections::IDLE;
 use crate::fetch::FetchConfig;
@@ -51,18 +52,7 @@ fn build_one(
         builder = builder.http1_only();
     }
     if let Some(proxy) = &fetch.proxy {
-        const SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
-        let scheme = proxy.split_once("://").map_or("http", |(scheme, _)| scheme);
-        if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
-            let known = SCHEMES.join(", ");
-            return Err(Fault::usage(format!(
-                "--proxy `{}`: `{scheme}` is none of {known}",
-                hidden(proxy)
-            )));
-        }
-        let proxy = Proxy::all(proxy)
-            .map_err(|error| Fault::usage(format!("--proxy `{}`: {error}", hidden(proxy))))?;
-        builder = builder.proxy(proxy);
+        builder = builder.proxy(read_proxy(proxy)?);
     }
     builder
         .build()
@@ -75,11 +65,43 @@ pub fn check(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<(), F
     build(fetch, politeness, &resolver).map(drop)
 }
 
-/// The proxy's address without its user name and password.
-fn hidden(proxy: &str) -> String {
+const PROXY_SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
+
+/// Reads the value of `--proxy`. The library's own error says no more than that there is one.
+fn read_proxy(text: &str) -> Result<Proxy, Fault> {
+    let fault = |reason: &str| {
+        let shown = without_credentials(text);
+        Fault::usage(format!(
+            "--proxy `{shown}`: {reason}; write SCHEME://[USER:PASSWORD@]HOST[:PORT], with a scheme \
+             of {} and special characters of user and password percent-encoded",
+            PROXY_SCHEMES.join(", ")
+        ))
+    };
+    let (scheme, authority) = text.split_once("://").unwrap_or(("http", text));
+    if !PROXY_SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
+        return Err(fault(&format!("`{scheme}` is no proxy's scheme")));
+    }
+    if without_credentials(authority).trim_end_matches('/').is_empty() {
+        return Err(fault("it names no host"));
+    }
+    let url = Url::parse(&format!("{scheme}://{authority}"));
+    let url = url.map_err(|error| fault(&error.to_string()))?;
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(fault("it names no host"));
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err(fault("nothing may follow the host and its port"));
+    }
+    Proxy::all(text).map_err(|_| fault("it cannot be read"))
+}
+
+/// A proxy's address without its user name and password. What cannot be read may hold an `@` or a
+/// slash in its password, so the last `@` counts.
+fn without_credentials(proxy: &str) -> String {
     match (proxy.split_once("://"), proxy.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        _ => proxy.to_owned(),
+        (None, Some((_, host))) => host.to_owned(),
+        (_, None) => proxy.to_owned(),
     }
 }
 
@@ -112,4 +134,51 @@ fn tls(fetch: &FetchConfig) -> Result<rustls::ClientConfig, Fault> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(proxy: &str) -> Option<String> {
+        read_proxy(proxy).err().map(|fault| fault.message)
+    }
+
+    #[test]
+    fn proxies_are_read_in_every_form() {
+        for proxy in [
+            "http://127.0.0.1:3128",
+            "http://proxy.example:3128/",
+            "HTTPS://me:secret@proxy.example",
+            "socks5://[::1]:1080",
+            "socks5h://me:s%40cret@proxy.example:1080",
+            "proxy.example:3128",
+            "me:secret@proxy.example:3128",
+        ] {
+            assert_eq!(refusal(proxy), None, "{proxy}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_proxy_is_refused_with_what_is_wrong_and_without_its_password() {
+        for (proxy, reason) in [
+            ("", "no host"),
+            ("http://", "no host"),
+            ("http:///", "no host"),
+            ("http://me:hidden@", "no host"),
+            ("http://:3128", "empty host"),
+            ("socks5://me:hidden@:1080", "empty host"),
+            ("http://me:hidden@proxy.example:99999", "invalid port"),
+            ("http://me:hid/den@proxy.example:3128", "invalid port"),
+            ("me:hidden@proxy.example:port", "invalid port"),
+            ("gopher://me:hidden@proxy.example", "`gopher` is no"),
+            ("socks4://proxy.example", "`socks4` is no"),
+            ("http://proxy.example/path", "nothing may follow"),
+            ("http://proxy.example?hidden", "nothing may follow"),
+        ] {
+            let refusal = refusal(proxy).unwrap_or_else(|| panic!("{proxy} was taken"));
+            assert!(refusal.contains(reason), "{refusal}");
+            assert!(proxy.contains("?hidden") || !refusal.contains("hid"), "{refusal}");
+        }
+    }
 }

@@ -36,6 +36,8 @@ pub struct WorkerSetup {
     pub incarnation: u32,
     /// The supervisor's name.
     pub supervisor: String,
+    /// How many workers the supervisor has.
+    pub workers: u16,
     /// The folder of the supervisor's sockets.
     pub sockets: PathBuf,
     pub store: StoreUri,

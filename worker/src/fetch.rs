@@ -318,14 +318,20 @@ fn text(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<String
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3).
-fn retry_after(value: &str) -> Option<Duration> {
+/// The longest wait that a server may ask for: a year.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
+
+/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year.
+pub fn retry_after(value: &str) -> Option<Duration> {
     let value = value.trim();
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds.min(31_536_000)));
-    }
-    let date = httpdate::parse_http_date(value).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+    let wait = match value.parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = httpdate::parse_http_date(value).ok()?;
+            date.duration_since(SystemTime::now()).unwrap_or_default()
+        }
+    };
+    Some(wait.min(LONGEST_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -343,6 +349,8 @@ mod tests {
         let wait = retry_after(&future).unwrap();
         assert!(wait > Duration::from_secs(50) && wait <= Duration::from_secs(60));
         let far = retry_after("99999999999999999").unwrap();
-        assert_eq!(far, Duration::from_secs(31_536_000));
+        assert_eq!(far, LONGEST_RETRY_AFTER);
+        let far = retry_after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
+        assert_eq!(far, LONGEST_RETRY_AFTER);
     }
 }

@@ -173,24 +173,16 @@ impl Journey {
         if !worth_sharing {
             return Some((rules, true));
         }
-        if let Err(error) = self.cache.put_robots(vec![entry], now_ms()).await {
-            tracing::warn!(event = "cache_failed", %error, "cannot keep a robots.txt in the cache");
-        }
+        // If the cache is away, which it says itself, we are the only ones who know it.
+        let _ = self.cache.put_robots(vec![entry], now_ms()).await;
         Some((rules, true))
     }
 
     async fn cached_rules(&self, origin: &str) -> Option<Rules> {
-        match self.cache.robots(origin, now_ms()).await {
-            Ok(Some(entry)) => {
-                let mut robots = self.robots.borrow_mut();
-                Some(robots.remember(&entry, Outcome::RobotsUnreachable))
-            }
-            Ok(None) => None,
-            Err(error) => {
-                tracing::warn!(event = "cache_failed", %error, "cannot read the cache of robots.txt files");
-                None
-            }
-        }
+        // If the cache is away, which it says itself, the web is asked.
+        let entry = self.cache.robots(origin, now_ms()).await.ok().flatten()?;
+        let mut robots = self.robots.borrow_mut();
+        Some(robots.remember(&entry, Outcome::RobotsUnreachable))
     }
 
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
@@ -205,9 +197,8 @@ impl Journey {
                     self.sites.borrow_mut().take_shared_clock(entry);
                 }
             }
-            Err(error) => {
-                tracing::warn!(event = "cache_failed", %error, "cannot read a site's clock");
-            }
+            // It says itself that it is away.
+            Err(_) => self.sites.borrow_mut().ask_shared_clock_again(site),
         }
     }
 

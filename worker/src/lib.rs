@@ -20,13 +20,14 @@ mod robots;
 pub mod robots_rules;
 mod run;
 mod save;
+mod shared_cache;
 mod shared_clock;
 mod sites;
 mod suspect;
 
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
-pub use fetch::FetchConfig;
+pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 pub use politeness::{ClockOwner, PolitenessConfig};
 pub use run::run;

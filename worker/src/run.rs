@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::LocalSet;
+use tokio::time::MissedTickBehavior;
 use webfill_mapping::{MappingSet, Source};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{Cache, MappingOrder, Store, StoreError};
@@ -27,6 +28,7 @@ use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
 use crate::save::Saver;
+use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
 use crate::suspect::{self, Suspect};
@@ -86,6 +88,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let saver = {
         let saver = Saver {
             store: Arc::clone(&backends.store),
+            pace: backends.store.save_pace(setup.workers),
             worker: format!("{}/{}", setup.supervisor, setup.slot),
         };
         let voice = voice.clone();
@@ -93,7 +96,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     };
     let journey = Rc::new(journey(
         &setup,
-        Arc::clone(&backends.cache),
+        Arc::new(SharedCache::new(backends.cache, setup.workers)),
         extraction,
         endings,
         &voice,
@@ -107,6 +110,9 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         runner_ended: Rc::default(),
     };
     let mut clocks = tokio::time::interval(CLOCKS_EVERY);
+    clocks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Beside the loop, for a cache that is away takes its time to say so.
+    let mut keeping_clocks = tokio::task::spawn_local(async {});
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     let mut saver = saver;
     while !worker.is_drained() {
@@ -116,7 +122,10 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
                 None => break,
             },
             () = worker.runner_ended.notified() => {}
-            _ = clocks.tick() => keep_clocks(&journey, &setup.supervisor).await,
+            _ = clocks.tick(), if keeping_clocks.is_finished() => {
+                let keeping = keep_clocks(Rc::clone(&journey), setup.supervisor.clone());
+                keeping_clocks = tokio::task::spawn_local(keeping);
+            }
             // A page that is stuck beyond its own deadline is ended by the supervisor, who hears
             // nothing any more.
             _ = heartbeat.tick() => if pulse.on_page_for() < page_deadline * 3 {
@@ -125,7 +134,9 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             ended = &mut saver => return Err(saver_fault(ended)),
         }
     }
-    keep_clocks(&journey, &setup.supervisor).await;
+    // It lets go of the journey.
+    let _ = keeping_clocks.await;
+    keep_clocks(Rc::clone(&journey), setup.supervisor.clone()).await;
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = (&mut saver).await;
@@ -287,13 +298,14 @@ impl Worker {
     }
 }
 
-async fn keep_clocks(journey: &Journey, owner: &str) {
-    let moved = journey.sites.borrow_mut().moved_clocks(owner);
+/// Writes the clocks that moved to the cache; those that it does not take are written the next time.
+async fn keep_clocks(journey: Rc<Journey>, owner: String) {
+    let moved = journey.sites.borrow_mut().moved_clocks(&owner);
     if moved.is_empty() {
         return;
     }
-    if let Err(error) = journey.cache.put_sites(moved).await {
-        tracing::warn!(event = "cache_failed", %error, "cannot keep the clocks of sites");
+    if journey.cache.put_sites(moved.clone()).await.is_err() {
+        journey.sites.borrow_mut().write_again(moved);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use webfill_store::{Page, Save, Saved, Store, StoreError};
+use webfill_store::{Page, Save, SavePace, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
 use crate::ending::Ending;
@@ -21,6 +21,7 @@ const LAST_RETRY: Duration = Duration::from_secs(10);
 /// Writes endings to the store.
 pub struct Saver {
     pub store: Arc<dyn Store>,
+    pub pace: SavePace,
     /// The worker's name, kept with each page.
     pub worker: String,
 }
@@ -32,7 +33,7 @@ impl Saver {
         mut endings: mpsc::Receiver<Ending>,
         acknowledge: impl Fn(Vec<TaskDone>),
     ) -> Result<(), StoreError> {
-        let pace = self.store.save_pace();
+        let pace = self.pace;
         let mut batch = Vec::with_capacity(pace.max_entries);
         while endings.recv_many(&mut batch, pace.max_entries).await > 0 {
             let closes = tokio::time::Instant::now() + pace.max_age;

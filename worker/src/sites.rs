@@ -115,6 +115,13 @@ impl Sites {
         }
     }
 
+    /// The shared cache could not be asked.
+    pub fn ask_shared_clock_again(&mut self, name: &str) {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.clock_known = false;
+        }
+    }
+
     /// Takes over a clock that the shared cache knows.
     pub fn take_shared_clock(&mut self, entry: &SiteEntry) {
         let Some(site) = self.sites.get_mut(&entry.site) else {
@@ -176,6 +183,15 @@ impl Sites {
             site.running || !site.queue.is_empty() || !site.clock.has_passed(now, site.delay)
         });
         moved
+    }
+
+    /// These clocks did not reach the shared cache; a site that was forgotten needs none there.
+    pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
+        for entry in moved {
+            if let Some(site) = self.sites.get_mut(&entry.site) {
+                site.unsaved_start_ms = site.unsaved_start_ms.max(Some(entry.last_start_ms));
+            }
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub enum Greeting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     /// The newest time heard, by the supervisor's own clock.
-    InStep { heard_ms: u64 },
+    InStep { heard_ms: u64, outcomes_heard: u64 },
     /// Unknown, or messages are missing: it must say hello.
     OutOfStep,
 }
@@ -160,6 +160,7 @@ impl Fleet {
         }
         Heard::InStep {
             heard_ms: session.heard_sent_ms,
+            outcomes_heard: session.outcomes_heard(),
         }
     }
 

@@ -108,6 +108,11 @@ impl Session {
         self.outcomes.note(number);
     }
 
+    /// All outcomes up to this number have arrived.
+    pub(super) fn outcomes_heard(&self) -> u64 {
+        self.outcomes.complete()
+    }
+
     /// Takes a heartbeat. Returns false if messages have been missing for longer than
     /// `patience_ms`, here or there.
     pub(super) fn heartbeat(

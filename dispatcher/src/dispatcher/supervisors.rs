@@ -83,7 +83,14 @@ impl Dispatcher {
     fn answer_heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) {
         let session = beat.session;
         let answer = match self.dispatch.heartbeat(peer, beat, now_ms) {
-            Heard::InStep { heard_ms } => DispatcherToSupervisor::Heartbeat { session, heard_ms },
+            Heard::InStep {
+                heard_ms,
+                outcomes_heard,
+            } => DispatcherToSupervisor::Heartbeat {
+                session,
+                heard_ms,
+                outcomes_heard,
+            },
             Heard::OutOfStep => DispatcherToSupervisor::SayHello { session },
         };
         self.write_to(peer, answer);

@@ -5,11 +5,12 @@ use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
 
 use super::fleet::Upwards;
+use super::sabotage::Sabotage;
+use super::witness::Witness;
 use super::world::{Event, Place, World};
 use crate::dispatcher::{Dispatcher, Terms};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
 use crate::letter::Letter;
-use crate::simulation::witness::Witness;
 
 /// What the wall clock says at the beginning.
 const EPOCH_MS: i64 = 1_800_000_000_000;
@@ -92,6 +93,9 @@ impl World {
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,
         };
+        if self.suffers(Sabotage::OwnersAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.witness().forget_owners();
+        }
         self.coordinator.open(terms, self.now_ms);
         self.unstop(Place::Dispatcher);
         for machine in 0..self.machines.len() {

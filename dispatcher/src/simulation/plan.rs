@@ -113,7 +113,7 @@ impl Plan {
         let sites = sites(&mut dice, longest_request_ms);
         let estimate_ms = estimate_ms(&sites, default_delay_ms);
         // Heartbeats come in tenths of it, and each costs time to simulate.
-        let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 1_000_000);
+        let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
         let lease_ms = dice.magnitude(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {
             lease_ms,
@@ -225,7 +225,7 @@ fn network(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
 fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
     let count = dice.between(1, 7) as usize;
     let sizes: Vec<usize> = (0..count).map(|_| dice.magnitude(1, 20) as usize).collect();
-    let crawl_delays = dice.one_of(&[500, 20_000, 600_000, 3_600_000]);
+    let crawl_delays = dice.one_of(&[500, 20_000, 600_000, 3_600_000, 20_000_000]);
     let killers = dice.one_of(&[0, 0, 40]);
     let site = |pages: &usize| SitePlan {
         crawl_delay_ms: (!dice.once_in(3)).then(|| dice.magnitude(20, crawl_delays)),

@@ -129,7 +129,7 @@ impl World {
             Letter::ToWorker(slot, message) => return self.send_to_worker(machine, slot, message),
             Letter::ToDispatcherNow(_) if !self.coordinator.is_up() => return,
             Letter::ToDispatcher(word) | Letter::ToDispatcherNow(word) => Upwards::Word(word),
-            Letter::Outcomes(outcomes) => Upwards::Outcomes(outcomes),
+            Letter::Outcomes(outcomes) => Upwards::Outcomes((*outcomes).clone()),
         };
         if self.coordinator.is_up() {
             self.send_up(machine, message);
@@ -330,6 +330,9 @@ impl World {
         incarnation: u32,
         message: SupervisorToWorker,
     ) {
+        let Some(message) = self.sabotaged(machine, message) else {
+            return;
+        };
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }

@@ -2,6 +2,7 @@
 
 use super::fleet::Machine;
 use super::plan::Fault;
+use super::sabotage::Sabotage;
 use super::world::{Event, Place, World};
 
 impl World {
@@ -48,14 +49,21 @@ impl World {
                 }
             }
             Fault::Reconnects { supervisor } => self.reconnect(supervisor),
-            Fault::ClockIsSet { ahead_ms } => self.coordinator.clock_ahead_ms = ahead_ms,
+            Fault::ClockIsSet { ahead_ms } => {
+                let far = self.suffers(Sabotage::TheClockIsSetByADay);
+                self.coordinator.clock_ahead_ms = ahead_ms * if far { 24 } else { 1 };
+            }
             Fault::Namesake { supervisor, for_ms } => self.add_namesake(supervisor, for_ms),
         }
     }
 
     fn add_namesake(&mut self, supervisor: usize, for_ms: u64) {
         let machine = self.machines.len();
-        let namesake = Machine::new(&self.plan, supervisor, machine as u64);
+        let home = match self.suffers(Sabotage::NamesakesShareAHome) {
+            true => supervisor,
+            false => machine,
+        };
+        let namesake = Machine::new(&self.plan, supervisor, home as u64);
         self.machines.push(namesake);
         self.start_supervisor(machine);
         self.later(for_ms, Event::NamesakeEnds(machine));

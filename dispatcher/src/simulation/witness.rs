@@ -84,6 +84,11 @@ impl Witness {
         faults
     }
 
+    pub(super) fn forget_owners(&self) {
+        let forget = "UPDATE sites SET owner = NULL";
+        self.db.execute_batch(forget).expect("it runs");
+    }
+
     pub(super) fn counters(&self) -> Counters {
         let sql = "SELECT coalesce(sum(discovered), 0), coalesce(sum(queued), 0),
                    coalesce(sum(leased), 0), coalesce(sum(done), 0) FROM crawls";

@@ -11,6 +11,7 @@ use super::coordinator::Coordinator;
 use super::dice::Dice;
 use super::fleet::{Machine, Upwards};
 use super::plan::{Fault, Plan};
+use super::sabotage::Sabotage;
 use super::web::Web;
 
 /// Everything there is.
@@ -29,6 +30,7 @@ pub(super) struct World {
     pub(super) robots_cache: BTreeSet<usize>,
     pub(super) connections: u64,
     pub(super) traces: bool,
+    pub(super) sabotage: Option<Sabotage>,
     pub(super) faults: Vec<String>,
 }
 
@@ -141,7 +143,7 @@ impl Event {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, traces: bool) -> World {
+    pub(super) fn new(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> World {
         let plan = Plan::of(seed);
         let machines = (0..plan.supervisors).map(|name| Machine::new(&plan, name, name as u64));
         let mut world = World {
@@ -157,6 +159,7 @@ impl World {
             robots_cache: BTreeSet::new(),
             connections: 0,
             traces,
+            sabotage,
             faults: Vec::new(),
             plan,
         };

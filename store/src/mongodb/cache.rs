@@ -14,29 +14,33 @@ use super::value::or_null;
 use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 use crate::site_clock::{HeldSlot, SiteClock, clamped};
 
-/// The robots.txt of an origin, unless expired.
-pub(super) async fn robots(
+/// The robots.txt files of origins, unless expired.
+pub(super) async fn robots_of(
     db: &Db,
-    origin: &str,
+    origins: &[String],
     now_ms: i64,
-) -> Result<Option<RobotsEntry>, Fault> {
-    let Some(stored) = db.find_one("robots", origin).await? else {
-        return Ok(None);
-    };
-    let (Some(fetched_at_ms), Some(expires_at_ms)) =
-        (time(&stored, "fetched_at"), time(&stored, "expires_at"))
-    else {
-        return Ok(None);
-    };
+) -> Result<Vec<Option<RobotsEntry>>, Fault> {
+    let ids: Vec<&str> = origins.iter().map(String::as_str).collect();
+    let mut found = HashMap::with_capacity(ids.len());
+    for stored in db.find_all("robots", &ids).await? {
+        if let Some(entry) = robots(&stored).filter(|entry| entry.expires_at_ms > now_ms) {
+            found.insert(entry.origin.clone(), entry);
+        }
+    }
+    let entries = origins.iter().map(|origin| found.get(origin).cloned());
+    Ok(entries.collect())
+}
+
+fn robots(stored: &RawDocument) -> Option<RobotsEntry> {
+    let status = integer(stored, "status");
     let body = stored.get_binary("body").map(|body| body.bytes.to_vec());
-    let entry = RobotsEntry {
-        origin: origin.to_owned(),
-        status: integer(&stored, "status").and_then(|status| u16::try_from(status).ok()),
+    Some(RobotsEntry {
+        origin: stored.get_str("_id").ok()?.to_owned(),
+        status: status.and_then(|status| u16::try_from(status).ok()),
         body: body.unwrap_or_default(),
-        fetched_at_ms,
-        expires_at_ms,
-    };
-    Ok(Some(entry).filter(|entry| entry.expires_at_ms > now_ms))
+        fetched_at_ms: time(stored, "fetched_at")?,
+        expires_at_ms: time(stored, "expires_at")?,
+    })
 }
 
 /// Keeps robots.txt files.

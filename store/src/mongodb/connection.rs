@@ -28,18 +28,22 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 /// Connects, authenticates, and creates indexes where `mode` allows.
 pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
-    let options = options(uri).await.map_err(refused)?;
-    let client = Client::with_options(options).map_err(|error| refused(error.into()))?;
-    let db = Db {
-        database: database(&client, uri.database()),
-        store: uri.to_string(),
-    };
+    let db = connect(uri).await.map_err(refused)?;
     match mode {
         OpenMode::Create => indexes::create(&db, uses).await,
         OpenMode::MustExist => must_exist(&db).await,
     }
     .map_err(refused)?;
     Ok(db)
+}
+
+/// The database; no server has been asked for anything yet.
+pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
+    let client = Client::with_options(options(uri).await?)?;
+    Ok(Db {
+        database: database(&client, uri.database()),
+        store: uri.to_string(),
+    })
 }
 
 async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {

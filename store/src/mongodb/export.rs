@@ -17,7 +17,7 @@ const STEP: u32 = 500;
 pub(super) type Step = Result<Vec<Value>, Fault>;
 
 /// Members that only this backend has, and what they would be called elsewhere: nothing.
-const OWN: [&str; 2] = ["version", "crawls"];
+const OWN: [&str; 4] = ["version", "crawls", "origins", "unwritten"];
 
 /// Sends step after step, until the collection or the taker ends; an error is the last one.
 pub(super) async fn read_all(db: Db, kept: Kept, filter: ExportFilter, steps: mpsc::Sender<Step>) {

@@ -3,6 +3,7 @@
 //! | collection | index | what it is for |
 //! |---|---|---|
 //! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
+//! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
 //! | `robots` | `expires_at` (TTL) | the server purges what has expired |
 //! | `sites` | `forget_at` (TTL) | the server purges clocks of sites that nobody fetches from |
@@ -16,13 +17,21 @@ use super::command::{Db, majority};
 use super::fault::Fault;
 use crate::uri::Uses;
 
+/// The index of `records` by which they are known to be webfill's.
+pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
+
 /// Collection, name and keys; the last two are purged of what is past that time.
 fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
     let mut wanted = Vec::new();
     if uses.includes_store() {
-        let resolved = doc! {"name": "crawls_resolved_at", "key": {"crawls": 1, "resolved_at": 1}};
+        let resolved = doc! {"name": OF_RECORDS, "key": {"crawls": 1, "resolved_at": 1}};
         let started = doc! {"name": "crawl_id_started_at", "key": {"crawl_id": 1, "started_at": 1}};
-        wanted.extend([("records", resolved), ("pages", started)]);
+        let unwritten = doc! {"name": "unwritten", "key": {"unwritten": 1}, "sparse": true};
+        wanted.extend([
+            ("records", resolved),
+            ("records", unwritten),
+            ("pages", started),
+        ]);
     }
     if uses.includes_cache() {
         let purged_at = |time: &str| doc! {"name": time, "key": {time: 1}, "expireAfterSeconds": 0};

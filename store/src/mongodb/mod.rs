@@ -11,10 +11,12 @@ mod cache;
 mod command;
 mod connection;
 mod crawls;
+mod dataset;
 mod export;
 mod fault;
 mod home;
 mod indexes;
+mod origins;
 mod pages;
 mod records;
 mod slots;
@@ -32,13 +34,15 @@ use tokio::sync::mpsc;
 use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;
-use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::origin::{DatasetRecord, Unwritten};
+use crate::record::{MappingOrder, RecordCounts, RecordState};
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
 };
 use crate::uri::{OpenMode, Uses};
 
 use command::Db;
+pub use dataset::{Dataset, DatasetDocument, DatasetSource, Documents, WriteBack};
 use fault::Fault;
 use home::Home;
 pub use uri::MongoUri;
@@ -88,6 +92,14 @@ impl Mongo {
     }
 }
 
+/// The processes of a machine share the round trips that a server can be expected to bear: the more
+/// there are, the rarer each of them calls. The longest wait is well below a polite delay, so that
+/// a site's next task is there when its time has come.
+fn pace(processes: u16) -> Duration {
+    let ms = 125 * u64::from(processes);
+    Duration::from_millis(ms.clamp(250, 700))
+}
+
 fn broken_down(store: &str) -> StoreError {
     StoreError::Fatal {
         store: store.to_owned(),
@@ -103,10 +115,10 @@ fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>>
 #[async_trait]
 impl Store for Mongo {
     /// A call is three round trips however many pages it brings.
-    fn save_pace(&self) -> SavePace {
+    fn save_pace(&self, processes: u16) -> SavePace {
         SavePace {
             max_entries: 512,
-            max_age: Duration::from_millis(250),
+            max_age: pace(processes),
         }
     }
 
@@ -122,13 +134,14 @@ impl Store for Mongo {
             .unwrap_or_else(|error| fail_all(count, &error))
     }
 
-    async fn put_records(
+    async fn put_dataset(
         &self,
         crawl: &CrawlId,
-        records: Vec<Record>,
+        records: Vec<DatasetRecord>,
         now_ms: i64,
     ) -> Vec<Result<RecordState, StoreError>> {
-        let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
+        let id = |input: &DatasetRecord| input.record.id.clone();
+        let ids: Vec<String> = records.iter().map(id).collect();
         let crawl = crawl.clone();
         let put = self
             .call(async move |db: Db| records::put(&db, &crawl, &records, now_ms).await)
@@ -144,6 +157,22 @@ impl Store for Mongo {
             })
         };
         ids.into_iter().zip(settled).map(refusal).collect()
+    }
+
+    async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| origins::unwritten(&db, &crawl, limit).await)
+            .await
+    }
+
+    async fn confirm_written(
+        &self,
+        crawl: &CrawlId,
+        written: Vec<Unwritten>,
+    ) -> Result<(), StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| origins::confirm(&db, &crawl, &written).await)
+            .await
     }
 
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
@@ -199,9 +228,16 @@ impl Store for Mongo {
 
 #[async_trait]
 impl Cache for Mongo {
-    async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError> {
-        let origin = origin.to_owned();
-        self.call(async move |db: Db| cache::robots(&db, &origin, now_ms).await)
+    fn call_pace(&self, processes: u16) -> Duration {
+        pace(processes)
+    }
+
+    async fn robots_of(
+        &self,
+        origins: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
+        self.call(async move |db: Db| cache::robots_of(&db, &origins, now_ms).await)
             .await
     }
 

@@ -15,10 +15,9 @@ use super::fault::{DUPLICATE_KEY, Fault};
 use super::pages::date;
 use super::value::{self, document, key, or_null, texts};
 use crate::crawl::CrawlId;
+use crate::origin::DatasetRecord;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{
-    Filling, MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordState, StoredRecord,
-};
+use crate::record::{Filling, MAX_RECORD_ID_BYTES, MappingOrder, RecordState, StoredRecord};
 use crate::timestamp::parse_iso_time;
 
 /// A record may be written by so many others before a call gives up for now.
@@ -60,7 +59,7 @@ pub(super) async fn fill<'w, 'p>(
 pub(super) async fn put(
     db: &Db,
     crawl: &CrawlId,
-    records: &[Record],
+    records: &[DatasetRecord],
     now_ms: i64,
 ) -> Result<Vec<Settled>, Fault> {
     if db.find_one("crawls", &crawl.to_string()).await?.is_none() {
@@ -70,7 +69,7 @@ pub(super) async fn put(
     let mut states: Vec<Settled> = records.iter().map(check_id).collect();
     let fit = |index: &usize| states[*index].is_ok();
     let fit: Vec<usize> = (0..records.len()).filter(fit).collect();
-    let by_record = grouped(fit.iter().map(|index| records[*index].id.as_str()));
+    let by_record = grouped(fit.iter().map(|index| records[*index].record.id.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<KeptRecord>| {
         let put_one = |index: &usize| {
             let mut record = kept.take().unwrap_or_default();
@@ -88,8 +87,8 @@ pub(super) async fn put(
     Ok(states)
 }
 
-fn check_id(record: &Record) -> Settled {
-    match record.id.len() {
+fn check_id(input: &DatasetRecord) -> Settled {
+    match input.record.id.len() {
         1..=MAX_RECORD_ID_BYTES => Ok(RecordState::Open),
         bytes => Err(format!(
             "its id has {bytes} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed"
@@ -196,16 +195,20 @@ async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, KeptRecord>
 
 /// A record with what only this backend keeps of it.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct KeptRecord {
-    record: StoredRecord,
+pub(super) struct KeptRecord {
+    pub(super) record: StoredRecord,
     /// How often it was written; none if it is new, or made by a foreign hand.
-    version: Option<i64>,
+    pub(super) version: Option<i64>,
     /// The crawls that it is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
+    /// Where it came from, for crawls that write back: `[{crawl, document, fields}]`.
+    pub(super) origins: Vec<Value>,
+    /// Those of these crawls that have to write it back.
+    pub(super) unwritten: Vec<Value>,
 }
 
 impl KeptRecord {
-    fn read(stored: &RawDocument) -> KeptRecord {
+    pub(super) fn read(stored: &RawDocument) -> KeptRecord {
         let mut members = value::object(stored);
         let mut object = |name: &str| match members.remove(name) {
             Some(Value::Object(object)) => object,
@@ -232,6 +235,8 @@ impl KeptRecord {
             },
             version: members.get("version").and_then(Value::as_i64),
             crawls: list("crawls").unwrap_or_default(),
+            origins: list("origins").unwrap_or_default(),
+            unwritten: list("unwritten").unwrap_or_default(),
         }
     }
 
@@ -240,18 +245,29 @@ impl KeptRecord {
         let before = self.record.clone();
         if self.record.fill(page, order) {
             self.check_size(before)?;
+            self.note_change();
         }
         Ok(self.record.state())
     }
 
-    fn put(&mut self, crawl: &CrawlId, input: &Record, now_ms: i64) -> Settled {
-        let before = self.record.clone();
-        if self.record.merge(input, now_ms) {
-            self.check_size(before)?;
+    fn put(&mut self, crawl: &CrawlId, input: &DatasetRecord, now_ms: i64) -> Settled {
+        if let Some(origin) = &input.origin {
+            self.check_origin(crawl, origin)?;
         }
-        let crawl = serde_json::json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
-        if !self.crawls.contains(&crawl) {
-            self.crawls.push(crawl);
+        let before = self.record.clone();
+        let entry = serde_json::json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
+        let is_known_here = self.crawls.contains(&entry);
+        let forgets = input.refresh && !is_known_here;
+        let reopened = forgets && self.record.reopen(&input.record.want);
+        if self.record.merge(&input.record, now_ms) || reopened {
+            self.check_size(before)?;
+            self.note_change();
+        }
+        if !is_known_here {
+            self.crawls.push(entry);
+        }
+        if let Some(origin) = &input.origin {
+            self.enter_origin(crawl, origin);
         }
         Ok(self.record.state())
     }
@@ -285,14 +301,16 @@ impl KeptRecord {
         let record = &self.record;
         let resolved_at = record.resolved_at.as_deref().and_then(parse_iso_time);
         let crawls = value::bson(&Value::Array(self.crawls.clone()))?;
-        Ok(rawdoc! {
+        let mut content = rawdoc! {
             "fields": {"$literal": document(&record.fields)?},
             "sources": {"$literal": dated(&record.sources)?},
             "candidates": {"$literal": dated(&record.candidates)?},
             "missing": {"$literal": texts(&record.missing)},
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
-        })
+        };
+        self.append_origins(&mut content)?;
+        Ok(content)
     }
 }
 

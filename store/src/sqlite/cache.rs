@@ -26,12 +26,17 @@ ON CONFLICT (_id) DO UPDATE SET
     delay_ms = iif(excluded.last_start >= last_start, excluded.delay_ms, delay_ms),
     owner = iif(excluded.last_start >= last_start, excluded.owner, owner)";
 
-/// The robots.txt of an origin, unless expired.
-pub(super) fn robots(
+/// The robots.txt files of origins, unless expired.
+pub(super) fn robots_of(
     conn: &Connection,
-    origin: &str,
+    origins: &[String],
     now_ms: i64,
-) -> Result<Option<RobotsEntry>, Fault> {
+) -> Result<Vec<Option<RobotsEntry>>, Fault> {
+    let origins = origins.iter();
+    origins.map(|origin| robots(conn, origin, now_ms)).collect()
+}
+
+fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, Fault> {
     let sql = "SELECT status, fetched_at, expires_at, body FROM robots
         WHERE _id = ?1 AND expires_at > ?2";
     let mut statement = conn.prepare_cached(sql)?;

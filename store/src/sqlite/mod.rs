@@ -68,7 +68,7 @@ fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>>
 #[async_trait]
 impl Store for Sqlite {
     /// A commit is cheap, and a long one holds the other writers up.
-    fn save_pace(&self) -> SavePace {
+    fn save_pace(&self, _processes: u16) -> SavePace {
         SavePace {
             max_entries: 128,
             max_age: Duration::from_millis(20),
@@ -177,10 +177,17 @@ impl Store for Sqlite {
 
 #[async_trait]
 impl Cache for Sqlite {
-    async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError> {
-        let origin = origin.to_owned();
+    fn call_pace(&self, _processes: u16) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn robots_of(
+        &self,
+        origins: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
         self.owner
-            .call(move |db| db.read(|conn| cache::robots(conn, &origin, now_ms)))
+            .call(move |db| db.read(|conn| cache::robots_of(conn, &origins, now_ms)))
             .await?
     }
 

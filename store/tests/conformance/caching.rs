@@ -53,6 +53,10 @@ pub(crate) async fn robots_come_back_until_they_expire(clients: &Clients) {
     );
     assert_eq!(read("https://example.com", entry.expires_at_ms).await, None);
     assert_eq!(read("https://other.example", NOON_MS).await, None);
+    let origins = ["https://other.example", "https://example.com"];
+    let origins = origins.map(str::to_owned).to_vec();
+    let both = cache.robots_of(origins, NOON_MS).await.unwrap();
+    assert_eq!(both, [None, Some(entry)], "in the order asked");
 }
 
 pub(crate) async fn robots_fetched_earlier_never_replace_later_ones(clients: &Clients) {

@@ -8,11 +8,12 @@ use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
 
+use super::write_back::WritingBack;
 use crate::control_client::ControlClient;
 use crate::feeding::{self, Crawls, Feeding};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
-use crate::summary::Counters;
+use crate::summary::{Counters, WrittenBack};
 
 /// How often the crawl is looked at, and its records counted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -63,6 +64,8 @@ pub struct Watch {
     pub counters: Counters,
     pub records: RecordCounts,
     pub count_at: Instant,
+    /// What goes back into the dataset, if anything does.
+    pub writing_back: Option<WritingBack>,
 }
 
 impl Watch {
@@ -81,6 +84,9 @@ impl Watch {
         loop {
             fleet.look_after()?;
             feeding.check()?;
+            if let Some(writing_back) = &mut self.writing_back {
+                writing_back.check()?;
+            }
             self.look(client, fleet)?;
             if self.counters.finished {
                 return Ok(End::Finished);
@@ -138,5 +144,12 @@ impl Watch {
         }
         self.count_records()?;
         fleet.wait(&give_up)
+    }
+
+    /// Writes back what the drained fleet has left; a second signal stops it at once.
+    pub fn finish_writing_back(&mut self) -> Result<Option<WrittenBack>, Fault> {
+        let give_up = || signals::asked() >= Asked::Stop;
+        let writing_back = self.writing_back.take();
+        writing_back.map(|last| last.finish(&give_up)).transpose()
     }
 }

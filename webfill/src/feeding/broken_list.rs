@@ -17,6 +17,8 @@ const TOLD: usize = 5;
 pub struct BrokenList {
     path: PathBuf,
     file: Option<BufWriter<File>>,
+    /// What an earlier run has listed stays.
+    goes_on: bool,
     broken: BrokenSeeds,
 }
 
@@ -25,8 +27,14 @@ impl BrokenList {
         BrokenList {
             path,
             file: None,
+            goes_on: false,
             broken: BrokenSeeds::default(),
         }
+    }
+
+    /// Adds to what an earlier run has listed: its part of the input is not read again.
+    pub fn go_on(&mut self) {
+        self.goes_on = true;
     }
 
     pub fn add(&mut self, fault: &SeedFault) -> Result<(), Fault> {
@@ -36,6 +44,7 @@ impl BrokenList {
         if self.broken.first.len() < TOLD {
             self.broken.first.push(BrokenSeed {
                 line: fault.line,
+                document: fault.document.clone(),
                 reason: fault.reason.clone(),
             });
         }
@@ -50,13 +59,23 @@ impl BrokenList {
     }
 
     fn write(&mut self, fault: &SeedFault) -> io::Result<()> {
-        let line = json!({"line": fault.line, "reason": fault.reason, "text": fault.text});
+        let line = match &fault.document {
+            None => json!({"line": fault.line, "reason": fault.reason, "text": fault.text}),
+            Some(id) => json!({"_id": id, "reason": fault.reason, "text": fault.text}),
+        };
         let file = match self.file.take() {
             Some(file) => file,
-            None => BufWriter::new(File::create(&self.path)?),
+            None => BufWriter::new(self.open()?),
         };
         self.broken.file = Some(self.path.clone());
         writeln!(self.file.insert(file), "{line}")
+    }
+
+    fn open(&self) -> io::Result<File> {
+        match self.goes_on {
+            true => File::options().append(true).create(true).open(&self.path),
+            false => File::create(&self.path),
+        }
     }
 
     fn cannot_list(&self, error: &io::Error) -> Fault {

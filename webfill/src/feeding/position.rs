@@ -1,4 +1,4 @@
-//! How far a seed file has been read, bound to the file: the number means nothing for another one.
+//! How far an input has been read, bound to that input: the number means nothing for another one.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,6 +9,7 @@ use std::path::Path;
 pub struct Position {
     /// Of the file's beginning; 0 for a pipe, which is always read anew.
     fingerprint: u64,
+    /// Of a dataset: the number of documents read.
     pub line: u64,
 }
 
@@ -26,6 +27,14 @@ impl Position {
     pub fn start_of(seeds: &Path) -> Position {
         Position {
             fingerprint: fingerprint(seeds).unwrap_or(0),
+            line: 0,
+        }
+    }
+
+    /// The beginning of an input that is known by a text.
+    pub fn start_of_input(identity: &str) -> Position {
+        Position {
+            fingerprint: bits_of(identity.as_bytes()).unwrap_or(0),
             line: 0,
         }
     }
@@ -54,7 +63,11 @@ fn fingerprint(path: &Path) -> Option<u64> {
     file.take(FINGERPRINT_BYTES)
         .read_to_end(&mut beginning)
         .ok()?;
-    let hash = webfill_urls::content_hash(&beginning);
+    bits_of(&beginning)
+}
+
+fn bits_of(content: &[u8]) -> Option<u64> {
+    let hash = webfill_urls::content_hash(content);
     let bits = u64::from_str_radix(hash.get(..8)?, 16).ok()?;
     Some(bits & 0x7f_ffff | 1)
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use webfill_startup::Fault;
-use webfill_store::{CrawlId, Record, RecordState, Store, StoreError};
+use webfill_store::{CrawlId, DatasetRecord, Record, RecordState, Store, StoreError};
 
 use crate::seeds::Seed;
 
@@ -25,6 +25,8 @@ pub enum Put {
 pub struct Records {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
+    /// What the store has for wanted fields is forgotten as a record enters the crawl.
+    pub refresh: bool,
     /// Set when the crawl is over.
     pub over: Arc<AtomicBool>,
     pub runtime: tokio::runtime::Runtime,
@@ -34,7 +36,7 @@ impl Records {
     /// Puts the records of a batch; tells for each seed what that came to. None if the crawl was
     /// over before the store took them.
     pub fn put(&self, batch: &[Seed]) -> Result<Option<Vec<Put>>, Fault> {
-        let records: Vec<Record> = batch.iter().filter_map(record_of).collect();
+        let records = batch.iter().filter_map(|seed| self.record_of(seed)).collect();
         let Some(states) = self.put_until_taken(records) else {
             return Ok(None);
         };
@@ -54,7 +56,7 @@ impl Records {
     /// Tries again for as long as the store is away, and the crawl goes on.
     fn put_until_taken(
         &self,
-        records: Vec<Record>,
+        records: Vec<DatasetRecord>,
     ) -> Option<Vec<Result<RecordState, StoreError>>> {
         if records.is_empty() {
             return Some(Vec::new());
@@ -62,7 +64,7 @@ impl Records {
         loop {
             let put = self
                 .store
-                .put_records(&self.crawl, records.clone(), now_ms());
+                .put_dataset(&self.crawl, records.clone(), now_ms());
             let states = self.runtime.block_on(put);
             let is_away =
                 |state: &Result<_, StoreError>| state.as_ref().is_err_and(StoreError::is_retry);
@@ -75,14 +77,18 @@ impl Records {
             std::thread::sleep(STORE_RETRY);
         }
     }
-}
 
-fn record_of(seed: &Seed) -> Option<Record> {
-    Some(Record {
-        id: seed.id.clone()?,
-        fields: seed.fields.clone().unwrap_or_default(),
-        want: seed.want.clone(),
-    })
+    fn record_of(&self, seed: &Seed) -> Option<DatasetRecord> {
+        Some(DatasetRecord {
+            record: Record {
+                id: seed.id.clone()?,
+                fields: seed.fields.clone().unwrap_or_default(),
+                want: seed.want.clone(),
+            },
+            refresh: self.refresh,
+            origin: seed.origin.clone(),
+        })
+    }
 }
 
 pub fn store_fault(error: StoreError) -> Fault {

@@ -1,0 +1,72 @@
+//! Faults that are put in on purpose: if the simulation did not find them, it would find nothing.
+//! Each takes away one of the things that keep sites from harm.
+
+use webfill_wire::SupervisorToWorker;
+
+use super::world::World;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sabotage {
+    /// Workers start requests without a lease.
+    LeasesAreIgnored,
+    /// The lease counts from the arrival of an answer, not from what was answered.
+    AnswersStretchTheLease,
+    /// Workers keep what was handed out under a lost lease.
+    RecallsAreIgnored,
+    /// A worker does not hear which sites the one before was asking.
+    NothingIsInherited,
+    /// Workers do not hear when another asked last.
+    LastRequestsAreNotTold,
+    /// The database does not say whose the sites are.
+    OwnersAreForgotten,
+    /// Two supervisors of one name cannot be told apart.
+    NamesakesShareAHome,
+    /// The wall clock jumps farther than is allowed for.
+    TheClockIsSetByADay,
+}
+
+impl Sabotage {
+    pub(super) const ALL: [Sabotage; 8] = [
+        Sabotage::LeasesAreIgnored,
+        Sabotage::AnswersStretchTheLease,
+        Sabotage::RecallsAreIgnored,
+        Sabotage::NothingIsInherited,
+        Sabotage::LastRequestsAreNotTold,
+        Sabotage::OwnersAreForgotten,
+        Sabotage::NamesakesShareAHome,
+        Sabotage::TheClockIsSetByADay,
+    ];
+}
+
+impl World {
+    pub(super) fn suffers(&self, sabotage: Sabotage) -> bool {
+        self.sabotage == Some(sabotage)
+    }
+
+    /// What becomes of a message to a worker.
+    pub(super) fn sabotaged(
+        &self,
+        machine: usize,
+        message: SupervisorToWorker,
+    ) -> Option<SupervisorToWorker> {
+        let now_ms = self.machines[machine].boot_ms(self.now_ms);
+        match (self.sabotage, message) {
+            (Some(Sabotage::LeasesAreIgnored), SupervisorToWorker::LeaseUntil { .. }) => {
+                Some(SupervisorToWorker::LeaseUntil { boot_ms: u64::MAX })
+            }
+            (Some(Sabotage::AnswersStretchTheLease), SupervisorToWorker::LeaseUntil { .. }) => {
+                let boot_ms = now_ms + self.plan.lease_ms;
+                Some(SupervisorToWorker::LeaseUntil { boot_ms })
+            }
+            (Some(Sabotage::RecallsAreIgnored), SupervisorToWorker::Recall)
+            | (Some(Sabotage::NothingIsInherited), SupervisorToWorker::Inherited { .. }) => None,
+            (Some(Sabotage::LastRequestsAreNotTold), SupervisorToWorker::Tasks(mut tasks)) => {
+                for task in &mut tasks {
+                    task.last_request_ago_ms = None;
+                }
+                Some(SupervisorToWorker::Tasks(tasks))
+            }
+            (_, message) => Some(message),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What `make fuzz` runs: libFuzzer with one target, named by `FUZZ_TARGET`.
+#![no_main]
+
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use webfill_fuzz::{Target, target};
+
+static TARGET: OnceLock<&'static Target> = OnceLock::new();
+
+thread_local! {
+    static LAST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+fuzz_target!(init: prepare(), |input: &[u8]| run(input));
+
+fn prepare() {
+    let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
+    let Some(target) = target(&name) else {
+        eprintln!("FUZZ_TARGET `{name}` is no target");
+        std::process::exit(2);
+    };
+    TARGET.get_or_init(|| target);
+    // libFuzzer's own hook ends the process at once. But a panic that the code under test catches
+    // is no fault, and its words would fill the log.
+    panic::set_hook(Box::new(|panic| {
+        LAST_PANIC.with_borrow_mut(|last| *last = panic.to_string());
+    }));
+}
+
+fn run(input: &[u8]) {
+    let target = TARGET.get().expect("it is set before the first input");
+    if panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
+        LAST_PANIC.with_borrow(|last| eprintln!("{last}"));
+        std::process::abort();
+    }
+}

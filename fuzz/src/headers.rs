@@ -1,0 +1,37 @@
+//! What a response says of itself and the text that its body becomes. The input is a
+//! `Content-Type` value, a line feed, and the body.
+
+use webfill_worker::charset::{
+    Kind, declared_kind, decode, encoding_of, is_supported_type, media_type,
+};
+use webfill_worker::retry_after;
+
+/// Seconds; no server is waited for longer.
+const YEAR_S: u64 = 31_536_000;
+
+pub(crate) fn run(input: &[u8]) {
+    let (header, body) = match input.iter().position(|byte| *byte == b'\n') {
+        Some(end) => (&input[..end], &input[end + 1..]),
+        None => (input, &input[input.len()..]),
+    };
+    let header = String::from_utf8_lossy(header);
+    if let Some(wait) = retry_after(&header) {
+        assert!(wait.as_secs() <= YEAR_S);
+    }
+    if is_supported_type(&header) {
+        assert_ne!(declared_kind(&header), Some(Kind::Unsupported));
+    }
+    for content_type in [None, Some(&*header)] {
+        let kind = media_type(content_type, body);
+        let encoding = encoding_of(body, content_type, kind);
+        let text = decode(body, content_type, kind);
+        // One byte is at most U+FFFD, or one letter of the basic plane: three bytes.
+        assert!(
+            text.len() <= 3 * body.len(),
+            "{} bytes became {} in {}",
+            body.len(),
+            text.len(),
+            encoding.name()
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! Targets for hostile input: everything that reads what others wrote.
+//!
+//! A target takes any bytes, has them read the way webfill reads them, and panics if a promise is
+//! broken. `make fuzz` looks for such bytes ([`Target::run`] under libFuzzer, in `engine.rs`);
+//! `make test` replays the ones in `corpus/`, with a limit on time and memory.
+
+mod control;
+mod headers;
+mod mappings;
+mod pages;
+mod robots;
+mod urls;
+mod wire;
+
+/// One reader, by the name of its folder in `corpus/`.
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: [Target; 7] = [
+    Target {
+        name: "wire",
+        run: wire::run,
+    },
+    Target {
+        name: "control",
+        run: control::run,
+    },
+    Target {
+        name: "robots",
+        run: robots::run,
+    },
+    Target {
+        name: "urls",
+        run: urls::run,
+    },
+    Target {
+        name: "mappings",
+        run: mappings::run,
+    },
+    Target {
+        name: "pages",
+        run: pages::run,
+    },
+    Target {
+        name: "headers",
+        run: headers::run,
+    },
+];
+
+/// The target of a name.
+pub fn target(name: &str) -> Option<&'static Target> {
+    const { &TARGETS }.iter().find(|target| target.name == name)
+}
+
+/// Splits off the first byte, by which an input chooses what it is.
+fn choice(input: &[u8]) -> (u8, &[u8]) {
+    match input.split_first() {
+        Some((first, rest)) => (*first, rest),
+        None => (0, input),
+    }
+}

@@ -1,0 +1,64 @@
+//! Pages, read by a mapping that uses every kind of processor. The first byte chooses the kind of
+//! page.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_urls::{Url, canonical};
+
+/// Seconds that one extraction may take, and the step after which it notices.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(input: &[u8]) {
+    thread_local! {
+        static ENGINE: Engine = engine(everything());
+    }
+    let (kind, text) = crate::choice(input);
+    let kind = match kind % 4 {
+        0 | 1 => PageKind::Html,
+        2 => PageKind::Xml,
+        _ => PageKind::Json,
+    };
+    ENGINE.with(|engine| extract_by(engine, kind, &String::from_utf8_lossy(text)));
+}
+
+/// Extracts from a page with mappings of which nothing is known.
+pub(crate) fn extract(set: MappingSet, kind: PageKind, text: &str) {
+    extract_by(&engine(set), kind, text);
+}
+
+fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
+    let url = Url::parse("https://example.com/people/ada?page=2").expect("it is one");
+    let page = PageInput {
+        url: &url,
+        kind,
+        text,
+    };
+    let wants = Wants {
+        mapped_links: true,
+        all_links: true,
+        deadline: Some(Instant::now() + DEADLINE),
+    };
+    let Ok(extraction) = engine.extract(page, wants) else {
+        return;
+    };
+    serde_json::to_string(&extraction).expect("fields are plain JSON");
+    for link in extraction.links.iter().chain(&extraction.all_links) {
+        if let Ok(url) = canonical(link, None) {
+            assert_eq!(url.as_str(), link, "links that can be crawled are canonical");
+        }
+    }
+}
+
+fn engine(set: MappingSet) -> Engine {
+    Engine::new(Arc::new(set), Limits::default())
+}
+
+fn everything() -> MappingSet {
+    let source = Source {
+        name: "everything.json".into(),
+        text: include_str!("everything.json").into(),
+    };
+    MappingSet::from_sources(vec![source]).expect("the mapping of the fuzz targets is right")
+}

@@ -1,0 +1,35 @@
+//! Links as pages hold them: absolute, or to be joined to a page's address.
+
+use webfill_urls::address::judge;
+use webfill_urls::{Host, MAX_URL_BYTES, Url, canonical, origin, page_hash, site};
+
+pub(crate) fn run(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let base = Url::parse("https://www.example.com/people/ada?page=2").expect("it is one");
+    for base in [None, Some(&base)] {
+        match canonical(&text, base) {
+            Ok(url) => keeps_its_promises(&url),
+            Err(refusal) => assert!(refusal.to_string().len() < 4_096, "errors are short"),
+        }
+    }
+}
+
+fn keeps_its_promises(url: &Url) {
+    assert!(matches!(url.scheme(), "http" | "https"));
+    assert!(url.as_str().len() <= MAX_URL_BYTES);
+    assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
+    assert_eq!(
+        canonical(url.as_str(), None).as_ref(),
+        Ok(url),
+        "the canonical form is its own canonical form"
+    );
+    match url.host().expect("an http URL has a host") {
+        Host::Ipv4(address) => drop(judge(address.into())),
+        Host::Ipv6(address) => drop(judge(address.into())),
+        // What is a name here, no system resolver takes for an address.
+        Host::Domain(name) => assert!(name.parse::<std::net::IpAddr>().is_err(), "{name}"),
+    }
+    assert!(!site(url).is_empty());
+    assert!(url.as_str().starts_with(&origin(url)));
+    page_hash(url.as_str());
+}

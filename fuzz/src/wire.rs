@@ -1,0 +1,33 @@
+//! Frames from other processes. The first byte chooses the message, the rest is a frame without
+//! its version.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use webfill_wire::codec::{WIRE_VERSION, decode, encode};
+use webfill_wire::{
+    DispatcherToSupervisor, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker,
+    WorkerToSupervisor,
+};
+
+pub(crate) fn run(input: &[u8]) {
+    let (message, body) = crate::choice(input);
+    let frame = [&[WIRE_VERSION], body].concat();
+    match message % 5 {
+        0 => comes_back::<SupervisorToDispatcher>(&frame),
+        1 => comes_back::<DispatcherToSupervisor>(&frame),
+        2 => comes_back::<SupervisorOutcomes>(&frame),
+        3 => comes_back::<SupervisorToWorker>(&frame),
+        _ => comes_back::<WorkerToSupervisor>(&frame),
+    }
+}
+
+/// What was read is what is read of it again.
+fn comes_back<M: Serialize + DeserializeOwned + PartialEq + Debug>(frame: &[u8]) {
+    let Ok(message) = decode::<M>(frame) else {
+        return;
+    };
+    let again = decode::<M>(&encode(&message)).expect("what we encode can be read");
+    assert_eq!(again, message);
+}

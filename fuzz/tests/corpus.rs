@@ -1,0 +1,107 @@
+//! Every committed input is read once more: no panic, no hang, no growth.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use webfill_fuzz::{TARGETS, Target, target};
+
+/// For one input. Extraction gives up after two seconds of its own; a busy machine is slower.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// What is kept after all inputs were read must not be more than this after they were read again.
+const MOST_GROWTH_BYTES: usize = 8 << 20;
+
+fn folder(target: &Target) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target.name)
+}
+
+/// The inputs of a target with their paths.
+fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder(target)).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
+    paths.into_iter().map(read).collect()
+}
+
+fn replay(target: &Target, inputs: &[(PathBuf, Vec<u8>)]) {
+    for (path, input) in inputs {
+        // Told beforehand, so that a panic is preceded by whose it is.
+        println!("{}", path.display());
+        let start = Instant::now();
+        (target.run)(input);
+        let took = start.elapsed();
+        assert!(took < LONGEST, "{} took {took:?}", path.display());
+    }
+}
+
+fn resident_bytes() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kibibytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kibibytes << 10
+}
+
+fn replays_without_harm(name: &str) {
+    let target = target(name).unwrap();
+    let inputs = inputs(target);
+    assert!(!inputs.is_empty(), "{name} has a corpus");
+    replay(target, &inputs);
+    // Caches and the allocator have their fill after the second time.
+    replay(target, &inputs);
+    let before = resident_bytes();
+    replay(target, &inputs);
+    replay(target, &inputs);
+    let growth = resident_bytes().saturating_sub(before);
+    assert!(growth <= MOST_GROWTH_BYTES, "{name} grew by {growth} bytes");
+}
+
+#[test]
+fn frames_are_read_without_harm() {
+    replays_without_harm("wire");
+}
+
+#[test]
+fn control_requests_are_read_without_harm() {
+    replays_without_harm("control");
+}
+
+#[test]
+fn robots_files_are_read_without_harm() {
+    replays_without_harm("robots");
+}
+
+#[test]
+fn urls_are_read_without_harm() {
+    replays_without_harm("urls");
+}
+
+#[test]
+fn mappings_are_read_without_harm() {
+    replays_without_harm("mappings");
+}
+
+#[test]
+fn pages_are_read_without_harm() {
+    replays_without_harm("pages");
+}
+
+#[test]
+fn headers_are_read_without_harm() {
+    replays_without_harm("headers");
+}
+
+#[test]
+fn every_target_has_inputs_and_a_test() {
+    let this_file = include_str!("corpus.rs");
+    for target in &TARGETS {
+        assert!(folder(target).is_dir(), "corpus/{}", target.name);
+        assert!(this_file.contains(&format!("(\"{}\");", target.name)));
+    }
+}

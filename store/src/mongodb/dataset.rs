@@ -1,0 +1,279 @@
+//! A collection of the user's own whose documents are records: read in the order of their `_id`,
+//! and given back what was found for them.
+//!
+//! Nothing of it is ever in memory but a few chunks. What is read can be begun again behind any
+//! document; what is written is guarded in the statements themselves, so that neither a crash nor
+//! somebody else's write makes a value be lost.
+
+mod reading;
+mod writing;
+
+use bson::Document;
+use mongodb::bson::{Bson, doc};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::command::{Db, in_time};
+use super::fault::Fault;
+use super::home::Home;
+use super::indexes;
+use super::{MongoUri, broken_down, connection};
+use crate::error::StoreError;
+use crate::origin::Unwritten;
+
+/// Which documents are read, and what of each. Judged, but nothing is opened.
+#[derive(Debug, Clone)]
+pub struct DatasetSource {
+    uri: MongoUri,
+    collection: String,
+    query: Document,
+    projection: Option<Document>,
+}
+
+/// Where found values go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteBack {
+    /// A collection of the dataset's database. In the one that was read, only documents that are
+    /// there are written to; in another, they are created.
+    pub collection: String,
+    /// Also values that are not missing are replaced.
+    pub refresh: bool,
+}
+
+/// A document as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatasetDocument {
+    /// The id of its record: a text as it is, an ObjectId as 24 hexadecimal digits, an integer in
+    /// decimal, anything else as canonical extended JSON.
+    pub record: String,
+    /// Its `_id` with its type, as canonical extended JSON.
+    pub id: String,
+    /// Every other member; null where one was asked for that the document has not.
+    pub members: Map<String, Value>,
+}
+
+impl DatasetSource {
+    /// All documents of a collection of the database in the URI.
+    pub fn new(uri: MongoUri, collection: &str) -> Result<DatasetSource, String> {
+        check_collection(collection)?;
+        Ok(DatasetSource {
+            uri,
+            collection: collection.to_owned(),
+            query: Document::new(),
+            projection: None,
+        })
+    }
+
+    /// Only those that a query in extended JSON finds.
+    pub fn with_query(mut self, query: &str) -> Result<DatasetSource, String> {
+        self.query = read_object(query)?;
+        Ok(self)
+    }
+
+    /// Of each, what a projection in extended JSON yields, by the rules of `find`.
+    pub fn with_projection(mut self, projection: &str) -> Result<DatasetSource, String> {
+        let projection = read_object(projection)?;
+        let id = projection.get("_id");
+        if !id.is_none_or(|id| matches!(id, Bson::Int32(1) | Bson::Boolean(true))) {
+            return Err(String::from(
+                "it changes `_id`, by which a document is found again: leave `_id` out of it",
+            ));
+        }
+        self.projection = Some(projection);
+        Ok(self)
+    }
+
+    /// The same text for the same input; nothing secret is in it.
+    pub fn identity(&self) -> String {
+        let projection = self.projection.clone().unwrap_or_default();
+        format!(
+            "{}/{} {} {projection}",
+            self.uri, self.collection, self.query
+        )
+    }
+
+    /// What the projection asks for by name: where it is not there, it is missing.
+    fn projected(&self) -> Vec<String> {
+        let is_left_out = |value: &Bson| {
+            matches!(value, Bson::Boolean(false) | Bson::Int32(0) | Bson::Int64(0))
+                || value.as_f64() == Some(0.0)
+        };
+        let mut names: Vec<String> = Vec::new();
+        for (path, value) in self.projection.iter().flatten() {
+            let name = path.split('.').next().unwrap_or(path);
+            if name != "_id" && !is_left_out(value) && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+}
+
+/// Judges the name of a collection.
+pub(super) fn check_collection(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains(['$', '\0']) || name.starts_with("system.") {
+        return Err(format!("`{name:.80}` is no name of a collection"));
+    }
+    Ok(())
+}
+
+impl WriteBack {
+    pub fn new(collection: &str, refresh: bool) -> Result<WriteBack, String> {
+        check_collection(collection)?;
+        Ok(WriteBack {
+            collection: collection.to_owned(),
+            refresh,
+        })
+    }
+}
+
+fn read_object(text: &str) -> Result<Document, String> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+    match Bson::try_from(value) {
+        Ok(Bson::Document(document)) => Ok(document),
+        Ok(_) => Err(String::from("it is no JSON object")),
+        Err(error) => Err(format!("it is no extended JSON: {error}")),
+    }
+}
+
+/// A dataset that can be reached and read.
+pub struct Dataset {
+    db: Db,
+    home: Home,
+    source: DatasetSource,
+}
+
+/// The documents of a dataset, chunk by chunk.
+pub struct Documents {
+    chunks: mpsc::Receiver<reading::Chunk>,
+    store: String,
+}
+
+impl Documents {
+    /// The next chunk, of at least one document; waits for it on this thread. None at the end. A
+    /// server that is away is waited for; an error is one that waiting does not mend.
+    pub fn next(&mut self) -> Option<Result<Vec<DatasetDocument>, StoreError>> {
+        let chunk = self.chunks.blocking_recv()?;
+        Some(chunk.map_err(|fault| fault.into_error(&self.store)))
+    }
+}
+
+impl Dataset {
+    /// Connects, and makes sure that there is such a collection, that it is none of webfill's own,
+    /// and that the server understands query and projection.
+    pub async fn open(source: DatasetSource) -> Result<Dataset, StoreError> {
+        let store = format!("{}/{}", source.uri, source.collection);
+        let home = Home::start().map_err(|error| StoreError::Fatal {
+            store: store.clone(),
+            reason: format!("cannot start its thread: {error}"),
+        })?;
+        let checked = source.clone();
+        let opening = home.run(async move {
+            let db = connection::connect(&checked.uri).await?;
+            check(&db, &checked).await?;
+            Ok(db)
+        });
+        let opened = opening.await.ok_or_else(|| broken_down(&store))?;
+        let mut db = opened.map_err(|fault: Fault| fault.into_error(&store))?;
+        db.store = store;
+        Ok(Dataset { db, home, source })
+    }
+
+    /// Reads the documents behind the one with this id, or all, in the order of their `_id`.
+    pub fn read(&self, after: Option<&str>) -> Result<Documents, String> {
+        let after = after.map(document_id).transpose()?;
+        // One chunk waits while the next is read.
+        let (chunks, read) = mpsc::channel(1);
+        let task = reading::read_all(self.db.clone(), self.source.clone(), after, chunks);
+        self.home.start_task(task);
+        Ok(Documents {
+            chunks: read,
+            store: self.db.store.clone(),
+        })
+    }
+
+    /// Makes sure that this collection may be written to, and is none of webfill's own.
+    pub async fn check_writable(&self, to: &WriteBack) -> Result<(), StoreError> {
+        let (db, to) = (self.db.clone(), to.clone());
+        let checking = async move {
+            check_foreign(&db, &to.collection).await?;
+            writing::check(&db, &to).await
+        };
+        self.at_home(checking).await
+    }
+
+    /// Writes values back; tells which records were refused, and why. Repeating it changes
+    /// nothing.
+    pub async fn write_back(
+        &self,
+        to: &WriteBack,
+        records: &[Unwritten],
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        let (db, to, records) = (self.db.clone(), to.clone(), records.to_vec());
+        let is_same = to.collection == self.source.collection;
+        let writing = async move { writing::write_back(&db, &to, is_same, &records).await };
+        self.at_home(writing).await
+    }
+
+    async fn at_home<R: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<R, Fault>> + Send + 'static,
+    ) -> Result<R, StoreError> {
+        let done = self.home.run(work).await;
+        let done = done.ok_or_else(|| broken_down(&self.db.store))?;
+        done.map_err(|fault| fault.into_error(&self.db.store))
+    }
+}
+
+async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
+    let named = doc! {"name": source.collection.as_str()};
+    let names = in_time(async { db.database.list_collection_names().filter(named).await }).await?;
+    if names.is_empty() {
+        return Err(Fault::Unusable(String::from(
+            "there is no such collection: check the names of the database and the collection",
+        )));
+    }
+    check_foreign(db, &source.collection).await?;
+    explain(db, source).await
+}
+
+/// Records of webfill's own are no dataset.
+async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
+    let collection = db.database.collection::<Document>(collection);
+    // A view has no indexes, and says so.
+    let names = in_time(async { collection.list_index_names().await }).await;
+    if names.is_ok_and(|names| names.iter().any(|name| name == indexes::OF_RECORDS)) {
+        return Err(Fault::Unusable(String::from(
+            "it holds records of webfill's own: keep the dataset in another collection",
+        )));
+    }
+    Ok(())
+}
+
+/// Lets the server plan the reading: it refuses what it does not understand.
+async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
+    let find = doc! {
+        "find": source.collection.as_str(),
+        "filter": source.query.clone(),
+        "projection": source.projection.clone().unwrap_or_default(),
+        "sort": {"_id": 1},
+    };
+    let command = doc! {"explain": find, "verbosity": "queryPlanner"};
+    let planned = in_time(async { db.database.run_command(command).await }).await;
+    planned.map(drop).map_err(|fault| match fault {
+        Fault::Unusable(reason) => Fault::Unusable(format!(
+            "its documents cannot be read with this query and projection: {reason}"
+        )),
+        other => other,
+    })
+}
+
+/// The `_id` that was written as canonical extended JSON.
+pub(super) fn document_id(text: &str) -> Result<Bson, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Bson::try_from(value).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

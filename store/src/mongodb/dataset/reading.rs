@@ -1,0 +1,166 @@
+//! Documents, from the first or from behind one, to the last.
+
+use std::time::Duration;
+
+use mongodb::Collection;
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::error::{Error, ErrorKind};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{DatasetDocument, DatasetSource};
+use crate::mongodb::command::Db;
+use crate::mongodb::fault::Fault;
+use crate::mongodb::value;
+
+/// A chunk ends with so many documents, or behind the one with which it exceeds so many bytes.
+const CHUNK: usize = 500;
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// A query that finds little in much takes its time.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(300);
+
+/// How long a server that is away is left alone.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// Codes of the server that only mean that the cursor is gone: it was not asked for long, or
+/// another is the primary now.
+const CURSOR_LOST: [i32; 4] = [43, 175, 206, 237];
+
+pub(super) type Chunk = Result<Vec<DatasetDocument>, Fault>;
+
+/// Sends chunk after chunk, until the documents or the taker end; an error is the last one.
+pub(super) async fn read_all(
+    db: Db,
+    source: DatasetSource,
+    mut after: Option<Bson>,
+    chunks: mpsc::Sender<Chunk>,
+) {
+    let mut told_after = None;
+    loop {
+        match read(&db, &source, &mut after, &chunks).await {
+            Ok(()) => return,
+            Err(Fault::Away(reason)) if !chunks.is_closed() => {
+                // Once for each place where it gets stuck.
+                let place = Some(after.clone());
+                if told_after != place {
+                    tracing::warn!(
+                        event = "dataset_away",
+                        reason,
+                        "reading the dataset waits for its server"
+                    );
+                    told_after = place;
+                }
+                tokio::time::sleep(RETRY_EVERY).await;
+            }
+            Err(fault) => {
+                // If the taker is gone, nobody is left to tell.
+                let _ = chunks.send(Err(fault)).await;
+                return;
+            }
+        }
+    }
+}
+
+/// Reads on behind `after`, and moves it behind every chunk that was taken.
+async fn read(
+    db: &Db,
+    source: &DatasetSource,
+    after: &mut Option<Bson>,
+    chunks: &mpsc::Sender<Chunk>,
+) -> Result<(), Fault> {
+    let collection: Collection<RawDocumentBuf> = db.database.collection(&source.collection);
+    let mut find = collection
+        .find(query(source, after.as_ref()))
+        .sort(doc! {"_id": 1})
+        .batch_size(CHUNK as u32)
+        // A taker may be slow, and a query without an index sorts what it finds.
+        .no_cursor_timeout(true)
+        .allow_disk_use(true);
+    if let Some(projection) = &source.projection {
+        find = find.projection(projection.clone());
+    }
+    let projected = source.projected();
+    let mut cursor = answered(async { find.await }).await?;
+    let mut chunk = Vec::new();
+    let mut bytes = 0;
+    loop {
+        let is_end = !answered(cursor.advance()).await?;
+        if !is_end {
+            bytes += cursor.current().as_bytes().len();
+            chunk.push(read_document(cursor.current(), &projected)?);
+        }
+        let is_full = chunk.len() >= CHUNK || bytes > CHUNK_BYTES;
+        if is_full || (is_end && !chunk.is_empty()) {
+            let (last, taken) = (last_id(&chunk)?, std::mem::take(&mut chunk));
+            if chunks.send(Ok(taken)).await.is_err() {
+                return Ok(());
+            }
+            *after = Some(last);
+            bytes = 0;
+        }
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// `$expr` compares across types, as the sorting does; a plain `$gt` would end with the numbers.
+fn query(source: &DatasetSource, after: Option<&Bson>) -> Document {
+    let Some(after) = after else {
+        return source.query.clone();
+    };
+    let behind = doc! {"$expr": {"$gt": ["$_id", {"$literal": after.clone()}]}};
+    doc! {"$and": [behind, source.query.clone()]}
+}
+
+async fn answered<R>(work: impl Future<Output = mongodb::error::Result<R>>) -> Result<R, Fault> {
+    match tokio::time::timeout(ANSWERED_WITHIN, work).await {
+        Ok(done) => done.map_err(fault_of),
+        Err(_) => Err(Fault::Away(format!(
+            "the server has not answered for {} s",
+            ANSWERED_WITHIN.as_secs()
+        ))),
+    }
+}
+
+fn fault_of(error: Error) -> Fault {
+    match error.kind.as_ref() {
+        ErrorKind::Command(command) if CURSOR_LOST.contains(&command.code) => {
+            Fault::Away(String::from("the server has lost the cursor"))
+        }
+        _ => Fault::from(error),
+    }
+}
+
+fn read_document(stored: &RawDocument, projected: &[String]) -> Result<DatasetDocument, Fault> {
+    let raw_id = stored.get("_id").ok().flatten();
+    let id = raw_id.and_then(|id| Bson::try_from(id).ok());
+    let id = id.ok_or_else(|| Fault::Unusable(String::from("a document has no readable `_id`")))?;
+    let mut members = value::object(stored);
+    members.shift_remove("_id");
+    for name in projected {
+        members.entry(name.as_str()).or_insert(Value::Null);
+    }
+    Ok(DatasetDocument {
+        record: record_id(&id),
+        id: id.into_canonical_extjson().to_string(),
+        members,
+    })
+}
+
+fn last_id(chunk: &[DatasetDocument]) -> Result<Bson, Fault> {
+    let last = chunk.last().map_or("null", |document| &document.id);
+    super::document_id(last).map_err(Fault::Unusable)
+}
+
+/// The id of a document's record.
+pub(super) fn record_id(id: &Bson) -> String {
+    match id {
+        Bson::String(text) => text.clone(),
+        Bson::ObjectId(id) => id.to_hex(),
+        Bson::Int32(number) => number.to_string(),
+        Bson::Int64(number) => number.to_string(),
+        other => other.clone().into_canonical_extjson().to_string(),
+    }
+}

@@ -1,0 +1,284 @@
+//! The processes of one round: started, started again when they have died, as an init system would,
+//! and the hands that faults are done with.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::process::Process;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use crate::plan::Kind;
+use crate::proxy::Proxy;
+
+/// The lease of all rounds, in seconds.
+pub(crate) const LEASE_S: f64 = 1.0;
+const TASKS: u16 = 5555;
+const OUTCOMES: u16 = 5556;
+const CONTROL: u16 = 5557;
+const RESTART_AFTER: Duration = Duration::from_millis(200);
+const ROUND_LIMIT: Duration = Duration::from_secs(300);
+const SUPERVISORS: usize = 2;
+
+/// One process that is started again whenever it ends.
+struct Member {
+    start: Box<dyn Fn() -> Run>,
+    running: Option<Running>,
+    ended_at: Option<Instant>,
+}
+
+impl Member {
+    fn new(start: impl Fn() -> Run + 'static) -> Member {
+        Member {
+            start: Box::new(start),
+            running: None,
+            ended_at: None,
+        }
+    }
+
+    /// Starts it if it has been down long enough; returns the exit code if it has just ended.
+    fn look_after(&mut self) -> Option<i32> {
+        let Some(running) = &mut self.running else {
+            if self.ended_at.is_none_or(|at| at.elapsed() > RESTART_AFTER) {
+                self.running = Some((self.start)().time_limit(ROUND_LIMIT).start());
+            }
+            return None;
+        };
+        let status = running.ended()?;
+        self.running = None;
+        self.ended_at = Some(Instant::now());
+        status.code()
+    }
+}
+
+pub(crate) struct Crew {
+    pub(crate) kind: Kind,
+    members: Vec<Member>,
+    /// Of the supervisors, in their order.
+    pub(crate) proxies: Vec<Proxy>,
+    host: String,
+    state: PathBuf,
+    clock: PathBuf,
+    intruder: Box<dyn Fn(usize) -> Run>,
+    /// The crawl's key, once all seeds are accepted.
+    fed: Option<Value>,
+    finished: bool,
+}
+
+impl Crew {
+    pub(crate) fn new(kind: Kind, work: &Workplace, web: &Web, store: &str) -> Crew {
+        let clock = work.write("clock", "+0");
+        match kind {
+            Kind::Crawl => Crew::of_one_crawl(work, web, store, clock),
+            Kind::Fleet => Crew::of_a_fleet(work, web, store, clock),
+        }
+    }
+
+    fn of_one_crawl(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
+        let (seeds, state) = (work.path("seeds.txt"), work.path("state"));
+        let args: Vec<String> = work_args(work, store);
+        let resolve = web.resolve_args();
+        let (folder, own_clock) = (work.path("."), clock.clone());
+        let crawl = move || {
+            let run = Run::new(["crawl", "--crawl", "test", "--depth", "50", "--state"])
+                .arg(&state)
+                .args(&args)
+                .args(["--workers", "2", "--summary", "json", "--progress", "none"])
+                .args(["--delay", "0.2", "--allow-private-networks", "--seeds"])
+                .arg(&seeds)
+                .args(&resolve)
+                .in_folder(&folder);
+            common(run, &own_clock)
+        };
+        Crew {
+            kind: Kind::Crawl,
+            members: vec![Member::new(crawl)],
+            proxies: Vec::new(),
+            host: String::new(),
+            state: work.path("state"),
+            clock,
+            intruder: Box::new(|_| unreachable!("only a fleet has intruders")),
+            fed: None,
+            finished: false,
+        }
+    }
+
+    fn of_a_fleet(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
+        static FLEETS: AtomicU32 = AtomicU32::new(0);
+        let number = FLEETS.fetch_add(1, Ordering::Relaxed) * 4;
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let host = move |part: u32| format!("127.{}.{high}.{low}", 101 + (number + part) % 150);
+        let [dispatcher_state, supervisor_states] =
+            ["state/dispatcher", "state/supervisor"].map(|name| work.path(name));
+        let args = work_args(work, store);
+        let dispatcher = {
+            let (state, args, clock) = (dispatcher_state.clone(), args.clone(), clock.clone());
+            move || common(dispatcher(&host(0), &state, &args), &clock)
+        };
+        let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
+        let supervisor = {
+            let (store, clock) = (store.to_owned(), clock.clone());
+            move |number: usize, state: &str| {
+                let state = supervisor_states.with_file_name(format!("{state}-{number}"));
+                let run = Run::new(["supervisor", "--workers", "2", "--store", &store, "--state"])
+                    .arg(&state)
+                    .args(["--dispatcher", &endpoint(&host(1 + number as u32), TASKS)])
+                    .args(["--id", &format!("s{number}")])
+                    .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+                    .env("WEBFILL_FETCH_RESOLVE", resolve.join(","));
+                common(run, &clock)
+            }
+        };
+        let mut members = vec![Member::new(dispatcher)];
+        for number in 0..SUPERVISORS {
+            let supervisor = supervisor.clone();
+            members.push(Member::new(move || supervisor(number, "supervisor")));
+        }
+        let proxy = |number| Proxy::start(&host(1 + number), &host(0), [TASKS, OUTCOMES]);
+        Crew {
+            kind: Kind::Fleet,
+            members,
+            proxies: (0..SUPERVISORS as u32).map(proxy).collect(),
+            host: host(0),
+            state: dispatcher_state,
+            clock,
+            intruder: Box::new(move |number| supervisor(number, "intruder")),
+            fed: None,
+            finished: false,
+        }
+    }
+
+    /// Restarts who is down. Returns whether the crawl is finished.
+    pub(crate) fn look_after(&mut self, roots: &[String]) -> bool {
+        for member in &mut self.members {
+            let code = member.look_after();
+            assert!(
+                !matches!(code, Some(2 | 17)),
+                "a process ended with {code:?}, which no restart mends"
+            );
+            self.finished |= self.kind == Kind::Crawl && code == Some(0);
+        }
+        if self.kind == Kind::Fleet && !self.finished {
+            self.finished = self.ask_dispatcher(roots) == Some(true);
+        }
+        self.finished
+    }
+
+    /// Feeds what was not accepted yet, or asks whether the crawl is finished. `None` if no answer
+    /// came: then nobody knows what was accepted, and the dispatcher is asked.
+    fn ask_dispatcher(&mut self, roots: &[String]) -> Option<bool> {
+        if let Some(crawl) = &self.fed {
+            let status = self.ask(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
+            return Some(status["finished"] == true);
+        }
+        let spec = json!({"app_id": "test", "crawl_id": "test", "max_depth": 50});
+        let opened = self.ask(&json!({"action": "open_crawl", "spec": spec}))?;
+        let (crawl, fed_lines) = (&opened["crawl"], opened["fed_lines"].as_u64()?);
+        // One seed for each answer, so that feeding goes on while faults happen.
+        if let Some(root) = roots.get(fed_lines as usize) {
+            self.ask(&json!({"action": "feed_seeds", "crawl": crawl,
+                "seeds": [{"url": root}], "fed_lines": fed_lines + 1}))?;
+            return Some(false);
+        }
+        self.ask(&json!({"action": "end_of_seeds", "crawl": crawl}))?;
+        self.fed = Some(crawl.clone());
+        Some(false)
+    }
+
+    fn ask(&self, request: &Value) -> Option<Value> {
+        let context = zmq::Context::new();
+        let socket = context.socket(zmq::REQ).expect("a socket");
+        socket.set_linger(0).expect("an option");
+        socket.set_rcvtimeo(400).expect("an option");
+        socket.set_sndtimeo(400).expect("an option");
+        socket
+            .connect(&endpoint(&self.host, CONTROL))
+            .expect("an address");
+        socket.send(&request.to_string(), 0).ok()?;
+        serde_json::from_slice(&socket.recv_bytes(0).ok()?).ok()
+    }
+
+    /// The live processes of a role, over all members.
+    pub(crate) fn of_role(&self, role: &str) -> Vec<Process> {
+        let running = self.members.iter().flat_map(|member| &member.running);
+        running.flat_map(|running| running.of_role(role)).collect()
+    }
+
+    pub(crate) fn everyone(&self) -> Vec<Process> {
+        let running = self.members.iter().flat_map(|member| &member.running);
+        running.flat_map(Running::processes).collect()
+    }
+
+    /// Another supervisor with the id of the `number`th, in a folder of its own.
+    pub(crate) fn intruder(&self, number: usize) -> Running {
+        (self.intruder)(number).time_limit(ROUND_LIMIT).start()
+    }
+
+    /// Another dispatcher with the state of this fleet's.
+    pub(crate) fn second_dispatcher(&self) -> Running {
+        let run = dispatcher(&self.host, &self.state, &["--port".into(), "5655".into()]);
+        common(run, &self.clock).time_limit(ROUND_LIMIT).start()
+    }
+
+    pub(crate) fn set_clock(&self, hours: i8) {
+        std::fs::write(&self.clock, format!("{:+}", i32::from(hours) * 3_600))
+            .expect("our own folder");
+    }
+
+    pub(crate) fn frontier(&self) -> PathBuf {
+        self.state.join("dispatcher.db")
+    }
+
+    /// Ends everything as a power failure would.
+    pub(crate) fn end(&mut self) {
+        self.members.clear();
+    }
+}
+
+fn work_args(work: &Workplace, store: &str) -> Vec<String> {
+    let mappings = work.path("mappings").display().to_string();
+    ["--store", store, "--mappings", &mappings]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn dispatcher(host: &str, state: &std::path::Path, args: &[String]) -> Run {
+    Run::new(["dispatcher", "--listen", host, "--state"])
+        .arg(state)
+        .args(args)
+}
+
+fn endpoint(host: &str, port: u16) -> String {
+    format!("tcp://{host}:{port}")
+}
+
+/// Settings that all processes share, and a wall clock that a file can move.
+fn common(run: Run, clock: &std::path::Path) -> Run {
+    let run = run
+        .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())
+        .env("WEBFILL_POLITENESS_DELAY", "0.2")
+        .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "4");
+    match faketime() {
+        Some(library) => run
+            .env("LD_PRELOAD", library)
+            .env("FAKETIME_TIMESTAMP_FILE", clock)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("NO_FAKE_STAT", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+        None => run,
+    }
+}
+
+/// libfaketime, if this machine has it; without it, the wall clock cannot be moved.
+pub(crate) fn faketime() -> Option<&'static str> {
+    const PLACES: [&str; 2] = [
+        "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+        "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+    ];
+    PLACES
+        .into_iter()
+        .find(|place| std::path::Path::new(place).exists())
+}

@@ -1,0 +1,133 @@
+//! The web that is crawled: a link graph that follows from a seed, so that what a crawl must have
+//! fetched, and what it must have read there, is known beforehand.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use webfill_tests::site::{Page, Web, page};
+
+use crate::dice::Dice;
+
+/// The delay of sites whose robots.txt names none.
+pub(crate) const DEFAULT_DELAY: Duration = Duration::from_millis(200);
+
+/// What one page must have come to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expected {
+    pub(crate) outcome: &'static str,
+    pub(crate) title: String,
+    pub(crate) text: String,
+    pub(crate) bytes: usize,
+}
+
+pub(crate) struct Graph {
+    /// By host.
+    pub(crate) delays: BTreeMap<String, Duration>,
+    /// The seeds, in the order in which they are fed.
+    pub(crate) roots: Vec<String>,
+    /// Every URL that becomes a task.
+    pub(crate) expected: BTreeMap<String, Expected>,
+}
+
+/// Every page is found from the root of its site; some links go to other sites, some to what
+/// robots.txt forbids, some pages are slow.
+pub(crate) fn serve(web: &Web, sites: usize, pages: usize, dice: &mut Dice) -> Graph {
+    let mut graph = Graph {
+        delays: BTreeMap::new(),
+        roots: Vec::new(),
+        expected: BTreeMap::new(),
+    };
+    for site in 0..sites {
+        let host = host_of(site);
+        let delay_ms = [200, 200, 300, 400][dice.below(4)];
+        graph
+            .delays
+            .insert(host.clone(), Duration::from_millis(delay_ms));
+        web.site(&host).robots(&robots(delay_ms));
+        graph.roots.push(url(site, 0));
+        let links = links_of_site(site, sites, pages, dice);
+        for (number, links) in links.iter().enumerate() {
+            serve_page(web, &mut graph, (site, number), links, dice);
+        }
+    }
+    graph
+}
+
+fn host_of(site: usize) -> String {
+    format!("c{site}.example")
+}
+
+fn url(site: usize, number: usize) -> String {
+    format!("http://{}{}", host_of(site), path(number))
+}
+
+fn path(number: usize) -> String {
+    match number {
+        0 => "/".into(),
+        number => format!("/p{number}"),
+    }
+}
+
+fn robots(delay_ms: u64) -> String {
+    let rules = "User-agent: *\nDisallow: /private/\n";
+    match Duration::from_millis(delay_ms) {
+        DEFAULT_DELAY => rules.into(),
+        delay => format!("{rules}Crawl-delay: {}\n", delay.as_secs_f64()),
+    }
+}
+
+/// The URLs that each page of a site points to.
+fn links_of_site(site: usize, sites: usize, pages: usize, dice: &mut Dice) -> Vec<Vec<String>> {
+    let mut links: Vec<Vec<String>> = vec![Vec::new(); pages];
+    for number in 1..pages {
+        let parent = dice.below(number);
+        links[parent].push(url(site, number));
+    }
+    for (number, links) in links.iter_mut().enumerate() {
+        if dice.one_in(3) {
+            links.push(url(site, dice.below(pages)));
+        }
+        if dice.one_in(4) {
+            links.push(url(dice.below(sites), dice.below(pages)));
+        }
+        if number % 5 == 0 {
+            links.push(format!("http://{}/private/{number}", host_of(site)));
+        }
+    }
+    links
+}
+
+fn serve_page(
+    web: &Web,
+    graph: &mut Graph,
+    (site, number): (usize, usize),
+    links: &[String],
+    dice: &mut Dice,
+) {
+    let text = format!("{:016x}", dice.number());
+    let title = format!("{site}/{number}");
+    let content: Page = page(&title).field("name", &text);
+    let content = links
+        .iter()
+        .fold(content, |content, link| content.mapped_link(link));
+    let slow = if dice.one_in(8) { 500 } else { 20 };
+    let bytes = content.body.len();
+    for link in links.iter().filter(|link| link.contains("/private/")) {
+        let forbidden = Expected {
+            outcome: "disallowed",
+            title: String::new(),
+            text: String::new(),
+            bytes: 0,
+        };
+        graph.expected.insert(link.clone(), forbidden);
+    }
+    let expected = Expected {
+        outcome: "ok",
+        title,
+        text,
+        bytes,
+    };
+    graph.expected.insert(url(site, number), expected);
+    let content = content.latency(Duration::from_millis(slow));
+    web.site(&host_of(site)).serve(&path(number), content);
+}

@@ -1,0 +1,204 @@
+//! The judgement of a round, by the access log, the store and the frontier's file: what should not
+//! be, one sentence each.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags};
+use webfill_tests::site::{Visit, Visits};
+use webfill_tests::stored::StoredPage;
+
+use crate::graph::Graph;
+use crate::round::{Injected, Report};
+
+/// How long after a request its outcome may still be under way, and how long after a fault what it
+/// broke may still be on its way back.
+const SETTLES: Duration = Duration::from_millis(1_500);
+
+pub(crate) fn report(
+    graph: &Graph,
+    visits: &Visits,
+    injected: &[Injected],
+    pages: &BTreeMap<String, StoredPage>,
+) -> Report {
+    let mut report = Report {
+        pages: pages.len(),
+        requests: visits.len(),
+        ..Report::default()
+    };
+    for fault in injected {
+        let name = format!("{:?}", fault.planned.fault);
+        let name = name.split([',', ')']).next().unwrap_or_default();
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "(-".contains(c));
+        *report
+            .faults
+            .entry(name.replace(['(', '"'], " "))
+            .or_default() += 1;
+    }
+    let mut wrong = Vec::new();
+    for (host, delay) in &graph.delays {
+        let of_host = visits.of_host(host);
+        wrong.extend(impolite(host, &of_host, *delay));
+        wrong.extend(against_robots(host, &of_host));
+        report.robots += of_host.robots().len();
+    }
+    let (repeated, unexplained) = repeats(visits, injected);
+    report.repeated = repeated;
+    wrong.extend(unexplained);
+    wrong.extend(lost(graph, visits));
+    wrong.extend(stored_otherwise(graph, pages));
+    report.wrong = wrong;
+    report
+}
+
+/// Requests of one site that overlap, and pages closer than its delay.
+fn impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
+    let overlaps = visits.overlaps();
+    let mut wrong: Vec<String> = overlaps
+        .iter()
+        .map(|pair| format!("{host}: overlap of {pair}"))
+        .collect();
+    let pages = visits.pages();
+    for (gap, pair) in pages.gaps().iter().zip(pages.0.windows(2)) {
+        if *gap < delay {
+            let (first, second) = (&pair[0].path, &pair[1].path);
+            wrong.push(format!(
+                "{host}: {gap:?} between {first} and {second}, not {delay:?}"
+            ));
+        }
+    }
+    wrong
+}
+
+fn against_robots(host: &str, visits: &Visits) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if visits.0.first().is_some_and(|visit| !visit.is_robots()) {
+        wrong.push(format!("{host}: a page was asked for before robots.txt"));
+    }
+    for visit in &visits.0 {
+        if visit.path.starts_with("/private/") {
+            wrong.push(format!("{host}: robots.txt forbids {}", visit.path));
+        }
+    }
+    wrong
+}
+
+/// How often something was asked for again, and of these requests those that no fault explains.
+fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
+    let mut last: BTreeMap<(&str, &str), &Visit> = BTreeMap::new();
+    let (mut repeated, mut wrong) = (0, Vec::new());
+    for visit in &visits.0 {
+        let Some(before) = last.insert((&visit.host, &visit.path), visit) else {
+            continue;
+        };
+        repeated += usize::from(!visit.is_robots());
+        if !injected.iter().any(|fault| explains(fault, before, visit)) {
+            let (host, path) = (&visit.host, &visit.path);
+            wrong.push(format!("{host}{path} was asked for again without a fault"));
+        }
+    }
+    (repeated, wrong)
+}
+
+/// The first request, or what came of it, was under way when the fault began or while it lasted.
+fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
+    let ended: Instant = first.ended_at.unwrap_or(again.started_at);
+    fault.from <= ended + SETTLES && first.started_at <= fault.until + SETTLES
+}
+
+fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
+    let counts = visits.counts();
+    let fetched = |url: &str| counts.contains_key(url.trim_start_matches("http://"));
+    let due = graph
+        .expected
+        .iter()
+        .filter(|(_, page)| page.outcome == "ok");
+    due.filter(|(url, _)| !fetched(url))
+        .map(|(url, _)| format!("{url} was never asked for"))
+        .collect()
+}
+
+/// Compares the store with what was served.
+fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for url in pages.keys() {
+        if !graph.expected.contains_key(url) {
+            wrong.push(format!("{url} is stored, and is no task"));
+        }
+    }
+    for (url, expected) in &graph.expected {
+        let Some(page) = pages.get(url) else {
+            wrong.push(format!("{url} is not stored"));
+            continue;
+        };
+        let field = |name: &str| page.fields.get(name).and_then(|value| value.as_str());
+        let same = page.outcome == expected.outcome
+            && field("title").unwrap_or_default() == expected.title
+            && field("name").unwrap_or_default() == expected.text
+            && page.bytes == expected.bytes as i64;
+        if !same {
+            wrong.push(format!("{url} is stored as {page:?}, not {expected:?}"));
+        }
+    }
+    wrong
+}
+
+/// Asks the frontier's file, as any other process could: whether it is whole, whether what was
+/// discovered is accounted for, and how each task ended.
+pub(crate) fn frontier(path: &Path, graph: &Graph) -> Vec<String> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let db = db.unwrap_or_else(|error| panic!("cannot open {}: {error}", path.display()));
+    let number = |sql: &str| -> i64 {
+        let number = db.query_row(sql, [], |row| row.get(0));
+        number.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    };
+    let tasks = graph.expected.len() as i64;
+    let checks = [
+        (
+            "pages of a damaged file",
+            "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
+            0,
+        ),
+        ("crawls", "SELECT count(*) FROM crawls", 1),
+        (
+            "discovered, and neither queued, leased, done nor skipped",
+            "SELECT discovered - queued - leased - done - (SELECT sum(n) FROM skipped) FROM crawls",
+            0,
+        ),
+        ("tasks", "SELECT count(*) FROM tasks", tasks),
+        (
+            "done by the tasks",
+            "SELECT count(*) FROM tasks WHERE state = 2 AND outcome IS NOT NULL",
+            tasks,
+        ),
+        ("done by the counter", "SELECT done FROM crawls", tasks),
+        ("outcomes", "SELECT sum(n) FROM outcomes", tasks),
+        (
+            "URLs that are two tasks",
+            "SELECT count(*) - count(DISTINCT url) FROM tasks",
+            0,
+        ),
+    ];
+    let counted = checks
+        .into_iter()
+        .map(|(what, sql, right)| (what, number(sql), right));
+    let mut wrong: Vec<String> = counted
+        .filter(|(_, found, right)| found != right)
+        .map(|(what, found, right)| format!("the frontier: {what}: {found}, not {right}"))
+        .collect();
+    let forbidden = graph
+        .expected
+        .values()
+        .filter(|page| page.outcome == "disallowed");
+    let (forbidden, found) = (
+        forbidden.count() as i64,
+        number("SELECT count(*) FROM tasks WHERE outcome = 'disallowed'"),
+    );
+    if forbidden != found {
+        wrong.push(format!(
+            "the frontier: disallowed: {found}, not {forbidden}"
+        ));
+    }
+    wrong
+}

@@ -1,0 +1,134 @@
+//! Faults of all kinds, dealt out from a seed: short with fixed seeds, and as long as one likes.
+//!
+//! ```text
+//! make chaos                          # some minutes, a seed of its own
+//! make chaos SEED=7 SECONDS=600       # the same faults in the same order, for ten minutes
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::dice::Dice;
+use crate::plan::{self, Kind};
+use crate::round::{self, Report, Round, Store};
+
+/// Every combination of who crawls and where to.
+const SCENES: [(Kind, Store); 4] = [
+    (Kind::Crawl, Store::Sqlite),
+    (Kind::Fleet, Store::Sqlite),
+    (Kind::Crawl, Store::Mongodb),
+    (Kind::Fleet, Store::Mongodb),
+];
+
+/// The `number`th round of a seed.
+fn round(seed: u64, number: u64, (kind, store): (Kind, Store), faults: usize) -> Round {
+    let mut dice = Dice::new(seed.wrapping_mul(1_000).wrapping_add(number));
+    Round {
+        kind,
+        store,
+        sites: 6,
+        pages: 12,
+        seed: dice.number(),
+        plan: plan::mixed(kind, faults, &mut dice),
+    }
+}
+
+fn assert_well(seed: u64, round: &Round, report: &Report) {
+    let plan: Vec<String> = round.plan.iter().map(ToString::to_string).collect();
+    assert!(
+        report.wrong.is_empty(),
+        "seed {seed}, {:?} with {:?}:\n{}\nthe plan:\n{}",
+        round.kind,
+        round.store,
+        report.wrong.join("\n"),
+        plan.join("\n")
+    );
+}
+
+fn short(seed: u64, scene: (Kind, Store)) {
+    let round = round(seed, 0, scene, 8);
+    let Some(report) = round::run(&round) else {
+        return;
+    };
+    eprintln!("{report:?}");
+    assert_well(seed, &round, &report);
+}
+
+#[test]
+fn a_crawl_survives_a_mix_of_faults() {
+    short(1, SCENES[0]);
+}
+
+#[test]
+fn a_fleet_survives_a_mix_of_faults() {
+    short(2, SCENES[1]);
+}
+
+#[test]
+fn a_crawl_into_mongodb_survives_a_mix_of_faults() {
+    short(3, SCENES[2]);
+}
+
+#[test]
+fn a_fleet_with_mongodb_survives_a_mix_of_faults() {
+    short(4, SCENES[3]);
+}
+
+/// A number from the environment.
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+    )
+}
+
+#[test]
+#[ignore = "runs for minutes: make chaos"]
+fn hundreds_of_faults_lose_nothing_and_harm_nobody() {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seed = setting("CHAOS_SEED").unwrap_or_else(|| now.expect("after 1970").as_secs());
+    let limit = Duration::from_secs(setting("CHAOS_SECONDS").unwrap_or(300));
+    eprintln!("chaos with SEED={seed}");
+    let started = Instant::now();
+    let (mut totals, mut wrong) = (BTreeMap::new(), Vec::new());
+    let (mut pages, mut requests, mut repeated, mut rounds) = (0, 0, 0, 0);
+    // Each scene at least once.
+    while rounds < SCENES.len() as u64 || started.elapsed() < limit {
+        let scene = SCENES[rounds as usize % SCENES.len()];
+        let round = round(seed, rounds, scene, 30);
+        rounds += 1;
+        let Some(report) = round::run(&round) else {
+            eprintln!("round {rounds}: skipped, there is no MongoDB");
+            continue;
+        };
+        eprintln!(
+            "round {rounds}: {:?}, {:?}: {} faults, {} pages, {} requests ({} again), {:.0} s, {} wrong",
+            scene.0,
+            scene.1,
+            report.faults.values().sum::<usize>(),
+            report.pages,
+            report.requests,
+            report.repeated,
+            report.elapsed.as_secs_f64(),
+            report.wrong.len()
+        );
+        for sentence in &report.wrong {
+            eprintln!("    {sentence}");
+        }
+        for (fault, count) in report.faults {
+            *totals.entry(fault).or_insert(0) += count;
+        }
+        pages += report.pages;
+        requests += report.requests;
+        repeated += report.repeated;
+        wrong.extend(report.wrong.into_iter().map(|what| (rounds, what)));
+    }
+    let faults: usize = totals.values().sum();
+    eprintln!(
+        "{rounds} rounds, {faults} faults in {:.0} s: {pages} pages by {requests} requests, of which {repeated} came again after a fault",
+        started.elapsed().as_secs_f64()
+    );
+    eprintln!("{totals:?}");
+    assert!(wrong.is_empty(), "SEED={seed}: {wrong:#?}");
+}

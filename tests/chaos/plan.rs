@@ -1,0 +1,133 @@
+//! The faults, and the order in which a seed deals them out.
+
+use std::fmt;
+
+use crate::dice::Dice;
+
+/// What can be done to a crawl, and for how long. Where there are several processes or supervisors
+/// to choose from, `Planned::pick` chooses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fault {
+    /// `kill -9` of a process of this role.
+    Kill(&'static str),
+    /// `kill -9` of everything at once.
+    KillAll,
+    /// SIGSTOP, and SIGCONT after so many milliseconds.
+    Stop(&'static str, u64),
+    /// A supervisor's connections are closed, and new ones too.
+    Cut(u64),
+    /// A supervisor's connections stay open, and nothing comes through.
+    Silence(u64),
+    /// Whatever a supervisor says or hears is late.
+    Slow(u64),
+    /// Every message between a supervisor and its dispatcher arrives twice.
+    Twice(u64),
+    /// Messages overtake each other.
+    Swap(u64),
+    /// Another supervisor with the id of one that lives.
+    SameId(u64),
+    /// Another dispatcher with the same state folder.
+    SecondDispatcher,
+    /// The wall clock of all processes is so many hours off from now on.
+    Clock(i8),
+}
+
+impl Fault {
+    pub(crate) fn duration_ms(self) -> u64 {
+        match self {
+            Fault::Stop(_, ms) | Fault::Cut(ms) | Fault::Silence(ms) | Fault::Slow(ms) => ms,
+            Fault::Twice(ms) | Fault::Swap(ms) | Fault::SameId(ms) => ms,
+            Fault::SecondDispatcher => 1_500,
+            Fault::Kill(_) | Fault::KillAll | Fault::Clock(_) => 0,
+        }
+    }
+}
+
+/// One fault of a plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Planned {
+    /// After the fault before.
+    pub(crate) wait_ms: u64,
+    pub(crate) fault: Fault,
+    pub(crate) pick: usize,
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "+{} ms {:?} #{}",
+            self.wait_ms,
+            self.fault,
+            self.pick % 8
+        )
+    }
+}
+
+/// Who is crawling.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// `webfill crawl`.
+    Crawl,
+    /// A dispatcher and two supervisors, over TCP through proxies.
+    Fleet,
+}
+
+/// As many faults as asked for, all mixed.
+pub(crate) fn mixed(kind: Kind, count: usize, dice: &mut Dice) -> Vec<Planned> {
+    let mut deal = || Planned {
+        wait_ms: dice.between(300, 1_000),
+        fault: any_fault(kind, dice),
+        pick: dice.below(1 << 16),
+    };
+    (0..count).map(|_| deal()).collect()
+}
+
+/// The same fault again and again.
+pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
+    let planned = |pick| Planned {
+        wait_ms,
+        fault,
+        pick,
+    };
+    (0..count).map(planned).collect()
+}
+
+fn any_fault(kind: Kind, dice: &mut Dice) -> Fault {
+    // Around the lease of a second: some pauses are over before it, most are not.
+    let ms = dice.between(600, 2_500);
+    let hours = if dice.one_in(2) { 1 } else { -1 };
+    let common = match dice.below(12) {
+        0..3 => Some(Fault::Kill("worker")),
+        3 => Some(Fault::Kill("supervisor")),
+        4 => Some(Fault::Kill("dispatcher")),
+        5 => Some(Fault::Stop("worker", ms)),
+        6 => Some(Fault::Stop("supervisor", ms)),
+        7 => Some(Fault::Stop("dispatcher", ms)),
+        8 => Some(Fault::Clock(hours)),
+        _ => None,
+    };
+    match (common, kind, dice.below(8)) {
+        (Some(fault), _, _) => fault,
+        (None, Kind::Crawl, 0..3) => Fault::KillAll,
+        (None, Kind::Crawl, _) => Fault::Kill("crawl"),
+        (None, Kind::Fleet, 0) => Fault::KillAll,
+        (None, Kind::Fleet, 1) => Fault::Cut(ms),
+        (None, Kind::Fleet, 2) => Fault::Silence(ms),
+        (None, Kind::Fleet, 3) => Fault::Slow(ms),
+        (None, Kind::Fleet, 4) => Fault::Twice(ms),
+        (None, Kind::Fleet, 5) => Fault::Swap(ms),
+        (None, Kind::Fleet, 6) => Fault::SameId(ms),
+        (None, Kind::Fleet, _) => Fault::SecondDispatcher,
+    }
+}
+
+#[test]
+fn the_same_seed_deals_the_same_plan() {
+    let plan = |seed| mixed(Kind::Fleet, 50, &mut Dice::new(seed));
+    assert_eq!(plan(7), plan(7));
+    assert_ne!(plan(7), plan(8));
+    let kinds = plan(7).into_iter().map(|planned| format!("{:?}", planned.fault));
+    let kinds: std::collections::BTreeSet<String> = kinds.collect();
+    assert!(kinds.len() > 20, "{kinds:?}");
+}

@@ -1,0 +1,211 @@
+//! A proxy between a supervisor and its dispatcher that does to their connections what networks
+//! do, and, since it reads ZMTP 3 in plain text, to their messages what networks cannot.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// How much later everything is while a connection is slow.
+const LATER: Duration = Duration::from_millis(120);
+
+/// What every connection begins with, in bytes.
+const GREETING: usize = 64;
+
+/// What happens to what passes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Weather {
+    Fair,
+    /// Connections are closed, and new ones too.
+    Cut,
+    /// Nothing passes, and nobody is told.
+    Silent,
+    Slow,
+    /// Each message passes twice.
+    Twice,
+    /// A message waits until the next one has passed.
+    Swapped,
+}
+
+struct Shared {
+    weather: Mutex<Weather>,
+    over: AtomicBool,
+}
+
+impl Shared {
+    fn weather(&self) -> Weather {
+        *self.weather.lock().expect("nobody panics while holding it")
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// Listens on the tasks and the outcomes port of an address; dropping it closes everything.
+pub(crate) struct Proxy {
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    /// From each port of `own` to the same port of `dispatcher`.
+    pub(crate) fn start(own: &str, dispatcher: &str, ports: [u16; 2]) -> Proxy {
+        let shared = Arc::new(Shared {
+            weather: Mutex::new(Weather::Fair),
+            over: AtomicBool::new(false),
+        });
+        for port in ports {
+            let listener = TcpListener::bind((own, port))
+                .unwrap_or_else(|error| panic!("cannot listen on {own}:{port}: {error}"));
+            listener.set_nonblocking(true).expect("a listener");
+            let target = format!("{dispatcher}:{port}").parse().expect("an address");
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || accept(&listener, target, &shared));
+        }
+        Proxy { shared }
+    }
+
+    pub(crate) fn set(&self, weather: Weather) {
+        let now = self.shared.weather.lock();
+        *now.expect("nobody panics while holding it") = weather;
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
+    while !shared.is_over() {
+        let Ok((client, _)) = listener.accept() else {
+            std::thread::sleep(POLL);
+            continue;
+        };
+        if shared.weather() == Weather::Cut {
+            continue;
+        }
+        // A dispatcher that is down refuses; then the supervisor is refused, too.
+        let Ok(server) = TcpStream::connect_timeout(&target, Duration::from_secs(1)) else {
+            continue;
+        };
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        let _ = client.set_nonblocking(false);
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            let pair = (from.try_clone(), to.try_clone());
+            let (Ok(from), Ok(to)) = pair else { continue };
+            let shared = Arc::clone(shared);
+            std::thread::spawn(move || Pump::new(from, to).run(&shared));
+        }
+    }
+}
+
+/// One direction of a connection.
+struct Pump {
+    from: TcpStream,
+    to: TcpStream,
+    /// Read, and not yet a whole message.
+    unread: Vec<u8>,
+    /// Bytes of the greeting still to come. It passes as it comes: each peer waits for parts of
+    /// the other's.
+    greeting: usize,
+    /// A message that lets the next one pass.
+    waiting: Option<Vec<u8>>,
+}
+
+impl Pump {
+    fn new(from: TcpStream, to: TcpStream) -> Pump {
+        Pump {
+            from,
+            to,
+            unread: Vec::new(),
+            greeting: GREETING,
+            waiting: None,
+        }
+    }
+
+    fn run(mut self, shared: &Shared) {
+        let _ = self.from.set_read_timeout(Some(POLL));
+        let mut buffer = [0; 16 << 10];
+        while !shared.is_over() && shared.weather() != Weather::Cut {
+            if shared.weather() == Weather::Silent {
+                std::thread::sleep(POLL);
+                continue;
+            }
+            let passed = match self.from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => self.pass(&buffer[..length], shared.weather()),
+                Err(error) if is_timeout(&error) => self.let_go(),
+                Err(_) => break,
+            };
+            if passed.is_err() {
+                break;
+            }
+        }
+        // The other direction sees it and ends, too.
+        let _ = self.from.shutdown(Shutdown::Both);
+        let _ = self.to.shutdown(Shutdown::Both);
+    }
+
+    fn pass(&mut self, bytes: &[u8], weather: Weather) -> std::io::Result<()> {
+        if weather == Weather::Slow {
+            std::thread::sleep(LATER);
+        }
+        let (greeting, bytes) = bytes.split_at(self.greeting.min(bytes.len()));
+        self.greeting -= greeting.len();
+        self.to.write_all(greeting)?;
+        self.unread.extend_from_slice(bytes);
+        while let Some(length) = self.whole() {
+            let message: Vec<u8> = self.unread.drain(..length).collect();
+            let is_command = message[0] & 0b100 != 0;
+            match weather {
+                Weather::Swapped if !is_command && self.waiting.is_none() => {
+                    self.waiting = Some(message);
+                    continue;
+                }
+                Weather::Twice if !is_command => self.to.write_all(&message)?,
+                _ => {}
+            }
+            self.to.write_all(&message)?;
+            self.let_go()?;
+        }
+        Ok(())
+    }
+
+    fn let_go(&mut self) -> std::io::Result<()> {
+        match self.waiting.take() {
+            Some(message) => self.to.write_all(&message),
+            None => Ok(()),
+        }
+    }
+
+    /// The length of what is first, if it is all there: a command, or a message with its frames.
+    fn whole(&self) -> Option<usize> {
+        let mut end = 0;
+        loop {
+            let flags = *self.unread.get(end)?;
+            let (head, body) = if flags & 0b10 != 0 {
+                let size = self.unread.get(end + 1..end + 9)?;
+                let size = u64::from_be_bytes(size.try_into().expect("eight bytes"));
+                (9, usize::try_from(size).expect("a size in memory"))
+            } else {
+                (2, usize::from(*self.unread.get(end + 1)?))
+            };
+            end += head + body;
+            if self.unread.len() < end {
+                return None;
+            }
+            if flags & 1 == 0 {
+                return Some(end);
+            }
+        }
+    }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}

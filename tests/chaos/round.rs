@@ -1,0 +1,254 @@
+//! One round: a web, a crew, a plan of faults, and the judgement afterwards.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use webfill_test_mongod::{Database, fresh_database};
+use webfill_tests::Signal;
+use webfill_tests::documents::Documents;
+use webfill_tests::run::Running;
+use webfill_tests::site::Web;
+use webfill_tests::stored::StoredPage;
+use webfill_tests::workplace::Workplace;
+
+use crate::crew::{Crew, faketime};
+use crate::dice::Dice;
+use crate::graph::{self, Graph};
+use crate::judge;
+use crate::plan::{Fault, Kind, Planned};
+use crate::proxy::Weather;
+
+const TICK: Duration = Duration::from_millis(20);
+
+/// A crawl that is not finished by then, though its faults are over, has lost something.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where a round keeps its pages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Store {
+    Sqlite,
+    Mongodb,
+}
+
+/// What a round is made of.
+pub(crate) struct Round {
+    pub(crate) kind: Kind,
+    pub(crate) store: Store,
+    pub(crate) sites: usize,
+    pub(crate) pages: usize,
+    /// Of the web.
+    pub(crate) seed: u64,
+    pub(crate) plan: Vec<Planned>,
+}
+
+/// A fault that was injected, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Injected {
+    pub(crate) planned: Planned,
+    pub(crate) from: Instant,
+    pub(crate) until: Instant,
+}
+
+/// What a round came to.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// Faults that hit somebody, by name.
+    pub(crate) faults: BTreeMap<String, usize>,
+    pub(crate) pages: usize,
+    pub(crate) requests: usize,
+    pub(crate) repeated: usize,
+    pub(crate) robots: usize,
+    pub(crate) elapsed: Duration,
+    /// What should not be; empty if all is well.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// What has to be undone later.
+enum Mend {
+    Continue(u32),
+    Fair(usize),
+    Remove(Running),
+    Refused(Running, Vec<u32>),
+}
+
+struct Scene {
+    crew: Crew,
+    mends: Vec<(Instant, Mend)>,
+    injected: Vec<Injected>,
+    wrong: Vec<String>,
+}
+
+/// Runs it to the end of its crawl. `None` if there can be no MongoDB.
+pub(crate) fn run(round: &Round) -> Option<Report> {
+    let database = match round.store {
+        Store::Sqlite => None,
+        Store::Mongodb => Some(fresh_database()?),
+    };
+    let started = Instant::now();
+    let (web, work) = (Web::start(), Workplace::new());
+    let mut dice = Dice::new(round.seed);
+    let graph = graph::serve(&web, round.sites, round.pages, &mut dice);
+    work.write("seeds.txt", graph.roots.join("\n"));
+    let store = match &database {
+        Some(database) => database.uri().to_owned(),
+        None => format!("sqlite:{}", work.path("store.db").display()),
+    };
+    let mut scene = Scene {
+        crew: Crew::new(round.kind, &work, &web, &store),
+        mends: Vec::new(),
+        injected: Vec::new(),
+        wrong: Vec::new(),
+    };
+    scene.play(&round.plan, &graph);
+    scene.crew.end();
+    let pages = pages_of(&work, database.as_ref());
+    let mut report = judge::report(&graph, &web.visits(), &scene.injected, &pages);
+    report.wrong.append(&mut scene.wrong);
+    let frontier = judge::frontier(&scene.crew.frontier(), &graph);
+    report.wrong.extend(frontier);
+    report.elapsed = started.elapsed();
+    if !report.wrong.is_empty() {
+        keep(work);
+    }
+    Some(report)
+}
+
+fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, StoredPage> {
+    match database {
+        Some(database) => Documents::open(database.uri()).pages(),
+        None => work.stored().pages(),
+    }
+}
+
+/// Leaves the folder for a look.
+fn keep(work: Workplace) {
+    eprintln!("kept for a look: {}", work.path(".").display());
+    std::mem::forget(work);
+}
+
+impl Scene {
+    fn play(&mut self, plan: &[Planned], graph: &Graph) {
+        let mut plan = plan.iter();
+        let mut next = plan.next();
+        let mut last = Instant::now();
+        loop {
+            let finished = self.crew.look_after(&graph.roots);
+            self.mend(Instant::now());
+            if finished {
+                break;
+            }
+            match next {
+                Some(planned) if last.elapsed() > Duration::from_millis(planned.wait_ms) => {
+                    self.inject(*planned);
+                    last = Instant::now();
+                    next = plan.next();
+                }
+                None if last.elapsed() > PATIENCE => {
+                    self.wrong.push("the crawl does not end".into());
+                    break;
+                }
+                _ => std::thread::sleep(TICK),
+            }
+        }
+        self.mend(Instant::now() + Duration::from_secs(3_600));
+    }
+
+    fn inject(&mut self, planned: Planned) {
+        let from = Instant::now();
+        let until = from + Duration::from_millis(planned.fault.duration_ms());
+        if self.do_harm(planned, until) {
+            let injected = Injected {
+                planned,
+                from,
+                until,
+            };
+            self.injected.push(injected);
+        }
+    }
+
+    /// False if there is nobody to do it to.
+    fn do_harm(&mut self, planned: Planned, until: Instant) -> bool {
+        let pick = planned.pick;
+        match planned.fault {
+            Fault::Kill(role) => return self.signal(role, pick, Signal::KILL).is_some(),
+            Fault::KillAll => {
+                let everyone = self.crew.everyone();
+                everyone.iter().for_each(|one| one.signal(Signal::KILL));
+                return !everyone.is_empty();
+            }
+            Fault::Stop(role, _) => match self.signal(role, pick, Signal::STOP) {
+                Some(pid) => self.mends.push((until, Mend::Continue(pid))),
+                None => return false,
+            },
+            Fault::Cut(_) => self.weather(pick, Weather::Cut, until),
+            Fault::Silence(_) => self.weather(pick, Weather::Silent, until),
+            Fault::Slow(_) => self.weather(pick, Weather::Slow, until),
+            Fault::Twice(_) => self.weather(pick, Weather::Twice, until),
+            Fault::Swap(_) => self.weather(pick, Weather::Swapped, until),
+            Fault::SameId(_) => {
+                let intruder = self.crew.intruder(pick % self.crew.proxies.len());
+                self.mends.push((until, Mend::Remove(intruder)));
+            }
+            Fault::SecondDispatcher => {
+                let first = self.dispatchers();
+                let second = self.crew.second_dispatcher();
+                self.mends.push((until, Mend::Refused(second, first)));
+            }
+            Fault::Clock(hours) => {
+                self.crew.set_clock(hours);
+                return faketime().is_some();
+            }
+        }
+        true
+    }
+
+    fn signal(&self, role: &str, pick: usize, signal: Signal) -> Option<u32> {
+        let found = self.crew.of_role(role);
+        let victim = found.get(pick % found.len().max(1))?;
+        victim.signal(signal);
+        Some(victim.pid)
+    }
+
+    fn dispatchers(&self) -> Vec<u32> {
+        let found = self.crew.of_role("dispatcher");
+        found.iter().map(|process| process.pid).collect()
+    }
+
+    fn weather(&mut self, pick: usize, weather: Weather, until: Instant) {
+        let number = pick % self.crew.proxies.len();
+        self.crew.proxies[number].set(weather);
+        self.mends.push((until, Mend::Fair(number)));
+    }
+
+    /// Undoes what is due.
+    fn mend(&mut self, now: Instant) {
+        let (due, later) = std::mem::take(&mut self.mends)
+            .into_iter()
+            .partition(|(at, _)| *at <= now);
+        self.mends = later;
+        let due: Vec<(Instant, Mend)> = due;
+        for (_, mend) in due {
+            match mend {
+                Mend::Continue(pid) => webfill_tests::process::send_signal(pid, Signal::CONT),
+                Mend::Fair(number) => self.crew.proxies[number].set(Weather::Fair),
+                Mend::Remove(intruder) => drop(intruder),
+                Mend::Refused(second, first) => self.judge_second(second, &first),
+            }
+        }
+    }
+
+    /// Beside a dispatcher that lived all the time, another one must have been refused.
+    fn judge_second(&mut self, mut second: Running, first: &[u32]) {
+        let lived = !first.is_empty() && self.dispatchers() == first;
+        match second.ended() {
+            Some(status) if lived && status.code() != Some(1) => {
+                let wrong = format!("a second dispatcher ended with {status}");
+                self.wrong.push(wrong);
+            }
+            None if lived && second.of_role("dispatcher").len() == 1 => {
+                self.wrong.push("a second dispatcher lives".into());
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Closed doors: names that lead into the private network, always or now and then. Whoever owns a
+//! name decides what it leads to, anew at each question.
+
+use std::net::{IpAddr, TcpListener};
+
+use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::name_server::NameServer;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+const PUBLIC: &str = "93.184.216.34";
+const PRIVATE: &str = "10.1.2.3";
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+fn public_crawl(work: &Workplace) -> Run {
+    work.plain_crawl().args([
+        "--delay",
+        "0.05",
+        "--contact",
+        "https://crawler.example/about",
+    ])
+}
+
+/// A web on the public address, and a listener at the same port of the private one.
+fn web_and_inside() -> (Web, TcpListener) {
+    add_address(PUBLIC);
+    add_address(PRIVATE);
+    let web = Web::start_on(ip(PUBLIC));
+    let inside = TcpListener::bind((PRIVATE, web.plain_address().port())).expect("a free port");
+    inside
+        .set_nonblocking(true)
+        .expect("sockets can be non-blocking");
+    (web, inside)
+}
+
+fn assert_nobody_came(inside: &TcpListener) {
+    let came = inside.accept();
+    let nobody = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+    assert!(came.as_ref().is_err_and(nobody), "{came:?}");
+}
+
+#[test]
+fn a_name_that_changes_its_address_never_leads_inside() {
+    isolated(
+        "changing_names::a_name_that_changes_its_address_never_leads_inside",
+        || {
+            let (web, inside) = web_and_inside();
+            let site = web.site("changing.example");
+            // Without a connection that stays, each request asks for the name again.
+            site.serve("/robots.txt", page("no rules").header("connection", "close"));
+            site.otherwise(|_| page("T").header("connection", "close").into());
+            let work = Workplace::new();
+            // robots.txt and the first page come from outside, then every second answer lies.
+            let names = NameServer::start(&work.path(""), |_, asked| match asked {
+                0 | 1 => vec![ip(PUBLIC)],
+                odd if odd % 2 == 1 => vec![ip(PUBLIC)],
+                _ => vec![ip(PRIVATE)],
+            });
+            let port = web.plain_address().port();
+            let urls = (0..8).map(|number| format!("http://changing.example:{port}/{number}"));
+            let run = public_crawl(&work).args(urls).finish().expect(0);
+            let summary = run.summary();
+            assert_nobody_came(&inside);
+            assert!(names.asked() >= 8, "asked {} times", names.asked());
+            assert!(summary.outcome("ok") >= 2, "{}", summary.json);
+            assert!(summary.outcome("unsafe_address") >= 2, "{}", summary.json);
+            assert_eq!(
+                summary.outcome("ok") + summary.outcome("unsafe_address"),
+                8,
+                "{}",
+                summary.json
+            );
+        },
+    );
+}
+
+#[test]
+fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
+    isolated(
+        "changing_names::of_a_name_with_both_addresses_only_the_public_one_is_connected_to",
+        || {
+            let (web, inside) = web_and_inside();
+            web.site("both.example").otherwise(|_| page("T").into());
+            let work = Workplace::new();
+            let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PRIVATE), ip(PUBLIC)]);
+            let url = format!("http://both.example:{}/", web.plain_address().port());
+            public_crawl(&work).arg(&url).finish().expect(0);
+            assert_eq!(work.stored().outcomes()[&url], "ok");
+            assert_nobody_came(&inside);
+        },
+    );
+}
+
+#[test]
+fn names_are_refused_for_every_form_of_a_closed_address() {
+    isolated(
+        "changing_names::names_are_refused_for_every_form_of_a_closed_address",
+        || {
+            let web = Web::start();
+            let site = web.site_at("127.0.0.1");
+            site.otherwise(|_| page("T").into());
+            let port = site.url("").rsplit_once(':').expect("a port").1.to_string();
+            let closed = [
+                "127.0.0.1",
+                "127.8.8.8",
+                "0.0.0.0",
+                "10.1.2.3",
+                "100.64.0.1",
+                "169.254.169.254",
+                "192.0.2.1",
+                "198.18.0.1",
+                "224.0.0.1",
+                "240.0.0.1",
+                "255.255.255.255",
+                "::1",
+                "::",
+                "::127.0.0.1",
+                "::ffff:127.0.0.1",
+                "64:ff9b::127.0.0.1",
+                "64:ff9b:1::127.0.0.1",
+                "2002:7f00:1::",
+                "2001:0:4136:e378:8000:63bf:80ff:fffe",
+                "2001:db8::1",
+                "fd00::7",
+                "fe80::1",
+                "ff02::1",
+            ];
+            let work = Workplace::new();
+            let _names = NameServer::start(&work.path(""), move |name, _| {
+                let number = name.strip_prefix("host-").and_then(|rest| rest.split('.').next());
+                let number: usize = number.and_then(|text| text.parse().ok()).expect("a number");
+                vec![ip(closed[number])]
+            });
+            let urls: Vec<String> = (0..closed.len())
+                .map(|number| format!("http://host-{number}.example:{port}/"))
+                .collect();
+            public_crawl(&work).args(&urls).finish().expect(0);
+            let outcomes = work.stored().outcomes();
+            for (url, address) in urls.iter().zip(closed) {
+                assert_eq!(outcomes[url], "unsafe_address", "{address}");
+            }
+            assert_eq!(web.connections(), 0);
+        },
+    );
+}

@@ -1,0 +1,111 @@
+//! Crawls through a proxy: it connects where it is told to, so it must not be told everything, and
+//! its password is nobody's business.
+
+use webfill_tests::site::{Web, page, redirect};
+use webfill_tests::workplace::{Workplace, files_under};
+
+const SECRET: &str = "hidden-word";
+
+#[test]
+fn a_proxy_is_not_asked_for_what_is_refused_without_one() {
+    let proxy = Web::start();
+    let site = proxy.site("public.example");
+    site.serve("/", page("T"))
+        .serve("/inside", redirect("http://10.1.2.3/secret"))
+        .serve("/named", redirect("http://inner.example/secret"));
+    let refused = [
+        "http://127.0.0.1/",
+        "http://2130706433:8080/",
+        "http://10.1.2.3/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::ffff:10.1.2.3]/",
+        "http://localhost/",
+        "http://inner.example/",
+    ];
+    let work = Workplace::new();
+    let run = work
+        .plain_crawl()
+        .args(["--delay", "0.05", "--contact", "https://crawler.example/"])
+        .args(["--proxy", &format!("http://{}", proxy.plain_address())])
+        .args(["--resolve", "public.example:80:93.184.216.34"])
+        .args(["--resolve", "inner.example:80:10.1.2.3"])
+        .args(["/", "/inside", "/named"].map(|path| site.url(path)))
+        .args(refused)
+        .finish()
+        .expect(0);
+    let outcomes = work.stored().outcomes();
+    assert_eq!(outcomes[&site.url("/")], "ok", "{outcomes:?}");
+    assert_eq!(outcomes[&site.url("/inside")], "redirected");
+    // The targets of the two redirects beside the seeds.
+    assert_eq!(
+        run.summary().outcome("unsafe_address"),
+        refused.len() as u64 + 2,
+        "{outcomes:?}"
+    );
+    let hosts = proxy.visits().hosts();
+    assert_eq!(hosts.into_iter().collect::<Vec<_>>(), ["public.example"]);
+}
+
+#[test]
+fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
+    let proxy = Web::start();
+    proxy.site("slow.example").serve("/", page("T"));
+    // So that the processes are there to be looked at.
+    let busy = proxy.site("busy.example");
+    busy.serve("/", page("T").latency(std::time::Duration::from_secs(2)));
+    let work = Workplace::new();
+    let address = format!("http://me:{SECRET}@{}", proxy.plain_address());
+    let crawl = work
+        .plain_crawl()
+        .args(["--delay", "0.05", "--contact", "https://crawler.example/"])
+        .args(["--resolve", "*:80:93.184.216.34"])
+        .args(["http://slow.example/", "http://busy.example/"])
+        .env("WEBFILL_FETCH_PROXY", &address)
+        .env("WEBFILL_LOG_LEVEL", "debug");
+    let mut running = crawl.start();
+    running.wait_for_role("worker", 2);
+    for process in running.processes() {
+        assert!(!process.arguments.concat().contains(SECRET), "{process:?}");
+    }
+    let run = running.finish().expect(0);
+    assert_eq!(work.stored().outcomes()["http://slow.example/"], "ok");
+    let sent = proxy.visits().0[0].header("proxy-authorization").map(str::to_owned);
+    assert!(sent.is_some_and(|value| value.starts_with("Basic ")));
+    assert!(!run.stdout.contains(SECRET) && !run.stderr.contains(SECRET));
+    for path in files_under(&work.path("state")) {
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        // The settings of the other processes, in a file that only its owner may read.
+        if path.extension().is_some_and(|kind| kind == "toml") {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = path.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{}", path.display());
+        } else {
+            assert!(!text.contains(SECRET), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_refuses_is_told_without_its_password() {
+    let work = Workplace::new();
+    // Nobody listens on port 1.
+    let run = work
+        .plain_crawl()
+        .args(["--delay", "0.05", "--contact", "https://crawler.example/"])
+        .args(["--resolve", "*:80:93.184.216.34", "http://a.example/"])
+        .env("WEBFILL_FETCH_PROXY", format!("http://me:{SECRET}@127.0.0.1:1"))
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 0);
+    let logs = format!("{:?}", work.logs());
+    assert!(!logs.contains(SECRET) && !run.stderr.contains(SECRET));
+
+    let wrong = work
+        .plain_crawl()
+        .arg("http://a.example/")
+        .env("WEBFILL_FETCH_PROXY", format!("http://me:{SECRET}@:3128"))
+        .finish()
+        .expect(2);
+    assert!(wrong.one_sentence().contains("empty host"), "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains(SECRET));
+}

@@ -1,0 +1,203 @@
+//! Writes what pages fill in records back into their dataset: beside the crawl, every few seconds
+//! what has changed, and at the crawl's end what is left.
+//!
+//! The store knows which records are not written yet. A batch is confirmed to it once the dataset
+//! has it, so a crash repeats a batch at most, and repeating one changes nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, Dataset, Store, StoreError, Unwritten, WriteBack};
+
+use crate::feeding::store_fault;
+use crate::summary::WrittenBack;
+
+/// How often it is looked what has changed.
+const EVERY: Duration = Duration::from_secs(3);
+
+/// Records written in one go.
+const BATCH: u32 = 500;
+
+/// How long servers that are away are waited for when all else is done.
+const PATIENCE: Duration = Duration::from_secs(120);
+const RETRY_EVERY: Duration = Duration::from_millis(500);
+
+/// Refused records told in the log, of each run.
+const REFUSED_TOLD: u64 = 20;
+
+/// From where to where.
+pub struct Route {
+    pub store: Arc<dyn Store>,
+    pub crawl: CrawlId,
+    pub dataset: Arc<Dataset>,
+    pub to: WriteBack,
+}
+
+/// The thread.
+pub struct WritingBack {
+    /// Dropped when the crawl is over.
+    going_on: Option<Sender<()>>,
+    given_up: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<WrittenBack, Fault>>>,
+}
+
+impl WritingBack {
+    pub fn start(route: Route) -> Result<WritingBack, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (going_on, over) = mpsc::channel();
+        let mut writer = Writer {
+            route,
+            runtime,
+            given_up: Arc::clone(&given_up),
+            written: WrittenBack::default(),
+            is_away_told: false,
+        };
+        let thread = std::thread::Builder::new()
+            .name("write-back".into())
+            .spawn(move || {
+                while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(EVERY) {
+                    writer.write_now()?;
+                }
+                writer.write_rest()?;
+                Ok(writer.written)
+            })
+            .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
+        Ok(WritingBack {
+            going_on: Some(going_on),
+            given_up,
+            thread: Some(thread),
+        })
+    }
+
+    /// Tells whether it was ended by a fault.
+    pub fn check(&mut self) -> Result<(), Fault> {
+        match &self.thread {
+            Some(thread) if thread.is_finished() => self.join().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets it write the rest: nothing changes any more.
+    pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WrittenBack, Fault> {
+        self.going_on = None;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            self.given_up.store(give_up(), Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<WrittenBack, Fault> {
+        let thread = self.thread.take();
+        let ended = thread.map_or(Ok(Ok(WrittenBack::default())), JoinHandle::join);
+        ended.map_err(|_| Fault::error("the write-back thread panicked"))?
+    }
+}
+
+struct Writer {
+    route: Route,
+    runtime: Runtime,
+    given_up: Arc<AtomicBool>,
+    written: WrittenBack,
+    is_away_told: bool,
+}
+
+impl Writer {
+    /// Writes what has changed; servers that are away are left for later.
+    fn write_now(&mut self) -> Result<(), Fault> {
+        match self.write_all() {
+            Ok(()) => self.is_away_told = false,
+            Err(error) if error.is_retry() => self.tell_away(&error),
+            Err(error) => return Err(store_fault(error)),
+        }
+        Ok(())
+    }
+
+    /// Writes everything, and waits for servers that are away.
+    fn write_rest(&mut self) -> Result<(), Fault> {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            let error = match self.write_all() {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_retry() => error,
+                Err(error) => return Err(store_fault(error)),
+            };
+            self.tell_away(&error);
+            if self.is_given_up() || Instant::now() > patience {
+                return Err(Fault::error(format!(
+                    "not everything is written back, the same command goes on with it: {error}"
+                )));
+            }
+            std::thread::sleep(RETRY_EVERY);
+        }
+    }
+
+    fn write_all(&mut self) -> Result<(), StoreError> {
+        while !self.is_given_up() {
+            let Route { store, crawl, .. } = &self.route;
+            let unwritten = self.runtime.block_on(store.unwritten(crawl, BATCH))?;
+            if unwritten.is_empty() {
+                return Ok(());
+            }
+            self.write(unwritten)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, unwritten: Vec<Unwritten>) -> Result<(), StoreError> {
+        let Route {
+            store,
+            crawl,
+            dataset,
+            to,
+        } = &self.route;
+        let writing = dataset.write_back(to, &unwritten);
+        let refused = self.runtime.block_on(writing)?;
+        let with_values = unwritten.iter().filter(|record| !record.fields.is_empty());
+        let sent = with_values.count() as u64;
+        // What was refused would be refused again: it is confirmed too, so that others get their turn.
+        let confirming = store.confirm_written(crawl, unwritten);
+        self.runtime.block_on(confirming)?;
+        self.written.records += sent.saturating_sub(refused.len() as u64);
+        for (record, reason) in refused {
+            self.tell_refused(&record, &reason);
+        }
+        Ok(())
+    }
+
+    fn tell_refused(&mut self, record: &str, reason: &str) {
+        self.written.refused += 1;
+        if self.written.refused <= REFUSED_TOLD {
+            tracing::warn!(
+                event = "write_back_refused",
+                record,
+                reason,
+                "the dataset does not take a record's values"
+            );
+        }
+    }
+
+    /// Once for each time that they go away.
+    fn tell_away(&mut self, error: &StoreError) {
+        if !std::mem::replace(&mut self.is_away_told, true) {
+            tracing::warn!(
+                event = "write_back_away",
+                reason = %error,
+                "writing back waits for its server"
+            );
+        }
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+}

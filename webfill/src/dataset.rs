@@ -1,0 +1,160 @@
+//! A dataset in MongoDB as the input of a crawl: what can be typed about it, judged and opened.
+
+use std::sync::Arc;
+
+use clap::Args;
+use webfill_startup::Fault;
+use webfill_store::{Dataset, DatasetSource, StoreError, StoreUri, WriteBack};
+
+/// The flags of `webfill crawl` about records that are documents.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DatasetOptions {
+    /// Records: the documents of a collection of this MongoDB database
+    #[arg(
+        long,
+        value_name = "URI",
+        conflicts_with = "seeds",
+        requires = "records_collection"
+    )]
+    pub records: Option<String>,
+    /// The collection that holds the records
+    #[arg(long, value_name = "NAME", requires = "records")]
+    pub records_collection: Option<String>,
+    /// Only records that this query finds; extended JSON [default: {}]
+    #[arg(long, value_name = "JSON", requires = "records")]
+    pub records_query: Option<String>,
+    /// Of each document, what this projection yields; expressions are allowed [default: all of it]
+    #[arg(long, value_name = "JSON", requires = "records")]
+    pub records_projection: Option<String>,
+    /// Write found values back into this collection of the same database [default: nowhere]
+    #[arg(long, value_name = "COLLECTION", requires = "records")]
+    pub write_back: Option<String>,
+    /// Fill fields anew that have a value, and write over it
+    #[arg(long, requires = "records")]
+    pub refresh: bool,
+}
+
+/// What was typed, found good.
+pub struct DatasetPlan {
+    source: DatasetSource,
+    pub write_back: Option<WriteBack>,
+    pub refresh: bool,
+}
+
+impl DatasetOptions {
+    /// Judges the flags alone; nothing is opened. None if there is no dataset.
+    pub fn judge(&self) -> Result<Option<DatasetPlan>, Fault> {
+        let Some(uri) = &self.records else {
+            return Ok(None);
+        };
+        let collection = self.records_collection.as_deref().unwrap_or_default();
+        let source = DatasetSource::new(mongodb_uri(uri)?, collection);
+        let mut source = source.map_err(of_flag("--records-collection"))?;
+        if let Some(query) = &self.records_query {
+            source = source
+                .with_query(query)
+                .map_err(of_flag("--records-query"))?;
+        }
+        if let Some(projection) = &self.records_projection {
+            source = source
+                .with_projection(projection)
+                .map_err(of_flag("--records-projection"))?;
+        }
+        let write_back = self.write_back.as_deref();
+        let write_back = write_back.map(|collection| WriteBack::new(collection, self.refresh));
+        Ok(Some(DatasetPlan {
+            source,
+            write_back: write_back.transpose().map_err(of_flag("--write-back"))?,
+            refresh: self.refresh,
+        }))
+    }
+}
+
+fn mongodb_uri(text: &str) -> Result<webfill_store::MongoUri, Fault> {
+    match text.parse() {
+        Ok(StoreUri::MongoDb(uri)) => Ok(uri),
+        Ok(StoreUri::Sqlite(_)) => Err(Fault::usage(
+            "--records: records are read from MongoDB: write mongodb://HOST/DATABASE; records in a file are given by --seeds FILE",
+        )),
+        // It may hold a password: of the text only its scheme is told apart.
+        Err(_) if !text.starts_with("mongodb") => Err(Fault::usage(
+            "--records: this is no address of MongoDB: write mongodb://HOST/DATABASE",
+        )),
+        Err(refusal) => Err(Fault::usage(format!("--records: {refusal}"))),
+    }
+}
+
+fn of_flag(flag: &'static str) -> impl Fn(String) -> Fault {
+    move |refusal| Fault::usage(format!("{flag}: {refusal}"))
+}
+
+impl DatasetPlan {
+    /// The same text for the same input.
+    pub fn identity(&self) -> String {
+        self.source.identity()
+    }
+
+    /// Connects, and makes sure that everything can be read and written as it was asked for.
+    pub async fn open(&self) -> Result<Arc<Dataset>, StoreError> {
+        let dataset = Dataset::open(self.source.clone()).await?;
+        if let Some(write_back) = &self.write_back {
+            dataset.check_writable(write_back).await?;
+        }
+        Ok(Arc::new(dataset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(options: DatasetOptions) -> String {
+        match options.judge() {
+            Err(fault) => fault.message,
+            Ok(_) => panic!("it was accepted"),
+        }
+    }
+
+    fn options() -> DatasetOptions {
+        DatasetOptions {
+            records: Some("mongodb://me:secret@db/people".into()),
+            records_collection: Some("members".into()),
+            ..DatasetOptions::default()
+        }
+    }
+
+    #[test]
+    fn each_flag_is_named_in_its_refusal() {
+        let wrong = || Some(String::from("{"));
+        let query = DatasetOptions {
+            records_query: wrong(),
+            ..options()
+        };
+        assert!(refusal(query).starts_with("--records-query: it is no JSON"));
+        let projection = DatasetOptions {
+            records_projection: wrong(),
+            ..options()
+        };
+        assert!(refusal(projection).starts_with("--records-projection: it is no JSON"));
+        let write_back = DatasetOptions {
+            write_back: Some("$x".into()),
+            ..options()
+        };
+        assert!(refusal(write_back).starts_with("--write-back: `$x` is no name"));
+        assert!(options().judge().is_ok());
+    }
+
+    #[test]
+    fn another_store_is_refused_without_repeating_what_may_be_secret() {
+        for uri in ["sqlite:people.db", "postgres://me:secret@db", "mongodb://me:sec@ret@db"] {
+            let other = DatasetOptions {
+                records: Some(uri.into()),
+                ..options()
+            };
+            let refusal = refusal(other);
+            assert!(refusal.starts_with("--records: "), "{refusal}");
+            assert!(refusal.contains("mongodb://"), "{refusal}");
+            assert!(!refusal.contains("sec"), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A seed as a document of a dataset: `_id` is the record's id, `url` and `urls` are its links,
+//! `want` may list the wanted fields, and every other member is a field.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use webfill_store::{DatasetDocument, Origin, has_value};
+
+use super::{Found, Seed, SeedFault, json, judge, shown};
+
+/// What a crawl wants of documents.
+#[derive(Debug, Clone, Default)]
+pub struct DocumentRules {
+    /// Fields with a value are wanted again.
+    pub refresh: bool,
+    /// Found values go back into the dataset.
+    pub writes_back: bool,
+    /// The fields that mappings extract. Of those that have a value only these are wanted again:
+    /// nothing would ever fill the others.
+    pub extracted: BTreeSet<String>,
+}
+
+/// Reads a document, the `number`th of the input; brings its seed, and what is wrong with it.
+pub fn read_document(
+    document: DatasetDocument,
+    number: u64,
+    rules: &DocumentRules,
+) -> Vec<Result<Seed, SeedFault>> {
+    let DatasetDocument {
+        record,
+        id,
+        members,
+    } = document;
+    let name = shown(record.as_bytes());
+    let judged = match found(record, members, rules) {
+        Ok(found) => judge(number, found),
+        Err(reason) => vec![Err(SeedFault::new(number, reason, b""))],
+    };
+    let of_document = |seed: Result<Seed, SeedFault>| match seed {
+        Ok(seed) => Ok(Seed {
+            origin: (rules.writes_back && seed.id.is_some()).then(|| Origin {
+                document: id.clone(),
+                fields: seed.want.clone(),
+            }),
+            ..seed
+        }),
+        Err(fault) => Err(SeedFault {
+            document: Some(name.clone()),
+            ..fault
+        }),
+    };
+    judged.into_iter().map(of_document).collect()
+}
+
+fn found(
+    record: String,
+    mut members: Map<String, Value>,
+    rules: &DocumentRules,
+) -> Result<Found, String> {
+    let mut urls = Vec::new();
+    for key in ["urls", "url"] {
+        if let Some(links) = members.shift_remove(key) {
+            gather(key, links, &mut urls)?;
+        }
+    }
+    if urls.is_empty() {
+        return Err(String::from("it has no link: `url` and `urls` are empty"));
+    }
+    let want = match members.shift_remove("want") {
+        None | Some(Value::Null) => None,
+        Some(want) => Some(json::texts("want", want)?),
+    };
+    let mut fields = members;
+    let is_wanted = |name: &str, value: &Value| match &want {
+        Some(want) => want.iter().any(|wanted| wanted == name),
+        None => !has_value(value) || (rules.refresh && rules.extracted.contains(name)),
+    };
+    let mut wanted: Vec<String> = Vec::new();
+    for (name, value) in &mut fields {
+        if !is_wanted(name, value) || (has_value(value) && !rules.refresh) {
+            continue;
+        }
+        wanted.push(name.clone());
+        *value = Value::Null;
+    }
+    let is_absent = |name: &String| !fields.contains_key(name);
+    wanted.extend(want.into_iter().flatten().filter(is_absent));
+    Ok(Found {
+        id: Some(record),
+        urls,
+        fields,
+        want: wanted,
+        request: None,
+    })
+}
+
+/// Links may be one text or a list, also of lists, as projections make them; empty ones are none.
+fn gather(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
+    match links {
+        Value::Null => {}
+        Value::String(url) if url.trim().is_empty() => {}
+        Value::String(url) => urls.push(url),
+        Value::Array(links) => {
+            for link in links {
+                gather(key, link, urls)?;
+            }
+        }
+        other => {
+            let other = shown(other.to_string().as_bytes());
+            return Err(format!("`{key}` holds {other}, which is no text"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(members: Value, rules: &DocumentRules) -> Vec<Result<Seed, SeedFault>> {
+        let Value::Object(members) = members else {
+            panic!("{members} is no object");
+        };
+        let document = DatasetDocument {
+            record: String::from("42"),
+            id: String::from(r#"{"$numberInt":"42"}"#),
+            members,
+        };
+        read_document(document, 7, rules)
+    }
+
+    fn seed(members: Value, rules: &DocumentRules) -> Seed {
+        let mut read = read(members, rules);
+        assert_eq!(read.len(), 1, "{read:?}");
+        read.remove(0).unwrap()
+    }
+
+    fn refreshing() -> DocumentRules {
+        DocumentRules {
+            refresh: true,
+            writes_back: true,
+            extracted: ["name", "city"].map(String::from).into(),
+        }
+    }
+
+    #[test]
+    fn what_is_null_or_empty_is_missing_and_the_rest_is_known() {
+        let members = json!({"url": "http://a.example/", "name": null, "city": "", "tags": [],
+            "born": 1815, "notes": "x"});
+        let seed = seed(members, &DocumentRules::default());
+        assert_eq!(seed.id.as_deref(), Some("42"));
+        assert_eq!(seed.urls, ["http://a.example/"]);
+        assert_eq!(seed.want, ["name", "city", "tags"]);
+        let fields = seed.fields.unwrap();
+        assert_eq!(fields["born"], 1815);
+        assert_eq!(fields["city"], Value::Null);
+        assert_eq!(seed.origin, None, "nothing is written back");
+    }
+
+    #[test]
+    fn links_may_be_a_text_a_list_or_lists_of_lists() {
+        let members = json!({"url": "http://a.example/1", "name": null,
+            "urls": [null, ["http://a.example/2", ""], "http://a.example/3"]});
+        let seed = seed(members, &DocumentRules::default());
+        let expected = ["2", "3", "1"].map(|path| format!("http://a.example/{path}"));
+        assert_eq!(seed.urls, expected);
+    }
+
+    #[test]
+    fn a_document_without_a_usable_link_is_told_by_its_id() {
+        for (members, reason) in [
+            (json!({"name": null}), "it has no link"),
+            (json!({"url": null, "urls": [""]}), "it has no link"),
+            (json!({"url": 42}), "`url` holds 42"),
+            (json!({"url": "mailto:ada@a.example"}), "mailto"),
+            (json!({"url": "http://a.example/", "want": 1}), "`want`"),
+        ] {
+            let read = read(members.clone(), &refreshing());
+            let fault = read[0].as_ref().unwrap_err();
+            assert_eq!(read.len(), 1, "{members}");
+            assert_eq!(fault.document.as_deref(), Some("42"));
+            assert!(fault.reason.contains(reason), "{members}: {}", fault.reason);
+        }
+    }
+
+    #[test]
+    fn a_bad_link_beside_a_good_one_is_told_and_the_good_one_crawled() {
+        let members = json!({"urls": ["nonsense", "http://a.example/"], "name": null});
+        let read = read(members, &DocumentRules::default());
+        assert_eq!(read[0].as_ref().unwrap_err().text, "nonsense");
+        assert_eq!(read[1].as_ref().unwrap().urls, ["http://a.example/"]);
+    }
+
+    #[test]
+    fn want_names_what_is_wanted_there_or_not() {
+        let members = json!({"url": "http://a.example/", "name": null, "city": null, "born": 1815,
+            "want": ["city", "email", "born"]});
+        let seed = seed(members, &DocumentRules::default());
+        assert_eq!(seed.want, ["city", "email"], "what has a value is not wanted");
+    }
+
+    #[test]
+    fn a_refresh_wants_again_what_a_mapping_can_extract() {
+        let members = json!({"url": "http://a.example/", "name": "Ada", "notes": "x", "tel": ""});
+        let seed = seed(members, &refreshing());
+        assert_eq!(seed.want, ["name", "tel"]);
+        let fields = seed.fields.unwrap();
+        assert_eq!(json!(fields), json!({"name": null, "notes": "x", "tel": null}));
+        let origin = seed.origin.unwrap();
+        assert_eq!(origin.document, r#"{"$numberInt":"42"}"#);
+        assert_eq!(origin.fields, ["name", "tel"]);
+    }
+}

@@ -1,0 +1,267 @@
+//! The worker's side of the shared cache: what its runners ask within a short time goes there as
+//! one call, and the log says once that the cache is away, not whenever it is missed.
+//!
+//! A call of each kind is made at once if the last one is long enough ago for the backend
+//! ([`Cache::call_pace`]); else what is asked meanwhile goes along with it. Claims of slots are
+//! atomic steps of their own and pass through.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use webfill_store::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease, StoreError};
+
+use crate::ending::now_ms;
+
+/// Questions of one call, at most. A robots.txt may have half a megabyte.
+const MOST_AT_ONCE: usize = 64;
+
+/// A cache as the runners of one worker share it.
+pub struct SharedCache {
+    cache: Arc<dyn Cache>,
+    presence: Arc<Presence>,
+    robots: Gathering<String, Option<RobotsEntry>>,
+    new_robots: Gathering<RobotsEntry, ()>,
+    sites: Gathering<String, Option<SiteEntry>>,
+}
+
+impl SharedCache {
+    /// `processes`: how many workers of this machine ask the cache. Must be called in a
+    /// [`tokio::task::LocalSet`].
+    pub fn new(cache: Arc<dyn Cache>, processes: u16) -> SharedCache {
+        let pace = cache.call_pace(processes);
+        let (reader, writer, clocks) = (cache.clone(), cache.clone(), cache.clone());
+        SharedCache {
+            cache,
+            presence: Arc::default(),
+            robots: Gathering::start(pace, async move |origins: Vec<String>| {
+                reader.robots_of(origins, now_ms()).await
+            }),
+            new_robots: Gathering::start(pace, async move |entries: Vec<RobotsEntry>| {
+                let kept = vec![(); entries.len()];
+                writer.put_robots(entries, now_ms()).await.map(|()| kept)
+            }),
+            sites: Gathering::start(pace, async move |sites: Vec<String>| {
+                clocks.sites(sites, now_ms()).await
+            }),
+        }
+    }
+}
+
+#[async_trait]
+impl Cache for SharedCache {
+    fn call_pace(&self, processes: u16) -> Duration {
+        self.cache.call_pace(processes)
+    }
+
+    async fn robots_of(
+        &self,
+        origins: Vec<String>,
+        _now_ms: i64,
+    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
+        self.presence.note(self.robots.ask_all(origins).await)
+    }
+
+    async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
+        let kept = self.new_robots.ask_all(entries).await;
+        self.presence.note(kept.map(drop))
+    }
+
+    async fn sites(
+        &self,
+        sites: Vec<String>,
+        _now_ms: i64,
+    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+        self.presence.note(self.sites.ask_all(sites).await)
+    }
+
+    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+        self.presence.note(self.cache.put_sites(entries).await)
+    }
+
+    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError> {
+        self.presence.note(self.cache.claim_slot(claim).await)
+    }
+
+    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError> {
+        self.presence.note(self.cache.release_slot(release).await)
+    }
+}
+
+/// Whether the cache was there when it was last called.
+#[derive(Default)]
+struct Presence {
+    is_away: AtomicBool,
+}
+
+impl Presence {
+    fn note<R>(&self, answer: Result<R, StoreError>) -> Result<R, StoreError> {
+        let was_away = self.is_away.swap(answer.is_err(), Ordering::Relaxed);
+        match &answer {
+            Err(error) if !was_away => {
+                tracing::warn!(event = "cache_away", %error, "the cache of robots.txt files and site clocks is out of reach");
+            }
+            Ok(_) if was_away => {
+                tracing::info!(event = "cache_back", "the cache can be reached again");
+            }
+            _ => {}
+        }
+        answer
+    }
+}
+
+/// Makes one call of many questions.
+struct Gathering<Q, A> {
+    questions: mpsc::UnboundedSender<Question<Q, A>>,
+}
+
+struct Question<Q, A> {
+    question: Q,
+    answer: oneshot::Sender<Result<A, StoreError>>,
+}
+
+impl<Q: 'static, A: 'static> Gathering<Q, A> {
+    fn start(
+        pace: Duration,
+        call: impl AsyncFn(Vec<Q>) -> Result<Vec<A>, StoreError> + 'static,
+    ) -> Gathering<Q, A> {
+        // Unbounded, for a runner asks one question at a time.
+        let (questions, asked) = mpsc::unbounded_channel();
+        tokio::task::spawn_local(gather(asked, pace, call));
+        Gathering { questions }
+    }
+
+    /// Answers in the order asked.
+    async fn ask_all(&self, questions: Vec<Q>) -> Result<Vec<A>, StoreError> {
+        let ask = |question| {
+            let (answer, answered) = oneshot::channel();
+            let sent = self.questions.send(Question { question, answer });
+            sent.ok().map(|()| answered)
+        };
+        let asked: Vec<_> = questions.into_iter().map(ask).collect();
+        let mut answers = Vec::with_capacity(asked.len());
+        for answered in asked {
+            let answered = answered.expect("the task ends with this handle");
+            answers.push(answered.await.expect("the task answers every question")?);
+        }
+        Ok(answers)
+    }
+}
+
+/// Runs until nobody can ask any more.
+async fn gather<Q, A>(
+    mut asked: mpsc::UnboundedReceiver<Question<Q, A>>,
+    pace: Duration,
+    call: impl AsyncFn(Vec<Q>) -> Result<Vec<A>, StoreError>,
+) {
+    let mut next_call = Instant::now();
+    let mut together = Vec::new();
+    while asked.recv_many(&mut together, MOST_AT_ONCE).await > 0 {
+        while together.len() < MOST_AT_ONCE {
+            let room = MOST_AT_ONCE - together.len();
+            let more = asked.recv_many(&mut together, room);
+            match tokio::time::timeout_at(next_call, more).await {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+        next_call = Instant::now() + pace;
+        let of_call = |question: Question<Q, A>| (question.question, question.answer);
+        let (questions, answers): (Vec<_>, Vec<_>) = together.drain(..).map(of_call).unzip();
+        // Whoever does not wait any more has gone with its worker.
+        match call(questions).await {
+            Ok(found) => answers.into_iter().zip(found).for_each(|(answer, found)| {
+                let _ = answer.send(Ok(found));
+            }),
+            Err(error) => answers.into_iter().for_each(|answer| {
+                let _ = answer.send(Err(error.clone()));
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    const PACE: Duration = Duration::from_millis(250);
+
+    type Calls = Rc<RefCell<Vec<(Instant, usize)>>>;
+
+    /// Doubles numbers, and notes its calls; fails while there is a zero among them.
+    fn doubling(calls: &Calls) -> Gathering<u32, u32> {
+        let calls = Rc::clone(calls);
+        Gathering::start(PACE, async move |numbers: Vec<u32>| {
+            calls.borrow_mut().push((Instant::now(), numbers.len()));
+            match numbers.contains(&0) {
+                true => Err(StoreError::Retry {
+                    store: String::from("the cache"),
+                    reason: String::from("it is away"),
+                }),
+                false => Ok(numbers.into_iter().map(|number| 2 * number).collect()),
+            }
+        })
+    }
+
+    fn run<R>(test: impl Future<Output = R>) -> R {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        LocalSet::new().block_on(&runtime, test)
+    }
+
+    #[test]
+    fn a_lone_question_is_asked_at_once_and_many_go_together() {
+        let calls = Calls::default();
+        run(async {
+            let start = Instant::now();
+            let doubling = doubling(&calls);
+            assert_eq!(doubling.ask_all(vec![7]).await, Ok(vec![14]));
+            assert_eq!(start.elapsed(), Duration::ZERO);
+            let doubling = Rc::new(doubling);
+            let asking = (1..=10).map(|number| {
+                let doubling = Rc::clone(&doubling);
+                tokio::task::spawn_local(async move { doubling.ask_all(vec![number]).await })
+            });
+            for (index, asked) in asking.collect::<Vec<_>>().into_iter().enumerate() {
+                let expected = 2 * (index as u32 + 1);
+                assert_eq!(asked.await.expect("no panic"), Ok(vec![expected]));
+            }
+            let calls = calls.borrow();
+            assert_eq!(*calls, [(start, 1), (start + PACE, 10)]);
+        });
+    }
+
+    #[test]
+    fn a_full_call_waits_for_nothing() {
+        let calls = Calls::default();
+        run(async {
+            let start = Instant::now();
+            let doubling = doubling(&calls);
+            let numbers: Vec<u32> = (1..=3 * MOST_AT_ONCE as u32).collect();
+            let doubled: Vec<u32> = numbers.iter().map(|number| 2 * number).collect();
+            assert_eq!(doubling.ask_all(numbers).await, Ok(doubled));
+            assert_eq!(*calls.borrow(), [(start, MOST_AT_ONCE); 3]);
+        });
+    }
+
+    #[test]
+    fn a_call_that_fails_fails_for_all_who_asked_and_the_next_is_made_anew() {
+        let calls = Calls::default();
+        run(async {
+            let doubling = doubling(&calls);
+            assert!(doubling.ask_all(vec![1, 0]).await.is_err());
+            assert_eq!(doubling.ask_all(vec![1]).await, Ok(vec![2]));
+        });
+    }
+}
