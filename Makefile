@@ -12,10 +12,10 @@ RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build webfill and let it crawl a small site that it serves itself
+demo: ## Build webfill and let it crawl a small site that it serves itself; STORE=URI keeps the records
 	@deploy/install-build-deps.sh
 	cargo build --release --locked --package webfill
-	@cargo run --release --locked --quiet --package webfill -- demo
+	@cargo run --release --locked --quiet --package webfill -- demo $(if $(STORE),--store '$(STORE)')
 
 # Built with all targets first: the tests drive the `webfill` binary, and so the dependencies are
 # compiled once, with the features that tests and binary need together.
@@ -24,6 +24,13 @@ test: ## Build everything and run all tests
 	@deploy/install-mongod.sh >/dev/null || [ $$? = 3 ] # tests that need one say so
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
+
+# SEED=N deals the faults out in the same order again; SECONDS=N is how long new rounds begin.
+chaos: ## Crawl for minutes while processes, networks and clocks fail at random
+	@deploy/install-build-deps.sh --tests
+	@deploy/install-mongod.sh >/dev/null || [ $$? = 3 ] # rounds that need one say so
+	cargo build --package webfill --package webfill-tests --tests --bins --locked
+	CHAOS_SEED="$(SEED)" CHAOS_SECONDS="$(SECONDS)" cargo test --package webfill-tests --locked --test chaos -- --ignored --nocapture hundreds_of_faults
 
 check: ## Format, lints, documentation, licences and advisories of dependencies
 	@deploy/install-build-deps.sh --tests

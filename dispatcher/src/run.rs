@@ -134,7 +134,7 @@ impl Process {
     ) -> Result<Vec<Event>, Fault> {
         let stopped = || Fault::error("the socket thread has stopped");
         let mut batch = Vec::new();
-        match arrived.recv_timeout(self.next_ready_in()) {
+        match arrived.recv_timeout(self.idle_time()) {
             Ok(event) => batch.push(event),
             Err(RecvTimeoutError::Timeout) => return Ok(batch),
             Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
@@ -151,12 +151,12 @@ impl Process {
         Ok(batch)
     }
 
-    fn next_ready_in(&self) -> Duration {
-        let Some(next_ms) = self.dispatcher.next_ready_ms() else {
-            return IDLE;
-        };
-        let wait_ms = next_ms.saturating_sub(self.clock.now_ms()).max(1);
-        Duration::from_millis(wait_ms as u64).min(IDLE)
+    /// How long nothing will be to do unless something arrives.
+    fn idle_time(&self) -> Duration {
+        let look_ms = self.dispatcher.next_look_ms();
+        let next_ms = self.dispatcher.next_ready_ms().unwrap_or(look_ms);
+        let wait_ms = next_ms.min(look_ms).saturating_sub(self.clock.now_ms());
+        Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
     fn take_batch(&mut self, batch: Vec<Event>) -> Result<(), Fault> {

@@ -23,12 +23,13 @@ mod coordinator;
 mod dice;
 mod fleet;
 mod plan;
-mod processes;
 mod sabotage;
+mod supervisors;
 mod trouble;
 mod web;
 mod witness;
 mod worker;
+mod workers;
 mod world;
 
 /// Seeds that found a fault once, a line each, with what it was.
@@ -37,8 +38,9 @@ const REGRESSIONS: &str = include_str!("simulation/regressions.txt");
 /// Runs by default.
 const RUNS: u64 = 1_000;
 
-/// A fault that is put in on purpose is found within so many.
-const MOST_SEEDS_OF_A_SABOTAGE: u64 = 10_000;
+/// When the plan has changed, a fault that is put in on purpose may need another seed, which is
+/// looked for among so many.
+const SEEDS_OF_A_SABOTAGE: u64 = 5_000;
 
 /// Simulated time, in milliseconds.
 struct Passed(u64);
@@ -215,13 +217,10 @@ fn the_same_seed_is_the_same_world() {
 
 #[test]
 fn what_keeps_sites_from_harm_is_missed_when_it_is_taken_away() {
-    for sabotage in Sabotage::ALL {
-        let mut seeds = 1..=MOST_SEEDS_OF_A_SABOTAGE;
-        let found = seeds.find_map(|seed| {
-            let faults = run(seed, Some(sabotage), false).err()?;
-            Some((seed, faults[0].clone()))
-        });
-        println!("{sabotage:?}: {found:?}");
+    for (sabotage, noted) in Sabotage::ALL {
+        let mut seeds = std::iter::once(noted).chain(1..=SEEDS_OF_A_SABOTAGE);
+        let found = seeds.find(|seed| run(*seed, Some(sabotage), false).is_err());
+        println!("{sabotage:?}: found by seed {found:?}");
         assert!(found.is_some(), "{sabotage:?} was not found");
     }
 }

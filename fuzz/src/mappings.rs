@@ -23,7 +23,7 @@ pub(crate) fn run(input: &[u8]) {
         2 => with_chain(processor("css", "selector")),
         3 => with_chain(processor("regex", "pattern")),
         4 => with_chain(processor("jsonpath", "expression")),
-        5 => with_chain(processor("date", "format")),
+        5 => with_chain(json!([{"type": "date", "parameters": {"formats": [text]}}])),
         6 => with_pattern("regex", text),
         _ => with_pattern("glob", text),
     };

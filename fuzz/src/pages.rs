@@ -46,7 +46,11 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
     serde_json::to_string(&extraction).expect("fields are plain JSON");
     for link in extraction.links.iter().chain(&extraction.all_links) {
         if let Ok(url) = canonical(link, None) {
-            assert_eq!(url.as_str(), link, "links that can be crawled are canonical");
+            assert_eq!(
+                url.as_str(),
+                link,
+                "links that can be crawled are canonical"
+            );
         }
     }
 }

@@ -161,7 +161,11 @@ mod tests {
 
     #[test]
     fn a_mistyped_scheme_shows_no_password() {
-        for text in ["mongo://me:secret@db/x", "me:secret@db/x", "mongodb//me:secret@db/x"] {
+        for text in [
+            "mongo://me:secret@db/x",
+            "me:secret@db/x",
+            "mongodb//me:secret@db/x",
+        ] {
             let refusal = text.parse::<StoreUri>().unwrap_err();
             assert!(refusal.contains("mongodb://HOST"), "{refusal}");
             assert!(!refusal.contains("secret"), "{refusal}");

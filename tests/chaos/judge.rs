@@ -202,3 +202,75 @@ pub(crate) fn frontier(path: &Path, graph: &Graph) -> Vec<String> {
     }
     wrong
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Fault, Planned};
+
+    /// Requests of one site by their paths, from and until so many milliseconds.
+    fn visits(requests: &[(&str, u64, u64)]) -> Visits {
+        let zero = Instant::now();
+        let at = |ms| zero + Duration::from_millis(ms);
+        let visit = |(path, from, until): &(&str, u64, u64)| Visit {
+            host: "c0.example".into(),
+            host_header: "c0.example".into(),
+            method: "GET".into(),
+            path: (*path).into(),
+            headers: Vec::new(),
+            version: "HTTP/1.1",
+            tls: false,
+            proxied: false,
+            connection: 0,
+            accepted_at: at(*from),
+            started_at: at(*from),
+            head_read_at: at(*from),
+            ended_at: Some(at(*until)),
+            status: Some(200),
+            sent_bytes: 0,
+            cut_short: false,
+        };
+        Visits(requests.iter().map(visit).collect())
+    }
+
+    #[test]
+    fn requests_that_are_too_close_or_overlap_are_seen() {
+        let delay = Duration::from_millis(200);
+        let judged = |requests: &[_]| impolite("c0.example", &visits(requests), delay).len();
+        assert_eq!(
+            judged(&[("/robots.txt", 0, 5), ("/", 6, 20), ("/a", 206, 210)]),
+            0
+        );
+        assert_eq!(judged(&[("/", 0, 20), ("/a", 199, 210)]), 1);
+        assert_eq!(judged(&[("/", 0, 300), ("/a", 250, 310)]), 1);
+    }
+
+    #[test]
+    fn forbidden_requests_are_seen() {
+        let judged = |requests: &[_]| against_robots("c0.example", &visits(requests)).len();
+        assert_eq!(judged(&[("/robots.txt", 0, 5), ("/", 6, 20)]), 0);
+        assert_eq!(judged(&[("/", 0, 5), ("/robots.txt", 6, 20)]), 1);
+        assert_eq!(judged(&[("/robots.txt", 0, 5), ("/private/1", 6, 20)]), 1);
+    }
+
+    #[test]
+    fn a_repeated_request_needs_a_fault_beside_it() {
+        let requests = visits(&[("/", 0, 20), ("/", 9_000, 9_020)]);
+        let fault_at = |ms| {
+            let from = requests.0[0].started_at + Duration::from_millis(ms);
+            let planned = Planned {
+                wait_ms: 0,
+                fault: Fault::KillAll,
+                pick: 0,
+            };
+            [Injected {
+                planned,
+                from,
+                until: from,
+            }]
+        };
+        assert_eq!(repeats(&requests, &fault_at(100)), (1, Vec::new()));
+        assert_eq!(repeats(&requests, &fault_at(5_000)).1.len(), 1);
+        assert_eq!(repeats(&requests, &[]).1.len(), 1);
+    }
+}

@@ -12,5 +12,7 @@ mod graph;
 mod judge;
 mod mixed;
 mod plan;
+mod points;
 mod proxy;
+mod resources;
 mod round;

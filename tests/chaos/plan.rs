@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     Kill(&'static str),
     /// `kill -9` of everything at once.
     KillAll,
+    /// `kill -9` at a moment that matters.
+    KillAt(Point),
     /// SIGSTOP, and SIGCONT after so many milliseconds.
     Stop(&'static str, u64),
     /// A supervisor's connections are closed, and new ones too.
@@ -38,9 +40,22 @@ impl Fault {
             Fault::Stop(_, ms) | Fault::Cut(ms) | Fault::Silence(ms) | Fault::Slow(ms) => ms,
             Fault::Twice(ms) | Fault::Swap(ms) | Fault::SameId(ms) => ms,
             Fault::SecondDispatcher => 1_500,
-            Fault::Kill(_) | Fault::KillAll | Fault::Clock(_) => 0,
+            Fault::Kill(_) | Fault::KillAll | Fault::KillAt(_) | Fault::Clock(_) => 0,
         }
     }
+}
+
+/// The moments of a task's life at which a death is most telling.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Point {
+    /// Tasks are leased in the database, and no supervisor has heard of them.
+    AfterLease,
+    /// Pages were fetched, and are not in the store.
+    BeforeSave,
+    /// Pages are in the store, and the dispatcher does not know.
+    BeforeAck,
+    /// The dispatcher has begun to write a commit.
+    DuringCommit,
 }
 
 /// One fault of a plan.
@@ -97,7 +112,7 @@ fn any_fault(kind: Kind, dice: &mut Dice) -> Fault {
     // Around the lease of a second: some pauses are over before it, most are not.
     let ms = dice.between(600, 2_500);
     let hours = if dice.one_in(2) { 1 } else { -1 };
-    let common = match dice.below(12) {
+    let common = match dice.below(14) {
         0..3 => Some(Fault::Kill("worker")),
         3 => Some(Fault::Kill("supervisor")),
         4 => Some(Fault::Kill("dispatcher")),
@@ -105,6 +120,10 @@ fn any_fault(kind: Kind, dice: &mut Dice) -> Fault {
         6 => Some(Fault::Stop("supervisor", ms)),
         7 => Some(Fault::Stop("dispatcher", ms)),
         8 => Some(Fault::Clock(hours)),
+        9 => Some(Fault::KillAt(Point::DuringCommit)),
+        10 => Some(Fault::KillAt(
+            [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][dice.below(3)],
+        )),
         _ => None,
     };
     match (common, kind, dice.below(8)) {
@@ -127,7 +146,9 @@ fn the_same_seed_deals_the_same_plan() {
     let plan = |seed| mixed(Kind::Fleet, 50, &mut Dice::new(seed));
     assert_eq!(plan(7), plan(7));
     assert_ne!(plan(7), plan(8));
-    let kinds = plan(7).into_iter().map(|planned| format!("{:?}", planned.fault));
+    let kinds = plan(7)
+        .into_iter()
+        .map(|planned| format!("{:?}", planned.fault));
     let kinds: std::collections::BTreeSet<String> = kinds.collect();
     assert!(kinds.len() > 20, "{kinds:?}");
 }

@@ -7,7 +7,7 @@ use webfill_test_mongod::{Database, fresh_database};
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
 use webfill_tests::run::Running;
-use webfill_tests::site::Web;
+use webfill_tests::site::{AccessLog, Web};
 use webfill_tests::stored::StoredPage;
 use webfill_tests::workplace::Workplace;
 
@@ -16,6 +16,7 @@ use crate::dice::Dice;
 use crate::graph::{self, Graph};
 use crate::judge;
 use crate::plan::{Fault, Kind, Planned};
+use crate::points;
 use crate::proxy::Weather;
 
 const TICK: Duration = Duration::from_millis(20);
@@ -73,6 +74,8 @@ enum Mend {
 
 struct Scene {
     crew: Crew,
+    store: std::path::PathBuf,
+    log: AccessLog,
     mends: Vec<(Instant, Mend)>,
     injected: Vec<Injected>,
     wrong: Vec<String>,
@@ -95,6 +98,8 @@ pub(crate) fn run(round: &Round) -> Option<Report> {
     };
     let mut scene = Scene {
         crew: Crew::new(round.kind, &work, &web, &store),
+        store: work.path("store.db"),
+        log: web.log().clone(),
         mends: Vec::new(),
         injected: Vec::new(),
         wrong: Vec::new(),
@@ -160,7 +165,7 @@ impl Scene {
             let injected = Injected {
                 planned,
                 from,
-                until,
+                until: until.max(Instant::now()),
             };
             self.injected.push(injected);
         }
@@ -175,6 +180,9 @@ impl Scene {
                 let everyone = self.crew.everyone();
                 everyone.iter().for_each(|one| one.signal(Signal::KILL));
                 return !everyone.is_empty();
+            }
+            Fault::KillAt(point) => {
+                return points::kill_at(point, &self.crew, &self.store, &self.log);
             }
             Fault::Stop(role, _) => match self.signal(role, pick, Signal::STOP) {
                 Some(pid) => self.mends.push((until, Mend::Continue(pid))),

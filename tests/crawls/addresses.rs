@@ -197,3 +197,39 @@ fn public_addresses_are_asked_only_with_a_contact() {
         },
     );
 }
+
+#[test]
+fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
+    let web = Web::start();
+    let (site, odd) = (web.site("links.example"), web.site("odd.example"));
+    site.serve("/robots.txt", redirect("http://odd.example:25/robots.txt"))
+        .serve(
+            "/",
+            page("T")
+                .mapped_link("http://links.example:6667/")
+                .mapped_link("http://me:hidden@links.example/linked"),
+        )
+        .serve("/linked", redirect("http://me:hidden@links.example/next"))
+        .serve("/next", redirect("http://odd.example:25/"));
+    odd.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .args(["--resolve", &format!("*:25:{}", web.plain_address())])
+        .args(["--resolve", &format!("*:6667:{}", web.plain_address())])
+        .arg(site.url("/"))
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.reason("invalid_url"), 2, "{}", summary.json);
+    let outcomes = work.stored().outcomes();
+    assert_eq!(outcomes[&site.url("/linked")], "redirected", "{outcomes:?}");
+    assert_eq!(outcomes[&site.url("/next")], "redirected", "{outcomes:?}");
+    assert!(odd.visits().is_empty(), "{:?}", odd.visits().paths());
+    for visit in &web.visits().0 {
+        assert_eq!(visit.header("authorization"), None, "{visit:?}");
+        assert!(!visit.host_header.contains("6667"), "{visit:?}");
+    }
+    let logs = format!("{:?}", work.logs());
+    assert!(!logs.contains("hidden"), "{logs}");
+}

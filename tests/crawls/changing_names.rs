@@ -51,7 +51,10 @@ fn a_name_that_changes_its_address_never_leads_inside() {
             let (web, inside) = web_and_inside();
             let site = web.site("changing.example");
             // Without a connection that stays, each request asks for the name again.
-            site.serve("/robots.txt", page("no rules").header("connection", "close"));
+            site.serve(
+                "/robots.txt",
+                page("no rules").header("connection", "close"),
+            );
             site.otherwise(|_| page("T").header("connection", "close").into());
             let work = Workplace::new();
             // robots.txt and the first page come from outside, then every second answer lies.
@@ -131,7 +134,9 @@ fn names_are_refused_for_every_form_of_a_closed_address() {
             ];
             let work = Workplace::new();
             let _names = NameServer::start(&work.path(""), move |name, _| {
-                let number = name.strip_prefix("host-").and_then(|rest| rest.split('.').next());
+                let number = name
+                    .strip_prefix("host-")
+                    .and_then(|rest| rest.split('.').next());
                 let number: usize = number.and_then(|text| text.parse().ok()).expect("a number");
                 vec![ip(closed[number])]
             });

@@ -72,15 +72,16 @@ impl Fleet {
 
     /// Starts the dispatcher and waits until it serves.
     pub(crate) fn dispatcher(&self) -> Running {
-        let mut running = self
-            .role("dispatcher", "keys")
+        serving(self.dispatcher_run())
+    }
+
+    /// A dispatcher that has not started yet.
+    pub(crate) fn dispatcher_run(&self) -> Run {
+        self.role("dispatcher", "keys")
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
             .arg("--keys")
             .arg(self.work.path("keys"))
-            .start();
-        running.wait_for_stderr("ready");
-        running
     }
 
     /// A supervisor that has not started yet, with the keys of a folder and its name as id.
@@ -88,6 +89,12 @@ impl Fleet {
         self.supervisor_without_keys(web, folder)
             .arg("--keys")
             .arg(self.work.path(folder))
+    }
+
+    /// The same with another state folder, as on another machine.
+    pub(crate) fn supervisor_elsewhere(&self, web: &Web, folder: &str, state: &str) -> Run {
+        self.supervisor(web, folder)
+            .instead("--state", self.state("supervisor", state))
     }
 
     pub(crate) fn supervisor_without_keys(&self, web: &Web, id: &str) -> Run {
@@ -147,6 +154,14 @@ impl Fleet {
             told.into_iter()
                 .find(|line| line.to_string().contains(text))
         })
+    }
+
+    /// Waits until the dispatcher has logged an event so many times.
+    pub(crate) fn wait_until_told_times(&self, event: &str, times: usize) {
+        wait_for(
+            &format!("the dispatcher tells {event} {times} times"),
+            || (self.told(event).len() >= times).then_some(()),
+        );
     }
 
     /// Waits until a supervisor has logged an event.
@@ -245,6 +260,13 @@ impl Client {
             Some(self.status(crawl)).filter(|status| status["finished"] == true)
         })
     }
+}
+
+/// Starts a dispatcher and waits until it serves.
+pub(crate) fn serving(dispatcher: Run) -> Running {
+    let mut running = dispatcher.start();
+    running.wait_for_stderr("ready");
+    running
 }
 
 /// The secret key that a file holds.

@@ -2,6 +2,8 @@
 //! of its own. Without a server these tests say that they are skipped.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -83,7 +85,9 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    let run = work.crawl(&web).instead("--store", database.uri());
+    // A clock that holds nobody back any more need not be kept.
+    let run = work.crawl(&web).instead("--delay", "2");
+    let run = run.instead("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect(0);
 
     let documents = Documents::open(database.uri());
@@ -104,7 +108,7 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let sites = documents.all("sites");
     assert_eq!(sites.len(), 1);
     assert_eq!(sites[0]["_id"], "people.example");
-    assert_eq!(sites[0]["delay_ms"], 200);
+    assert_eq!(sites[0]["delay_ms"], 2_000);
     assert!(sites[0]["last_start"]["$date"].is_string());
 }
 
@@ -208,8 +212,9 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    let run = work.crawl(&web).instead("--store", store.uri("people"));
-    run.args(["--cache", &cache.uri("crawling")])
+    let run = work.crawl(&web).instead("--delay", "2");
+    run.instead("--store", store.uri("people"))
+        .args(["--cache", &cache.uri("crawling")])
         .arg("--seeds")
         .arg(seeds)
         .finish()
@@ -255,6 +260,54 @@ fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
     assert_eq!(visits.pages().len(), 4);
     assert_eq!(visits.robots().len(), 2, "one deployment asked for both");
     visits.assert_polite(Duration::from_secs(4));
+}
+
+#[test]
+fn the_demo_keeps_its_records_in_mongodb_if_it_is_told_to() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let demo = || Run::new(["demo", "--store", database.uri()]).finish();
+    let first = demo().expect(0);
+    assert!(
+        first.stdout.contains("11 of 12 resolved"),
+        "{}",
+        first.stdout
+    );
+    let documents = Documents::open(database.uri());
+    let records = documents.records();
+    let resolved = records.values().filter(|record| record.resolved);
+    assert_eq!((records.len(), resolved.count()), (12, 11));
+    let told = |id: &str| first.stdout.find(&format!("\"{id}\""));
+    let places: Vec<_> = records.keys().map(|id| told(id)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "in their order");
+    let pages = documents.count("pages");
+    // What is complete is not crawled again; one has a link that is not allowed, and a dead one.
+    demo().expect(0);
+    assert_eq!(documents.records(), records);
+    assert_eq!(documents.count("pages"), pages + 2);
+}
+
+#[test]
+fn make_demo_hands_the_address_of_mongodb_on_as_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let make = |store: Option<&str>| {
+        let mut make = Command::new("make");
+        make.args(["--dry-run", "demo"]).current_dir(&root);
+        make.args(store.map(|store| format!("STORE={store}")));
+        let output = make.output().expect("make can be run");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let store = "mongodb://me:se%40cret@127.0.0.1/demo?replicaSet=x&tls=true";
+    let last_word = |said: String| {
+        said.trim_end()
+            .rsplit_once(" -- ")
+            .map(|it| it.1.to_owned())
+    };
+    let asked = format!("demo --store '{store}'");
+    assert_eq!(last_word(make(Some(store))).as_deref(), Some(&*asked));
+    assert_eq!(last_word(make(None)).as_deref(), Some("demo"));
 }
 
 #[test]

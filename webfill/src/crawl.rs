@@ -183,7 +183,10 @@ impl Crawl {
         dataset: Option<&Arc<Dataset>>,
         store: &Arc<dyn Store>,
     ) -> Result<Option<WritingBack>, Fault> {
-        let to = self.dataset.as_ref().and_then(|plan| plan.write_back.clone());
+        let to = self
+            .dataset
+            .as_ref()
+            .and_then(|plan| plan.write_back.clone());
         let route = dataset.zip(to).map(|(dataset, to)| Route {
             store: Arc::clone(store),
             crawl: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),

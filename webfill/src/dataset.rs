@@ -146,7 +146,11 @@ mod tests {
 
     #[test]
     fn another_store_is_refused_without_repeating_what_may_be_secret() {
-        for uri in ["sqlite:people.db", "postgres://me:secret@db", "mongodb://me:sec@ret@db"] {
+        for uri in [
+            "sqlite:people.db",
+            "postgres://me:secret@db",
+            "mongodb://me:sec@ret@db",
+        ] {
             let other = DatasetOptions {
                 records: Some(uri.into()),
                 ..options()

@@ -177,7 +177,11 @@ impl Summary {
             );
         }
         if let Some(written) = &self.written_back {
-            let _ = write!(text, "  written   {} records into the dataset", written.records);
+            let _ = write!(
+                text,
+                "  written   {} records into the dataset",
+                written.records
+            );
             let _ = match written.refused {
                 0 => writeln!(text),
                 refused => writeln!(text, ", {refused} refused by it: the log says why"),

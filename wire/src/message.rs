@@ -99,6 +99,8 @@ pub enum ReturnCause {
     WorkerDied,
     /// Its worker died of this very page.
     KilledWorker,
+    /// Its request was broken off, because the worker had been stopped meanwhile.
+    CutShort,
 }
 
 /// How much a supervisor is ready to hold, counted since it said hello. Running totals instead

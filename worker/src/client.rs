@@ -81,7 +81,10 @@ fn read_proxy(text: &str) -> Result<Proxy, Fault> {
     if !PROXY_SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
         return Err(fault(&format!("`{scheme}` is no proxy's scheme")));
     }
-    if without_credentials(authority).trim_end_matches('/').is_empty() {
+    if without_credentials(authority)
+        .trim_end_matches('/')
+        .is_empty()
+    {
         return Err(fault("it names no host"));
     }
     let url = Url::parse(&format!("{scheme}://{authority}"));
@@ -178,7 +181,10 @@ mod tests {
         ] {
             let refusal = refusal(proxy).unwrap_or_else(|| panic!("{proxy} was taken"));
             assert!(refusal.contains(reason), "{refusal}");
-            assert!(proxy.contains("?hidden") || !refusal.contains("hid"), "{refusal}");
+            assert!(
+                proxy.contains("?hidden") || !refusal.contains("hid"),
+                "{refusal}"
+            );
         }
     }
 }

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use webfill_startup::boot_clock::boot_ms;
 use webfill_urls::Url;
-use webfill_wire::Outcome;
 
 use crate::fetch::{FetchConfig, Fetched, Fetcher};
 
@@ -23,9 +22,14 @@ pub fn longest_request(config: &FetchConfig) -> Duration {
     Duration::from_secs_f64(config.connect_timeout + config.total_timeout)
 }
 
-/// A request was not made: the gate is shut.
+/// Why there is no answer, and none to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shut;
+pub enum Barred {
+    /// No request was made.
+    Shut,
+    /// This process was stopped while the request was under way, for longer than it may take.
+    CutShort,
+}
 
 /// Leave to make requests for one task, until it is recalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,12 +84,12 @@ impl Gate {
         leave: Leave,
         url: &Url,
         user_agent: Option<&str>,
-    ) -> Result<Fetched, Shut> {
+    ) -> Result<Fetched, Barred> {
         self.pass(leave, self.fetcher.page(url, user_agent)).await
     }
 
     /// Fetches the beginning of a robots.txt.
-    pub async fn robots(&self, leave: Leave, url: &Url, bytes: usize) -> Result<Fetched, Shut> {
+    pub async fn robots(&self, leave: Leave, url: &Url, bytes: usize) -> Result<Fetched, Barred> {
         self.pass(leave, self.fetcher.robots(url, bytes)).await
     }
 
@@ -93,16 +97,14 @@ impl Gate {
         &self,
         leave: Leave,
         request: impl Future<Output = Fetched>,
-    ) -> Result<Fetched, Shut> {
+    ) -> Result<Fetched, Barred> {
         let now_ms = boot_ms();
         if self.is_recalled(leave) || now_ms >= self.lease_until_ms.get() {
-            return Err(Shut);
+            return Err(Barred::Shut);
         }
         let deadline_ms = now_ms + self.longest_request.as_millis() as u64;
-        let fetched = until(deadline_ms, request).await;
-        Ok(fetched.unwrap_or_else(|| {
-            Fetched::refused(Outcome::Timeout, "stopped while the request was under way")
-        }))
+        // The request's own time limits end before that, unless nobody looked at them.
+        until(deadline_ms, request).await.ok_or(Barred::CutShort)
     }
 }
 

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 use webfill_store::Cache;
 use webfill_urls::{Url, origin};
-use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, Task, TaskReturned};
+use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, SiteClock, Task, TaskReturned};
 
 use crate::ending::{Ending, now_ms};
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
-use crate::gate::{Gate, Leave};
+use crate::gate::{Barred, Gate, Leave};
 use crate::politeness::PolitenessConfig;
 use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, Rules};
@@ -101,8 +101,10 @@ impl Journey {
         };
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
-        let Ok(fetched) = self.gate.page(leave, &url, user_agent.as_deref()).await else {
-            return self.return_task(site, &task, Some(delay));
+        let fetched = match self.gate.page(leave, &url, user_agent.as_deref()).await {
+            Ok(fetched) => fetched,
+            Err(Barred::Shut) => return self.return_task(site, &task, Some(delay)),
+            Err(Barred::CutShort) => return self.return_cut_short(site, &task, delay),
         };
         let fetched_page = self.fetched(site, task, crawl, &url, request, fetched);
         self.end_turn(site).await;
@@ -347,13 +349,29 @@ impl Journey {
         let _ = self.endings.send(ending).await;
     }
 
-    /// `delay` is what the site asks for, if that is known.
+    /// Gives a task back whose page was not asked for. `delay` is what the site asks for, if that
+    /// is known.
     fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
+        let clock = delay.map(|delay| self.sites.borrow().clock(site, delay));
+        self.return_as(ReturnCause::Unstarted, task, clock);
+    }
+
+    /// Gives a task back that was under way while we were stopped: the page is not to blame.
+    fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
+        self.note_use(site);
+        let mut sites = self.sites.borrow_mut();
+        sites.may_be_asked_until_now(site);
+        let clock = sites.clock(site, delay);
+        drop(sites);
+        self.return_as(ReturnCause::CutShort, task, Some(clock));
+    }
+
+    fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
         (self.give_back)(vec![TaskReturned {
             task: task.task,
             attempt: task.attempt,
-            cause: ReturnCause::Unstarted,
-            clock: delay.map(|delay| self.sites.borrow().clock(site, delay)),
+            cause,
+            clock,
         }]);
     }
 

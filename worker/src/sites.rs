@@ -22,6 +22,9 @@ pub struct Site {
     delay: Duration,
     /// A runner is at work.
     running: bool,
+    /// The worker before us may have asked it, and we have not yet: how long its delay is, and thus
+    /// when that is of no more interest, we do not know.
+    inherited: bool,
     /// The shared cache was asked for the clock that another worker may have left there.
     clock_known: bool,
     /// Start of the last request, for the shared cache; `None` once it was written there.
@@ -77,6 +80,7 @@ impl Sites {
                 ..Site::default()
             });
             site.clock.another_asked(now);
+            site.inherited = true;
         }
     }
 
@@ -154,10 +158,18 @@ impl Sites {
         }
     }
 
+    /// A request of ours may have been under way until now.
+    pub fn may_be_asked_until_now(&mut self, name: &str) {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.clock.another_asked(Instant::now());
+        }
+    }
+
     /// The request that was answered at `at` was for a page.
     pub fn page_answered(&mut self, name: &str, at: Instant) {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock.page_answered(at);
+            site.inherited = false;
         }
     }
 
@@ -180,7 +192,10 @@ impl Sites {
             }
         }
         self.sites.retain(|_, site| {
-            site.running || !site.queue.is_empty() || !site.clock.has_passed(now, site.delay)
+            site.running
+                || site.inherited
+                || !site.queue.is_empty()
+                || !site.clock.has_passed(now, site.delay)
         });
         moved
     }

@@ -69,7 +69,9 @@ impl Dispatcher {
         }
         let request = match (returned.cause, returned.clock) {
             (ReturnCause::Unstarted, None) => LastRequest::None,
-            (ReturnCause::Unstarted, Some(clock)) => LastRequest::Known(clock),
+            (ReturnCause::Unstarted | ReturnCause::CutShort, Some(clock)) => {
+                LastRequest::Known(clock)
+            }
             _ => LastRequest::MayBeNow,
         };
         let requeued = given_back == GivenBack::Requeued;

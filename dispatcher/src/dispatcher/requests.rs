@@ -97,6 +97,8 @@ impl Dispatcher {
                 records: &seed.records,
             })
             .collect();
+        let records = seeds.iter().flat_map(|seed| &seed.records);
+        self.frontier.reopen_records(records.map(String::as_str))?;
         let tally = self.frontier.feed(crawl, &candidates, now_ms)?;
         self.frontier.set_fed(crawl, fed_lines)?;
         let answer = control::fed(&tally);

@@ -15,6 +15,22 @@ impl Frontier {
         })
     }
 
+    /// Takes records up again: who feeds their links has learnt from the store that something is
+    /// missing in them, though an earlier crawl may have completed them.
+    pub fn reopen_records<'r>(
+        &mut self,
+        records: impl Iterator<Item = &'r str>,
+    ) -> Result<(), FrontierError> {
+        self.guarded("take up records", |frontier| {
+            let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
+            for record in records {
+                let record = frontier.records.id_of(&frontier.db, record)?;
+                frontier.db.prepare_cached(sql)?.execute([record])?;
+            }
+            Ok(())
+        })
+    }
+
     pub(super) fn resolve(&mut self, record: &str, now_ms: i64) -> Result<()> {
         let record = self.records.id_of(&self.db, record)?;
         let sql = "UPDATE records SET resolved = 1 WHERE id = ?1 AND resolved = 0";

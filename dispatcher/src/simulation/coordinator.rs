@@ -135,13 +135,10 @@ impl World {
         let witness = self.coordinator.witness();
         let is_stale = witness.all_stale(&outcomes);
         let before = witness.counters();
-        let turned = self.turn(|dispatcher, now_ms| {
-            let taken = dispatcher.take_outcomes(outcomes, now_ms);
-            // What the time brings is not the outcomes' doing.
-            taken
-        });
+        let turned = self.turn(|dispatcher, now_ms| dispatcher.take_outcomes(outcomes, now_ms));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
+            // What else happens in a turn may lease tasks or take them back.
             if before.done != after.done || before.discovered != after.discovered {
                 let fault = format!("stale outcomes changed {before:?} to {after:?}");
                 self.faults.push(fault);

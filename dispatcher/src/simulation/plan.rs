@@ -108,7 +108,7 @@ const HOUR_MS: i64 = 3_600_000;
 impl Plan {
     pub(super) fn of(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
-        let default_delay_ms = dice.one_of(&[0, 200, 1_000, 15_000, 600_000]);
+        let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
         let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
         let sites = sites(&mut dice, longest_request_ms);
         let estimate_ms = estimate_ms(&sites, default_delay_ms);
@@ -155,8 +155,12 @@ impl Plan {
     fn fault(&self, dice: &mut Dice) -> Fault {
         let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
         let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
-        // From a blink to twice what a hand-over takes.
-        let for_ms = dice.magnitude(20, 2 * (self.lease_ms + self.longest_request_ms));
+        // A blink, or long enough for the sites to be given to others.
+        let hand_over_ms = self.lease_ms + self.longest_request_ms;
+        let for_ms = match dice.once_in(3) {
+            true => dice.between(hand_over_ms, 4 * hand_over_ms),
+            false => dice.magnitude(20, hand_over_ms),
+        };
         let down_ms = for_ms;
         match dice.between(0, 11) {
             0 => Fault::DispatcherDies { down_ms },

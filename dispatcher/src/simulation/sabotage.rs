@@ -26,15 +26,16 @@ pub(super) enum Sabotage {
 }
 
 impl Sabotage {
-    pub(super) const ALL: [Sabotage; 8] = [
-        Sabotage::LeasesAreIgnored,
-        Sabotage::AnswersStretchTheLease,
-        Sabotage::RecallsAreIgnored,
-        Sabotage::NothingIsInherited,
-        Sabotage::LastRequestsAreNotTold,
-        Sabotage::OwnersAreForgotten,
-        Sabotage::NamesakesShareAHome,
-        Sabotage::TheClockIsSetByADay,
+    /// Each with a seed that finds it.
+    pub(super) const ALL: [(Sabotage, u64); 8] = [
+        (Sabotage::LeasesAreIgnored, 1759),
+        (Sabotage::AnswersStretchTheLease, 2047),
+        (Sabotage::RecallsAreIgnored, 541),
+        (Sabotage::NothingIsInherited, 49),
+        (Sabotage::LastRequestsAreNotTold, 4117),
+        (Sabotage::OwnersAreForgotten, 68),
+        (Sabotage::NamesakesShareAHome, 138),
+        (Sabotage::TheClockIsSetByADay, 1730),
     ];
 }
 

@@ -12,7 +12,6 @@ pub(super) struct Witness {
     db: Connection,
     /// Tasks that were done, with how they ended and when.
     done: BTreeMap<i64, (String, i64)>,
-    done_up_to: i64,
 }
 
 /// The counters of all crawls.
@@ -48,7 +47,6 @@ impl Witness {
         Witness {
             db: Connection::open(folder.join(FILE_NAME)).expect("it is there"),
             done: BTreeMap::new(),
-            done_up_to: 0,
         }
     }
 
@@ -78,7 +76,6 @@ impl Witness {
                 ));
             }
         }
-        self.done_up_to = now.len() as i64;
         drop(select);
         self.done = now;
         faults

@@ -36,6 +36,7 @@ struct Site {
     last_page_ms: Option<u64>,
     not_before_ms: u64,
     delay_ms: u64,
+    inherited: bool,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +52,7 @@ enum Step {
         task: Task,
         recalls: u64,
         request: Request,
+        started_ms: u64,
     },
 }
 
@@ -61,6 +63,16 @@ pub(super) enum Next {
     WakeAt(u64),
     Ask(Request),
     GiveBack(TaskReturned),
+}
+
+/// What an answer was to.
+#[derive(Debug)]
+pub(super) enum Answered {
+    Nothing,
+    Robots,
+    Page(Task),
+    /// It was not waited for: the worker had been stopped for too long.
+    Returned(TaskReturned),
 }
 
 impl Worker {
@@ -105,6 +117,7 @@ impl Worker {
                     let default_delay_ms = self.default_delay_ms;
                     let site = self.site(site_number(&name), now_ms, default_delay_ms);
                     site.another_asked(now_ms);
+                    site.inherited = true;
                 }
             }
             SupervisorToWorker::Tasks(tasks) => {
@@ -210,6 +223,7 @@ impl Worker {
                 task,
                 recalls,
                 request,
+                started_ms: now_ms,
             }
         } else {
             Step::Waiting {
@@ -225,25 +239,33 @@ impl Worker {
         }
     }
 
-    /// The request of a site is answered: the task, if that was its page.
+    /// The answer of a site is looked at.
     pub(super) fn answered(
         &mut self,
         number: usize,
         site_delay_ms: u64,
+        longest_request_ms: u64,
         now_ms: u64,
-    ) -> Option<Task> {
+    ) -> Answered {
         let default_delay_ms = self.default_delay_ms;
-        let site = self.sites.get_mut(&number)?;
+        let Some(site) = self.sites.get_mut(&number) else {
+            return Answered::Nothing;
+        };
         let Step::Asking {
             task,
             recalls,
             request,
+            started_ms,
         } = std::mem::take(&mut site.step)
         else {
-            return None;
+            return Answered::Nothing;
         };
-        site.last_ms = Some(now_ms);
+        let cut_short = now_ms - started_ms > longest_request_ms;
         if request == Request::Robots {
+            if cut_short {
+                return Answered::Returned(unstarted(&task, None));
+            }
+            site.last_ms = Some(now_ms);
             site.delay_ms = default_delay_ms;
             site.step = Step::Waiting {
                 task,
@@ -251,11 +273,18 @@ impl Worker {
                 after_robots: true,
             };
             self.robots.insert(number);
-            return None;
+            return Answered::Robots;
         }
-        site.last_page_ms = Some(now_ms);
+        site.another_asked(now_ms);
+        if cut_short {
+            return Answered::Returned(TaskReturned {
+                cause: ReturnCause::CutShort,
+                ..unstarted(&task, Some(site.clock(site_delay_ms, now_ms)))
+            });
+        }
         site.delay_ms = site_delay_ms;
-        Some(task)
+        site.inherited = false;
+        Answered::Page(task)
     }
 
     /// Sites with a request under way.
@@ -285,7 +314,7 @@ impl Site {
 
     fn is_forgettable(&self, now_ms: u64) -> bool {
         let idle = matches!(self.step, Step::Idle) && self.queue.is_empty();
-        idle && self.next_ms(self.last_ms, self.delay_ms) <= now_ms
+        idle && !self.inherited && self.next_ms(self.last_ms, self.delay_ms) <= now_ms
     }
 
     fn clock(&self, delay_ms: u64, now_ms: u64) -> SiteClock {

@@ -95,8 +95,10 @@ impl DatasetSource {
     /// What the projection asks for by name: where it is not there, it is missing.
     fn projected(&self) -> Vec<String> {
         let is_left_out = |value: &Bson| {
-            matches!(value, Bson::Boolean(false) | Bson::Int32(0) | Bson::Int64(0))
-                || value.as_f64() == Some(0.0)
+            matches!(
+                value,
+                Bson::Boolean(false) | Bson::Int32(0) | Bson::Int64(0)
+            ) || value.as_f64() == Some(0.0)
         };
         let mut names: Vec<String> = Vec::new();
         for (path, value) in self.projection.iter().flatten() {
@@ -150,10 +152,12 @@ pub struct Documents {
     store: String,
 }
 
-impl Documents {
-    /// The next chunk, of at least one document; waits for it on this thread. None at the end. A
-    /// server that is away is waited for; an error is one that waiting does not mend.
-    pub fn next(&mut self) -> Option<Result<Vec<DatasetDocument>, StoreError>> {
+impl Iterator for Documents {
+    type Item = Result<Vec<DatasetDocument>, StoreError>;
+
+    /// The next chunk, of at least one document; waits for it on this thread. A server that is away
+    /// is waited for; an error is one that waiting does not mend, and the last item.
+    fn next(&mut self) -> Option<Self::Item> {
         let chunk = self.chunks.blocking_recv()?;
         Some(chunk.map_err(|fault| fault.into_error(&self.store)))
     }

@@ -123,7 +123,10 @@ async fn revise_all(
         let mut statements = Vec::new();
         let mut written = Vec::new();
         let mut read = read_all(db, groups.keys().copied().collect()).await?;
-        for (id, indexes) in std::mem::take(&mut groups) {
+        let mut in_order: Vec<(&str, Vec<usize>)> = groups.drain().collect();
+        // New records are created, and exported, in the order in which they were given.
+        in_order.sort_unstable_by_key(|(_, indexes)| indexes[0]);
+        for (id, indexes) in in_order {
             let before = read.remove(id);
             let mut kept = before.clone();
             let states = revise(&indexes, &mut kept);

@@ -8,6 +8,7 @@ pub(crate) mod claiming;
 pub(crate) mod counting;
 pub(crate) mod exporting;
 pub(crate) mod filling;
+pub(crate) mod originating;
 pub(crate) mod saving;
 pub(crate) mod sharing;
 
@@ -70,6 +71,12 @@ macro_rules! conformance_tests {
             claiming: a_slot_given_back_unused_begins_no_delay,
             claiming: a_release_blocks_for_as_long_as_the_site_asked,
             claiming: slots_and_clocks_that_were_put_respect_each_other,
+            originating: what_pages_fill_is_unwritten_until_it_is_confirmed,
+            originating: only_what_a_document_lacked_is_written_to_it,
+            originating: a_better_value_is_unwritten_again_beside_the_one_it_replaced,
+            originating: what_the_store_knew_before_is_unwritten_at_once,
+            originating: two_documents_are_not_one_record,
+            originating: a_refresh_wants_again_what_is_known_once_for_each_crawl,
             sharing: two_clients_see_what_the_other_kept,
             sharing: two_clients_fill_one_record_without_losing_a_field,
             sharing: two_clients_write_at_once_and_lose_nothing,

@@ -13,6 +13,7 @@ mod mongod;
 mod program;
 mod replica_set;
 mod spawner;
+mod sweeper;
 
 pub use database::{Database, fresh_database};
 pub use mongod::Mongod;

@@ -11,6 +11,7 @@ use mongodb::bson::{Document, doc};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::sweeper::Sweeper;
 use crate::{program, spawner, wait_for};
 
 /// How long a server may take to start or to elect itself.
@@ -26,6 +27,8 @@ pub struct Mongod {
     port: u16,
     arguments: Vec<String>,
     folder: TempDir,
+    /// For the case that nothing of this is dropped.
+    _sweeper: Sweeper,
 }
 
 impl Mongod {
@@ -64,11 +67,13 @@ impl Mongod {
 
     fn start_below(options: &[&str], parent: &Path) -> Option<Mongod> {
         program::find()?;
+        let folder = tempfile::tempdir_in(parent).expect("a temporary folder");
         let mut mongod = Mongod {
             process: None,
             port: free_port(),
             arguments: options.iter().map(|option| (*option).to_owned()).collect(),
-            folder: tempfile::tempdir_in(parent).expect("a temporary folder"),
+            _sweeper: Sweeper::of(folder.path()),
+            folder,
         };
         mongod.restart();
         Some(mongod)

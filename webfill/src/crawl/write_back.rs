@@ -89,7 +89,11 @@ impl WritingBack {
     /// Lets it write the rest: nothing changes any more.
     pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WrittenBack, Fault> {
         self.going_on = None;
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
             self.given_up.store(give_up(), Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(10));
         }

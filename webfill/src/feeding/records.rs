@@ -36,7 +36,10 @@ impl Records {
     /// Puts the records of a batch; tells for each seed what that came to. None if the crawl was
     /// over before the store took them.
     pub fn put(&self, batch: &[Seed]) -> Result<Option<Vec<Put>>, Fault> {
-        let records = batch.iter().filter_map(|seed| self.record_of(seed)).collect();
+        let records = batch
+            .iter()
+            .filter_map(|seed| self.record_of(seed))
+            .collect();
         let Some(states) = self.put_until_taken(records) else {
             return Ok(None);
         };

@@ -198,7 +198,11 @@ mod tests {
         let members = json!({"url": "http://a.example/", "name": null, "city": null, "born": 1815,
             "want": ["city", "email", "born"]});
         let seed = seed(members, &DocumentRules::default());
-        assert_eq!(seed.want, ["city", "email"], "what has a value is not wanted");
+        assert_eq!(
+            seed.want,
+            ["city", "email"],
+            "what has a value is not wanted"
+        );
     }
 
     #[test]
@@ -207,7 +211,10 @@ mod tests {
         let seed = seed(members, &refreshing());
         assert_eq!(seed.want, ["name", "tel"]);
         let fields = seed.fields.unwrap();
-        assert_eq!(json!(fields), json!({"name": null, "notes": "x", "tel": null}));
+        assert_eq!(
+            json!(fields),
+            json!({"name": null, "notes": "x", "tel": null})
+        );
         let origin = seed.origin.unwrap();
         assert_eq!(origin.document, r#"{"$numberInt":"42"}"#);
         assert_eq!(origin.fields, ["name", "tel"]);

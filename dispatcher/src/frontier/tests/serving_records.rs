@@ -178,3 +178,15 @@ fn a_refreshed_page_serves_the_record_that_asks_again() {
     assert_ne!(again.task, first.task);
     assert_eq!(again.records, ["ada", "bob"]);
 }
+
+#[test]
+fn a_complete_record_that_is_taken_up_again_gets_its_links_fetched() {
+    let mut bench = bench();
+    bench.feed_for(&["http://a.org/"], &["ada"], 0);
+    resolve(&mut bench, "ada");
+    let tally = bench.feed_for(&["http://a.org/more"], &["ada"], 0);
+    assert_eq!(tally.unwanted, 1, "nobody said that something is missing");
+    bench.frontier.reopen_records(["ada"].into_iter()).unwrap();
+    bench.feed_for(&["http://a.org/more"], &["ada"], 0);
+    assert_eq!(bench.lease_one().records, ["ada"]);
+}

@@ -74,8 +74,7 @@ async fn read(
         .find(query(source, after.as_ref()))
         .sort(doc! {"_id": 1})
         .batch_size(CHUNK as u32)
-        // A taker may be slow, and a query without an index sorts what it finds.
-        .no_cursor_timeout(true)
+        // A query without an index sorts what it finds.
         .allow_disk_use(true);
     if let Some(projection) = &source.projection {
         find = find.projection(projection.clone());

@@ -72,10 +72,7 @@ fn ids_of_every_type_are_texts_and_come_back_with_their_type() {
         (Bson::Int32(-7), "-7"),
         (Bson::Int64(7_000_000_000), "7000000000"),
         (Bson::Double(1.5), r#"{"$numberDouble":"1.5"}"#),
-        (
-            Bson::Document(doc! {"a": 1}),
-            r#"{"a":{"$numberInt":"1"}}"#,
-        ),
+        (Bson::Document(doc! {"a": 1}), r#"{"a":{"$numberInt":"1"}}"#),
     ] {
         assert_eq!(record_id(&id), record);
         let written = id.clone().into_canonical_extjson().to_string();

@@ -1,0 +1,173 @@
+use serde_json::json;
+use webfill_store::{CrawlId, DatasetRecord, Origin, RecordCounts, Unwritten};
+
+use super::*;
+
+/// A record out of the document 1, of which these fields may be written back.
+fn original(fields: Value, writable: &[&str]) -> DatasetRecord {
+    DatasetRecord {
+        record: record("1", fields),
+        refresh: false,
+        origin: Some(Origin {
+            document: String::from(r#"{"$numberInt":"1"}"#),
+            fields: writable.iter().map(|name| (*name).to_owned()).collect(),
+        }),
+    }
+}
+
+async fn put_into(
+    store: &dyn Store,
+    id: &CrawlId,
+    input: DatasetRecord,
+) -> Result<RecordState, StoreError> {
+    store.put_crawl(crawl(id.clone())).await.unwrap();
+    let mut states = store.put_dataset(id, vec![input], NOON_MS).await;
+    assert_eq!(states.len(), 1);
+    states.remove(0)
+}
+
+async fn unwritten(store: &dyn Store) -> Vec<Unwritten> {
+    store.unwritten(&crawl_id(), 10).await.unwrap()
+}
+
+/// Name and value of what is to be written back of the only record.
+async fn values(store: &dyn Store) -> Vec<(String, Value)> {
+    let unwritten = unwritten(store).await;
+    let fields = unwritten.into_iter().flat_map(|record| record.fields);
+    fields.map(|field| (field.name, field.value)).collect()
+}
+
+async fn fill(store: &dyn Store, url: &str, fields: Value) {
+    let page = page_with(url, fields);
+    save(store, page, &["1"]).await.unwrap();
+}
+
+pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: &Clients) {
+    let store = &*clients.first.store;
+    let input = original(
+        json!({"city": null, "name": null, "born": 1815}),
+        &["name", "city"],
+    );
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    assert!(unwritten(store).await.is_empty(), "nothing is found yet");
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let first = unwritten(store).await;
+    assert_eq!(first.len(), 1);
+    assert_eq!(
+        (&*first[0].record, &*first[0].document),
+        ("1", r#"{"$numberInt":"1"}"#)
+    );
+    assert_eq!(
+        values(store).await,
+        [(String::from("city"), json!("London"))]
+    );
+    // A change in between keeps it unwritten.
+    fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
+    store.confirm_written(&crawl_id(), first).await.unwrap();
+    let second = unwritten(store).await;
+    assert_eq!(second[0].fields.len(), 2);
+    store.confirm_written(&crawl_id(), second).await.unwrap();
+    assert!(unwritten(store).await.is_empty());
+    // Nor is it again when the document is read again, or a page saved again.
+    put_into(store, &crawl_id(), input).await.unwrap();
+    fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
+    assert!(unwritten(store).await.is_empty());
+}
+
+pub(crate) async fn only_what_a_document_lacked_is_written_to_it(clients: &Clients) {
+    let store = &*clients.first.store;
+    let input = original(json!({"city": null, "name": null}), &["name"]);
+    put_into(store, &crawl_id(), input).await.unwrap();
+    let found = json!({"city": "London", "name": "Ada"});
+    fill(store, "https://example.com/a", found).await;
+    assert_eq!(values(store).await, [(String::from("name"), json!("Ada"))]);
+    let elsewhere = CrawlId::new("app", "c2");
+    assert!(store.unwritten(&elsewhere, 10).await.unwrap().is_empty());
+}
+
+pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced(
+    clients: &Clients,
+) {
+    let store = &*clients.first.store;
+    store.set_mapping_order(webfill_store::MappingOrder(vec![String::from("best")]));
+    let input = original(json!({"city": null, "name": null}), &["name", "city"]);
+    put_into(store, &crawl_id(), input).await.unwrap();
+    fill(store, "https://example.com/a", json!({"name": "A. L."})).await;
+    let first = unwritten(store).await;
+    store.confirm_written(&crawl_id(), first).await.unwrap();
+    let mut best = page_with("https://example.com/b", json!({"name": "Ada Lovelace"}));
+    best.mapping = Some(String::from("best"));
+    save(store, best, &["1"]).await.unwrap();
+    let second = unwritten(store).await;
+    let name = &second[0].fields[0];
+    assert_eq!(name.value, "Ada Lovelace");
+    assert_eq!(name.others, [json!("A. L.")]);
+}
+
+pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("1", json!({"city": null}))]).await;
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let input = original(json!({"city": null}), &["city"]);
+    let state = put_into(store, &crawl_id(), input).await.unwrap();
+    assert_eq!(state, RecordState::Resolved);
+    assert_eq!(
+        values(store).await,
+        [(String::from("city"), json!("London"))]
+    );
+}
+
+pub(crate) async fn two_documents_are_not_one_record(clients: &Clients) {
+    let store = &*clients.first.store;
+    let input = original(json!({"city": null}), &["city"]);
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    let mut another = input;
+    another.origin.as_mut().unwrap().document = String::from("\"1\"");
+    another.record.fields = object(json!({"city": "Rome"}));
+    let refusal = put_into(store, &crawl_id(), another).await.unwrap_err();
+    assert!(
+        refusal.is_entry() && refusal.to_string().contains("is another"),
+        "{refusal}"
+    );
+    assert_eq!(
+        stored_record(store, "1").await["fields"]["city"],
+        Value::Null
+    );
+}
+
+pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(
+        store,
+        vec![record("1", json!({"city": null, "born": 1815}))],
+    )
+    .await;
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let again = CrawlId::new("app", "again");
+    let mut input = original(json!({"city": null, "born": 1815}), &["city"]);
+    input.refresh = true;
+    let state = put_into(store, &again, input.clone()).await.unwrap();
+    assert_eq!(state, RecordState::Open);
+    let forgotten = stored_record(store, "1").await;
+    assert_eq!(forgotten["fields"], json!({"city": null, "born": 1815}));
+    assert_eq!(forgotten["sources"], json!({}));
+    for id in [crawl_id(), again.clone()] {
+        let counts = store.record_counts(&id).await.unwrap();
+        assert_eq!(
+            counts,
+            RecordCounts {
+                total: 1,
+                resolved: 0
+            }
+        );
+    }
+    fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
+    // Read again by a resumed crawl, it keeps what this crawl has found.
+    let state = put_into(store, &again, input).await.unwrap();
+    assert_eq!(state, RecordState::Resolved);
+    assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
+    assert_eq!(
+        store.unwritten(&again, 10).await.unwrap()[0].fields[0].value,
+        "Paris"
+    );
+}

@@ -1,0 +1,273 @@
+//! What a crawl needs is taken from it: whole files, room for logs, time, and workers that die of
+//! the page they work on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::isolation::{isolated, mount_small_disk};
+use webfill_tests::process::Process;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Site, Web, page};
+use webfill_tests::workplace::{Workplace, files_under};
+
+const DELAY: Duration = Duration::from_millis(200);
+const PAGES: usize = 8;
+
+/// A site of a root and leaves.
+fn small_site(web: &Web, host: &str) -> Site {
+    let site = web.site(host);
+    site.otherwise(|request| page(&request.path).into());
+    let leaves = 1..PAGES;
+    let root = leaves.fold(page("/"), |page, leaf| {
+        page.mapped_link(&format!("/{leaf}"))
+    });
+    site.serve("/", root);
+    site
+}
+
+fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
+    work.crawl(web).args(urls)
+}
+
+/// Writes rubbish over a database between two runs of its crawl. The second ends with this code,
+/// names the file, and leaves it as it is.
+fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
+    let web = Web::start();
+    let urls = [
+        small_site(&web, "a.example").url("/"),
+        small_site(&web, "b.example").url("/"),
+    ];
+    let work = Workplace::new();
+    let running = crawl(&work, &web, &urls).start();
+    web.log()
+        .wait_until("it is under way", |visits| visits.pages().len() > 4);
+    running.signal(Signal::INT);
+    running.finish().expect(11);
+    let path = work.path(file);
+    let intact = fs::read(&path).expect("a database");
+    let mut bytes = intact.clone();
+    spoil(&mut bytes);
+    fs::write(&path, &bytes).expect("our own folder");
+
+    let run = crawl(&work, &web, &urls).finish().expect(code);
+    assert!(run.one_sentence().contains(file), "{}", run.stderr);
+    assert!(
+        fs::read(&path).expect("it is still there") == bytes,
+        "it was written to"
+    );
+
+    // With the copy put back, it goes on.
+    remove_logs_of(&path);
+    fs::write(&path, intact).expect("our own folder");
+    crawl(&work, &web, &urls).finish().expect(0);
+    assert_eq!(work.stored().pages().len(), 2 * PAGES);
+    web.visits().assert_polite(DELAY);
+}
+
+fn remove_logs_of(database: &Path) {
+    for end in ["db-wal", "db-shm"] {
+        // There is one only while somebody has the database open.
+        let _ = fs::remove_file(database.with_extension(end));
+    }
+}
+
+fn spoil_all(bytes: &mut [u8]) {
+    bytes.fill(b'?');
+}
+
+/// Leaves the header, which tells whose file it is.
+fn spoil_the_rest(bytes: &mut [u8]) {
+    bytes[100..].fill(0xA5);
+}
+
+#[test]
+fn a_frontier_that_is_no_database_any_more_is_left_alone() {
+    // Whose file it was cannot be told any more: the state folder counts as named wrongly.
+    damaged("state/dispatcher.db", 2, spoil_all);
+}
+
+#[test]
+fn a_frontier_with_damaged_pages_is_left_alone() {
+    damaged("state/dispatcher.db", 17, spoil_the_rest);
+}
+
+#[test]
+fn a_store_with_damaged_pages_is_left_alone() {
+    // Opened before anything else: at that point it counts as named wrongly.
+    damaged("store.db", 2, spoil_the_rest);
+}
+
+#[test]
+fn a_full_disk_for_logs_stops_no_crawl() {
+    isolated("resources::a_full_disk_for_logs_stops_no_crawl", || {
+        let web = Web::start();
+        let urls = [small_site(&web, "a.example").url("/")];
+        let work = Workplace::new();
+        let logs = work.path("state/logs");
+        fs::create_dir_all(&logs).expect("our own folder");
+        mount_small_disk(&logs, 16, false);
+        let run = crawl(&work, &web, &urls).env("WEBFILL_LOG_LEVEL", "trace");
+        run.finish().expect(0);
+        let written: u64 = files_under(&logs)
+            .iter()
+            .filter_map(|file| file.metadata().ok())
+            .map(|file| file.len())
+            .sum();
+        assert!(written > 8 << 10, "the disk was not full: {written} bytes");
+        assert_eq!(work.stored().pages().len(), PAGES);
+        web.visits().assert_polite(DELAY);
+    });
+}
+
+/// A page that takes its time in any worker: deep and wide, and with a mapping that compares each
+/// of its parts with all others.
+fn burner(web: &Web, work: &Workplace) -> String {
+    let site = web.site("burner.test");
+    let (depth, width) = (100, 20_000);
+    site.serve(
+        "/",
+        page("burner").html("<div>".repeat(depth) + &"<p>x</p>".repeat(width)),
+    );
+    work.write_json("mappings/burner.json", &burning_mapping());
+    site.url("/")
+}
+
+fn burning_mapping() -> Value {
+    let expression = "count(//*//*//*//*[count(.//*) > count(preceding::*)])";
+    let processors = json!([{"type": "xpath", "parameters": {"expression": expression}}]);
+    json!({
+        "name": "burner",
+        "url_patterns": [{"type": "regex", "pattern": "^http://burner\\.test/"}],
+        "fields": [{"name": "all", "processors": processors}],
+    })
+}
+
+#[test]
+fn a_page_that_burns_time_ends_and_holds_up_nobody() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let urls = [burner(&web, &work), small_site(&web, "a.example").url("/")];
+    let run = crawl(&work, &web, &urls).env("WEBFILL_WORKER_PAGE_DEADLINE", "1");
+    let run = run.finish().expect(0);
+    let pages = work.stored().pages();
+    assert_eq!(pages["http://burner.test/"].outcome, "extract_error");
+    assert_eq!(
+        pages.values().filter(|page| page.outcome == "ok").count(),
+        PAGES
+    );
+    assert!(run.elapsed < Duration::from_secs(30), "{:?}", run.elapsed);
+    web.visits().assert_polite(DELAY);
+}
+
+/// Plays the out-of-memory killer: a worker dies whenever it works on this URL. Returns how often.
+fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usize {
+    let mut deaths = 0;
+    while run.ended().is_none() {
+        let workers = run.of_role("worker");
+        let suspects = files_under(&work.path("state"));
+        let suspects = suspects.iter().filter(|file| {
+            file.extension().is_some_and(|end| end == "suspect")
+                && task_in(file).and_then(|task| url_of(task, work)).as_deref() == Some(url)
+        });
+        for _ in suspects {
+            workers
+                .iter()
+                .for_each(|worker| worker.signal(Signal::KILL));
+            deaths += 1;
+            run.wait_until("others take their place", |run| {
+                let now = run.of_role("worker");
+                now.len() == workers.len() && now.iter().all(|worker| !workers.contains(worker))
+            });
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    deaths
+}
+
+fn task_in(file: &Path) -> Option<i64> {
+    let bytes = fs::read(file).ok()?;
+    let task = u64::from_ne_bytes(bytes.try_into().ok()?);
+    i64::try_from(task).ok()
+}
+
+fn url_of(task: i64, work: &Workplace) -> Option<String> {
+    let path = work.path("state/dispatcher.db");
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    let sql = "SELECT url FROM tasks WHERE id = ?1";
+    db.query_row(sql, [task], |row| row.get(0)).ok()
+}
+
+#[test]
+fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let killer = burner(&web, &work);
+    let urls = [killer.clone(), small_site(&web, "a.example").url("/")];
+    let mut run = crawl(&work, &web, &urls)
+        .env("WEBFILL_WORKER_PAGE_DEADLINE", "60")
+        .start();
+    let deaths = kill_whoever_works_on(&killer, &mut run, &work);
+    run.finish().expect(0);
+    assert_eq!(deaths, 3);
+    let pages = work.stored().pages();
+    assert_eq!(pages[&killer].outcome, "crashed");
+    assert_eq!(
+        pages.values().filter(|page| page.outcome == "ok").count(),
+        PAGES
+    );
+    assert_eq!(web.visits().of_host("burner.test").pages().len(), 3);
+    web.visits().assert_polite(DELAY);
+}
+
+/// From now on the process gets no more memory than it has, but for a little.
+fn squeeze(process: &Process) {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
+    let status = status.expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmData:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let limit = (kib.expect("a size") + 1_024) * 1_024;
+    let prlimit = Command::new("prlimit")
+        .args([
+            "--pid",
+            &process.pid.to_string(),
+            &format!("--data={limit}"),
+        ])
+        .status();
+    assert!(prlimit.expect("prlimit of util-linux").success());
+}
+
+#[test]
+fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let hosts = ["a.example", "b.example", "c.example"];
+    let urls = hosts.map(|host| {
+        let site = small_site(&web, host);
+        // Some twenty times as large once it is a tree.
+        site.serve("/7", page("/7").html("<p>x</p>".repeat(500_000)));
+        site.url("/")
+    });
+    // Otherwise the allocator takes a gigabyte beforehand, and asks for no more.
+    let run = crawl(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+    let mut run = run.start();
+    web.log()
+        .wait_until("it is under way", |visits| visits.pages().len() > 6);
+    let squeezed = run.wait_for_role("worker", 2);
+    squeezed.iter().for_each(squeeze);
+    run.wait_until("one of them is replaced", |run| {
+        let now = run.of_role("worker");
+        now.len() == 2 && now.iter().any(|worker| !squeezed.contains(worker))
+    });
+    run.finish().expect(0);
+    let pages = work.stored().pages();
+    assert_eq!(pages.len(), hosts.len() * PAGES);
+    for page in pages.values() {
+        assert_eq!(page.outcome, "ok", "{}", page.url);
+    }
+    web.visits().assert_polite(DELAY);
+}

@@ -1,0 +1,242 @@
+//! Leases, seen from outside: processes that are stopped for longer than their lease and go on,
+//! supervisors that die, supervisors of one name, a second dispatcher. The access log of the sites
+//! is the witness.
+//!
+//! All pages are seeds, and robots.txt asks for a delay that the dispatcher does not know of at
+//! first: so the workers hold many tasks, and would go on with them for a while.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use webfill_tests::Signal;
+use webfill_tests::process::send_signal;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::Web;
+
+use crate::keyed_fleet::{Client, Fleet, serving};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated, wide_web};
+
+/// Between two requests to a site, as its robots.txt asks.
+const DELAY: Duration = Duration::from_millis(600);
+/// The lease of these fleets, and the longest request: a hand-over takes both, and a second more.
+const LEASE: Duration = Duration::from_secs(1);
+const LONGEST_REQUEST: Duration = Duration::from_secs(2);
+const HAND_OVER: Duration = Duration::from_secs(4);
+const PAGES: usize = SITES * PAGES_PER_SITE;
+
+/// A crawl of a wide web by a dispatcher and two supervisors.
+struct Crawl {
+    web: Web,
+    fleet: Fleet,
+    dispatcher: Option<Running>,
+    supervisors: Vec<Running>,
+    client: Client,
+    key: Value,
+}
+
+impl Crawl {
+    /// Started, and some pages are fetched.
+    fn under_way(supervisors: &[&str]) -> Crawl {
+        let web = Web::start();
+        let pages = stocked_web(&web);
+        let fleet = Fleet::new();
+        fleet.new_member("client", "feeder");
+        for name in supervisors {
+            fleet.new_member("supervisor", name);
+        }
+        let dispatcher = serving(hasty(fleet.dispatcher_run()));
+        let supervisors: Vec<Running> = supervisors
+            .iter()
+            .map(|name| hasty(fleet.supervisor(&web, name)).start())
+            .collect();
+        for name in 0..supervisors.len() {
+            fleet.wait_until_told_times("supervisor_joined", name + 1);
+        }
+        let client = fleet.client("feeder");
+        let key = client.feed("fenced", &pages);
+        web.log().wait_until("the crawl is under way", |visits| {
+            visits.pages().len() > SITES
+        });
+        Crawl {
+            web,
+            fleet,
+            dispatcher: Some(dispatcher),
+            supervisors,
+            client,
+            key,
+        }
+    }
+
+    /// Waits for the end, drains all who are left, and judges what the sites saw: at most
+    /// `repeated_at_most` pages were asked for again.
+    fn finish(self, repeated_at_most: usize) {
+        let status = self.client.wait_until_finished(&self.key);
+        assert_eq!(status["outcomes"]["ok"], PAGES, "{status}");
+        for process in self.supervisors.into_iter().chain(self.dispatcher) {
+            process.signal(Signal::TERM);
+            process.finish().expect(0);
+        }
+        assert_complete(&self.fleet.work);
+        let repeated = repeated(&self.web);
+        assert!(
+            repeated.len() <= repeated_at_most,
+            "asked again: {repeated:#?}"
+        );
+        self.web.visits().assert_polite(DELAY);
+    }
+
+    fn dispatcher_pid(&self) -> u32 {
+        self.dispatcher.as_ref().expect("it runs").pid()
+    }
+
+    fn worker_of_the_first(&self) -> u32 {
+        self.supervisors[0].of_role("worker").remove(0).pid
+    }
+}
+
+/// The pages of a wide web whose sites ask for a delay.
+fn stocked_web(web: &Web) -> Vec<String> {
+    wide_web(web);
+    let mut pages = Vec::new();
+    for number in 0..SITES {
+        let site = web.site(&format!("w{number}.example"));
+        site.robots(&format!("User-agent: *\nCrawl-delay: {}\n", seconds(DELAY)));
+        pages.push(site.url("/"));
+        pages.extend((1..PAGES_PER_SITE).map(|page| site.url(&format!("/{page}"))));
+    }
+    pages
+}
+
+/// Stops a process for so long. The time is what is tried here: there is nothing else to wait for.
+fn stop_for(pid: u32, time: Duration) {
+    send_signal(pid, Signal::STOP);
+    std::thread::sleep(time);
+    send_signal(pid, Signal::CONT);
+}
+
+/// Short leases, requests and delays, and workers enough that not all is in one.
+fn hasty(run: Run) -> Run {
+    run.env("WEBFILL_DISPATCHER_LEASE", seconds(LEASE))
+        .env("WEBFILL_POLITENESS_DELAY", "0")
+        .env("WEBFILL_FETCH_CONNECT_TIMEOUT", "0.5")
+        .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "1.5")
+}
+
+fn seconds(time: Duration) -> String {
+    time.as_secs_f64().to_string()
+}
+
+#[test]
+fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
+    let crawl = Crawl::under_way(&["a", "b"]);
+    assert_eq!(HAND_OVER, LEASE + LONGEST_REQUEST + Duration::from_secs(1));
+    let victim = crawl.supervisors[0].pid();
+    stop_for(victim, HAND_OVER + 3 * DELAY);
+    crawl.fleet.wait_until_told("supervisor_lost", "\"a\"");
+    // It comes back, and is welcome.
+    crawl.fleet.wait_until_told_times("supervisor_joined", 3);
+    crawl.finish(SITES);
+}
+
+#[test]
+fn a_supervisor_that_is_stopped_with_its_workers_harms_nobody_when_it_goes_on() {
+    let crawl = Crawl::under_way(&["a", "b"]);
+    let worker = crawl.worker_of_the_first();
+    send_signal(worker, Signal::STOP);
+    stop_for(crawl.supervisors[0].pid(), HAND_OVER + 3 * DELAY);
+    send_signal(worker, Signal::CONT);
+    crawl.fleet.wait_until_told("supervisor_lost", "\"a\"");
+    crawl.fleet.wait_until_told_times("supervisor_joined", 3);
+    crawl.finish(SITES);
+}
+
+#[test]
+fn a_worker_that_wakes_up_after_its_lease_starts_nothing_under_it() {
+    let crawl = Crawl::under_way(&["a", "b"]);
+    stop_for(crawl.worker_of_the_first(), HAND_OVER);
+    crawl.finish(SITES);
+}
+
+#[test]
+fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
+    let crawl = Crawl::under_way(&["a", "b"]);
+    let stopped_at = Instant::now();
+    stop_for(crawl.dispatcher_pid(), HAND_OVER + 2 * DELAY);
+    let went_on_at = Instant::now();
+    let visits = crawl.web.visits();
+    let starts = visits.0.iter().map(|visit| visit.started_at);
+    let without_lease = stopped_at + LEASE..went_on_at;
+    assert_eq!(
+        starts.filter(|start| without_lease.contains(start)).count(),
+        0,
+        "requests without a lease"
+    );
+    assert!(
+        visits.pages().len() < PAGES,
+        "there was something left to do"
+    );
+    crawl.finish(SITES);
+}
+
+#[test]
+fn a_killed_supervisors_sites_go_to_the_other_and_no_delay_is_cut_short() {
+    let mut crawl = Crawl::under_way(&["a", "b"]);
+    let killed = crawl.supervisors.remove(0);
+    send_signal(killed.pid(), Signal::KILL);
+    killed.finish();
+    crawl.fleet.wait_until_told("supervisor_lost", "\"a\"");
+    crawl.finish(SITES);
+}
+
+#[test]
+fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
+    let mut crawl = Crawl::under_way(&["a"]);
+    let killed = crawl.supervisors.remove(0);
+    send_signal(killed.pid(), Signal::KILL);
+    killed.finish();
+    let again = hasty(crawl.fleet.supervisor(&crawl.web, "a")).start();
+    crawl.supervisors.push(again);
+    crawl.fleet.wait_until_told_times("supervisor_joined", 2);
+    assert_eq!(crawl.fleet.told("supervisor_lost").len(), 0);
+    crawl.finish(SITES);
+}
+
+#[test]
+fn a_killed_dispatcher_goes_on_with_what_its_supervisors_hold() {
+    let mut crawl = Crawl::under_way(&["a", "b"]);
+    let killed = crawl.dispatcher.take().expect("it runs");
+    send_signal(killed.pid(), Signal::KILL);
+    killed.finish();
+    crawl.dispatcher = Some(serving(hasty(crawl.fleet.dispatcher_run())));
+    crawl.fleet.wait_until_told_times("supervisor_joined", 4);
+    crawl.client = crawl.fleet.client("feeder");
+    crawl.finish(0);
+}
+
+#[test]
+fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
+    let mut crawl = Crawl::under_way(&["a"]);
+    let namesake = crawl.fleet.supervisor_elsewhere(&crawl.web, "a", "a2");
+    let namesake = hasty(namesake).start();
+    crawl.fleet.wait_until_told("name_taken", "\"a\"");
+    assert_eq!(crawl.fleet.told("supervisor_joined").len(), 1);
+    let first = crawl.supervisors.remove(0);
+    first.signal(Signal::TERM);
+    first.finish().expect(0);
+    crawl.fleet.wait_until_told_times("supervisor_joined", 2);
+    crawl.supervisors.push(namesake);
+    crawl.finish(0);
+}
+
+#[test]
+fn a_second_dispatcher_on_the_same_state_is_refused() {
+    let crawl = Crawl::under_way(&["a"]);
+    let second = crawl.fleet.dispatcher_run().finish().expect(1);
+    let sentence = second.one_sentence();
+    assert!(
+        sentence.contains("in use by another dispatcher")
+            && sentence.contains(&crawl.dispatcher_pid().to_string()),
+        "{sentence}"
+    );
+    crawl.finish(0);
+}

@@ -1,0 +1,242 @@
+//! Many records out of a dataset in MongoDB: whatever is killed or goes away, all of them are
+//! written back in the end, and no more than a few are in memory. Without a server these tests say
+//! that they are skipped.
+
+use std::time::{Duration, Instant};
+
+use mongodb::bson::doc;
+use serde_json::{Value, json};
+use webfill_test_mongod::Mongod;
+use webfill_tests::run::{Finished, Run};
+
+use crate::mongodb_records::{People, url};
+
+/// So many people whose names are missing.
+fn many(people: &People, count: i32) {
+    for first in (0..count).step_by(1_000) {
+        let numbers = first..count.min(first + 1_000);
+        let person =
+            |number: i32| doc! {"_id": number, "url": url(&number.to_string()), "name": null};
+        people.insert(numbers.map(person).collect());
+    }
+}
+
+fn named(people: &People) -> u64 {
+    let named = vec![
+        doc! {"$match": {"name": {"$ne": null}}},
+        doc! {"$count": "n"},
+    ];
+    let counted = people.documents.aggregate("people", named);
+    counted
+        .first()
+        .map_or(0, |counted| counted["n"].as_u64().unwrap())
+}
+
+fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
+    let Some(people) = People::new() else { return };
+    const COUNT: i32 = 3_000;
+    many(&people, COUNT);
+    people.insert(vec![doc! {"_id": "a", "name": null}]);
+    let crawl = || {
+        let run = people.crawl_and_write_back();
+        match store(&people) {
+            Some(store) => run.instead("--store", store),
+            None => run,
+        }
+    };
+    let mut running = crawl().start();
+    running.wait_until("something is written back", |_| named(&people) > 0);
+    running.kill_role("crawl");
+    running.finish();
+    let before = named(&people);
+    assert!(before < COUNT as u64, "it was killed in the middle");
+    let run = crawl().finish().expect(0);
+    assert_eq!(named(&people), COUNT as u64);
+    for number in [0, 1, COUNT / 2, COUNT - 1] {
+        assert_eq!(people.person(number)["name"], format!("Name of /{number}"));
+    }
+    assert_eq!(run.summary().records(), (COUNT as u64, COUNT as u64));
+    // Resumed again, there is nothing to do.
+    let asked = people.web.visits().pages().len();
+    let idle = crawl().finish().expect(0);
+    assert_eq!(people.web.visits().pages().len(), asked);
+    assert_eq!(
+        idle.summary().json["written_back"],
+        json!({"records": 0, "refused": 0})
+    );
+}
+
+#[test]
+fn a_killed_crawl_writes_the_rest_back_when_it_is_resumed() {
+    killed_and_resumed(|_| None);
+}
+
+#[test]
+fn a_killed_crawl_with_its_store_in_mongodb_writes_the_rest_back_when_it_is_resumed() {
+    killed_and_resumed(|people| Some(people.uri.clone()));
+}
+
+#[test]
+fn a_resumed_crawl_reads_on_behind_what_was_fed() {
+    let Some(people) = People::new() else { return };
+    many(&people, 1_200);
+    people.insert(vec![doc! {"_id": "broken", "name": null}]);
+    let limited = people.crawl_and_write_back().args(["--max-pages", "20"]);
+    let first = limited.finish().expect(12);
+    let behind = doc! {"_id": "new", "url": url("new"), "name": null};
+    let before = doc! {"_id": -1, "url": url("before"), "name": null};
+    people.insert(vec![behind, before]);
+    let run = people.crawl_and_write_back().finish().expect(0);
+    assert_eq!(people.person("new")["name"], "Name of /new");
+    assert_eq!(
+        named(&people),
+        1_201 + u64::from(people.person(-1)["name"] != Value::Null)
+    );
+    // Every document was read, and told once, in one run or the other.
+    let broken = |run: &Finished| run.summary().json["broken_seeds"]["count"].clone();
+    let told = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
+    assert_eq!(told, 1);
+    let another = people.crawl_and_write_back().instead("--crawl", "another");
+    another.finish().expect(0);
+    assert_eq!(people.person(-1)["name"], "Name of /before");
+}
+
+#[test]
+fn a_dataset_that_goes_away_is_waited_for() {
+    let Some(mut mongod) = Mongod::start() else {
+        return;
+    };
+    let uri = mongod.uri("people") + "&serverSelectionTimeoutMS=500";
+    let people = People::at(uri, None);
+    people
+        .web
+        .site("people.example")
+        .latency(Duration::from_millis(5));
+    many(&people, 2_000);
+    let running = people.crawl_and_write_back().start();
+    people
+        .web
+        .log()
+        .wait_until("it is under way", |visits| visits.pages().len() > 100);
+    mongod.stop();
+    people
+        .web
+        .log()
+        .wait_until("it goes on", |visits| visits.pages().len() > 500);
+    mongod.restart();
+    let run = running.finish().expect(0);
+    assert_eq!(named(&people), 2_000);
+    assert_eq!(run.summary().records(), (2_000, 2_000));
+    let logs = people.work.logs();
+    let of_crawl = logs.iter().filter(|(name, _)| name.starts_with("crawl"));
+    let told = of_crawl.flat_map(|(_, lines)| lines).filter(|line| {
+        matches!(
+            line["event"].as_str(),
+            Some("write_back_away" | "dataset_away")
+        )
+    });
+    assert!(
+        (1..=3).contains(&told.count()),
+        "told, but not for ever: {logs:?}"
+    );
+}
+
+/// People of whom one in a hundred lacks something, each with notes of some length.
+fn mostly_complete(people: &People, count: i32, notes_bytes: usize) {
+    let notes = "x".repeat(notes_bytes);
+    let person = |number: i32| {
+        let name = (number % 100 != 0).then_some("Known");
+        doc! {"_id": number, "url": url(&number.to_string()), "name": name, "notes": &*notes}
+    };
+    for first in (0..count).step_by(5_000) {
+        let numbers = first..count.min(first + 5_000);
+        people.insert(numbers.map(person).collect());
+    }
+}
+
+/// What a crawl needed.
+#[derive(Debug)]
+struct Needed {
+    elapsed: Duration,
+    /// The greatest memory of the crawl process and of the dispatcher, in MiB.
+    crawl_mib: u64,
+    dispatcher_mib: u64,
+}
+
+fn measure(run: Run) -> Needed {
+    let mut needed = Needed {
+        elapsed: Duration::ZERO,
+        crawl_mib: 0,
+        dispatcher_mib: 0,
+    };
+    let started = Instant::now();
+    let running = run.start();
+    loop {
+        let peak = |role: &str| {
+            let peaks = running
+                .of_role(role)
+                .into_iter()
+                .map(|process| process.peak_bytes());
+            peaks.max().unwrap_or(0) >> 20
+        };
+        needed.crawl_mib = needed.crawl_mib.max(peak("crawl"));
+        needed.dispatcher_mib = needed.dispatcher_mib.max(peak("dispatcher"));
+        if needed.crawl_mib > 0 && running.of_role("crawl").is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    needed.elapsed = started.elapsed();
+    running.finish().expect(0);
+    needed
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_records() {
+    let Some(people) = People::new() else { return };
+    mostly_complete(&people, 20_000, 2_000);
+    let few = people
+        .crawl_and_write_back()
+        .instead("--crawl", "few")
+        .args(["--records-query", r#"{"_id": {"$lt": 2000}}"#]);
+    let few = measure(few);
+    let all = measure(people.crawl_and_write_back().instead("--crawl", "all"));
+    // Ten times as many; all of them would be 40 MB.
+    let grown = |few: u64, all: u64| all.saturating_sub(few);
+    assert!(grown(few.crawl_mib, all.crawl_mib) < 12, "{few:?} {all:?}");
+    assert!(
+        grown(few.dispatcher_mib, all.dispatcher_mib) < 12,
+        "{few:?} {all:?}"
+    );
+    assert_eq!(unnamed(&people), 0);
+}
+
+/// `cargo nextest run -p webfill-tests --run-ignored only --no-capture a_million_records`
+#[test]
+#[ignore = "takes minutes; prints what a million records need"]
+fn a_million_records_are_read_in_bounded_memory() {
+    const COUNT: i32 = 1_000_000;
+    let Some(people) = People::new() else { return };
+    mostly_complete(&people, COUNT, 200);
+    let half_an_hour = Duration::from_secs(1_800);
+    for store in [None, Some(&people.uri)] {
+        let run = people.crawl_and_write_back().time_limit(half_an_hour);
+        let run = match store {
+            None => run,
+            Some(uri) => run.instead("--store", uri),
+        };
+        let needed = measure(run.instead("--crawl", if store.is_some() { "two" } else { "one" }));
+        let rate = f64::from(COUNT) / needed.elapsed.as_secs_f64();
+        println!("{} records, {rate:.0}/s: {needed:?}", COUNT);
+        assert!(
+            needed.crawl_mib < 100 && needed.dispatcher_mib < 100,
+            "{needed:?}"
+        );
+    }
+    assert_eq!(unnamed(&people), 0);
+}
+
+fn unnamed(people: &People) -> usize {
+    let unnamed = vec![doc! {"$match": {"name": null}}, doc! {"$limit": 1}];
+    people.documents.aggregate("people", unnamed).len()
+}

@@ -1,0 +1,216 @@
+//! The queries of docs/progress.md, executed as they are written there on what a crawl has left,
+//! and explained by the server. Without a server these tests say that they are skipped.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use bson::{Bson, Document, doc};
+use serde_json::{Value, json};
+use webfill_test_mongod::{Database, fresh_database};
+use webfill_tests::documents::Documents;
+use webfill_tests::site::{Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+/// A query of the page: the collection and the pipeline.
+struct Query {
+    collection: String,
+    pipeline: Vec<Document>,
+}
+
+/// Every query by the heading that it stands under.
+fn queries() -> BTreeMap<String, Query> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/progress.md");
+    let text = std::fs::read_to_string(path).expect("the page is there");
+    let mut queries = BTreeMap::new();
+    for section in text.split("\n## ").skip(1) {
+        let (heading, body) = section.split_once('\n').expect("a heading has a text");
+        let blocks: Vec<&str> = body.split("```js\n").skip(1).collect();
+        assert_eq!(blocks.len(), 1, "{heading}: one query");
+        let query = blocks[0].split("```").next().unwrap_or_default();
+        queries.insert(heading.to_owned(), read_query(query));
+    }
+    queries
+}
+
+/// `db.COLLECTION.aggregate([...])`, with nothing but JSON between the brackets.
+fn read_query(text: &str) -> Query {
+    let call = text.trim().strip_prefix("db.");
+    let (collection, rest) = call
+        .and_then(|call| call.split_once(".aggregate("))
+        .unwrap_or_else(|| panic!("no aggregation: {text}"));
+    let stages = rest.strip_suffix(')').expect("a closing bracket");
+    let stages: Vec<Value> =
+        serde_json::from_str(stages).unwrap_or_else(|error| panic!("{error}: {stages}"));
+    let stage = |stage: Value| match Bson::try_from(stage) {
+        Ok(Bson::Document(stage)) => stage,
+        other => panic!("a stage is a document, not {other:?}"),
+    };
+    Query {
+        collection: collection.to_owned(),
+        pipeline: stages.into_iter().map(stage).collect(),
+    }
+}
+
+/// A crawl of a good site, a slow one, and one that refuses.
+fn crawled() -> Option<(Database, Documents)> {
+    let database = fresh_database()?;
+    let web = Web::start();
+    let good = web.site("good.example");
+    let ada = page("Ada").field("name", "Ada").field("location", "London");
+    good.serve("/ada", ada);
+    good.serve("/bob", page("Bob").field("name", "Bob"));
+    good.serve("/cleo", page("Cleo"));
+    let slow = web.site("slow.example");
+    slow.serve("/dan", page("Dan").field("location", "Delft"));
+    slow.latency(Duration::from_millis(700));
+    let refusing = web.site("refusing.example");
+    refusing.serve("/eve", status(403));
+    refusing.serve("/fay", status(429).header("retry-after", "600"));
+    refusing.serve("/gus", page("Gus"));
+
+    let record =
+        |(id, url): (&str, String)| json!({"id": id, "urls": [url], "want": ["name", "location"]});
+    let urls = [
+        ("ada", good.url("/ada")),
+        ("bob", good.url("/bob")),
+        ("cleo", good.url("/cleo")),
+        ("dan", slow.url("/dan")),
+        ("eve", refusing.url("/gus")),
+        ("fay", refusing.url("/eve")),
+        ("gus", refusing.url("/fay")),
+    ];
+    let work = Workplace::new();
+    let seeds = work.write_lines("seeds.jsonl", &urls.map(record));
+    let crawl = work.crawl(&web).instead("--store", database.uri());
+    let crawl = crawl.instead("--crawl", "people").instead("--delay", "0.1");
+    crawl.arg("--seeds").arg(seeds).finish().expect(0);
+    let documents = Documents::open(database.uri());
+    Some((database, documents))
+}
+
+/// What the query under this heading tells.
+fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
+    let query = queries().remove(heading);
+    let query = query.unwrap_or_else(|| panic!("no query on {heading}"));
+    documents.aggregate(&query.collection, query.pipeline)
+}
+
+#[test]
+fn the_queries_of_the_docs_tell_of_records_in_mongodb() {
+    let Some((_database, documents)) = crawled() else {
+        return;
+    };
+    let hours = answer(&documents, "Records resolved per hour");
+    assert_eq!(hours.len(), 1, "{hours:?}");
+    assert_eq!(hours[0]["records"], 1);
+    let hour = hours[0]["_id"]["$date"].as_str().expect("a date");
+    assert!(hour.ends_with(":00:00Z"), "{hour}");
+
+    let missing = answer(&documents, "Missing fields by name");
+    let expected = [
+        json!({"_id": "location", "records": 5}),
+        json!({"_id": "name", "records": 5}),
+    ];
+    assert_eq!(missing, expected);
+}
+
+#[test]
+fn the_queries_of_the_docs_tell_of_pages_and_sites_in_mongodb() {
+    let Some((_database, documents)) = crawled() else {
+        return;
+    };
+    let outcomes = answer(&documents, "Outcomes per site");
+    let expected = [
+        json!({"_id": "good.example", "pages": 3, "outcomes": {"ok": 3}}),
+        json!({"_id": "refusing.example", "pages": 3, "outcomes": {"http_error": 2, "ok": 1}}),
+        json!({"_id": "slow.example", "pages": 1, "outcomes": {"ok": 1}}),
+    ];
+    assert_eq!(outcomes, expected);
+
+    let slowest = answer(&documents, "Slowest sites");
+    assert_eq!(slowest.len(), 3);
+    assert_eq!(slowest[0]["_id"], "slow.example");
+    assert!(slowest[0]["mean_ms"].as_f64() >= Some(700.0), "{slowest:?}");
+    assert!(slowest[0]["longest_ms"].as_i64() >= Some(700));
+
+    let fill_rates = answer(&documents, "Fill rate per mapping and field");
+    let expected = [("location", 0.4), ("name", 0.4), ("title", 1.0)].map(|(field, rate)| {
+        json!({"mapping": "profile", "field": field, "pages": 5, "fill_rate": rate})
+    });
+    assert_eq!(fill_rates, expected);
+
+    let refusing = answer(&documents, "Sites that block us");
+    assert_eq!(refusing.len(), 1);
+    let site = &refusing[0];
+    assert_eq!(
+        (&site["_id"], &site["pages"], &site["refused"]),
+        (&json!("refusing.example"), &json!(3), &json!(2))
+    );
+    assert!((site["share"].as_f64().expect("a share") - 2.0 / 3.0).abs() < 1e-9);
+
+    let waited_for = answer(&documents, "Sites that are waited for");
+    assert_eq!(waited_for.len(), 1, "{waited_for:?}");
+    assert_eq!(waited_for[0]["_id"], "refusing.example");
+}
+
+#[test]
+fn the_queries_of_the_docs_tell_of_workers_in_mongodb() {
+    let Some((_database, documents)) = crawled() else {
+        return;
+    };
+    // Of which another crawl, and an hour ago, are no part.
+    let aged = documents.run(doc! {"update": "pages", "updates": [{
+        "q": {"url": "http://good.example/cleo"},
+        "u": [{"$set": {"started_at": {"$dateSubtract": {
+            "startDate": "$started_at", "unit": "hour", "amount": 1,
+        }}}}],
+    }]});
+    assert_eq!(aged.get_i32("nModified").ok(), Some(1));
+    let workers = answer(&documents, "Tasks of the last minute per worker");
+    let tasks: i64 = workers
+        .iter()
+        .filter_map(|worker| worker["tasks"].as_i64())
+        .sum();
+    assert_eq!(tasks, 6, "{workers:?}");
+    let pages = documents.pages();
+    for worker in &workers {
+        let name = worker["_id"].as_str().expect("a name");
+        assert!(pages.values().any(|page| page.worker == name), "{name}");
+        assert!(worker["sites"].as_i64() >= Some(1));
+    }
+}
+
+#[test]
+fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
+    let Some((_database, documents)) = crawled() else {
+        return;
+    };
+    let mut by_index = BTreeMap::new();
+    for (heading, query) in queries() {
+        let explained = documents.run(doc! {
+            "explain": {"aggregate": &query.collection, "pipeline": query.pipeline, "cursor": {}},
+            "verbosity": "executionStats",
+        });
+        let plan = Bson::Document(explained).into_relaxed_extjson().to_string();
+        // The clocks of sites are few, and forgotten by the server.
+        let is_whole = plan.contains("\"COLLSCAN\"");
+        assert_eq!(is_whole, query.collection == "sites", "{heading}: {plan}");
+        let index = ["crawls_resolved_at", "crawl_id_started_at"]
+            .into_iter()
+            .find(|index| plan.contains(&format!("\"indexName\":\"{index}\"")));
+        by_index.insert(heading, (index, plan));
+    }
+    let (index, plan) = &by_index["Tasks of the last minute per worker"];
+    assert_eq!(*index, Some("crawl_id_started_at"));
+    let bounds = plan.split("\"indexBounds\"").nth(1).expect("bounds");
+    let bounds = bounds.split("\"started_at\"").nth(1).expect("a bound");
+    assert!(
+        bounds.starts_with(":[\"[new Date("),
+        "the last minute alone: {plan}"
+    );
+    assert_eq!(
+        by_index["Missing fields by name"].0,
+        Some("crawls_resolved_at")
+    );
+}

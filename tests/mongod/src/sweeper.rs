@@ -1,0 +1,39 @@
+//! Removes a server's files when nobody is left to do it: a test process that is killed, or that
+//! keeps its server to its end, drops nothing, and a server leaves 100 MB behind.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A process that waits for the end of this one, or of this value.
+pub(crate) struct Sweeper {
+    /// Holds the pipe whose end is waited for.
+    process: Child,
+}
+
+impl Sweeper {
+    pub(crate) fn of(folder: &Path) -> Sweeper {
+        // The server dies at the same moment, but may still be writing.
+        let script = "cat; until rm -rf \"$1\"; do sleep 0.1; done";
+        let process = Command::new("sh")
+            .args(["-c", script, "sweeper"])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Whoever ends a test ends its process group.
+            .process_group(0)
+            .spawn();
+        Sweeper {
+            process: process.expect("a shell"),
+        }
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        // Only a zombie would be left if this failed.
+        let _ = self.process.wait();
+    }
+}
