@@ -42,6 +42,17 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::
     }
 }
 
+/// Asks a child to drain.
+pub fn ask_to_drain(child: &Child) {
+    if let Ok(pid) = libc::pid_t::try_from(child.id()) {
+        // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::kill(pid, libc::SIGTERM)
+        };
+    }
+}
+
 /// How long to wait before a child is started again: doubles with each early death, from 100 ms
 /// to 30 s, and starts over once a child has lived for a minute.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ mod worker_side;
 pub struct Terms {
     /// Its name.
     pub id: String,
-    /// See [`Hello`].
+    /// See [`webfill_wire::Hello`].
     pub home: u64,
     pub workers: u16,
     pub longest_request_ms: u64,

@@ -235,6 +235,34 @@ fn another_mongod_of_a_replica_set_takes_over() {
 }
 
 #[test]
+fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_afterwards() {
+    let (Some(mongod), Some(cache)) = (Mongod::start(), Mongod::start()) else {
+        return;
+    };
+    let trouble = Trouble::with_store(mongod.uri("trouble"));
+    let delay = Duration::from_secs(4);
+    let crawl = trouble.crawl().instead("--delay", "4");
+    let mut running = crawl.args(["--cache", &cache.uri("cache")]).start();
+    let workers = running.wait_for_role("worker", WORKERS);
+    let log = trouble.web.log();
+    log.wait_until("every site is known", |visits| visits.pages().len() > SITES);
+    cache.pause();
+    let fetched = trouble.web.visits().pages().len();
+    trouble.wait_until_logged("cache_away");
+    assert!(trouble.web.visits().pages().len() > fetched, "it goes on");
+    assert_eq!(running.of_role("worker"), workers);
+    cache.resume();
+    running.finish().expect(0);
+    assert_eq!(trouble.logged("cache_back"), WORKERS);
+    trouble.assert_unharmed(1);
+    trouble.web.visits().assert_polite(delay);
+    assert_eq!(
+        Documents::open(&cache.uri("cache")).count("sites"),
+        SITES as u64
+    );
+}
+
+#[test]
 fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
     let Some(mut mongod) = Mongod::start() else {
         return;

@@ -2,12 +2,14 @@
 //! written back in the end, and no more than a few are in memory. Without a server these tests say
 //! that they are skipped.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use mongodb::bson::doc;
 use serde_json::{Value, json};
 use webfill_test_mongod::Mongod;
-use webfill_tests::run::{Finished, Run};
+use webfill_tests::Signal;
+use webfill_tests::run::{Finished, Run, Running};
 
 use crate::mongodb_records::{People, url};
 
@@ -163,7 +165,8 @@ struct Needed {
     dispatcher_mib: u64,
 }
 
-fn measure(run: Run) -> Needed {
+/// Watches a run until it ends, or as long as `is_wanted`.
+fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
     let mut needed = Needed {
         elapsed: Duration::ZERO,
         crawl_mib: 0,
@@ -173,20 +176,24 @@ fn measure(run: Run) -> Needed {
     let running = run.start();
     loop {
         let peak = |role: &str| {
-            let peaks = running
-                .of_role(role)
-                .into_iter()
-                .map(|process| process.peak_bytes());
-            peaks.max().unwrap_or(0) >> 20
+            let processes = running.of_role(role).into_iter();
+            processes.map(|process| process.peak_bytes() >> 20).max()
         };
-        needed.crawl_mib = needed.crawl_mib.max(peak("crawl"));
-        needed.dispatcher_mib = needed.dispatcher_mib.max(peak("dispatcher"));
-        if needed.crawl_mib > 0 && running.of_role("crawl").is_empty() {
+        let crawl = peak("crawl");
+        let has_ended = needed.crawl_mib > 0 && crawl.is_none();
+        needed.crawl_mib = needed.crawl_mib.max(crawl.unwrap_or(0));
+        needed.dispatcher_mib = needed.dispatcher_mib.max(peak("dispatcher").unwrap_or(0));
+        if has_ended || !is_wanted() {
             break;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     needed.elapsed = started.elapsed();
+    (needed, running)
+}
+
+fn measure_to_its_end(run: Run) -> Needed {
+    let (needed, running) = measure(run, || true);
     running.finish().expect(0);
     needed
 }
@@ -199,8 +206,9 @@ fn memory_does_not_grow_with_the_number_of_records() {
         .crawl_and_write_back()
         .instead("--crawl", "few")
         .args(["--records-query", r#"{"_id": {"$lt": 2000}}"#]);
-    let few = measure(few);
-    let all = measure(people.crawl_and_write_back().instead("--crawl", "all"));
+    let few = measure_to_its_end(few);
+    let all = people.crawl_and_write_back().instead("--crawl", "all");
+    let all = measure_to_its_end(all);
     // Ten times as many; all of them would be 40 MB.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
     assert!(grown(few.crawl_mib, all.crawl_mib) < 12, "{few:?} {all:?}");
@@ -211,29 +219,59 @@ fn memory_does_not_grow_with_the_number_of_records() {
     assert_eq!(unnamed(&people), 0);
 }
 
-/// `cargo nextest run -p webfill-tests --run-ignored only --no-capture a_million_records`
+const MILLION: i32 = 1_000_000;
+const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
+
+fn assert_bounded(what: &str, needed: &Needed) {
+    let rate = f64::from(MILLION) / needed.elapsed.as_secs_f64();
+    println!("a million records, {what}: {rate:.0}/s, {needed:?}");
+    let bounded = needed.crawl_mib < 100 && needed.dispatcher_mib < 200;
+    assert!(bounded, "{needed:?}");
+}
+
+/// `cargo test -p webfill-tests --test crawls -- --ignored --nocapture a_million_records`
 #[test]
 #[ignore = "takes minutes; prints what a million records need"]
-fn a_million_records_are_read_in_bounded_memory() {
-    const COUNT: i32 = 1_000_000;
+fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {
     let Some(people) = People::new() else { return };
-    mostly_complete(&people, COUNT, 200);
-    let half_an_hour = Duration::from_secs(1_800);
-    for store in [None, Some(&people.uri)] {
-        let run = people.crawl_and_write_back().time_limit(half_an_hour);
+    mostly_complete(&people, MILLION, 200);
+    let crawl = || people.crawl_and_write_back().time_limit(HALF_AN_HOUR);
+    let embedded = crawl().instead("--crawl", "embedded");
+    assert_bounded("SQLite", &measure_to_its_end(embedded));
+    let store = crawl().instead("--store", &people.uri);
+    let store = store.instead("--crawl", "mongodb");
+    assert_bounded("MongoDB", &measure_to_its_end(store));
+    assert_eq!(unnamed(&people), 0);
+}
+
+#[test]
+#[ignore = "takes minutes; prints what a million records need"]
+fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
+    let Some(people) = People::new() else { return };
+    for first in (0..MILLION).step_by(5_000) {
+        let person = |number: i32| {
+            let url = format!("http://p{}.example/{number}", number % 1_000);
+            doc! {"_id": number, "url": url, "name": null, "notes": "x".repeat(200)}
+        };
+        people.insert((first..first + 5_000).map(person).collect());
+    }
+    for (what, store) in [("SQLite", None), ("MongoDB", Some(&people.uri))] {
+        let run = people.crawl_and_write_back().time_limit(HALF_AN_HOUR);
+        let run = run.instead("--crawl", what).instead("--delay", "3600");
         let run = match store {
             None => run,
             Some(uri) => run.instead("--store", uri),
         };
-        let needed = measure(run.instead("--crawl", if store.is_some() { "two" } else { "one" }));
-        let rate = f64::from(COUNT) / needed.elapsed.as_secs_f64();
-        println!("{} records, {rate:.0}/s: {needed:?}", COUNT);
-        assert!(
-            needed.crawl_mib < 100 && needed.dispatcher_mib < 100,
-            "{needed:?}"
-        );
+        let places = people
+            .work
+            .path(&format!("state/records-read-{what}.jsonl"));
+        let end = format!("\"read\":{MILLION},");
+        let is_read = || fs::read_to_string(&places).is_ok_and(|read| read.contains(&end));
+        let (needed, running) = measure(run, || !is_read());
+        assert_bounded(&format!("all to be fetched, {what}"), &needed);
+        running.signal(Signal::INT);
+        running.finish().expect(11);
     }
-    assert_eq!(unnamed(&people), 0);
 }
 
 fn unnamed(people: &People) -> usize {

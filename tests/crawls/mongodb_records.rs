@@ -155,6 +155,19 @@ fn without_write_back_the_dataset_is_only_read() {
 }
 
 #[test]
+fn the_address_of_the_records_may_be_a_variable_that_no_list_of_processes_shows() {
+    let Some(people) = People::new() else { return };
+    people.insert(mixed_people());
+    let crawl = people.work.crawl_without_delay(&people.web);
+    let crawl = crawl
+        .args(["--delay", "0", "--records-collection", "people"])
+        .args(["--write-back", "people"])
+        .env("WEBFILL_RECORDS", &people.uri);
+    crawl.finish().expect(0);
+    assert_mixed_people_are_filled(&people);
+}
+
+#[test]
 fn another_collection_gets_documents_with_the_same_ids() {
     let Some(people) = People::new() else { return };
     people.insert(mixed_people());

@@ -32,11 +32,6 @@ impl Documents {
         }
     }
 
-    /// Another database of the same server.
-    pub fn sibling(&self, name: &str) -> Database {
-        self.database.client().database(name)
-    }
-
     /// Every document of a collection as extended JSON, in the order of their keys.
     pub fn all(&self, collection: &str) -> Vec<Value> {
         self.aggregate(collection, vec![doc! {"$sort": {"_id": 1}}])

@@ -13,6 +13,8 @@ pub struct DatasetOptions {
     #[arg(
         long,
         value_name = "URI",
+        env = "WEBFILL_RECORDS",
+        hide_env_values = true,
         conflicts_with = "seeds",
         requires = "records_collection"
     )]

@@ -47,12 +47,18 @@ impl Fleet {
         self.supervisor.look_after(&self.config_file)
     }
 
-    /// Waits for both to end, which a dispatcher told to drain sees to.
+    /// Waits for both to end. A dispatcher told to drain sees to that, but for a supervisor that
+    /// came to join when the dispatcher had drained already.
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
-        let supervisor_ended = self.supervisor.ends(give_up)?;
-        if !supervisor_ended || !self.dispatcher.ends(give_up)? {
-            self.stop();
+        if self.dispatcher.ends(give_up)? {
+            if let Ok(None) = self.supervisor.child.try_wait() {
+                child::ask_to_drain(&self.supervisor.child);
+            }
+            if self.supervisor.ends(give_up)? {
+                return Ok(());
+            }
         }
+        self.stop();
         Ok(())
     }
 

@@ -105,6 +105,9 @@ const SETTINGS: &[(&str, Kind)] = &[
 
 const PREFIX: &str = "WEBFILL_";
 
+/// Variables that stand for a flag and for no setting.
+const OF_FLAGS: [&str; 1] = ["RECORDS"];
+
 impl Settings {
     /// Reads the file, if one is named, and the environment.
     pub fn load(file: Option<&Path>) -> Result<Settings, Fault> {
@@ -221,6 +224,9 @@ fn overlay(
         let Some(name) = variable.strip_prefix(PREFIX) else {
             continue;
         };
+        if OF_FLAGS.contains(&name) {
+            continue;
+        }
         let known = SETTINGS.iter().find(|(path, _)| variable_of(path) == name);
         let Some((path, kind)) = known else {
             return Err(Fault::usage(format!(

@@ -52,7 +52,7 @@ pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
     // By a clock that runs behind, what was long due would be far ahead.
     db.execute(
         "UPDATE sites SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
-         WHERE due_at_ms BETWEEN ?2 AND ?1",
+         WHERE due_at_ms BETWEEN ?2 AND ?1 AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
     // How much time really passed since the last commit is not known if the clock was set. What

@@ -3,9 +3,9 @@
 //! `{crawl, document, fields}`, `unwritten` one of crawls, absent where it would be empty, so that
 //! the sparse index holds nothing but what is to be done.
 
+use mongodb::Collection;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
-use mongodb::{Collection, options::Hint};
 use serde_json::{Value, json};
 
 use super::command::{Db, in_time};
@@ -94,7 +94,6 @@ pub(super) async fn unwritten(
     in_time(async {
         let mut cursor = collection
             .find(doc! {"unwritten": crawl.to_string()})
-            .hint(Hint::Keys(doc! {"unwritten": 1}))
             .projection(doc! {"fields": 1, "candidates": 1, "origins": 1, "version": 1})
             .batch_size(limit)
             .limit(i64::from(limit))

@@ -41,27 +41,32 @@ fn what_was_leased_still_is_and_its_sites_are_in_the_window() {
     bench.assert_conserved();
 }
 
-/// When a site is due by the clock of a dispatcher that starts at `now_ms`, if it was due at
-/// `due_at_ms` when the last commit was made, at an hour past twelve.
-fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
+const HOUR_MS: i64 = 3_600_000;
+
+/// The clock of a site by the dispatcher's clock after a restart at `now_ms`; the last commit was
+/// made at 13 o'clock.
+fn clock_after_restart(clock: Clock, now_ms: i64) -> Clock {
     let mut bench = bench();
     bench.feed(&["http://a.org/"]);
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let clock = Clock {
-        due_at_ms,
-        last_start_ms: Some(due_at_ms - 1_000),
-        ..Clock::default()
-    };
     bench.frontier.return_site(site.id, &clock).unwrap();
     bench.frontier.keep_time(13 * HOUR_MS);
     bench.frontier.commit().unwrap();
     let mut bench = bench.reopen(now_ms);
-    let kept = bench.frontier.site(site.id).unwrap().unwrap().clock;
+    bench.frontier.site(site.id).unwrap().unwrap().clock
+}
+
+fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
+    let clock = Clock {
+        due_at_ms,
+        delay_ms: Some(1_000),
+        last_start_ms: Some(due_at_ms - 1_000),
+        owner: None,
+    };
+    let kept = clock_after_restart(clock, now_ms);
     assert!(kept.last_start_ms.unwrap() <= kept.due_at_ms);
     kept.due_at_ms
 }
-
-const HOUR_MS: i64 = 3_600_000;
 
 #[test]
 fn a_clock_that_was_set_back_keeps_no_site_waiting_for_an_hour() {
@@ -83,6 +88,20 @@ fn a_clock_that_was_set_forward_cuts_no_delay_short() {
     );
     let long_due = 13 * HOUR_MS - 5_000;
     assert_eq!(due_after_restart(long_due, 14 * HOUR_MS), long_due);
+}
+
+#[test]
+fn where_the_delay_is_not_known_the_last_request_stays_as_long_ago_as_it_was() {
+    let asked = Clock {
+        due_at_ms: 13 * HOUR_MS - 5_000,
+        last_start_ms: Some(13 * HOUR_MS - 5_000),
+        ..Clock::default()
+    };
+    for now_ms in [12 * HOUR_MS, 14 * HOUR_MS] {
+        let kept = clock_after_restart(asked.clone(), now_ms);
+        assert_eq!(kept.last_start_ms, Some(now_ms - 5_000));
+        assert!(kept.due_at_ms <= now_ms);
+    }
 }
 
 #[test]
