@@ -294,6 +294,11 @@ impl Dispatch {
         self.fleet.note_outcomes(supervisor, session, number);
     }
 
+    /// Supervisors from before our start that are silent, and for how long.
+    pub fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
+        self.fleet.silences(now_ms)
+    }
+
     pub fn left_supervisors(&self, now_ms: i64) -> Vec<String> {
         self.fleet.left(now_ms)
     }

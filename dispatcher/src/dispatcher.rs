@@ -41,6 +41,8 @@ pub(crate) struct Dispatcher {
     mappings: Vec<MappingSource>,
     letters: Vec<Letter>,
     entries: Vec<Entry>,
+    /// When this was last called for what time brings.
+    turned_at_ms: i64,
     /// When to look for supervisors that are gone.
     look_at_ms: i64,
     crawls_at_ms: i64,
@@ -69,6 +71,7 @@ impl Dispatcher {
             mappings,
             letters: Vec::new(),
             entries: Vec::new(),
+            turned_at_ms: now_ms,
             look_at_ms: now_ms,
             crawls_at_ms: now_ms,
             next_site_ms: Some(now_ms),
@@ -120,9 +123,19 @@ impl Dispatcher {
 
     /// What time alone brings: lost supervisors, the state of crawls.
     pub(crate) fn keep_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let lease_ms = self.terms.lease_ms as i64;
+        if now_ms - self.turned_at_ms > lease_ms / 2 {
+            // It was we who were away. What has arrived meanwhile is still to be read.
+            self.look_at_ms = now_ms + lease_ms / 10;
+        }
+        self.turned_at_ms = now_ms;
         if now_ms >= self.look_at_ms {
-            self.look_at_ms = now_ms + (self.terms.lease_ms / 10) as i64;
+            self.look_at_ms = now_ms + lease_ms / 10;
             self.remove_gone_supervisors(now_ms)?;
+            self.note_silences(now_ms)?;
+            if self.next_site_ms.is_some() || self.dispatch.sites_in_window() > 0 {
+                self.frontier.note_time(now_ms)?;
+            }
         }
         if now_ms >= self.crawls_at_ms {
             self.crawls_at_ms = now_ms + CRAWLS_EVERY_MS;

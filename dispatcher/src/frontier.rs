@@ -125,6 +125,14 @@ impl Frontier {
         self.now_ms = now_ms;
     }
 
+    /// Notes the time though nothing else has changed: sites that wait have waited until now.
+    pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.keep_time(now_ms);
+        self.guarded("note the time", |frontier| {
+            recovery::note_commit(&frontier.db, now_ms)
+        })
+    }
+
     /// Makes all calls since the last commit durable, together.
     pub fn commit(&mut self) -> Result<(), FrontierError> {
         if !self.in_transaction {

@@ -76,16 +76,28 @@ impl Fleet {
         3 * self.lease_ms / 10
     }
 
-    /// A supervisor from before our start counts as heard now.
+    /// A supervisor from before our start; its silence goes on.
     pub(super) fn await_return(&mut self, kept: KeptSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             home: kept.home,
             longest_request_ms: kept.longest_request_ms,
-            heard_ms: now_ms,
+            heard_ms: now_ms.saturating_sub_unsigned(kept.silent_ms),
             session: None,
             starved: Vec::new(),
         };
         self.supervisors.insert(kept.name, supervisor);
+    }
+
+    /// Those from before our start who have not come back, and for how long they are silent.
+    pub(super) fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
+        let awaited = self.supervisors.iter();
+        awaited
+            .filter(|(_, supervisor)| supervisor.session.is_none())
+            .map(|(name, supervisor)| {
+                let silent_ms = now_ms.saturating_sub(supervisor.heard_ms);
+                (name.clone(), u64::try_from(silent_ms).unwrap_or(0))
+            })
+            .collect()
     }
 
     pub(super) fn knows(&self, name: &str) -> bool {

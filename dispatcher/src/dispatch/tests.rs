@@ -276,6 +276,7 @@ fn restarted() -> Dispatch {
         name: "a".into(),
         home: 1,
         longest_request_ms: LONGEST_REQUEST_MS,
+        silent_ms: 0,
     };
     let lease = HeldLease {
         task: 7,
@@ -315,6 +316,26 @@ fn after_a_restart_a_site_whose_owner_stays_away_is_given_away_in_the_end() {
     let later = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64 + 2_000;
     assert_eq!(dispatch.lost_supervisors(later), ["a"]);
     assert_eq!(dispatch.remove_supervisor("a").len(), 1);
+}
+
+#[test]
+fn a_dispatcher_that_dies_again_and_again_gives_sites_away_all_the_same() {
+    let mut silent_ms = 0;
+    for _ in 0..1_000 {
+        let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+        let kept = KeptSupervisor {
+            name: "a".into(),
+            home: 1,
+            longest_request_ms: LONGEST_REQUEST_MS,
+            silent_ms,
+        };
+        dispatch.take_up(vec![kept], Vec::new(), Vec::new(), NOW);
+        if dispatch.lost_supervisors(NOW) == ["a"] {
+            return;
+        }
+        silent_ms = dispatch.silences(NOW + 500)[0].1;
+    }
+    panic!("it is never lost");
 }
 
 #[test]

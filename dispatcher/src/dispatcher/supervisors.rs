@@ -63,6 +63,7 @@ impl Dispatcher {
             name: hello.supervisor.clone(),
             home: hello.home,
             longest_request_ms: hello.longest_request_ms,
+            silent_ms: 0,
         })?;
         let lost = self.dispatch.join(hello, peer.clone(), now_ms);
         self.take_back(lost, now_ms)?;
@@ -139,6 +140,14 @@ impl Dispatcher {
                 "a supervisor is lost, its tasks go to others"
             );
             self.remove_supervisor(&name, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// If we die before they are lost, the next life goes on counting.
+    pub(super) fn note_silences(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        for (name, silent_ms) in self.dispatch.silences(now_ms) {
+            self.frontier.note_silence(&name, silent_ms)?;
         }
         Ok(())
     }

@@ -142,7 +142,8 @@ const LATER_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
     name               TEXT PRIMARY KEY,
     home               INTEGER NOT NULL,
-    longest_request_ms INTEGER NOT NULL
+    longest_request_ms INTEGER NOT NULL,
+    silent_ms          INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 ";
 

@@ -11,19 +11,24 @@ pub struct KeptSupervisor {
     /// See [`webfill_wire::Hello`].
     pub home: u64,
     pub longest_request_ms: u64,
+    /// For how long it has not been heard, as far as is known: over several lives of a dispatcher
+    /// that dies often, too.
+    pub silent_ms: u64,
 }
 
 impl Frontier {
     /// Those kept, by name.
     pub fn supervisors(&mut self) -> Result<Vec<KeptSupervisor>, FrontierError> {
         self.guarded("list the supervisors", |frontier| {
-            let sql = "SELECT name, home, longest_request_ms FROM supervisors ORDER BY name";
+            let sql =
+                "SELECT name, home, longest_request_ms, silent_ms FROM supervisors ORDER BY name";
             let mut select = frontier.db.prepare_cached(sql)?;
             let kept = select.query_map([], |row| {
                 Ok(KeptSupervisor {
                     name: row.get(0)?,
                     home: row.get::<_, i64>(1)? as u64,
                     longest_request_ms: row.get::<_, i64>(2)? as u64,
+                    silent_ms: row.get::<_, i64>(3)? as u64,
                 })
             })?;
             kept.collect()
@@ -32,9 +37,19 @@ impl Frontier {
 
     pub fn keep_supervisor(&mut self, kept: &KeptSupervisor) -> Result<(), FrontierError> {
         self.guarded("keep a supervisor", |frontier| {
-            let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3)";
-            let longest_ms = kept.longest_request_ms as i64;
-            let values = params![kept.name, kept.home as i64, longest_ms];
+            let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3, ?4)";
+            let (longest_ms, silent_ms) = (kept.longest_request_ms as i64, kept.silent_ms as i64);
+            let values = params![kept.name, kept.home as i64, longest_ms, silent_ms];
+            frontier.db.prepare_cached(sql)?.execute(values)?;
+            Ok(())
+        })
+    }
+
+    /// Notes for how long a supervisor has not been heard.
+    pub fn note_silence(&mut self, name: &str, silent_ms: u64) -> Result<(), FrontierError> {
+        self.guarded("note a supervisor's silence", |frontier| {
+            let sql = "UPDATE supervisors SET silent_ms = ?2 WHERE name = ?1";
+            let values = params![name, silent_ms as i64];
             frontier.db.prepare_cached(sql)?.execute(values)?;
             Ok(())
         })

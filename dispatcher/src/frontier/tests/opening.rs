@@ -117,6 +117,7 @@ fn supervisors_are_known_again() {
         name: name.into(),
         home,
         longest_request_ms: 60_000,
+        silent_ms: 0,
     };
     for (name, home) in [("a", 7), ("b", u64::MAX), ("a", 8)] {
         bench.frontier.keep_supervisor(&kept(name, home)).unwrap();
@@ -125,6 +126,8 @@ fn supervisors_are_known_again() {
     let mut bench = bench.reopen(0);
     let known = bench.frontier.supervisors().unwrap();
     assert_eq!(known, [kept("a", 8), kept("b", u64::MAX)]);
+    bench.frontier.note_silence("b", 7).unwrap();
+    assert_eq!(bench.frontier.supervisors().unwrap()[1].silent_ms, 7);
     bench.frontier.forget_supervisor("a").unwrap();
     assert_eq!(bench.frontier.supervisors().unwrap().len(), 1);
 }
