@@ -53,8 +53,10 @@ enum Permission {
         asked: bool,
     },
     Refused(Outcome),
-    /// The task is to be given back: robots.txt was not asked for to its end.
+    /// The task is to be given back: robots.txt was not asked for.
     NotAsked,
+    /// The task is to be given back: robots.txt was not asked for to its end.
+    CutShort,
 }
 
 impl Journey {
@@ -90,6 +92,9 @@ impl Journey {
                 return self.end_refused(site, task, crawl, outcome).await;
             }
             Permission::NotAsked => return self.return_task(site, &task, None),
+            Permission::CutShort => {
+                return self.return_cut_short(site, &task, self.politeness.delay());
+            }
         };
         let turn = if asked {
             Turn::PageAfterRobots(delay)
@@ -126,12 +131,10 @@ impl Journey {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
             return Permission::Refused(Outcome::UnsafeAddress);
         }
-        let Some((rules, asked)) = self.rules(site, &origin(url), leave).await else {
-            return Permission::NotAsked;
-        };
-        let rules = match rules {
-            Rules::Known(rules) => rules,
-            Rules::Unreachable(outcome) => return Permission::Refused(outcome),
+        let (rules, asked) = match self.rules(site, &origin(url), leave).await {
+            Ok((Rules::Known(rules), asked)) => (rules, asked),
+            Ok((Rules::Unreachable(outcome), _)) => return Permission::Refused(outcome),
+            Err(not_permitted) => return not_permitted,
         };
         if !rules.allows(url) {
             return Permission::Refused(Outcome::Disallowed);
@@ -144,40 +147,50 @@ impl Journey {
     }
 
     /// From memory, from the shared cache, from the web; with whether the web was asked just now.
-    async fn rules(&self, site: &str, origin: &str, leave: Leave) -> Option<(Rules, bool)> {
+    async fn rules(
+        &self,
+        site: &str,
+        origin: &str,
+        leave: Leave,
+    ) -> Result<(Rules, bool), Permission> {
         if let Some(rules) = self.robots.borrow().remembered(origin) {
-            return Some((rules, false));
+            return Ok((rules, false));
         }
         if let Some(rules) = self.cached_rules(origin).await {
-            return Some((rules, false));
+            return Ok((rules, false));
         }
-        let _slot = self.take_turn(Turn::Robots, site, leave).await?;
+        let turn = self.take_turn(Turn::Robots, site, leave).await;
+        let _slot = turn.ok_or(Permission::NotAsked)?;
         // Whoever shares the site's clock may have asked while we waited. The page then needs a
         // turn of its own, under the delay that the rules name.
         if self.shared_clock.is_some()
             && let Some(rules) = self.cached_rules(origin).await
         {
             self.end_turn(site).await;
-            return Some((rules, false));
+            return Ok((rules, false));
         }
         let started_ms = now_ms();
-        let had = robots::fetch(&self.gate, leave, origin).await?;
+        let had = match robots::fetch(&self.gate, leave, origin).await {
+            Ok(had) => had,
+            Err(Barred::Shut) => return Err(Permission::NotAsked),
+            Err(Barred::CutShort) => return Err(Permission::CutShort),
+        };
         let pace = self.pace(self.politeness.delay());
         self.sites
             .borrow_mut()
             .answered(site, started_ms, had.answered_at, had.answer, pace);
         self.note_use(site);
         // Without an entry the gate was shut in the middle, between two redirects.
-        let entry = had.entry?;
+        let entry = had.entry.ok_or(Permission::CutShort)?;
         let rules = self.robots.borrow_mut().remember(&entry, had.unreachable);
         // A host that could not be asked at all says nothing that others should know.
         let worth_sharing = entry.status.is_some() || had.unreachable == Outcome::RobotsUnreachable;
         if !worth_sharing {
-            return Some((rules, true));
+            return Ok((rules, true));
         }
         // If the cache is away, which it says itself, we are the only ones who know it.
         let _ = self.cache.put_robots(vec![entry], now_ms()).await;
-        Some((rules, true))
+        Ok((rules, true))
     }
 
     async fn cached_rules(&self, origin: &str) -> Option<Rules> {
@@ -256,6 +269,8 @@ impl Journey {
         }
     }
 
+    /// Waits until the site's clock, as far as it is known here, allows the next request, or until
+    /// the task is called back.
     async fn wait_for(&self, turn: Turn, site: &str, leave: Leave) {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
@@ -356,7 +371,8 @@ impl Journey {
         self.return_as(ReturnCause::Unstarted, task, clock);
     }
 
-    /// Gives a task back that was under way while we were stopped: the page is not to blame.
+    /// Gives a task back that was under way while we were stopped, or was not permitted any more in
+    /// the middle: the page is not to blame.
     fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();

@@ -11,7 +11,7 @@ use webfill_wire::Outcome;
 
 use crate::ending::now_ms;
 use crate::fetch::Fetched;
-use crate::gate::{Gate, Leave};
+use crate::gate::{Barred, Gate, Leave};
 use crate::politeness::Answer;
 use crate::robots_rules::RobotsRules;
 
@@ -132,31 +132,32 @@ impl Remembered {
     }
 }
 
-/// Asks the web, following up to five redirects, each judged like any request. `None` if the gate
-/// is shut and nobody was asked.
-pub async fn fetch(gate: &Gate, leave: Leave, origin: &str) -> Option<RobotsAnswer> {
+/// Asks the web, following up to five redirects, each judged like any request. An error if
+/// there is no answer at all.
+pub async fn fetch(gate: &Gate, leave: Leave, origin: &str) -> Result<RobotsAnswer, Barred> {
     let mut fetched = None;
-    let mut is_complete = true;
+    let mut barred = None;
     let mut next = Url::parse(&format!("{origin}/robots.txt")).ok();
     for _ in 0..=MOST_REDIRECTS {
         let Some(url) = next.take() else { break };
-        let Ok(answer) = gate.robots(leave, &url, MOST_BYTES).await else {
-            is_complete = false;
-            break;
-        };
-        next = redirect_target(&url, &answer);
-        fetched = Some(answer);
+        match gate.robots(leave, &url, MOST_BYTES).await {
+            Ok(answer) => {
+                next = redirect_target(&url, &answer);
+                fetched = Some(answer);
+            }
+            Err(why) => barred = Some(why),
+        }
     }
-    if fetched.is_none() && !is_complete {
-        return None;
-    }
-    let fetched =
-        fetched.unwrap_or_else(|| Fetched::refused(Outcome::NetworkError, "not an origin"));
-    Some(RobotsAnswer {
+    let fetched = match (fetched, barred) {
+        (Some(fetched), _) => fetched,
+        (None, Some(barred)) => return Err(barred),
+        (None, None) => Fetched::refused(Outcome::NetworkError, "not an origin"),
+    };
+    Ok(RobotsAnswer {
         answered_at: fetched.answered_at,
         answer: fetched.answer,
         unreachable: unreachable_outcome(fetched.outcome),
-        entry: is_complete.then(|| entry_of(origin, fetched)),
+        entry: barred.is_none().then(|| entry_of(origin, fetched)),
     })
 }
 

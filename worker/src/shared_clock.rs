@@ -27,7 +27,6 @@ pub struct SharedClock {
     process: u64,
     claims: Cell<u64>,
     held: RefCell<HashMap<String, Held>>,
-    cache_is_away: Cell<bool>,
 }
 
 /// A claim of a site's next request, and later the slot.
@@ -45,7 +44,6 @@ impl SharedClock {
             process: RandomState::new().hash_one(std::process::id()),
             claims: Cell::new(0),
             held: RefCell::default(),
-            cache_is_away: Cell::new(false),
         }
     }
 
@@ -61,7 +59,6 @@ impl SharedClock {
             longest_request_ms: longest.as_millis() as u64,
         };
         let slot = self.cache.claim_slot(&claim).await;
-        self.note_cache(slot.as_ref().err());
         match slot {
             Ok(Slot::Granted) => {
                 self.change(site, |held| held.is_granted = true);
@@ -72,6 +69,7 @@ impl SharedClock {
                 Err(Duration::ZERO)
             }
             Ok(Slot::Wait { wait_ms }) => Err(Duration::from_millis(wait_ms)),
+            // It says itself that it is away.
             Err(_) => Err(CACHE_AWAY),
         }
     }
@@ -96,8 +94,7 @@ impl SharedClock {
             blocked_for_ms: blocked_for.as_millis() as u64,
             was_used: held.was_used,
         };
-        let released = self.cache.release_slot(&release).await;
-        self.note_cache(released.as_ref().err());
+        let _ = self.cache.release_slot(&release).await;
     }
 
     fn holder(&self, site: &str) -> String {
@@ -121,23 +118,6 @@ impl SharedClock {
     fn change(&self, site: &str, change: impl FnOnce(&mut Held)) {
         if let Some(held) = self.held.borrow_mut().get_mut(site) {
             change(held);
-        }
-    }
-
-    /// Says once that the cache is away, and once that it is back.
-    fn note_cache(&self, fault: Option<&webfill_store::StoreError>) {
-        let was_away = self.cache_is_away.replace(fault.is_some());
-        match fault {
-            Some(error) if !was_away => {
-                tracing::warn!(event = "cache_failed", %error, "the sites' clocks are out of reach: no requests until they are back");
-            }
-            None if was_away => {
-                tracing::info!(
-                    event = "cache_back",
-                    "the sites' clocks can be reached again"
-                );
-            }
-            _ => {}
         }
     }
 }
