@@ -13,6 +13,7 @@ use crate::exit::Fault;
 #[derive(Debug)]
 pub struct StateFolder {
     path: PathBuf,
+    is_new: bool,
     _lock: File,
 }
 
@@ -25,6 +26,7 @@ impl StateFolder {
                 path.display()
             ))
         };
+        let is_new = !path.exists();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -56,7 +58,19 @@ impl StateFolder {
             std::io::ErrorKind::StorageFull => full_disk(&path),
             _ => unwritable(error),
         })?;
-        Ok(StateFolder { path, _lock: lock })
+        Ok(StateFolder {
+            path,
+            is_new,
+            _lock: lock,
+        })
+    }
+
+    /// Takes the folder away again if it was made by us and nothing has begun.
+    pub fn discard_if_new(self) {
+        if self.is_new {
+            // It would be in nobody's way.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
     }
 
     pub fn path(&self) -> &Path {

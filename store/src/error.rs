@@ -18,8 +18,14 @@ pub enum StoreError {
         /// The store's URI, without credentials.
         store: String,
     },
-    /// A damaged or unwritable file, a foreign database: a person must act, and every further call
-    /// would fail likewise. What was committed before is intact.
+    /// The file is ours and damaged: a person must act.
+    #[error("{store}: the file is damaged: put it back from a copy, or use another file")]
+    Damaged {
+        /// The store's URI, without credentials.
+        store: String,
+    },
+    /// An unwritable file, a foreign database: a person must act, and every further call would fail
+    /// likewise. What was committed before is intact.
     #[error("{store}: {reason}")]
     Fatal {
         /// The store's URI, without credentials.
@@ -45,7 +51,10 @@ impl StoreError {
 
     /// Whether the store is of no more use to this process.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, StoreError::Fatal { .. } | StoreError::NoSpace { .. })
+        matches!(
+            self,
+            StoreError::Fatal { .. } | StoreError::Damaged { .. } | StoreError::NoSpace { .. }
+        )
     }
 
     /// Whether only the one entry is refused.

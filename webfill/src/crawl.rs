@@ -100,8 +100,15 @@ impl Crawl {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
-        let store = runtime.block_on(self.open_store())?;
-        let dataset = runtime.block_on(self.open_dataset())?;
+        let opened =
+            runtime.block_on(async { Ok((self.open_store().await?, self.open_dataset().await?)) });
+        let (store, dataset) = match opened {
+            Ok(opened) => opened,
+            Err(fault) => {
+                state.discard_if_new();
+                return Err(fault);
+            }
+        };
         let mut fleet = Fleet::start(&config_file)?;
         let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
         let mut client = ControlClient::connect(&endpoint)?;

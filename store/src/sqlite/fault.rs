@@ -59,6 +59,7 @@ pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
             reason: String::from("another process is writing to it"),
         },
         Some(ErrorCode::DiskFull) => StoreError::NoSpace { store },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { store },
         code => StoreError::Fatal {
             store,
             reason: fatal_reason(code, &error),
@@ -68,9 +69,6 @@ pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
 
 fn fatal_reason(code: Option<ErrorCode>, error: &rusqlite::Error) -> String {
     match code {
-        Some(ErrorCode::DatabaseCorrupt) => {
-            String::from("the file is damaged: put it back from a copy, or use another file")
-        }
         Some(ErrorCode::NotADatabase) => {
             String::from("the file is no SQLite database: use another file")
         }
