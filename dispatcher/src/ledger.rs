@@ -1,13 +1,17 @@
 //! What the dispatcher itself writes to the store, on a thread of its own: the state of crawls,
 //! pages that killed their workers, and stored pages applied to further records.
+//!
+//! While the store is away entries wait: of a crawl its latest state alone. Pages are few, and how
+//! many are to be applied is bounded by the pages that records still want.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use webfill_startup::Fault;
-use webfill_store::{ApplyPage, Crawl, Page, RecordState, Save, Store, StoreError};
+use webfill_store::{ApplyPage, Crawl, CrawlId, Page, RecordState, Save, Store, StoreError};
 use webfill_wire::CrawlKey;
 
 use crate::config::DispatcherSetup;
@@ -40,9 +44,20 @@ pub enum Written {
     Failed(Fault),
 }
 
+/// An entry in the thread's queue.
+enum Queued {
+    /// Its latest state is taken when its turn comes.
+    Crawl(CrawlId),
+    Other(Entry),
+}
+
+/// Of each crawl that waits in the queue, the latest state.
+type LatestStates = Arc<Mutex<HashMap<CrawlId, Box<Crawl>>>>;
+
 /// The thread's handle.
 pub struct Ledger {
-    entries: mpsc::UnboundedSender<Entry>,
+    queue: mpsc::UnboundedSender<Queued>,
+    states: LatestStates,
     thread: JoinHandle<()>,
 }
 
@@ -60,25 +75,42 @@ impl Ledger {
         let backends = runtime.block_on(opened).map_err(store_fault)?;
         let order = setup.mapping_order.clone();
         backends.store.set_mapping_order(order);
-        let (entries, queue) = mpsc::unbounded_channel();
+        let (queue, queued) = mpsc::unbounded_channel();
+        let states = LatestStates::default();
+        let taken = Arc::clone(&states);
         let thread = std::thread::Builder::new()
             .name("ledger".into())
-            .spawn(move || runtime.block_on(keep(backends.store, queue, on_written)))
+            .spawn(move || runtime.block_on(keep(backends.store, queued, taken, on_written)))
             .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
-        Ok(Ledger { entries, thread })
+        Ok(Ledger {
+            queue,
+            states,
+            thread,
+        })
     }
 
     /// Writes what is left, and ends.
     pub fn finish(self) {
-        drop(self.entries);
+        drop(self.queue);
         if self.thread.join().is_err() {
             tracing::error!(event = "ledger_panicked", "the ledger thread panicked");
         }
     }
 
     pub fn write(&self, entry: Entry) {
+        let queued = match entry {
+            Entry::Crawl(crawl) => {
+                let id = crawl.id.clone();
+                let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+                if states.insert(id.clone(), crawl).is_some() {
+                    return;
+                }
+                Queued::Crawl(id)
+            }
+            other => Queued::Other(other),
+        };
         // The thread ends only with this handle or after it has reported a fault.
-        let _ = self.entries.send(entry);
+        let _ = self.queue.send(queued);
     }
 }
 
@@ -87,10 +119,14 @@ const RETRY: Duration = Duration::from_millis(500);
 
 async fn keep(
     store: Arc<dyn Store>,
-    mut queue: mpsc::UnboundedReceiver<Entry>,
+    mut queue: mpsc::UnboundedReceiver<Queued>,
+    states: LatestStates,
     on_written: impl Fn(Written),
 ) {
-    while let Some(entry) = queue.recv().await {
+    while let Some(queued) = queue.recv().await {
+        let Some(entry) = entry_of(queued, &states) else {
+            continue;
+        };
         loop {
             match write(&store, &entry).await {
                 Ok(Some(written)) => on_written(written),
@@ -106,6 +142,16 @@ async fn keep(
             }
             break;
         }
+    }
+}
+
+fn entry_of(queued: Queued, states: &LatestStates) -> Option<Entry> {
+    match queued {
+        Queued::Crawl(id) => {
+            let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+            states.remove(&id).map(Entry::Crawl)
+        }
+        Queued::Other(entry) => Some(entry),
     }
 }
 

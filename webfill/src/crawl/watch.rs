@@ -1,5 +1,6 @@
 //! Watches a running crawl: shows its progress, sees its end coming, and lets it come.
 
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -114,7 +115,9 @@ impl Watch {
         self.counters = client.ask(&request, || fleet.look_after())?;
         if Instant::now() >= self.count_at {
             let began = Instant::now();
-            self.count_records()?;
+            let deadline = self.deadline;
+            let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            self.count_records(&|| signals::asked() >= Asked::Drain || is_over())?;
             // A large store takes its time to count: it must not be busy with that.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
@@ -122,12 +125,22 @@ impl Watch {
         Ok(())
     }
 
-    fn count_records(&mut self) -> Result<(), Fault> {
-        let counts = self.runtime.block_on(self.store.record_counts(&self.id));
+    /// A store that is away takes its time to say so: whoever wants to stop does not wait for it.
+    fn count_records(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
+        let counts = self.runtime.block_on(async {
+            let mut counting = pin!(self.store.record_counts(&self.id));
+            loop {
+                match tokio::time::timeout(LOOK_EVERY, &mut counting).await {
+                    Ok(counts) => return Some(counts),
+                    Err(_) if give_up() => return None,
+                    Err(_) => {}
+                }
+            }
+        });
         match counts {
-            Ok(counts) => self.records = counts,
-            Err(error) if error.is_retry() => {}
-            Err(error) => return Err(feeding::store_fault(error)),
+            Some(Ok(counts)) => self.records = counts,
+            Some(Err(error)) if !error.is_retry() => return Err(feeding::store_fault(error)),
+            None | Some(Err(_)) => {}
         }
         Ok(())
     }
@@ -142,7 +155,7 @@ impl Watch {
             Some(counters) => self.counters = counters,
             None => fleet.stop(),
         }
-        self.count_records()?;
+        self.count_records(&give_up)?;
         fleet.wait(&give_up)
     }
 
