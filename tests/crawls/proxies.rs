@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page, redirect};
+use webfill_tests::socks::{Noted, SocksProxy};
 use webfill_tests::workplace::{Workplace, files_under};
 
 const SECRET: &str = "hidden-word";
@@ -123,4 +124,48 @@ fn a_proxy_that_refuses_is_told_without_its_password() {
         wrong.stderr
     );
     assert!(!wrong.stderr.contains(SECRET));
+}
+
+/// Crawls one page of a public address and one of a private one through a SOCKS5 proxy.
+fn crawl_through_socks(scheme: &str) -> Noted {
+    let web = Web::start();
+    web.site("public.example").serve("/", page("T"));
+    let proxy = SocksProxy::start(web.plain_address());
+    let work = Workplace::new();
+    let run = work
+        .plain_crawl()
+        .args(["--delay", "0.05", "--contact", "https://crawler.example/"])
+        .args(["--resolve", "public.example:80:93.184.216.34"])
+        .args(["--resolve", "inner.example:80:10.1.2.3"])
+        .args(["http://public.example/", "http://inner.example/"])
+        .arg("http://10.1.2.3/")
+        .env(
+            "WEBFILL_FETCH_PROXY",
+            format!("{scheme}://me:{SECRET}@{}", proxy.address()),
+        )
+        .finish()
+        .expect(0);
+    assert_eq!(work.stored().outcomes()["http://public.example/"], "ok");
+    assert_eq!(run.summary().outcome("unsafe_address"), 2);
+    assert!(!format!("{:?}", work.logs()).contains(SECRET));
+    proxy.noted()
+}
+
+#[test]
+fn a_socks_proxy_is_told_the_address_that_was_judged() {
+    let noted = crawl_through_socks("socks5");
+    assert!(!noted.targets.is_empty());
+    for target in &noted.targets {
+        assert_eq!(target, "93.184.216.34:80");
+    }
+    assert!(noted.logins.contains(&format!("me:{SECRET}")));
+}
+
+#[test]
+fn a_socks_proxy_that_resolves_names_is_told_only_names_that_were_judged() {
+    let noted = crawl_through_socks("socks5h");
+    assert!(!noted.targets.is_empty());
+    for target in &noted.targets {
+        assert_eq!(target, "public.example:80");
+    }
 }

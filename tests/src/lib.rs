@@ -4,7 +4,7 @@
 //! [`site`] is the web that is crawled, [`workplace`] the folder that a test crawls in, [`run`] one
 //! run of the binary, [`stored`], [`documents`] and [`summary`] what it left behind, [`isolation`]
 //! the namespaces of tests that must not touch the machine's network or disks, [`name_server`] who
-//! answers for names there. The tests themselves are in `crawls/`.
+//! answers for names there, [`socks`] a proxy. The tests themselves are in `crawls/`.
 
 pub mod documentation;
 pub mod documents;
@@ -13,6 +13,7 @@ pub mod name_server;
 pub mod process;
 pub mod run;
 pub mod site;
+pub mod socks;
 pub mod stored;
 pub mod summary;
 pub mod workplace;

@@ -1,0 +1,123 @@
+//! A SOCKS5 proxy (RFC 1928) that notes where it is told to connect to, and connects to one server
+//! instead.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+const VERSION: u8 = 5;
+const NO_AUTHENTICATION: u8 = 0;
+const USER_AND_PASSWORD: u8 = 2;
+const IPV4: u8 = 1;
+const DOMAIN: u8 = 3;
+
+/// Serves until the test ends.
+pub struct SocksProxy {
+    address: SocketAddr,
+    noted: Arc<Mutex<Noted>>,
+}
+
+/// What clients said.
+#[derive(Debug, Clone, Default)]
+pub struct Noted {
+    /// `HOST:PORT` of each connection asked for.
+    pub targets: Vec<String>,
+    /// `USER:PASSWORD` of each that gave them (RFC 1929).
+    pub logins: Vec<String>,
+}
+
+impl SocksProxy {
+    /// Whatever is asked for leads to `server`.
+    pub fn start(server: SocketAddr) -> SocksProxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let noted = Arc::<Mutex<Noted>>::default();
+        let notes = Arc::clone(&noted);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let notes = Arc::clone(&notes);
+                // A client that hangs up is none of the proxy's business.
+                thread::spawn(move || serve(client, server, &notes));
+            }
+        });
+        SocksProxy { address, noted }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn noted(&self) -> Noted {
+        lock(&self.noted).clone()
+    }
+}
+
+fn lock(noted: &Mutex<Noted>) -> std::sync::MutexGuard<'_, Noted> {
+    noted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<Noted>) -> io::Result<()> {
+    if let Some(login) = greet(&mut client)? {
+        lock(noted).logins.push(login);
+    }
+    let target = read_target(&mut client)?;
+    lock(noted).targets.push(target);
+    let upstream = TcpStream::connect(server)?;
+    client.write_all(&[VERSION, 0, 0, IPV4, 0, 0, 0, 0, 0, 0])?;
+    let (from, to) = (client.try_clone()?, upstream.try_clone()?);
+    thread::spawn(move || pass_on(from, to));
+    pass_on(upstream, client)
+}
+
+/// Takes a user and a password where the client has them.
+fn greet(client: &mut TcpStream) -> io::Result<Option<String>> {
+    let [_version, count] = read(client)?;
+    let methods = read_vec(client, count)?;
+    if !methods.contains(&USER_AND_PASSWORD) {
+        client.write_all(&[VERSION, NO_AUTHENTICATION])?;
+        return Ok(None);
+    }
+    client.write_all(&[VERSION, USER_AND_PASSWORD])?;
+    let [_version, length] = read(client)?;
+    let user = read_text(client, length)?;
+    let [length] = read(client)?;
+    let password = read_text(client, length)?;
+    client.write_all(&[1, 0])?;
+    Ok(Some(format!("{user}:{password}")))
+}
+
+fn read_target(client: &mut TcpStream) -> io::Result<String> {
+    let [_version, _command, _reserved, kind] = read(client)?;
+    let host = match kind {
+        IPV4 => Ipv4Addr::from(read::<4>(client)?).to_string(),
+        DOMAIN => {
+            let [length] = read(client)?;
+            read_text(client, length)?
+        }
+        other => return Err(io::Error::other(format!("address type {other}"))),
+    };
+    let port = u16::from_be_bytes(read(client)?);
+    Ok(format!("{host}:{port}"))
+}
+
+fn read<const N: usize>(client: &mut TcpStream) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    client.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_vec(client: &mut TcpStream, length: u8) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length.into()];
+    client.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_text(client: &mut TcpStream, length: u8) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&read_vec(client, length)?).into_owned())
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
+    io::copy(&mut from, &mut to)?;
+    to.shutdown(Shutdown::Write)
+}
