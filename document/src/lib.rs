@@ -24,6 +24,7 @@ mod page;
 mod parse;
 mod serialize;
 mod sink;
+mod tokenizer;
 mod tree;
 mod xpath;
 
@@ -31,4 +32,8 @@ pub use css::{Selector, SelectorError, check_selector};
 pub use document::Document;
 pub use limits::{Limits, Truncation};
 pub use node::{AttributeRef, NodeRef};
+/// Panics if the HTML tokenizer and html5ever's own read `page` differently.
+#[cfg(feature = "compare")]
+#[doc(hidden)]
+pub use tokenizer::compare::compare as compare_tokenizers;
 pub use xpath::{EvaluateError, XPath, XPathError, XValue, check_xpath};

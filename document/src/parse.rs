@@ -1,4 +1,4 @@
-//! Feeding a page to the HTML or XML parser, in pieces, with an eye on the bounds.
+//! Having a page parsed as HTML or XML, with an eye on the bounds.
 //!
 //! The parsers have no bounds of their own and some of their steps are quadratic in what a page
 //! controls (open elements, attributes of one tag). So a guard stands between tokenizer and tree
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use html5ever::buffer_queue::BufferQueue;
 use html5ever::interface::{TokenizerResult, TreeSink};
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{self as html, Tag, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tokenizer::{self as html, TokenSinkResult};
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use xml5ever::tokenizer::{self as xml, XmlTokenizer, XmlTokenizerOpts};
 use xml5ever::tree_builder::{XmlTreeBuilder, XmlTreeBuilderOpts};
@@ -18,12 +18,20 @@ use xml5ever::tree_builder::{XmlTreeBuilder, XmlTreeBuilderOpts};
 use crate::growing::Growing;
 use crate::limits::{Limits, Truncation};
 use crate::sink::{Handle, Sink};
+use crate::tokenizer::{Audience, tokenize};
 
+/// XML is handed over in pieces, HTML as a whole.
 const PIECE_BYTES: usize = 16 * 1024;
+/// Tokens after which the clock is looked at. Long text counts as several, because the tree
+/// builder may take it apart at every space.
 const TOKENS_BETWEEN_LOOKS: u32 = 256;
-/// Pieces that yield not one token lie within a single tag, comment or attribute. Megabytes of
-/// that are normally read in a few dozen milliseconds; it takes this long only when the tokenizer
-/// compares each of thousands of attributes with all others, and each piece makes it worse.
+const TEXT_BYTES_PER_TOKEN: usize = 64;
+/// Buffers of the HTML parser count their bytes in 32 bits.
+const HTML_BYTES: usize = 1 << 30;
+/// Pieces of XML that yield not one token lie within a single tag, comment or attribute. Megabytes
+/// of that are normally read in a few dozen milliseconds; it takes this long only when the
+/// tokenizer compares each of thousands of attributes with all others, and each piece makes it
+/// worse. (The HTML tokenizer has a cap for that.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 
 /// A page as far as it was read, and why not further.
@@ -39,16 +47,13 @@ pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
         ..Default::default()
     };
     let builder = TreeBuilder::new(Sink::new(limits), options);
-    let tokenizer = Tokenizer::new(Guard::new(builder, limits), TokenizerOpts::default());
-    let fits = feed(text, limits, &tokenizer.sink.progress, |queue| {
-        while !matches!(tokenizer.feed(queue), TokenizerResult::Done) {}
-    });
-    if tokenizer.sink.progress.stopped.get().is_none() {
-        tokenizer.end();
-    }
+    let guard = Guard::new(builder, limits);
+    let readable = readable(text, limits.input_bytes.min(HTML_BYTES));
+    tokenize(readable, &guard, limits.attributes_per_element);
+    let fits = (readable.len() < text.len()).then_some(Truncation::InputBytes);
     let Guard {
         builder, progress, ..
-    } = tokenizer.sink;
+    } = guard;
     Parsed {
         tree: builder.sink.finish(),
         truncation: progress.stopped.get().or(fits),
@@ -73,6 +78,11 @@ pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
     }
 }
 
+/// The start of `text`, at most `bytes` of it.
+fn readable(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
 /// Hands `text` over piece by piece until a bound is reached.
 fn feed(
     text: &str,
@@ -80,7 +90,7 @@ fn feed(
     progress: &Progress,
     consume: impl Fn(&BufferQueue),
 ) -> Option<Truncation> {
-    let readable = &text[..text.floor_char_boundary(limits.input_bytes)];
+    let readable = readable(text, limits.input_bytes);
     let mut rest = readable;
     let queue = BufferQueue::default();
     let (mut tokens_before, mut last_token) = (0, Instant::now());
@@ -139,12 +149,13 @@ impl<Builder> Guard<Builder> {
         self.progress.stopped.get().is_some()
     }
 
-    fn after_token(&self, full: Option<Truncation>) {
-        let tokens = self.progress.tokens.get().wrapping_add(1);
+    fn after_tokens(&self, count: u32, full: Option<Truncation>) {
+        let before = self.progress.tokens.get();
+        let tokens = before.wrapping_add(count);
         self.progress.tokens.set(tokens);
         if full.is_some() {
             self.progress.stopped.set(full);
-        } else if tokens.is_multiple_of(TOKENS_BETWEEN_LOOKS) {
+        } else if tokens / TOKENS_BETWEEN_LOOKS != before / TOKENS_BETWEEN_LOOKS {
             self.progress.look_at_clock();
         }
     }
@@ -153,15 +164,16 @@ impl<Builder> Guard<Builder> {
 impl html::TokenSink for Guard<TreeBuilder<Handle, Sink>> {
     type Handle = Handle;
 
-    fn process_token(&self, mut token: html::Token, line: u64) -> TokenSinkResult<Handle> {
-        if self.is_closed() || matches!(token, html::Token::ParseError(_)) {
+    fn process_token(&self, token: html::Token, line: u64) -> TokenSinkResult<Handle> {
+        if self.is_closed() {
             return TokenSinkResult::Continue;
         }
-        if let html::Token::TagToken(Tag { attrs, .. }) = &mut token {
-            attrs.truncate(self.attributes_per_element);
-        }
+        let count = match &token {
+            html::Token::CharacterTokens(text) => 1 + (text.len() / TEXT_BYTES_PER_TOKEN) as u32,
+            _ => 1,
+        };
         let result = self.builder.process_token(token, line);
-        self.after_token(self.builder.sink.full());
+        self.after_tokens(count, self.builder.sink.full());
         result
     }
 
@@ -172,6 +184,17 @@ impl html::TokenSink for Guard<TreeBuilder<Handle, Sink>> {
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
         self.builder
             .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+impl Audience for Guard<TreeBuilder<Handle, Sink>> {
+    fn has_left(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn has_left_by_now(&self) -> bool {
+        self.progress.look_at_clock();
+        self.is_closed()
     }
 }
 
@@ -186,7 +209,7 @@ impl xml::TokenSink for Guard<XmlTreeBuilder<Handle, Sink>> {
             tag.attrs.truncate(self.attributes_per_element);
         }
         let result = self.builder.process_token(token);
-        self.after_token(self.builder.sink.full());
+        self.after_tokens(1, self.builder.sink.full());
         result
     }
 

@@ -147,6 +147,16 @@ fn many_attributes_are_cut() {
     assert_eq!(texts(&document, "count(//div/@*)"), ["256"]);
     assert_eq!(texts(&document, "//div"), ["x"]);
 
+    let first: String = (0..255).map(|i| format!(" a{i}=v")).collect();
+    for more in [" a0", " a254", " a0=&CounterClockwiseContourIntegra"] {
+        let page = format!("<div{first}{}>x", more.repeat((12 << 20) / more.len()));
+        let document = html(&page);
+        let read = (document.truncated(), texts(&document, "//div"));
+        let in_time = (None, vec!["x".to_owned()]);
+        let late = (Some(Truncation::ParseTime), vec![]);
+        assert!(read == in_time || read == late, "{more}: {read:?}");
+    }
+
     let bodies: String = (0..20_000).map(|i| format!("<body a{i}=v>")).collect();
     survive("bodies", bodies, brisk());
 }
@@ -161,6 +171,25 @@ fn long_pages_are_cut() {
     assert_eq!(cut, Some(Truncation::InputBytes));
     let many = survive("nodes", "<p>x".repeat(500_000), brisk());
     assert_eq!(many, Some(Truncation::Nodes));
+}
+
+#[test]
+fn parsing_ends_with_its_time() {
+    let limits = Limits {
+        parse_time: Duration::ZERO,
+        ..Limits::default()
+    };
+    let pages = [
+        "<p>x".repeat(10_000),
+        format!("<frameset>{}", "a b ".repeat(100_000)),
+        format!("<div{}>x", " a".repeat(100_000)),
+        format!("<title>{}", "a&amp;".repeat(100_000)),
+    ];
+    for page in pages {
+        let document = Document::parse_html(&page, &limits);
+        let start = &page[..10];
+        assert_eq!(document.truncated(), Some(Truncation::ParseTime), "{start}");
+    }
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! Attributes of tags.
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::Tag;
+use html5ever::{Attribute, QualName, ns};
+use memchr::memchr3;
+
+use super::run::Run;
+use super::{Audience, Tokenizer, class};
+
+impl<A: Audience> Tokenizer<'_, A> {
+    /// Reads the attribute at the present place, which is neither space nor the end of a tag.
+    /// Returns whether it counts: it is not there yet, and the tag may have more.
+    pub(super) fn attribute(&mut self, tag: &mut Tag) -> bool {
+        // A name may begin with what otherwise ends it: `=`.
+        let name = self.written_name(class::ENDS_ATTRIBUTE_NAME, 1);
+        self.skip_whitespace();
+        let value = match self.peek() {
+            Some(b'=') => {
+                self.at += 1;
+                self.value()
+            }
+            _ => StrTendril::new(),
+        };
+        if tag.attrs.len() >= self.attribute_cap {
+            return false;
+        }
+        let name = self.names.get(name);
+        if tag.attrs.iter().any(|known| known.name.local == name) {
+            tag.had_duplicate_attributes = true;
+            return false;
+        }
+        let name = QualName::new(None, ns!(), name);
+        tag.attrs.push(Attribute { name, value });
+        true
+    }
+
+    fn value(&mut self) -> StrTendril {
+        self.skip_whitespace();
+        match self.peek() {
+            Some(quote @ (b'"' | b'\'')) => self.quoted_value(quote),
+            Some(b'>') | None => StrTendril::new(),
+            Some(_) => self.bare_value(),
+        }
+    }
+
+    fn quoted_value(&mut self, quote: u8) -> StrTendril {
+        self.at += 1;
+        let mut run = Run::new(self.input, self.at);
+        while let Some(found) = memchr3(quote, b'&', 0, &self.bytes[self.at..]) {
+            self.at += found;
+            match self.bytes[self.at] {
+                b'&' => self.reference(&mut run, true),
+                0 => self.replace_nul(&mut run),
+                _ => {
+                    let value = run.finish(self.at);
+                    self.at += 1;
+                    return value;
+                }
+            }
+        }
+        // A tag that does not end comes to nothing, whatever the value.
+        self.skip_to_end();
+        StrTendril::new()
+    }
+
+    fn bare_value(&mut self) -> StrTendril {
+        let mut run = Run::new(self.input, self.at);
+        loop {
+            let (found, _) = class::find(&self.bytes[self.at..], class::STOPS_BARE_VALUE);
+            self.at += found;
+            match self.peek() {
+                Some(b'&') => self.reference(&mut run, true),
+                Some(0) => self.replace_nul(&mut run),
+                _ => return run.finish(self.at),
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a byte means where names and values are read.
+
+/// Tab, line feed, form feed and space; carriage returns are gone from the input.
+pub(super) const WHITESPACE: u8 = 1;
+/// Ends the name of a tag.
+pub(super) const ENDS_TAG_NAME: u8 = 1 << 1;
+/// Ends the name of an attribute, but for its first character.
+pub(super) const ENDS_ATTRIBUTE_NAME: u8 = 1 << 2;
+/// Ends or interrupts an attribute's value that has no quotes.
+pub(super) const STOPS_BARE_VALUE: u8 = 1 << 3;
+/// Does not stand as it is in a name: a capital letter or NUL.
+pub(super) const CHANGES_IN_NAME: u8 = 1 << 4;
+
+static CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'\t' | b'\n' | 0x0c | b' ' => {
+                WHITESPACE | ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME | STOPS_BARE_VALUE
+            }
+            b'>' => ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME | STOPS_BARE_VALUE,
+            b'/' => ENDS_TAG_NAME | ENDS_ATTRIBUTE_NAME,
+            b'=' => ENDS_ATTRIBUTE_NAME,
+            b'&' => STOPS_BARE_VALUE,
+            0 => STOPS_BARE_VALUE | CHANGES_IN_NAME,
+            b'A'..=b'Z' => CHANGES_IN_NAME,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+}
+
+pub(super) fn of(byte: u8) -> u8 {
+    CLASSES[byte as usize]
+}
+
+pub(super) fn is_whitespace(byte: u8) -> bool {
+    of(byte) & WHITESPACE != 0
+}
+
+/// Where the first byte of a class in `wanted` is, and the classes of all before it.
+pub(super) fn find(bytes: &[u8], wanted: u8) -> (usize, u8) {
+    let mut before = 0;
+    for (place, byte) in bytes.iter().enumerate() {
+        let class = of(*byte);
+        if class & wanted != 0 {
+            return (place, before);
+        }
+        before |= class;
+    }
+    (bytes.len(), before)
+}

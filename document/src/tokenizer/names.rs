@@ -1,0 +1,57 @@
+//! Names of tags and attributes, interned.
+
+use std::hash::Hasher;
+
+use html5ever::LocalName;
+use rustc_hash::FxHasher;
+
+use super::class;
+use super::run::REPLACEMENT;
+
+/// A name as the page has it.
+pub(super) struct Name<'i> {
+    pub(super) written: &'i str,
+    /// The classes of all its bytes.
+    pub(super) classes: u8,
+}
+
+/// Names up to this length are packed into the `LocalName` itself, which costs next to nothing.
+const PACKED_BYTES: usize = 7;
+const SLOTS: usize = 256;
+
+/// The longer names that a page has used before. Interning one takes a slow hash, and a lock for
+/// names that HTML does not know; a page uses few, again and again.
+pub(super) struct Names {
+    known: Vec<LocalName>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Names {
+            known: vec![LocalName::default(); SLOTS],
+        }
+    }
+}
+
+impl Names {
+    pub(super) fn get(&mut self, name: Name<'_>) -> LocalName {
+        if name.classes & class::CHANGES_IN_NAME == 0 {
+            return self.intern(name.written);
+        }
+        let lower_case = name.written.to_ascii_lowercase();
+        self.intern(&lower_case.replace('\0', REPLACEMENT))
+    }
+
+    fn intern(&mut self, name: &str) -> LocalName {
+        if name.len() <= PACKED_BYTES {
+            return LocalName::from(name);
+        }
+        let mut hasher = FxHasher::default();
+        hasher.write(name.as_bytes());
+        let slot = &mut self.known[hasher.finish() as usize % SLOTS];
+        if **slot != *name {
+            *slot = LocalName::from(name);
+        }
+        slot.clone()
+    }
+}

@@ -1,0 +1,132 @@
+//! Character references, named and numeric (13.2.5.72 to 13.2.5.80).
+
+use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
+
+use super::run::Run;
+use super::{Audience, Tokenizer};
+
+/// Bytes of the longest name, without its semicolon.
+const LONGEST_NAME: usize = 31;
+/// Bytes of the longest name that counts without a semicolon.
+const LONGEST_BARE_NAME: usize = 6;
+
+/// One or two characters, and where the reference to them ends.
+struct Reference {
+    characters: [Option<char>; 2],
+    end: usize,
+}
+
+impl<A: Audience> Tokenizer<'_, A> {
+    /// Reads the reference at the present place, or the `&` alone where there is none.
+    pub(super) fn reference(&mut self, run: &mut Run<'_>, in_attribute: bool) {
+        let found = match self.byte_at(self.at + 1) {
+            Some(b'#') => self.numeric(self.at + 2),
+            Some(next) if next.is_ascii_alphanumeric() => self.named(self.at + 1, in_attribute),
+            _ => None,
+        };
+        let Some(reference) = found else {
+            self.at += 1;
+            return;
+        };
+        let mut encoded = [0; 8];
+        let mut length = 0;
+        for character in reference.characters.into_iter().flatten() {
+            length += character.encode_utf8(&mut encoded[length..]).len();
+        }
+        let text = std::str::from_utf8(&encoded[..length]).expect("characters were encoded");
+        run.replace(self.at, reference.end, text);
+        self.at = reference.end;
+    }
+
+    /// The reference by the longest name that begins at `from`.
+    fn named(&self, from: usize, in_attribute: bool) -> Option<Reference> {
+        let rest = &self.bytes[from..];
+        let letters = rest
+            .iter()
+            .take(LONGEST_NAME + 1)
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
+        if rest.get(letters) == Some(&b';')
+            && let Some(characters) = self.meaning(from, from + letters + 1)
+        {
+            let end = from + letters + 1;
+            return Some(Reference { characters, end });
+        }
+        let longest = letters.min(LONGEST_BARE_NAME);
+        let (end, characters) = (1..=longest).rev().find_map(|length| {
+            let end = from + length;
+            Some((end, self.meaning(from, end)?))
+        })?;
+        let goes_on = |next: u8| next == b'=' || next.is_ascii_alphanumeric();
+        // So that `?a=b&copy=c` in an address stays what it was meant to be.
+        if in_attribute && self.byte_at(end).is_some_and(goes_on) {
+            return None;
+        }
+        Some(Reference { characters, end })
+    }
+
+    fn meaning(&self, from: usize, to: usize) -> Option<[Option<char>; 2]> {
+        match &self.text[from..to] {
+            "amp;" => Some([Some('&'), None]),
+            "nbsp;" => Some([Some('\u{a0}'), None]),
+            name => match NAMED_ENTITIES.get(name)? {
+                // The table also holds the beginnings of names.
+                (0, _) => None,
+                (first, 0) => Some([char::from_u32(*first), None]),
+                (first, second) => Some([char::from_u32(*first), char::from_u32(*second)]),
+            },
+        }
+    }
+
+    /// The reference whose `#` lies before `from`.
+    fn numeric(&self, from: usize) -> Option<Reference> {
+        let (radix, from) = match self.byte_at(from) {
+            Some(b'x' | b'X') => (16, from + 1),
+            _ => (10, from),
+        };
+        let digits = self.bytes[from..]
+            .iter()
+            .map_while(|byte| char::from(*byte).to_digit(radix));
+        let (mut number, mut end) = (0_u32, from);
+        for digit in digits {
+            number = number.saturating_mul(radix).saturating_add(digit);
+            end += 1;
+        }
+        if end == from {
+            return None;
+        }
+        if self.byte_at(end) == Some(b';') {
+            end += 1;
+        }
+        let characters = [Some(numbered(number)), None];
+        Some(Reference { characters, end })
+    }
+}
+
+/// The character that a number stands for; 0x80 to 0x9f are read as windows-1252.
+fn numbered(number: u32) -> char {
+    let replaced = match number {
+        0 => None,
+        0x80..=0x9f => C1_REPLACEMENTS[number as usize - 0x80].or(char::from_u32(number)),
+        _ => char::from_u32(number),
+    };
+    replaced.unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_names_are_as_long_as_is_said() {
+        let names = || {
+            NAMED_ENTITIES
+                .entries()
+                .filter(|(_, (first, _))| *first != 0)
+                .map(|(name, _)| *name)
+        };
+        let bare = names().filter(|name| !name.ends_with(';'));
+        assert_eq!(bare.map(str::len).max(), Some(LONGEST_BARE_NAME));
+        assert_eq!(names().map(str::len).max(), Some(LONGEST_NAME + 1));
+    }
+}

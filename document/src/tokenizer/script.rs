@@ -1,0 +1,88 @@
+//! Script data: text up to the end tag, but for end tags that are hidden in `<!--`.
+
+use memchr::{memchr2, memchr3};
+
+use super::run::Run;
+use super::{Audience, Tokenizer, class};
+
+/// Within `<!--` a script may hold scripts: `<script>` hides the next end tag.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    None,
+    Escaped,
+    Double,
+}
+
+impl<A: Audience> Tokenizer<'_, A> {
+    /// The script data states (13.2.5.4 and 13.2.5.15 to 13.2.5.31).
+    pub(super) fn script_data(&mut self) {
+        let mut run = Run::new(self.input, self.at);
+        let mut escape = Escape::None;
+        loop {
+            let rest = &self.bytes[self.at..];
+            let found = match escape {
+                Escape::None => memchr2(b'<', 0, rest),
+                _ => memchr3(b'<', b'-', 0, rest),
+            };
+            let Some(found) = found else {
+                self.skip_to_end();
+                return self.emit_text(run.finish(self.at));
+            };
+            self.at += found;
+            match self.bytes[self.at] {
+                0 => self.replace_nul(&mut run),
+                b'-' => escape = self.after_dashes(escape),
+                _ if escape != Escape::Double && self.closes_content(self.at) => {
+                    return self.end_content(run);
+                }
+                _ => escape = self.after_less_than(escape),
+            }
+        }
+    }
+
+    /// Reads dashes; two or more of them and a `>` end every escape.
+    fn after_dashes(&mut self, escape: Escape) -> Escape {
+        let from = self.at;
+        while self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.at - from >= 2 && self.peek() == Some(b'>') {
+            return Escape::None;
+        }
+        escape
+    }
+
+    /// Reads a `<` that ends nothing, and what changes the escape after it.
+    fn after_less_than(&mut self, escape: Escape) -> Escape {
+        self.at += 1;
+        match escape {
+            Escape::None if self.bytes[self.at..].starts_with(b"!--") => {
+                // The two dashes may be those of an end.
+                self.at += 1;
+                Escape::Escaped
+            }
+            Escape::None => Escape::None,
+            Escape::Escaped if self.reads_script() => Escape::Double,
+            Escape::Double if self.peek() == Some(b'/') => {
+                self.at += 1;
+                match self.reads_script() {
+                    true => Escape::Escaped,
+                    false => Escape::Double,
+                }
+            }
+            unchanged => unchanged,
+        }
+    }
+
+    /// Reads letters, and whether they are the whole name `script`.
+    fn reads_script(&mut self) -> bool {
+        let from = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            self.at += 1;
+        }
+        let is_name = self
+            .peek()
+            .is_some_and(|after| class::of(after) & class::ENDS_TAG_NAME != 0);
+        is_name && self.text[from..self.at].eq_ignore_ascii_case("script")
+    }
+}

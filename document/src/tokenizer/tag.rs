@@ -1,0 +1,58 @@
+//! Tags.
+
+use html5ever::tokenizer::{Tag, TagKind};
+
+use super::names::Name;
+use super::{Audience, Tokenizer, class};
+
+/// After so many attributes of a tag that came to nothing, the audience looks at the clock: that
+/// a name is repeated is found by comparing it with all others of its tag.
+const LOST_BETWEEN_LOOKS: usize = 1 << 10;
+
+impl<'i, A: Audience> Tokenizer<'i, A> {
+    /// Reads the tag whose name begins at `name`. A tag that the page does not end is none.
+    pub(super) fn tag(&mut self, kind: TagKind, name: usize) {
+        self.at = name;
+        let name = self.written_name(class::ENDS_TAG_NAME, 0);
+        let mut tag = Tag {
+            kind,
+            name: self.names.get(name),
+            self_closing: false,
+            attrs: Vec::new(),
+            had_duplicate_attributes: false,
+        };
+        let mut lost = 0;
+        loop {
+            self.skip_whitespace();
+            match self.peek() {
+                Some(b'>') => break,
+                Some(b'/') => {
+                    self.at += 1;
+                    tag.self_closing = self.peek() == Some(b'>');
+                }
+                Some(_) if self.attribute(&mut tag) => {}
+                Some(_) => {
+                    lost += 1;
+                    if lost % LOST_BETWEEN_LOOKS == 0 && self.audience.has_left_by_now() {
+                        return;
+                    }
+                }
+                None => return,
+            }
+        }
+        self.at += 1;
+        self.emit_tag(tag);
+    }
+
+    /// Reads a name to the first byte of a class in `ends`, of which the first `exempt` bytes
+    /// are not asked.
+    pub(super) fn written_name(&mut self, ends: u8, exempt: usize) -> Name<'i> {
+        let from = self.at;
+        let (length, classes) = class::find(&self.bytes[from + exempt..], ends);
+        self.at = from + exempt + length;
+        Name {
+            written: &self.text[from..self.at],
+            classes: classes | class::of(self.bytes[from]),
+        }
+    }
+}

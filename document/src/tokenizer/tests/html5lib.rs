@@ -1,0 +1,139 @@
+//! The cases that the makers of HTML parsers share (html5lib-tests, folder `tokenizer`), which
+//! the source package of html5lib on PyPI holds. `HTML5LIB_TESTS` names the folder.
+
+use std::path::Path;
+
+use html5ever::tokenizer::{Doctype, Tag, TagKind, Token};
+use serde_json::{Value, json};
+
+use super::super::input::Input;
+use super::super::{Content, Tokenizer};
+use super::{Listener, tokens};
+
+#[test]
+#[ignore = "needs the cases of html5lib"]
+fn the_cases_of_html5lib_are_read_as_they_say() {
+    let folder = std::env::var("HTML5LIB_TESTS").expect("HTML5LIB_TESTS names their folder");
+    let mut passed = 0;
+    for file in Path::new(&folder).read_dir().unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "test") {
+            continue;
+        }
+        let cases: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        // Those of xmlViolation.test are about trees for XML.
+        for case in cases["tests"].as_array().into_iter().flatten() {
+            passed += check(case);
+        }
+    }
+    assert!(passed > 6_000, "only {passed} cases");
+}
+
+/// Returns in how many initial states the case was read.
+fn check(case: &Value) -> usize {
+    let case = match case["doubleEscaped"].as_bool() {
+        Some(true) => unescaped(case),
+        _ => Some(case.clone()),
+    };
+    // Halves of surrogate pairs are no text.
+    let Some(case) = case else { return 0 };
+    // Their input is past the decoder, which drops a byte order mark.
+    let page = format!("\u{feff}{}", case["input"].as_str().unwrap());
+    let element = case["lastStartTag"].as_str().unwrap_or("none");
+    let data = json!(["Data state"]);
+    let states = case.get("initialStates").unwrap_or(&data);
+    let states = states.as_array().unwrap();
+    for state in states {
+        let state = state.as_str().unwrap();
+        assert_eq!(
+            Value::Array(read(&page, state, element)),
+            case["output"],
+            "{state}: {case}"
+        );
+    }
+    states.len()
+}
+
+/// The case with `\uXXXX` read once more.
+fn unescaped(case: &Value) -> Option<Value> {
+    let mut case = case.clone();
+    for key in ["input", "output"] {
+        let text = case[key].to_string().replace("\\\\u", "\\u");
+        case[key] = serde_json::from_str(&text).ok()?;
+    }
+    Some(case)
+}
+
+fn read(page: &str, state: &str, element: &str) -> Vec<Value> {
+    let tokens = match state {
+        "Data state" => tokens(page, Content::Data, element),
+        "RCDATA state" => tokens(page, Content::Rcdata, element),
+        "RAWTEXT state" => tokens(page, Content::Rawtext, element),
+        "Script data state" => tokens(page, Content::Script, element),
+        "PLAINTEXT state" => tokens(page, Content::Plaintext, element),
+        "CDATA section state" => within_cdata(page),
+        _ => panic!("{state} is unknown"),
+    };
+    let mut written: Vec<Value> = Vec::new();
+    for token in &tokens {
+        let token = as_they_write(token);
+        match written.last_mut() {
+            Some(last) if last[0] == "Character" && token[0] == "Character" => {
+                let text = [last[1].as_str().unwrap(), token[1].as_str().unwrap()].concat();
+                *last = json!(["Character", text]);
+            }
+            _ if token.is_null() => {}
+            _ => written.push(token),
+        }
+    }
+    written
+}
+
+fn within_cdata(page: &str) -> Vec<Token> {
+    let page = format!("<![CDATA[{}", page.trim_start_matches('\u{feff}'));
+    let listener = Listener {
+        is_foreign: true,
+        ..Listener::default()
+    };
+    let input = Input::new(&page);
+    Tokenizer::new(&input, &listener, usize::MAX).run();
+    listener.tokens.into_inner().0
+}
+
+fn as_they_write(token: &Token) -> Value {
+    match token {
+        Token::DoctypeToken(doctype) => {
+            let Doctype {
+                name,
+                public_id,
+                system_id,
+                force_quirks,
+            } = doctype;
+            json!([
+                "DOCTYPE",
+                name.as_deref(),
+                public_id.as_deref(),
+                system_id.as_deref(),
+                !force_quirks
+            ])
+        }
+        Token::TagToken(tag) if tag.kind == TagKind::EndTag => json!(["EndTag", &*tag.name]),
+        Token::TagToken(tag) if tag.self_closing => {
+            json!(["StartTag", &*tag.name, attributes(tag), true])
+        }
+        Token::TagToken(tag) => json!(["StartTag", &*tag.name, attributes(tag)]),
+        Token::CommentToken(text) => json!(["Comment", &**text]),
+        Token::CharacterTokens(text) => json!(["Character", &**text]),
+        Token::NullCharacterToken => json!(["Character", "\0"]),
+        Token::EOFToken => Value::Null,
+        Token::ParseError(message) => panic!("{message}"),
+    }
+}
+
+fn attributes(tag: &Tag) -> Value {
+    tag.attrs
+        .iter()
+        .map(|attribute| (attribute.name.local.to_string(), json!(&*attribute.value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}

@@ -1,0 +1,56 @@
+//! Our tokenizer beside html5ever's, and beside what the HTML standard says.
+
+mod html5lib;
+mod random;
+mod real;
+mod standard;
+mod states;
+
+use std::cell::RefCell;
+
+use html5ever::LocalName;
+use html5ever::tokenizer::{Token, TokenSink, TokenSinkResult};
+
+use super::compare::Tokens;
+use super::input::Input;
+use super::{Audience, Content, Tokenizer};
+
+/// Hears every token and answers none, so that the text between tags stays what it is.
+#[derive(Default)]
+struct Listener {
+    tokens: RefCell<Tokens>,
+    is_foreign: bool,
+}
+
+impl TokenSink for Listener {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
+        self.tokens.borrow_mut().add(&token);
+        TokenSinkResult::Continue
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.is_foreign
+    }
+}
+
+impl Audience for Listener {
+    fn has_left(&self) -> bool {
+        false
+    }
+
+    fn has_left_by_now(&self) -> bool {
+        false
+    }
+}
+
+/// The tokens of `page` if it begins as `content` of the element `last_start_tag`.
+fn tokens(page: &str, content: Content, last_start_tag: &str) -> Vec<Token> {
+    let (input, listener) = (Input::new(page), Listener::default());
+    let mut tokenizer = Tokenizer::new(&input, &listener, usize::MAX);
+    tokenizer.content = content;
+    tokenizer.last_start_tag = LocalName::from(last_start_tag);
+    tokenizer.run();
+    listener.tokens.into_inner().0
+}

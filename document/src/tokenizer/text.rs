@@ -1,0 +1,132 @@
+//! Text between tags, and what a `<` begins in it.
+
+use html5ever::tokenizer::{TagKind, Token};
+use memchr::{memchr, memchr2, memchr3};
+
+use super::run::{REPLACEMENT, Run};
+use super::{Audience, Content, Tokenizer, class};
+
+/// Most texts between tags are a few spaces or words: for those, a search that takes many bytes
+/// at once does not pay.
+const SHORT: usize = 16;
+
+impl<A: Audience> Tokenizer<'_, A> {
+    /// The data state: text, and the markup that ends it.
+    pub(super) fn data(&mut self) {
+        let mut run = Run::new(self.input, self.at);
+        while let Some(found) = self.find_in_data() {
+            self.at = found;
+            match self.bytes[found] {
+                b'&' => self.reference(&mut run, false),
+                b'<' if !self.begins_markup(found) => self.at += 1,
+                b'<' => {
+                    self.emit_text(run.finish(found));
+                    return self.markup();
+                }
+                // The tree builder knows where a NUL is nothing and where it is replaced.
+                _ => {
+                    self.emit_text(run.finish(found));
+                    self.at += 1;
+                    return self.emit(Token::NullCharacterToken);
+                }
+            }
+        }
+        self.skip_to_end();
+        self.emit_text(run.finish(self.at));
+    }
+
+    fn find_in_data(&self) -> Option<usize> {
+        let rest = &self.bytes[self.at..];
+        let near = rest
+            .iter()
+            .take(SHORT)
+            .position(|byte| matches!(byte, b'<' | b'&' | 0));
+        let found = near.or_else(|| {
+            let far = rest.get(SHORT..)?;
+            Some(SHORT + memchr3(b'<', b'&', 0, far)?)
+        });
+        Some(self.at + found?)
+    }
+
+    /// RCDATA and RAWTEXT: text up to the end tag of its element; references count in RCDATA.
+    pub(super) fn raw_text(&mut self, references: bool) {
+        let mut run = Run::new(self.input, self.at);
+        loop {
+            let rest = &self.bytes[self.at..];
+            let found = match references {
+                true => memchr3(b'<', b'&', 0, rest),
+                false => memchr2(b'<', 0, rest),
+            };
+            let Some(found) = found.map(|found| self.at + found) else {
+                self.skip_to_end();
+                return self.emit_text(run.finish(self.at));
+            };
+            self.at = found;
+            match self.bytes[found] {
+                b'&' => self.reference(&mut run, false),
+                b'<' if self.closes_content(found) => {
+                    return self.end_content(run);
+                }
+                b'<' => self.at += 1,
+                _ => self.replace_nul(&mut run),
+            }
+        }
+    }
+
+    /// PLAINTEXT: all that is left.
+    pub(super) fn plain_text(&mut self) {
+        let mut run = Run::new(self.input, self.at);
+        while let Some(found) = memchr(0, &self.bytes[self.at..]) {
+            self.at += found;
+            self.replace_nul(&mut run);
+        }
+        self.skip_to_end();
+        self.emit_text(run.finish(self.at));
+    }
+
+    /// Reads the NUL at the present place.
+    pub(super) fn replace_nul(&mut self, run: &mut Run<'_>) {
+        run.replace(self.at, self.at + 1, REPLACEMENT);
+        self.at += 1;
+    }
+
+    /// Whether the `<` at `place` begins the end tag that ends the present content.
+    pub(super) fn closes_content(&self, place: usize) -> bool {
+        let name = &*self.last_start_tag;
+        self.byte_at(place + 1) == Some(b'/')
+            && self.has_word(place + 2, name)
+            && self
+                .byte_at(place + 2 + name.len())
+                .is_some_and(|after| class::of(after) & class::ENDS_TAG_NAME != 0)
+    }
+
+    /// Hands on the text before the end tag at the present place, and the tag.
+    pub(super) fn end_content(&mut self, text: Run<'_>) {
+        self.emit_text(text.finish(self.at));
+        self.content = Content::Data;
+        self.tag(TagKind::EndTag, self.at + 2);
+    }
+
+    /// Whether the `<` at `place` is more than a character.
+    fn begins_markup(&self, place: usize) -> bool {
+        match self.byte_at(place + 1) {
+            Some(b'/') => place + 2 < self.bytes.len(),
+            Some(next) => next == b'!' || next == b'?' || next.is_ascii_alphabetic(),
+            None => false,
+        }
+    }
+
+    /// What the `<` at the present place begins.
+    fn markup(&mut self) {
+        match self.bytes[self.at + 1] {
+            b'/' => match self.bytes[self.at + 2] {
+                next if next.is_ascii_alphabetic() => self.tag(TagKind::EndTag, self.at + 2),
+                b'>' => self.at += 3,
+                _ => self.bogus_comment(self.at + 2),
+            },
+            b'!' => self.declaration(),
+            b'?' => self.bogus_comment(self.at + 1),
+            _ => self.tag(TagKind::StartTag, self.at + 1),
+        }
+    }
+}
