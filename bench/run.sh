@@ -2,13 +2,13 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
-#     bench/run.sh [extraction | frontier | small | real | pace | memory | mongodb]...
+#     bench/run.sh [extraction | frontier | small | real | pace | memory | mongodb | demand]...
 #
 # Ends with status 1 if a limit is missed.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction frontier small real pace memory mongodb}
+wanted=${*:-extraction frontier small real pace memory mongodb demand}
 cache=.cache
 missed=0
 
@@ -57,7 +57,7 @@ fi
 if wants frontier; then run target/release/frontier; fi
 
 crawls=
-for name in small real pace memory mongodb; do
+for name in small real pace memory mongodb demand; do
     if wants "$name"; then crawls="$crawls $name"; fi
 done
 # shellcheck disable=SC2086 # one argument for each name

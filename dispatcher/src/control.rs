@@ -1,5 +1,16 @@
-//! Requests on the control socket: JSON in, JSON out, one frame each. This is the part that
-//! `webfill crawl` speaks with the dispatcher that it started.
+//! What clients may ask, on the control socket and by HTTP: JSON in, JSON out.
+//!
+//! A list is crawl requests, taken in or refused as a whole; an object with an `action` is an
+//! action; any other object is one crawl request. A refusal says where and why, and nothing has
+//! changed then. `webfill crawl` speaks with the dispatcher that it started by some actions of its
+//! own ([`Request`]).
+
+mod action;
+mod batch;
+mod crawl_request;
+mod rule;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -8,7 +19,26 @@ use webfill_wire::CrawlKey;
 use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{CrawlStatus, FeedTally};
 
-/// What a client may ask for.
+pub use self::action::{Action, SiteAction, Subject};
+pub use self::batch::{Batch, MOST_REQUESTS};
+pub(crate) use self::batch::{Order, Seed};
+pub(crate) use self::crawl_request::Judge;
+pub use self::crawl_request::{SCHEMA, schema};
+
+/// A question or an order that has been read.
+#[derive(Debug)]
+pub enum Asked {
+    /// Of `webfill crawl`.
+    Own(Request),
+    /// Crawl requests. `whole`: one that is refused has all of them refused.
+    Feed {
+        batch: Batch,
+        whole: bool,
+    },
+    Act(Action),
+}
+
+/// What `webfill crawl` asks the dispatcher that it started.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -62,9 +92,47 @@ impl Refusal {
     }
 }
 
-/// Reads a request.
-pub fn read(frame: &[u8]) -> Result<Request, Refusal> {
-    serde_json::from_slice(frame).map_err(|error| Refusal::new("$", error))
+/// The actions of [`Request`].
+const OWN_ACTIONS: &[&str] = &[
+    "open_crawl",
+    "feed_seeds",
+    "end_of_seeds",
+    "crawl_status",
+    "drain",
+];
+
+/// Reads what a client has sent.
+pub fn read(text: &[u8], now_ms: i64) -> Result<Asked, Refusal> {
+    let unreadable = |error: serde_json::Error| Refusal::new("$", error);
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'[') {
+        let batch = batch::read_list(text, now_ms)?;
+        return Ok(Asked::Feed { batch, whole: true });
+    }
+    let value: Value = serde_json::from_slice(text).map_err(unreadable)?;
+    match value.get("action").map(|action| action.as_str()) {
+        None => {
+            let request = Judge::new(now_ms).judge(value, "$")?;
+            let mut batch = Batch::default();
+            batch.add(request, 0);
+            Ok(Asked::Feed { batch, whole: true })
+        }
+        Some(Some(action)) if OWN_ACTIONS.contains(&action) => serde_json::from_value(value)
+            .map(Asked::Own)
+            .map_err(unreadable),
+        Some(_) => read_action(value).map(Asked::Act),
+    }
+}
+
+/// Reads an action that any client may ask for.
+pub fn read_action(value: Value) -> Result<Action, Refusal> {
+    match value.get("action").and_then(Value::as_str) {
+        Some(action) => {
+            let action = action.to_owned();
+            action::read(&action, value)
+        }
+        None => Err(Refusal::new("$.action", "expected text")),
+    }
 }
 
 /// The answer to fed seeds.
@@ -104,24 +172,4 @@ pub fn status(
         "outcomes": status.outcomes,
         "skipped": status.skipped,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rubbish_gets_an_error_that_says_what_is_wrong() {
-        for rubbish in ["", "{", "[]", "\u{0}", r#"{"action": "dance"}"#] {
-            let refusal = read(rubbish.as_bytes()).unwrap_err();
-            assert!(!refusal.message.is_empty());
-        }
-        let refusal = read(br#"{"action": "drain", "crawls": [], "now": true}"#).unwrap_err();
-        assert!(
-            refusal.answer()["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("now")
-        );
-    }
 }

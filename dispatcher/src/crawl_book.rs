@@ -1,5 +1,6 @@
-//! The crawls that were asked for since the start: what workers must know of them, when they are
-//! finished, how far their page limits reach.
+//! What is to be told of crawls: to workers, and to the store. Of those that `webfill crawl` has
+//! opened it is kept whether stored pages are still being applied to their records; crawls on
+//! demand leave nothing here, however many there are.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,7 +12,7 @@ use webfill_wire::{CrawlKey, CrawlSettings, Outcome};
 use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskSketch};
 
-/// An open crawl.
+/// A crawl that `webfill crawl` has opened.
 #[derive(Debug)]
 struct OpenCrawl {
     opened_at_ms: i64,
@@ -19,7 +20,7 @@ struct OpenCrawl {
     applying: u64,
 }
 
-/// All open crawls.
+/// All of those.
 #[derive(Debug, Default)]
 pub(crate) struct CrawlBook {
     open: BTreeMap<CrawlKey, OpenCrawl>,
@@ -53,27 +54,48 @@ impl CrawlBook {
         }
     }
 
+    /// The crawls that `webfill crawl` has opened.
+    pub(crate) fn open_crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        self.open.keys().copied()
+    }
+
+    /// Whether a crawl of `webfill crawl` is finished.
     pub(crate) fn is_finished(&self, crawl: CrawlKey, status: &CrawlStatus) -> bool {
         let nothing_left = status.queued == 0 && status.leased == 0;
         let open = self.open.get(&crawl);
         nothing_left && status.seeds_ended && open.is_some_and(|open| open.applying == 0)
     }
 
-    /// How many tasks may be handed out before a page limit is reached: unlimited as soon as one
-    /// crawl is.
-    pub(crate) fn page_budget(&self, frontier: &mut Frontier) -> Result<u64, FrontierError> {
-        let mut budget = 0u64;
-        for crawl in self.open.keys() {
-            let Some(left) = pages_left(frontier, *crawl)? else {
-                return Ok(u64::MAX);
-            };
-            let leased = frontier.crawl_status(*crawl)?.leased;
-            budget = budget.saturating_add(left.saturating_sub(leased));
-        }
-        Ok(if self.open.is_empty() {
-            u64::MAX
-        } else {
-            budget
+    /// Where a crawl stands. `going_on`: what is not finished is being worked on; otherwise it was
+    /// interrupted.
+    pub(crate) fn state(
+        &self,
+        frontier: &mut Frontier,
+        crawl: CrawlKey,
+        going_on: bool,
+        now_ms: i64,
+    ) -> Result<CrawlState, FrontierError> {
+        let status = frontier.crawl_status(crawl)?;
+        let on_demand = frontier.spec(crawl)?.on_demand;
+        let is_finished = match on_demand {
+            true => status.queued == 0 && status.leased == 0,
+            false => self.is_finished(crawl, &status),
+        };
+        let over = match frontier.crawl_end(crawl)? {
+            Some(Outcome::Expired) => Some(CrawlState::Expired),
+            Some(_) => Some(CrawlState::Stopped),
+            None => None,
+        };
+        let spec = frontier.spec(crawl)?;
+        let has_expired = spec.expires_at_ms.is_some_and(|at| at as i64 <= now_ms);
+        Ok(match over {
+            Some(over) => over,
+            None if is_finished => CrawlState::Finished,
+            None if has_expired => CrawlState::Expired,
+            None if self.is_limit_reached(frontier, crawl)? => CrawlState::LimitReached,
+            None if frontier.is_paused(crawl)? => CrawlState::Paused,
+            None if going_on => CrawlState::Running,
+            None => CrawlState::Interrupted,
         })
     }
 
@@ -102,40 +124,36 @@ impl CrawlBook {
             follow: spec.follow,
             useragent: spec.useragent.clone(),
             attrs: spec.attrs.as_ref().map(Value::to_string),
+            headers: spec.on_demand,
+            body: spec.body,
         })
     }
 
-    /// The open crawls as the store keeps them. `going_on`: what is not finished is being worked
-    /// on; otherwise it was interrupted.
-    pub(crate) fn rows(
+    /// A crawl as the store keeps it.
+    pub(crate) fn row(
         &self,
         frontier: &mut Frontier,
+        crawl: CrawlKey,
         going_on: bool,
         now_ms: i64,
-    ) -> Result<Vec<Crawl>, FrontierError> {
-        let mut rows = Vec::new();
-        for (crawl, open) in &self.open {
-            let status = frontier.crawl_status(*crawl)?;
-            let limit_reached = self.is_limit_reached(frontier, *crawl)?;
-            let finished = self.is_finished(*crawl, &status);
-            let state = match (finished, limit_reached) {
-                (true, _) => CrawlState::Finished,
-                (false, true) => CrawlState::LimitReached,
-                (false, false) if going_on => CrawlState::Running,
-                (false, false) => CrawlState::Interrupted,
-            };
-            let spec = frontier.spec(*crawl)?;
-            rows.push(Crawl {
-                id: CrawlId::new(&spec.app_id, &spec.crawl_id),
-                request: serde_json::to_value(spec).unwrap_or_default(),
-                state,
-                counts: counts(&status),
-                started_at_ms: open.opened_at_ms,
-                updated_at_ms: now_ms,
-                finished_at_ms: finished.then_some(now_ms),
-            });
-        }
-        Ok(rows)
+    ) -> Result<Crawl, FrontierError> {
+        let state = self.state(frontier, crawl, going_on, now_ms)?;
+        let status = frontier.crawl_status(crawl)?;
+        let spec = frontier.spec(crawl)?;
+        let opened_at_ms = self.open.get(&crawl).map(|open| open.opened_at_ms);
+        let is_over = matches!(
+            state,
+            CrawlState::Finished | CrawlState::Stopped | CrawlState::Expired
+        );
+        Ok(Crawl {
+            id: CrawlId::new(&spec.app_id, &spec.crawl_id),
+            request: serde_json::to_value(spec).unwrap_or_default(),
+            state,
+            counts: counts(&status),
+            started_at_ms: opened_at_ms.unwrap_or(now_ms),
+            updated_at_ms: now_ms,
+            finished_at_ms: is_over.then_some(now_ms),
+        })
     }
 }
 
@@ -186,6 +204,12 @@ pub(crate) fn crashed_page(spec: &CrawlSpec, task: TaskSketch, attempt: u32, now
         elapsed_ms: 0,
         attempts: attempt,
         worker: "dispatcher".into(),
-        attrs: spec.attrs.clone(),
+        attrs: match task.attrs {
+            Some(own) => serde_json::from_str(&own).ok(),
+            None => spec.attrs.clone(),
+        },
+        tries: Vec::new(),
+        headers: None,
+        body: None,
     }
 }

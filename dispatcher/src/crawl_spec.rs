@@ -52,6 +52,16 @@ pub struct CrawlSpec {
     /// Milliseconds since the epoch; what is queued then ends in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
+    /// Crawled on demand: its seeds come one by one, as long as its application likes, and it is
+    /// finished whenever nothing is left to do.
+    #[serde(default)]
+    pub on_demand: bool,
+    /// What fails in a way that may pass is tried again, by the dispatcher's table.
+    #[serde(default)]
+    pub retry: bool,
+    /// The pages' bodies are wanted, too.
+    #[serde(default)]
+    pub body: bool,
 }
 
 impl CrawlSpec {
@@ -73,6 +83,19 @@ impl CrawlSpec {
             max_pages: None,
             refresh_after_ms: None,
             expires_at_ms: None,
+            on_demand: false,
+            retry: false,
+            body: false,
+        }
+    }
+
+    /// What a first crawl request opens: every link is followed, down to the depth that it gives.
+    pub fn on_demand(app_id: impl Into<String>, crawl_id: impl Into<String>) -> Self {
+        CrawlSpec {
+            follow: Follow::All,
+            on_demand: true,
+            retry: true,
+            ..CrawlSpec::new(app_id, crawl_id)
         }
     }
 

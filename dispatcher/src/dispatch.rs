@@ -9,13 +9,18 @@
 use std::collections::BTreeMap;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, Credit, Hello, SiteClock, SupervisorHeartbeat};
+use webfill_wire::{CrawlKey, Credit, Hello, RecallScope, SiteClock, SupervisorHeartbeat};
 
 use self::fleet::Fleet;
+use self::out::Out;
 use self::schedule::Schedule;
-use crate::frontier::{Clock, HeldLease, KeptSupervisor, SiteDue, SiteId, TaskId};
+use crate::frontier::{
+    Clock, HeldLease, KeptSupervisor, Leased, SiteDue, SiteId, TaskId, Turn, Woken,
+};
 
 mod fleet;
+mod out;
+mod ready;
 mod schedule;
 mod session;
 
@@ -28,6 +33,7 @@ pub struct Lease {
     pub attempt: u32,
     pub supervisor: String,
     pub site: SiteId,
+    pub priority: u8,
 }
 
 /// Leave to hand out tasks of one site.
@@ -41,6 +47,7 @@ pub struct Grant {
     pub wait_ms: u32,
     /// See [`webfill_wire::Task`].
     pub last_request_ago_ms: Option<u32>,
+    pub delay_ms: Option<u32>,
     /// The clock to keep with the leases, if the site has a new owner.
     pub new_owner: Option<Clock>,
 }
@@ -54,6 +61,8 @@ pub struct Dispatch {
     schedule: Schedule,
     fleet: Fleet,
     leases: BTreeMap<TaskId, Lease>,
+    /// The leases, counted.
+    out: Out,
 }
 
 impl Dispatch {
@@ -62,6 +71,7 @@ impl Dispatch {
             schedule: Schedule::new(default_delay_ms),
             fleet: Fleet::new(lease_ms),
             leases: BTreeMap::new(),
+            out: Out::default(),
         }
     }
 
@@ -83,6 +93,13 @@ impl Dispatch {
         self.fleet.present()
     }
 
+    /// The names of those.
+    pub fn supervisor_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.fleet.present_names().collect();
+        names.sort_unstable();
+        names
+    }
+
     // Sites.
 
     /// A site with queued tasks enters the window.
@@ -90,9 +107,40 @@ impl Dispatch {
         self.schedule.add(due);
     }
 
-    /// A site in the window has got further tasks.
-    pub fn wake(&mut self, id: SiteId) {
-        self.schedule.wake(id);
+    /// A site in the window has got further tasks. If what it has out is in their way, and of a
+    /// lower priority, it should be called back: from whom, and what.
+    pub fn wake(&mut self, woken: Woken) -> Option<(String, RecallScope)> {
+        self.schedule.wake(woken);
+        let priority = woken.turn.priority;
+        let default_delay_ms = self.schedule.default_delay_ms();
+        let site = self.schedule.site_mut(woken.site)?;
+        if !site.is_in_the_way_of(priority, default_delay_ms) {
+            return None;
+        }
+        let owner = site.clock.owner.clone()?;
+        site.recalled_below = priority;
+        let scope = RecallScope {
+            site: Some(site.name.clone()),
+            below: Some(priority),
+            ..RecallScope::default()
+        };
+        Some((owner, scope))
+    }
+
+    /// What holds for a site has changed.
+    pub fn change_rule(&mut self, due: &SiteDue) {
+        self.schedule.change_rule(due);
+    }
+
+    /// Sites in the window that came into it for a crawl.
+    pub fn came_for(&self, crawl: CrawlKey) -> usize {
+        self.schedule.came_for(crawl)
+    }
+
+    /// Up to `most` sites that leave a full window, because they are not due for long; crawls keep
+    /// `few` each as long as others have more.
+    pub fn take_far(&mut self, most: usize, few: usize, now_ms: i64) -> Vec<Moved> {
+        self.schedule.take_far(most, few, now_ms)
     }
 
     /// When the next site becomes ready.
@@ -111,16 +159,18 @@ impl Dispatch {
 
     // Handing out.
 
-    /// The next site whose tasks are to be handed out, the highest priority first; `None` when
-    /// nothing is ready or nobody has room.
+    /// The next site whose tasks are to be handed out, the highest priority first, and crawls in
+    /// turn; `None` when nothing is ready or nobody has room.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         while let Some(id) = self.schedule.first_ready(now_ms) {
+            let next = self.schedule.site(id).and_then(|site| site.next);
+            let priority = next.map_or(0, |turn| turn.priority);
             let owner = match self.owner_of(id) {
                 Some(owner) => owner,
-                None => self.fleet.next_with_room(now_ms)?,
+                None => self.next_with_room(priority, now_ms)?,
             };
-            self.schedule.pop_ready();
-            match self.fleet.room(&owner, now_ms) {
+            self.schedule.pop_ready(id);
+            match self.room(&owner, priority, now_ms) {
                 0 => self.starve(id, owner),
                 room => {
                     if let Some(grant) = self.grant(id, owner, room, now_ms) {
@@ -130,6 +180,25 @@ impl Dispatch {
             }
         }
         None
+    }
+
+    /// How many tasks of this priority may be sent to a supervisor now. Of its reserve, one at a
+    /// time: those that go along may be of a lower priority.
+    fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
+        let room = self.fleet.room(owner, now_ms);
+        if room.ordinary == 0 && self.out.at_least(owner, priority) < room.reserve {
+            return room.reserved.min(1);
+        }
+        room.ordinary
+    }
+
+    fn next_with_room(&mut self, priority: u8, now_ms: i64) -> Option<String> {
+        let names = self.fleet.in_turn();
+        let chosen = names
+            .into_iter()
+            .find(|name| self.room(name, priority, now_ms) > 0)?;
+        self.fleet.choose(&chosen);
+        Some(chosen)
     }
 
     fn owner_of(&self, id: SiteId) -> Option<String> {
@@ -157,44 +226,65 @@ impl Dispatch {
             site: id,
             supervisor: owner,
             tasks: u64::from(pace).min(room) as usize,
-            wait_ms: millis(site.clock.due_at_ms.saturating_sub(now_ms)),
+            wait_ms: millis(site.starts_at_ms().saturating_sub(now_ms)),
             last_request_ago_ms: last_request.map(|at_ms| millis(now_ms.saturating_sub(at_ms))),
+            delay_ms: site.rule.delay_ms,
             new_owner: is_new.then(|| site.clock.clone()),
         })
     }
 
-    /// Tasks were handed out by a grant; `left` are still queued.
-    pub fn handed_out(
-        &mut self,
-        grant: &Grant,
-        tasks: &[(TaskId, u32, usize)],
-        left: u64,
-        priority: u8,
-    ) {
-        for (task, attempt, url_bytes) in tasks {
+    /// Tasks were handed out by a grant; `left` are still queued that could be, the next of them
+    /// in this turn.
+    pub fn handed_out(&mut self, grant: &Grant, tasks: &[Leased], left: u64, next: Option<Turn>) {
+        for task in tasks {
             let lease = Lease {
-                attempt: *attempt,
+                attempt: task.attempt,
                 supervisor: grant.supervisor.clone(),
                 site: grant.site,
+                priority: task.priority,
             };
-            self.leases.insert(*task, lease);
+            self.add_lease(task.task, lease);
+            self.schedule.charge(task.crawl, 1);
             if let Some(session) = self.fleet.session_of(&grant.supervisor) {
-                session.use_credit(*url_bytes as u64);
+                let attrs = task.attrs.as_ref().map_or(0, String::len);
+                session.use_credit((task.url.len() + attrs) as u64);
             }
         }
         if let Some(site) = self.schedule.site_mut(grant.site) {
-            site.out += tasks.len() as u32;
             site.queued = left;
-            site.top_priority = priority;
+            site.next = next;
         }
         self.schedule.note_if_idle(grant.site);
         self.schedule.schedule(grant.site);
+    }
+
+    fn add_lease(&mut self, task: TaskId, lease: Lease) {
+        if let Some(site) = self.schedule.site_mut(lease.site) {
+            site.out += 1;
+            site.lowest_out = site.lowest_out.min(lease.priority);
+            site.recalled_below = 0;
+        }
+        self.out.add(&lease.supervisor, lease.priority);
+        self.leases.insert(task, lease);
+    }
+
+    fn remove_lease(&mut self, task: TaskId) -> Option<Lease> {
+        let lease = self.leases.remove(&task)?;
+        self.out.remove(&lease.supervisor, lease.priority);
+        Some(lease)
     }
 
     /// Where to send tasks of a grant: peer, session and the message's number.
     pub fn address(&mut self, supervisor: &str) -> Option<(Peer, u64, u64)> {
         let session = self.fleet.session_of(supervisor)?;
         Some((session.peer.clone(), session.id, session.next_number()))
+    }
+
+    /// Whether the supervisor must forget the crawls it was told of, because they are too many;
+    /// asks once.
+    pub fn must_forget_crawls(&mut self, supervisor: &str) -> bool {
+        let session = self.fleet.session_of(supervisor);
+        session.is_some_and(|session| session.knows_too_many_crawls())
     }
 
     /// Whether the supervisor must be told of a crawl before its first task; asks once.
@@ -232,11 +322,9 @@ impl Dispatch {
                 attempt: held.attempt,
                 supervisor: owner.clone().unwrap_or_default(),
                 site: held.site,
+                priority: held.priority,
             };
-            if let Some(site) = self.schedule.site_mut(held.site) {
-                site.out += 1;
-            }
-            self.leases.insert(held.task, lease.clone());
+            self.add_lease(held.task, lease.clone());
             if owner.is_none() {
                 ownerless.push((held.task, lease));
             }
@@ -326,6 +414,11 @@ impl Dispatch {
         self.fleet.drain();
     }
 
+    /// The supervisors that are there.
+    pub fn present(&self) -> Vec<String> {
+        self.fleet.in_turn().into_iter().filter(|name| self.fleet.is_present(name)).collect()
+    }
+
     pub fn peers(&self) -> impl Iterator<Item = &Peer> {
         self.fleet.peers()
     }
@@ -334,30 +427,34 @@ impl Dispatch {
 
     /// A task has ended; what its worker knows of the site's clock.
     pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<Moved> {
-        let lease = self.leases.remove(&task)?;
+        let lease = self.remove_lease(task)?;
         if let Some(site) = self.schedule.site_mut(lease.site) {
             site.set_clock(clock, now_ms);
         }
         self.lease_over(lease.site)
     }
 
-    /// A lease came back without an outcome. `requeued`: it waits for another try.
+    /// A lease came back without an outcome. `requeued`: it can be handed out again, and whose turn
+    /// that may be.
     pub fn returned(
         &mut self,
         task: TaskId,
-        requeued: bool,
+        requeued: Option<Turn>,
         request: LastRequest,
         now_ms: i64,
     ) -> Option<Moved> {
-        let lease = self.leases.remove(&task)?;
+        let lease = self.remove_lease(task)?;
         let default_delay_ms = self.schedule.default_delay_ms();
         if let Some(site) = self.schedule.site_mut(lease.site) {
-            site.queued += u64::from(requeued);
             match request {
                 LastRequest::None => {}
                 LastRequest::Known(clock) => site.set_clock(clock, now_ms),
                 LastRequest::MayBeNow => site.may_be_asked_now(default_delay_ms, now_ms),
             }
+        }
+        if let Some(turn) = requeued {
+            let site = lease.site;
+            self.schedule.wake(Woken { site, turn });
         }
         self.lease_over(lease.site)
     }

@@ -12,15 +12,24 @@ use crate::crawl_book::CrawlBook;
 use crate::dispatch::{Dispatch, LOOKAHEAD_MS};
 use crate::frontier::{Frontier, FrontierError};
 use crate::ledger::Entry;
-use crate::letter::Letter;
+use crate::letter::{Client, Letter};
 
 mod handing_out;
 mod outcomes;
+mod recalls;
 mod requests;
 mod supervisors;
 
+use self::handing_out::Hungry;
+use self::recalls::Recalls;
+use self::requests::{Endings, Waiting};
+
 /// How often the state of the crawls is written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
+
+/// So many of them at once, and the next ones so much later: the store is to keep up.
+const CRAWLS_AT_ONCE: usize = 200;
+const MORE_CRAWLS_AFTER_MS: i64 = 500;
 
 /// What a dispatcher goes by.
 #[derive(Debug, Clone)]
@@ -48,11 +57,24 @@ pub(crate) struct Dispatcher {
     crawls_at_ms: i64,
     /// When the first site outside the window is due.
     next_site_ms: Option<i64>,
-    /// The crawls' page limits allow no further tasks for now.
-    limit_reached: bool,
+    /// Crawls that may need help to get their sites into a full window.
+    hungry: Hungry,
+    /// A window that was full is looked at again then.
+    fill_again_ms: i64,
+    /// The last turn has not come to the end of what is ready.
+    has_more: bool,
+    recalls: Recalls,
     draining: bool,
     /// Who waits for the drain to end, and for the counters of which crawls.
-    drain_asked: Option<(Peer, Vec<CrawlKey>)>,
+    drain_asked: Option<(Client, Vec<CrawlKey>)>,
+    /// The store does not keep up: the state of crawls can wait.
+    pub(crate) store_is_behind: bool,
+    /// When the next crawl expires.
+    next_expiry_ms: Option<i64>,
+    /// Crawls that are being ended.
+    endings: Endings,
+    /// Answers that wait for the fleet.
+    waiting: Vec<Waiting>,
 }
 
 impl Dispatcher {
@@ -75,24 +97,32 @@ impl Dispatcher {
             look_at_ms: now_ms,
             crawls_at_ms: now_ms,
             next_site_ms: Some(now_ms),
-            limit_reached: false,
+            hungry: Hungry::default(),
+            fill_again_ms: i64::MIN,
+            has_more: false,
+            recalls: Recalls::new(now_ms),
             draining: false,
             drain_asked: None,
+            store_is_behind: false,
+            next_expiry_ms: None,
+            endings: Endings::default(),
+            waiting: Vec::new(),
         };
         for crawl in dispatcher.frontier.unfinished_crawls()? {
             dispatcher.take_up_crawl(crawl, now_ms)?;
         }
         dispatcher.take_up_leases(now_ms)?;
+        dispatcher.take_up_endings(now_ms)?;
         Ok(dispatcher)
     }
 
     /// When tasks can be handed out without a message before.
     pub(crate) fn next_ready_ms(&self) -> Option<i64> {
-        if self.draining || self.limit_reached || self.dispatch.supervisor_count() == 0 {
+        if self.draining || self.dispatch.supervisor_count() == 0 {
             return None;
         }
-        let outside = self.next_site_ms.filter(|_| self.room_in_window() > 0);
-        let outside = outside.map(|due_ms| due_ms - LOOKAHEAD_MS);
+        let outside = self.next_site_ms;
+        let outside = outside.map(|due_ms| (due_ms - LOOKAHEAD_MS).max(self.fill_again_ms));
         let inside = self.dispatch.next_ready_ms();
         match (inside, outside) {
             (Some(inside), Some(outside)) => Some(inside.min(outside)),
@@ -102,7 +132,16 @@ impl Dispatcher {
 
     /// When to look for what time alone brings.
     pub(crate) fn next_look_ms(&self) -> i64 {
-        self.look_at_ms
+        if self.endings.are_busy() {
+            return self.turned_at_ms;
+        }
+        let waits = [
+            self.patience_ends_ms(),
+            self.next_expiry_ms,
+            self.next_change_ms(),
+        ];
+        let waits = waits.into_iter().flatten();
+        waits.fold(self.look_at_ms, i64::min)
     }
 
     /// Makes durable all that has happened; what it led to may leave now.
@@ -137,19 +176,33 @@ impl Dispatcher {
                 self.frontier.note_time(now_ms)?;
             }
         }
-        if now_ms >= self.crawls_at_ms {
-            self.crawls_at_ms = now_ms + CRAWLS_EVERY_MS;
-            self.write_crawls(now_ms)?;
+        self.go_on_ending(now_ms)?;
+        self.answer_waiting(now_ms)?;
+        if now_ms >= self.crawls_at_ms && !self.store_is_behind {
+            self.crawls.open_crawls().for_each(|crawl| self.frontier.touch(crawl));
+            let wait_ms = match self.write_crawls(CRAWLS_AT_ONCE, now_ms)? {
+                true => MORE_CRAWLS_AFTER_MS,
+                false => CRAWLS_EVERY_MS,
+            };
+            self.crawls_at_ms = now_ms + wait_ms;
         }
         Ok(())
     }
 
-    fn write_crawls(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    fn write_crawl(&mut self, crawl: CrawlKey, now_ms: i64) -> Result<(), FrontierError> {
         let going_on = !self.draining;
-        let rows = self.crawls.rows(&mut self.frontier, going_on, now_ms)?;
-        let rows = rows.into_iter().map(|crawl| Entry::Crawl(Box::new(crawl)));
-        self.entries.extend(rows);
+        let row = self.crawls.row(&mut self.frontier, crawl, going_on, now_ms)?;
+        self.entries.push(Entry::Crawl(Box::new(row)));
         Ok(())
+    }
+
+    /// Tells the store of the crawls that have changed; returns whether there are more of them.
+    fn write_crawls(&mut self, most: usize, now_ms: i64) -> Result<bool, FrontierError> {
+        let touched = self.frontier.take_touched(most);
+        for crawl in &touched {
+            self.write_crawl(*crawl, now_ms)?;
+        }
+        Ok(touched.len() == most)
     }
 
     fn write_to(&mut self, peer: &Peer, message: DispatcherToSupervisor) {
@@ -185,6 +238,9 @@ impl Dispatcher {
             let answer = self.crawl_status(&crawls, now_ms)?;
             self.letters.push(Letter::ToClient(peer, answer));
         }
-        self.write_crawls(now_ms)
+        // Those that wait for `webfill crawl` were perhaps not touched lately, and stand now.
+        self.crawls.open_crawls().for_each(|crawl| self.frontier.touch(crawl));
+        self.commit(now_ms)?;
+        self.write_crawls(usize::MAX, now_ms).map(drop)
     }
 }

@@ -17,15 +17,20 @@
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use webfill_wire::CrawlKey;
 
 use self::crawls::Crawl;
+use self::holding::Holding;
 use self::names::Names;
+use self::retries::Retries;
+use self::tenants::Tenants;
+use crate::app_limits::AppLimits;
 use crate::excluded_sites::ExcludedSites;
+use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
 mod answers;
@@ -33,20 +38,27 @@ mod crawls;
 mod done;
 mod error;
 mod feed;
+mod holding;
 mod late;
 mod lease;
 mod names;
+mod on_demand;
 mod recovery;
 mod resolved;
+mod retries;
+mod rules;
 mod schema;
+mod serving;
 mod sites;
 mod supervisors;
+mod tenants;
 
 pub use self::answers::{
-    AlreadyDone, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack, HeldLease,
-    LeaseBatch, Leased, Refused, SiteDue, SiteId, TaskId, TaskSketch,
+    AlreadyDone, AttrsId, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack, HeldLease,
+    LeaseBatch, Leased, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::error::FrontierError;
+pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::supervisors::KeptSupervisor;
 
 /// The frontier's file within the state folder.
@@ -62,6 +74,10 @@ pub struct FrontierConfig {
     pub page_cache_bytes: usize,
     /// Sites that no crawl touches.
     pub excluded: ExcludedSites,
+    /// What is tried again, and when.
+    pub retries: RetryTable,
+    /// Of applications that have some, by name.
+    pub applications: BTreeMap<String, AppLimits>,
 }
 
 impl Default for FrontierConfig {
@@ -70,6 +86,8 @@ impl Default for FrontierConfig {
             seen_memory_bytes: 128 << 20,
             page_cache_bytes: 32 << 20,
             excluded: ExcludedSites::default(),
+            retries: RetryTable::default(),
+            applications: BTreeMap::new(),
         }
     }
 }
@@ -82,9 +100,16 @@ pub struct Frontier {
     seen: Seen,
     sites: Names,
     records: Names,
-    /// The crawls asked for since the start.
+    /// Those met lately; see [`crawls`].
     crawls: HashMap<CrawlKey, Crawl>,
+    /// Those that have changed since somebody asked.
+    touched: BTreeSet<CrawlKey>,
     excluded: ExcludedSites,
+    retries: Retries,
+    holding: Holding,
+    tenants: Tenants,
+    /// The last turn that a crawl had at a site; each has a higher one.
+    last_turn: i64,
     in_transaction: bool,
     /// The latest that the clock was told to be.
     now_ms: i64,
@@ -104,6 +129,10 @@ impl Frontier {
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::settle(&db, now_ms).map_err(fault)?;
         let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
+        let retries = Retries::open(&db, config.retries).map_err(fault)?;
+        let holding = Holding::open(&db).map_err(fault)?;
+        let tenants = Tenants::open(&db, config.applications, now_ms).map_err(fault)?;
+        let last_turn = recovery::last_turn(&db).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         Ok(Frontier {
             path,
@@ -112,7 +141,12 @@ impl Frontier {
             sites: Names::of_sites(),
             records: Names::of_records(),
             crawls: HashMap::new(),
+            touched: BTreeSet::new(),
             excluded: config.excluded,
+            retries,
+            holding,
+            tenants,
+            last_turn,
             in_transaction: false,
             now_ms,
             changes: 0,
@@ -129,7 +163,7 @@ impl Frontier {
     pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.keep_time(now_ms);
         self.guarded("note the time", |frontier| {
-            recovery::note_commit(&frontier.db, now_ms)
+            recovery::note_commit(&frontier.db, now_ms, frontier.last_turn)
         })
     }
 
@@ -139,9 +173,9 @@ impl Frontier {
             return Ok(());
         }
         self.guarded("commit", |frontier| {
-            frontier.write_counters()?;
+            frontier.settle_crawls()?;
             if frontier.db.total_changes() > frontier.changes {
-                recovery::note_commit(&frontier.db, frontier.now_ms)?;
+                recovery::note_commit(&frontier.db, frontier.now_ms, frontier.last_turn)?;
                 frontier.changes = frontier.db.total_changes();
             }
             frontier.db.prepare_cached("COMMIT")?.execute([])?;

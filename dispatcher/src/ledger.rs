@@ -97,6 +97,12 @@ impl Ledger {
         }
     }
 
+    /// Whether the states of so many crawls wait that further ones had better not be told yet.
+    pub fn is_behind(&self) -> bool {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        states.len() > BEHIND
+    }
+
     pub fn write(&self, entry: Entry) {
         let queued = match entry {
             Entry::Crawl(crawl) => {
@@ -113,6 +119,9 @@ impl Ledger {
         let _ = self.queue.send(queued);
     }
 }
+
+/// The store does not keep up when the states of so many crawls wait.
+const BEHIND: usize = 1_000;
 
 /// A store that is out of reach is asked again after this long.
 const RETRY: Duration = Duration::from_millis(500);

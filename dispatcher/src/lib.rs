@@ -6,6 +6,8 @@
 //! that was accepted is on disk before anybody is told so; a dispatcher that dies at any moment
 //! goes on from its last commit when it is started again.
 
+mod app_limits;
+mod clerk;
 mod clock;
 mod config;
 pub mod control;
@@ -15,14 +17,19 @@ mod dispatch;
 mod dispatcher;
 pub mod excluded_sites;
 pub mod frontier;
+mod http;
+mod herald;
 pub mod intake;
 mod ledger;
 mod letter;
+mod retry_table;
 mod run;
 pub mod scope;
 mod seen;
 #[cfg(test)]
 mod simulation;
 
+pub use app_limits::AppLimits;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
+pub use retry_table::RetryTable;
 pub use run::run;

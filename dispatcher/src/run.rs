@@ -12,21 +12,26 @@ use webfill_wire::keys::{self, Role};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{MappingSource, SupervisorOutcomes, SupervisorToDispatcher, codec};
 
+use crate::clerk::{Clerk, Question};
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::dispatcher::{Dispatcher, Terms};
 use crate::excluded_sites::ExcludedSites;
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
+use crate::herald::{Herald, Subscriptions};
+use crate::http::{self, Questions};
 use crate::ledger::{Ledger, Written};
-use crate::letter::Letter;
+use crate::letter::{Client, Letter};
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
 const CONTROL: SocketName = 3;
+const FIREHOSE: SocketName = 4;
 
 /// Something that the loop reacts to.
 enum Event {
     Frame(Arrived),
+    Asked(Question),
     Written(Written),
 }
 
@@ -45,23 +50,45 @@ const PAGE_CACHE_BYTES: usize = 16 << 20;
 /// Runs a dispatcher until it is told to drain, and everything is back.
 pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
+    let clock = SteadyClock::start();
     let written = events.clone();
+    let (by_socket, by_http) = (events.clone(), events.clone());
+    // Sends fail only while everything ends: the loop outlives the sockets.
+    let clerk = Clerk::start(clock, move |question| {
+        let _ = by_socket.send(Event::Asked(question));
+    })?;
+    let questions = Questions::new(move |question| {
+        let _ = by_http.send(Event::Asked(question));
+    });
     // The sockets come first, so that a port in use leaves nothing behind; what arrives waits in
     // the channel until there is somebody to answer it.
+    let subscriptions = Subscriptions::default();
+    let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        // The loop outlives the sockets; a send fails only while both end.
-        let _ = events.send(Event::Frame(frame));
+        match (frame.socket, frame.peer) {
+            (FIREHOSE, _) => heard.heard(&frame.frame),
+            (CONTROL, Some(peer)) => clerk.take(peer, frame.frame),
+            (_, peer) => {
+                let _ = events.send(Event::Frame(Arrived { peer, ..frame }));
+            }
+        }
     })
     .map_err(Fault::error)?;
+    if let Some(address) = setup.http {
+        http::start(address, clock, questions.clone())?;
+    }
+    let store = setup.store.clone();
+    let herald = Herald::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
     let ledger = Ledger::start(&setup, move |answer| {
         let _ = written.send(Event::Written(answer));
     })?;
-    let clock = SteadyClock::start();
     let mut process = Process {
         dispatcher: open(&setup, mappings, clock)?,
         clock,
         outbox: sockets.outbox(),
         ledger,
+        herald,
+        questions,
     };
     eprintln!("ready");
     let ended = process.turn_until_the_end(&arrived);
@@ -83,6 +110,8 @@ fn open(
         seen_memory_bytes: setup.config.seen_memory_mib << 20,
         page_cache_bytes: PAGE_CACHE_BYTES,
         excluded,
+        retries: setup.retries.clone(),
+        applications: setup.applications.clone(),
     };
     let terms = Terms {
         default_delay_ms: setup.default_delay_ms,
@@ -101,6 +130,9 @@ struct Process {
     clock: SteadyClock,
     outbox: Outbox,
     ledger: Ledger,
+    herald: Herald,
+    /// Those that came by HTTP.
+    questions: Questions,
 }
 
 impl Process {
@@ -112,6 +144,7 @@ impl Process {
             if signals::asked() >= Asked::Drain {
                 self.dispatcher.drain();
             }
+            self.dispatcher.store_is_behind = self.ledger.is_behind();
             let now_ms = self.clock.now_ms();
             self.dispatcher
                 .keep_time(now_ms)
@@ -164,6 +197,9 @@ impl Process {
         for event in batch {
             match event {
                 Event::Frame(frame) => take(&mut self.dispatcher, frame, now_ms),
+                Event::Asked(question) => {
+                    self.dispatcher.ask(question.client, question.asked, now_ms)
+                }
                 Event::Written(Written::Failed(fault)) => return Err(fault),
                 Event::Written(Written::Applied {
                     application,
@@ -185,10 +221,15 @@ impl Process {
                 Letter::ToSupervisor(peer, message) => {
                     self.outbox.send_to(TASKS, &peer, codec::encode(&message));
                 }
-                Letter::ToClient(peer, answer) => {
+                Letter::ToClient(Client::Socket(peer), answer) => {
                     let frame = answer.to_string().into_bytes();
                     self.outbox.send_to(CONTROL, &peer, frame);
                 }
+                Letter::ToClient(Client::Http(number), answer) => {
+                    self.questions.answer(number, answer);
+                }
+                Letter::Finished(page) => self.herald.announce(page),
+                Letter::Notice { app_id, notice } => self.herald.notice(&app_id, &notice),
             }
         }
         for entry in self.dispatcher.take_entries() {
@@ -202,7 +243,9 @@ impl Process {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
         }
         self.send();
+        self.questions.forget_all();
         self.ledger.finish();
+        self.herald.finish();
     }
 }
 
@@ -212,6 +255,7 @@ fn take(dispatcher: &mut Dispatcher, arrived: Arrived, now_ms: i64) -> Result<()
         peer,
         sender,
         frame,
+        ..
     } = arrived;
     let unreadable = match (socket, peer) {
         (TASKS, Some(peer)) => match codec::decode::<SupervisorToDispatcher>(&frame) {
@@ -221,7 +265,6 @@ fn take(dispatcher: &mut Dispatcher, arrived: Arrived, now_ms: i64) -> Result<()
             Ok(message) => return dispatcher.take_from_supervisor(&peer, message, now_ms),
             Err(error) => error,
         },
-        (CONTROL, Some(peer)) => return dispatcher.take_request(&peer, &frame, now_ms),
         _ => match codec::decode::<SupervisorOutcomes>(&frame) {
             Ok(outcomes) if is_impostor(&sender, &outcomes.supervisor) => return Ok(()),
             Ok(outcomes) => return dispatcher.take_outcomes(outcomes, now_ms),
@@ -256,6 +299,7 @@ fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
         SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
         SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
         SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client),
+        SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
     ]
 }
 

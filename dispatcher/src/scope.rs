@@ -1,8 +1,9 @@
 //! Which URLs belong to a crawl, compiled once from its [`CrawlSpec`]. A deny wins over an allow.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
-use regex::{Regex, RegexSet};
+use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
 use webfill_urls::Url;
 use webfill_wire::Reason;
 
@@ -14,17 +15,17 @@ pub const DENIED_EXTENSIONS: &[&str] = &[
     // images
     "jpg", "jpeg", "png", "gif", "webp", "avif", "bmp", "ico", "svg", "tif", "tiff", "heic", "psd",
     "ai", "eps", "mng", "pct", "pst", "psp", "drw", "dxf", "cdr", // audio and video
-    "mp3", "wav", "ogg", "oga", "opus", "flac", "aac", "m4a", "wma", "mid", "aiff", "ra", "mp4",
-    "m4v", "webm", "ogv", "avi", "mov", "qt", "mkv", "mpg", "mpeg", "wmv", "flv", "swf", "3gp",
-    "asf", "asx", "rm", "m3u8", "ts", // office
-    "pdf", "ps", "doc", "docx", "dot", "dotx", "xls", "xlsx", "xlsm", "xltm", "xltx", "ppt",
-    "pptx", "pps", "ppsx", "potm", "potx", "odt", "ods", "odp", "odg", "rtf", "pages", "numbers",
-    "key", "epub", "mobi", "djvu", // archives and packages
+    "mp3", "au", "wav", "ogg", "oga", "opus", "flac", "aac", "m4a", "wma", "mid", "aiff", "ra",
+    "mp4", "m4v", "webm", "ogv", "avi", "mov", "qt", "mkv", "mpg", "mpeg", "wmv", "flv", "swf",
+    "3gp", "asf", "asx", "rm", "m3u8", "ts", // office
+    "pdf", "ps", "doc", "docb", "docm", "docx", "dot", "dotm", "dotx", "xls", "xlsx", "xlsm",
+    "xltm", "xltx", "ppt", "pptm", "pptx", "pps", "ppsx", "potm", "potx", "odt", "ods", "odp",
+    "odg", "rtf", "pages", "numbers", "key", "epub", "mobi", "djvu", // archives and packages
     "zip", "7z", "7zip", "rar", "tar", "tar.gz", "tgz", "bz2", "xz", "zst", "lz4", "cab", "iso",
     "img", "dmg", "deb", "rpm", "apk", "ipa", "jar", "war", "msi", "msp", "pkg", "crx", "xpi",
     // programs, fonts and what belongs to a page's looks
-    "exe", "bin", "dll", "so", "com", "bat", "cmd", "cpl", "hta", "scr", "class", "pyc", "wasm",
-    "woff", "woff2", "ttf", "otf", "eot", "css", "js", "mjs", "map", "torrent",
+    "exe", "bin", "dll", "so", "com", "bat", "cmd", "cpl", "hta", "scr", "class", "py", "pyc", "rb",
+    "sh", "wasm", "woff", "woff2", "ttf", "otf", "eot", "css", "js", "mjs", "map", "torrent",
 ];
 
 /// A fault in what a crawl asks for.
@@ -44,33 +45,51 @@ pub enum ScopeError {
     Domain { index: usize, domain: String },
 }
 
+impl ScopeError {
+    /// Which entry of which list is at fault: `deny_regex[1]`.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            ScopeError::Pattern { list, index, .. } => format!("{list}[{index}]"),
+            ScopeError::Domain { index, .. } => format!("allowed_domains[{index}]"),
+        }
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn fault(&self) -> String {
+        let whole = self.to_string();
+        let fault = whole.strip_prefix(&format!("{}: ", self.place()));
+        fault.unwrap_or(&whole).to_owned()
+    }
+}
+
 /// The compiled scope of one crawl.
 #[derive(Debug)]
 pub struct Scope {
     max_depth: u16,
     allowed_domains: HashSet<String>,
-    allow: RegexSet,
-    deny: RegexSet,
-    denied_extensions: HashSet<String>,
+    /// `None`: everything.
+    allow: Option<RegexSet>,
+    deny: Option<RegexSet>,
+    /// `None`: [`DENIED_EXTENSIONS`], which all crawls share.
+    denied_extensions: Option<HashSet<String>>,
 }
+
+static USUALLY_DENIED: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| DENIED_EXTENSIONS.iter().copied().collect());
 
 impl Scope {
     /// Compiles what a crawl asks for, or says which pattern or domain is at fault and why.
     pub fn compile(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
-        let extensions = match &spec.deny_extensions {
-            Some(own) => own.iter().map(|ext| normalised_extension(ext)).collect(),
-            None => DENIED_EXTENSIONS
-                .iter()
-                .map(|ext| ext.to_string())
-                .collect(),
-        };
+        let extensions = spec.deny_extensions.as_ref();
+        let normalised =
+            |own: &Vec<String>| own.iter().map(|ext| normalised_extension(ext)).collect();
         let domains = spec.allowed_domains.iter().enumerate();
         Ok(Scope {
             max_depth: spec.max_depth,
             allowed_domains: domains.map(allowed_domain).collect::<Result<_, _>>()?,
             allow: compile_patterns("allow_regex", &spec.allow_regex)?,
             deny: compile_patterns("deny_regex", &spec.deny_regex)?,
-            denied_extensions: extensions,
+            denied_extensions: extensions.map(normalised),
         })
     }
 
@@ -87,8 +106,9 @@ impl Scope {
         if self.denies_extension(url.path()) {
             return Err(Reason::DeniedExtension);
         }
-        let denied = !self.deny.is_empty() && self.deny.is_match(url.as_str());
-        let allowed = self.allow.is_empty() || self.allow.is_match(url.as_str());
+        let matches = |patterns: &RegexSet| patterns.is_match(url.as_str());
+        let denied = self.deny.as_ref().is_some_and(matches);
+        let allowed = self.allow.as_ref().is_none_or(matches);
         if denied || !allowed {
             return Err(Reason::DeniedPattern);
         }
@@ -107,15 +127,22 @@ impl Scope {
         while let Some(dot) = rest.find('.') {
             rest = &rest[dot + 1..];
             let denied = if rest.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                self.denied_extensions.contains(&rest.to_ascii_lowercase())
+                self.names_extension(&rest.to_ascii_lowercase())
             } else {
-                self.denied_extensions.contains(rest)
+                self.names_extension(rest)
             };
             if denied {
                 return true;
             }
         }
         false
+    }
+
+    fn names_extension(&self, extension: &str) -> bool {
+        match &self.denied_extensions {
+            Some(own) => own.contains(extension),
+            None => USUALLY_DENIED.contains(extension),
+        }
     }
 }
 
@@ -154,18 +181,55 @@ pub(crate) fn canonical_domain(domain: &str) -> Option<String> {
     url.host_str().map(str::to_owned)
 }
 
-/// Compiles each pattern by itself first, because a set's error does not say which one it is.
-fn compile_patterns(list: &'static str, patterns: &[String]) -> Result<RegexSet, ScopeError> {
-    let fault = |index: usize, error: regex::Error| ScopeError::Pattern {
+/// Compiled patterns of one list in a request, in bytes; enough for some dozens of ordinary ones.
+/// Anybody may send patterns, each crawl holds its own, and compiling takes its time.
+const MAX_ASKED_BYTES: usize = 1 << 20;
+
+/// Whether a list of patterns from a request can be compiled, within limits.
+pub(crate) fn check_patterns(list: &'static str, patterns: &[String]) -> Result<(), ScopeError> {
+    compile_within(list, patterns, MAX_ASKED_BYTES).map(drop)
+}
+
+/// Whether each of a list is a domain.
+pub(crate) fn check_domains(domains: &[String]) -> Result<(), ScopeError> {
+    let mut domains = domains.iter().enumerate();
+    domains.try_for_each(|domain| allowed_domain(domain).map(drop))
+}
+
+/// What the regex crate allows by itself.
+const MAX_PATTERN_BYTES: usize = 10 << 20;
+
+fn compile_patterns(
+    list: &'static str,
+    patterns: &[String],
+) -> Result<Option<RegexSet>, ScopeError> {
+    match patterns {
+        [] => Ok(None),
+        _ => compile_within(list, patterns, MAX_PATTERN_BYTES).map(Some),
+    }
+}
+
+/// A set's error does not say which of its patterns it is: they are compiled one by one if it
+/// fails.
+fn compile_within(
+    list: &'static str,
+    patterns: &[String],
+    bytes: usize,
+) -> Result<RegexSet, ScopeError> {
+    let whole = match RegexSetBuilder::new(patterns).size_limit(bytes).build() {
+        Ok(set) => return Ok(set),
+        Err(error) => error,
+    };
+    let compile = |pattern: &String| RegexBuilder::new(pattern).size_limit(bytes).build();
+    let faults = patterns.iter().enumerate();
+    let mut faults = faults.filter_map(|(index, pattern)| Some((index, compile(pattern).err()?)));
+    let (index, error) = faults.next().unwrap_or((0, whole));
+    Err(ScopeError::Pattern {
         list,
         index,
         pattern: patterns.get(index).cloned().unwrap_or_default(),
         reason: one_line(&error),
-    };
-    for (index, pattern) in patterns.iter().enumerate() {
-        Regex::new(pattern).map_err(|error| fault(index, error))?;
-    }
-    RegexSet::new(patterns).map_err(|error| fault(0, error))
+    })
 }
 
 /// The regex crate draws the pattern with a marker under it; its last line says what is wrong.

@@ -13,7 +13,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use self::plan::Plan;
+use webfill_wire::CrawlKey;
+
+use self::plan::{FAILS_FOR_GOOD, Plan};
 use self::sabotage::Sabotage;
 use self::worker::url;
 use self::world::World;
@@ -22,6 +24,7 @@ mod client;
 mod coordinator;
 mod dice;
 mod fleet;
+mod operator;
 mod plan;
 mod sabotage;
 mod supervisors;
@@ -76,10 +79,11 @@ fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed, Ve
 fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
-    50 * sites * plan.estimate_ms + (100 + 20 * plan.faults.len() as u64) * hand_over_ms + 3_600_000
+    let shares = (1 + plan.priorities.len() + plan.orders.len()) as u64;
+    50 * shares * sites * plan.estimate_ms + (100 + 20 * plan.faults.len() as u64) * hand_over_ms + 3_600_000
 }
 
-/// All that links lead to was fetched, and ended once.
+/// All that links lead to was fetched, and ended once, in each crawl.
 fn check_end(world: &mut World) {
     if !world.client.is_finished() {
         return;
@@ -87,27 +91,17 @@ fn check_end(world: &mut World) {
     let outcomes = world.coordinator.witness().outcomes();
     let reachable = reachable(&world.plan);
     let mut faults = Vec::new();
-    for (site, page) in &reachable {
-        let url = url(*site, *page);
-        let expected = match world.plan.sites[*site].pages[*page].kills_its_worker {
-            true => "crashed",
-            false => "ok",
-        };
-        let outcome = outcomes.get(&url).cloned().flatten();
-        if outcome.as_deref() != Some(expected) {
-            faults.push(format!("{url} ended as {outcome:?} instead of {expected}"));
+    for crawl in 0..world.plan.priorities.len() {
+        // In order of their opening.
+        let key = crawl as CrawlKey + 1;
+        for (site, page) in &reachable {
+            let outcome = outcomes.get(&(key, url(*site, *page))).cloned();
+            faults.extend(check_page(world, key, (*site, *page), outcome.as_ref()));
         }
-        let asked = world.web.asked.get(&(*site, *page)).copied();
-        if asked.is_none() || (world.plan.is_peaceful() && asked != Some(1)) {
-            faults.push(format!("{url} was asked for {asked:?} times"));
+        let tasks = outcomes.keys().filter(|(of, _)| *of == key).count();
+        if tasks != reachable.len() && !world.plan.stops(crawl) {
+            faults.push(format!("{tasks} tasks of {} URLs", reachable.len()));
         }
-    }
-    if outcomes.len() != reachable.len() {
-        faults.push(format!(
-            "{} tasks of {} URLs",
-            outcomes.len(),
-            reachable.len()
-        ));
     }
     if world.plan.is_peaceful() && !world.plan.cache_fails {
         for site in 0..world.plan.sites.len() {
@@ -122,6 +116,37 @@ fn check_end(world: &mut World) {
     world.faults.append(&mut faults);
 }
 
+/// How a page ended in a crawl, and how often it was asked for.
+fn check_page(
+    world: &World,
+    crawl: CrawlKey,
+    (site, page): (usize, usize),
+    outcome: Option<&Option<String>>,
+) -> Vec<String> {
+    let url = url(site, page);
+    let plan = &world.plan.sites[site].pages[page];
+    let expected = match (plan.kills_its_worker, plan.fails) {
+        (true, _) => "crashed",
+        (_, FAILS_FOR_GOOD) => "http_error",
+        _ => "ok",
+    };
+    let was_stopped = world.plan.stops(crawl as usize - 1);
+    let ended = outcome.and_then(Option::as_deref);
+    if ended != Some(expected) {
+        // A crawl that is over tries nothing again.
+        let failed = plan.fails > 0 && ended == Some("http_error");
+        let may_miss = was_stopped && (failed || matches!(ended, None | Some("stopped")));
+        let fault = format!("{url} of crawl {crawl} ended as {ended:?} instead of {expected}");
+        return (!may_miss).then_some(fault).into_iter().collect();
+    }
+    let asked = world.web.asked.get(&(crawl, site, page)).copied();
+    let attempts = plan.attempts();
+    if asked.is_none() || (world.plan.is_peaceful() && asked != Some(attempts)) {
+        return vec![format!("{url} of crawl {crawl} was asked for {asked:?} times")];
+    }
+    Vec::new()
+}
+
 /// Pages that links lead to from the seeds, sites and pages, but for those behind pages that kill
 /// whoever reads them.
 fn reachable(plan: &Plan) -> BTreeSet<(usize, usize)> {
@@ -129,7 +154,7 @@ fn reachable(plan: &Plan) -> BTreeSet<(usize, usize)> {
     let mut unread: VecDeque<(usize, usize)> = found.iter().copied().collect();
     while let Some((site, page)) = unread.pop_front() {
         let page = &plan.sites[site].pages[page];
-        for link in page.links.iter().filter(|_| !page.kills_its_worker) {
+        for link in page.links.iter().filter(|_| page.is_read()) {
             if found.insert(*link) {
                 unread.push_back(*link);
             }

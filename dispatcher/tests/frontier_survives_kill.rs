@@ -42,8 +42,10 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
         .map(|url| Candidate {
             url,
             depth: 0,
+            priority: None,
             parent: None,
             records: &[],
+            attrs: None,
         })
         .collect();
     frontier.feed(crawl, &candidates, 0).unwrap();
@@ -211,7 +213,7 @@ fn merged_runs(dir: &Path) -> i64 {
 fn give_back_leases(frontier: &mut Frontier) {
     for lease in frontier.leases().unwrap() {
         let back = frontier.give_back(lease.task, lease.attempt, false, 0);
-        assert_eq!(back.unwrap(), GivenBack::Requeued);
+        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     }
 }
 

@@ -1,20 +1,30 @@
-//! Requests on the control socket, as any client may send them.
+//! Requests on the control socket and by HTTP, as any client may send them.
 
-use webfill_dispatcher::control::{Request, read};
+use webfill_dispatcher::control::{Asked, Request, read};
 use webfill_dispatcher::scope::Scope;
 use webfill_urls::canonical;
 
+/// When crawls may expire is judged by the clock, which stands still here.
+const NOW_MS: i64 = 1_700_000_000_000;
+
 pub(crate) fn run(input: &[u8]) {
-    let request = match read(input) {
-        Ok(request) => request,
+    match read(input, NOW_MS) {
+        Ok(Asked::Own(request)) => judge_own(request),
+        Ok(Asked::Feed { batch, .. }) => assert_eq!(batch.is_empty(), batch.len() == 0),
+        Ok(Asked::Act(action)) => drop(format!("{action:?}")),
         Err(refusal) => {
+            assert!(refusal.path.starts_with('$'), "a refusal says where");
             assert!(!refusal.message.is_empty(), "a refusal says why");
             refusal.answer().to_string();
-            return;
         }
-    };
+    }
+}
+
+fn judge_own(request: Request) {
     let text = serde_json::to_vec(&request).expect("a request is plain JSON");
-    let again = read(&text).expect("what a client of ours writes is read");
+    let Ok(Asked::Own(again)) = read(&text, NOW_MS) else {
+        panic!("what a client of ours writes is read");
+    };
     let again = serde_json::to_vec(&again).expect("a request is plain JSON");
     assert_eq!(text, again);
     match request {

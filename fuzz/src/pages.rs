@@ -1,5 +1,5 @@
 //! Pages, read by a mapping that uses every kind of processor. The first byte chooses the kind of
-//! page.
+//! page. Those in HTML are also read by html5ever's tokenizer, which must find the same in them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +9,9 @@ use webfill_urls::{Url, canonical};
 
 /// Seconds that one extraction may take, and the step after which it notices.
 const DEADLINE: Duration = Duration::from_secs(2);
+
+/// Longer pages are not compared: only the extraction itself has limits.
+const COMPARED_BYTES: usize = 4_096;
 
 pub(crate) fn run(input: &[u8]) {
     thread_local! {
@@ -20,7 +23,11 @@ pub(crate) fn run(input: &[u8]) {
         2 => PageKind::Xml,
         _ => PageKind::Json,
     };
-    ENGINE.with(|engine| extract_by(engine, kind, &String::from_utf8_lossy(text)));
+    let text = String::from_utf8_lossy(text);
+    if kind == PageKind::Html && text.len() <= COMPARED_BYTES {
+        webfill_document::compare_tokenizers(&text);
+    }
+    ENGINE.with(|engine| extract_by(engine, kind, &text));
 }
 
 /// Extracts from a page with mappings of which nothing is known.

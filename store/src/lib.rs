@@ -12,6 +12,7 @@
 
 mod cache;
 mod crawl;
+mod cursor;
 mod error;
 mod mongodb;
 mod origin;
@@ -25,6 +26,7 @@ mod uri;
 
 pub use cache::{Cache, RobotsEntry, SITE_KEPT_MS, SiteEntry, Slot, SlotClaim, SlotRelease};
 pub use crawl::{Crawl, CrawlId, CrawlState};
+pub use cursor::{Cursor, CursorError};
 pub use error::StoreError;
 pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
 pub use origin::{DatasetRecord, FilledField, Origin, Unwritten};

@@ -1,7 +1,9 @@
 //! A page as it is stored: what became of one URL in one crawl.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
-use webfill_wire::Outcome;
+use webfill_wire::{Outcome, Try};
 
 /// No page or record is larger than this, on any backend: a MongoDB document ends at 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
@@ -42,6 +44,12 @@ pub struct Page {
     pub worker: String,
     /// The application's own object, handed through.
     pub attrs: Option<Value>,
+    /// Attempts that ended before this one, the oldest first.
+    pub tries: Vec<Try>,
+    /// The answer's headers, `{name: [value]}`, if its crawl wants them kept.
+    pub headers: Option<Map<String, Value>>,
+    /// The page's text, if its crawl wants it kept.
+    pub body: Option<Arc<str>>,
 }
 
 impl Page {

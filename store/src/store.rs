@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::crawl::{Crawl, CrawlId};
+use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::origin::{DatasetRecord, Unwritten};
 use crate::page::Page;
@@ -143,11 +144,34 @@ pub trait Store: Send + Sync {
 
     /// Hands every page or record to `each` as a JSON object, keys as the tables and collections
     /// name them, in order of arrival; returns how many. Memory is bounded and writers are not
-    /// held up, so the export is no snapshot: what changes meanwhile appears old or new.
+    /// held up, so the export is no snapshot: what changes meanwhile appears old or new, or both.
     async fn export(
         &self,
         kept: Kept,
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError>;
+
+    /// Hands the pages with these [keys](crate::page_id) to `each`, as an export does but in any
+    /// order; returns how many there are. Memory is bounded, however large they are.
+    async fn pages(
+        &self,
+        ids: Vec<String>,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError>;
+
+    /// Hands the pages that were saved since `after` to `each`, in the order in which they became
+    /// visible, each with the cursor to go on from behind it; returns the cursor to go on from
+    /// behind all that had become visible when the call began.
+    ///
+    /// Who goes on from each cursor in turn misses no page that a [`Store::save`] has answered for,
+    /// however many save at once, and whoever dies meanwhile. A page that is saved again comes
+    /// again, as it is then: the reader may see the last of its versions only. The same version may
+    /// come twice, after a save that was cut off and repeated.
+    async fn changes(
+        &self,
+        after: &Cursor,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
+    ) -> Result<Cursor, ExportError>;
 }

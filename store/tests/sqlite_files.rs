@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use webfill_store::{
-    Backends, ExportFilter, Kept, Page, Save, StoreError, StoreUri, open, open_existing,
+    Backends, Cursor, ExportFilter, Kept, Page, Save, Store, StoreError, StoreUri, open,
+    open_existing,
 };
 use webfill_wire::Outcome;
 
@@ -34,6 +35,9 @@ fn page(number: u64, links: usize) -> Page {
         attempts: 1,
         worker: String::from("w"),
         attrs: None,
+        tries: Vec::new(),
+        headers: None,
+        body: None,
     }
 }
 
@@ -110,7 +114,7 @@ async fn a_file_of_a_newer_version_is_refused() {
     assert!(refusal.contains("newer webfill"), "{refusal}");
 }
 
-/// The tables of version 1 that version 2 has added to.
+/// The tables of version 1 that later versions have added to.
 const VERSION_1: &str = "
 CREATE TABLE records (_id TEXT PRIMARY KEY, fields TEXT NOT NULL, sources TEXT NOT NULL,
     missing TEXT NOT NULL, resolved_at TEXT) STRICT;
@@ -120,6 +124,14 @@ CREATE TABLE crawls (key INTEGER PRIMARY KEY, _id TEXT NOT NULL UNIQUE, app_id T
     crawl_id TEXT NOT NULL);
 CREATE TABLE crawl_records (record TEXT NOT NULL, crawl INTEGER NOT NULL,
     PRIMARY KEY (record, crawl)) STRICT, WITHOUT ROWID;
+CREATE TABLE pages (_id TEXT PRIMARY KEY, app_id TEXT NOT NULL, crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL, final_url TEXT, site TEXT NOT NULL, depth INTEGER NOT NULL, parent TEXT,
+    outcome TEXT NOT NULL, status_code INTEGER, mapping TEXT, content_type TEXT,
+    bytes INTEGER NOT NULL, content_hash TEXT, started_at TEXT NOT NULL,
+    elapsed_ms INTEGER NOT NULL, attempts INTEGER NOT NULL, worker TEXT NOT NULL, attrs TEXT,
+    fields TEXT NOT NULL, links TEXT NOT NULL) STRICT;
+INSERT INTO pages VALUES ('c1/1', 'app', 'c1', 'https://example.com/old', NULL, 'example.com', 0,
+    NULL, 'ok', 200, NULL, NULL, 0, NULL, '2020-01-01T12:00:00.000Z', 0, 1, 'w', NULL, '{}', '[]');
 INSERT INTO records VALUES ('r', '{\"a\":1}', '{}', '[\"b\"]', NULL);
 INSERT INTO sites VALUES ('example.com', '2100-01-01T12:00:00.000Z', 1000, NULL, 'one');
 PRAGMA application_id = 0x7762666c;
@@ -127,7 +139,7 @@ PRAGMA user_version = 1;
 ";
 
 #[tokio::test]
-async fn a_file_of_the_version_before_is_brought_up_to_date() {
+async fn a_file_of_an_older_version_is_brought_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("webfill.db");
     let old = rusqlite::Connection::open(&path).unwrap();
@@ -149,6 +161,46 @@ async fn a_file_of_the_version_before_is_brought_up_to_date() {
         let clocks = opened.cache.sites(sites, 4_102_488_000_000).await.unwrap();
         assert_eq!(clocks[0].as_ref().unwrap().delay_ms, 1_000);
     }
+    let store = open_file(&path).await.unwrap().store;
+    store.save(vec![save(page(1, 0))]).await.remove(0).unwrap();
+    let (urls, _) = changed(&*store, &Cursor::start()).await;
+    assert_eq!(urls, ["https://example.com/old", "https://example.com/1"]);
+}
+
+/// The URLs of the pages that were saved behind a cursor, and the cursor behind them.
+async fn changed(store: &dyn Store, after: &Cursor) -> (Vec<Value>, Cursor) {
+    let mut urls = Vec::new();
+    let mut each = |_, page: Value| {
+        urls.push(page["url"].clone());
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let end = store.changes(after, &everything, &mut each).await.unwrap();
+    (urls, end)
+}
+
+/// People tidy up, and compact their files.
+#[tokio::test]
+async fn a_cursor_outlives_pages_that_somebody_has_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let store = open_file(&path).await.unwrap().store;
+    for number in 0..20 {
+        store
+            .save(vec![save(page(number, 1))])
+            .await
+            .remove(0)
+            .unwrap();
+    }
+    let (urls, end) = changed(&*store, &Cursor::start()).await;
+    assert_eq!(urls.len(), 20);
+    let hand = rusqlite::Connection::open(&path).unwrap();
+    hand.execute("DELETE FROM pages WHERE position > 5", ())
+        .unwrap();
+    hand.execute_batch("VACUUM").unwrap();
+    store.save(vec![save(page(77, 1))]).await.remove(0).unwrap();
+    let (urls, _) = changed(&*store, &end).await;
+    assert_eq!(urls, ["https://example.com/77"]);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 
 mod config;
 mod queue;
+mod recalls;
 mod run;
 mod session;
 mod slot;

@@ -66,7 +66,7 @@ impl Queue {
             site: task.site.clone(),
             attempt: task.attempt,
             slot,
-            url_bytes: task.url.len() as u64,
+            url_bytes: (task.url.len() + task.attrs.as_ref().map_or(0, String::len)) as u64,
             sent,
         };
         self.held.insert(task.task, held);
@@ -139,6 +139,7 @@ mod tests {
 
     fn task(id: u64) -> Task {
         Task {
+            attrs: None,
             task: id,
             attempt: 1,
             crawl: 1,
@@ -149,6 +150,9 @@ mod tests {
             last_request_ago_ms: None,
             parent: None,
             records: Vec::new(),
+            priority: 50,
+            delay_ms: None,
+            tries: Vec::new(),
         }
     }
 

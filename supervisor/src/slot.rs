@@ -1,5 +1,7 @@
 //! One worker slot, as the supervisor's decisions see it.
 
+use std::collections::HashSet;
+
 use webfill_wire::{CrawlKey, Task};
 
 #[derive(Debug, Default)]
@@ -11,7 +13,7 @@ pub(crate) struct Slot {
     /// Tasks that wait for it to be ready.
     pub(crate) waiting: Vec<Task>,
     /// Crawls that it has been told of.
-    pub(crate) crawls: Vec<CrawlKey>,
+    pub(crate) crawls: HashSet<CrawlKey>,
     /// Sites that the process before may have been asking when it died.
     pub(crate) inherited: Vec<String>,
 }

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Credit, MappingSource, ReturnCause, SupervisorOutcomes,
-    SupervisorToDispatcher, SupervisorToWorker, TaskReturned,
+    CrawlKey, CrawlSettings, Credit, MappingSource, RecallScope, ReturnCause, SupervisorOutcomes,
+    SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
 };
 
 use crate::queue::Queue;
+use crate::recalls::Recalls;
 use crate::session::Session;
 use crate::slot::Slot;
 use crate::unheard::Unheard;
@@ -55,6 +56,7 @@ pub struct Supervisor {
     /// Collected for the dispatcher until the next report.
     outcomes: SupervisorOutcomes,
     unheard: Unheard,
+    recalls: Recalls,
     told_credit: Credit,
     draining: bool,
     /// The dispatcher was found to be silent, or the name to be taken, and that was logged.
@@ -72,6 +74,7 @@ impl Supervisor {
             mappings: None,
             outcomes: no_outcomes(&terms.id),
             unheard: Unheard::default(),
+            recalls: Recalls::default(),
             told_credit: terms.limit,
             draining: false,
             complained: false,
@@ -117,7 +120,7 @@ impl Supervisor {
             return;
         }
         tracing::info!(event = "draining", held = self.queue.len(), "draining");
-        self.return_waiting();
+        self.return_waiting(&RecallScope::default());
         self.tell_ready_workers(&SupervisorToWorker::Drain);
     }
 
@@ -125,9 +128,11 @@ impl Supervisor {
         self.draining
     }
 
-    fn return_waiting(&mut self) {
+    /// Gives back what no worker has yet.
+    fn return_waiting(&mut self, scope: &RecallScope) {
         for slot in &mut self.slots {
-            for task in std::mem::take(&mut slot.waiting) {
+            let is_meant = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
+            for task in slot.waiting.extract_if(.., is_meant) {
                 if self.queue.release(task.task, task.attempt) {
                     self.outcomes.returned.push(TaskReturned {
                         task: task.task,
@@ -163,5 +168,9 @@ fn no_outcomes(supervisor: &str) -> SupervisorOutcomes {
         number: 0,
         done: Vec::new(),
         returned: Vec::new(),
+        recalled: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,6 +61,7 @@ mod tests {
             number,
             done: Vec::new(),
             returned: vec![returned],
+            recalled: Vec::new(),
         })
     }
 

@@ -246,7 +246,7 @@ fn work_args(work: &Workplace, store: &str) -> Vec<String> {
 }
 
 fn dispatcher(host: &str, state: &std::path::Path, args: &[String]) -> Run {
-    Run::new(["dispatcher", "--listen", host, "--state"])
+    Run::new(["dispatcher", "--http", "off", "--listen", host, "--state"])
         .arg(state)
         .args(args)
 }

@@ -111,6 +111,8 @@ impl Fleet {
         Run::new([role, "--store", &store, "--state"])
             .arg(self.state(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
+            // One port for all the fleets of a test run would be taken.
+            .env("WEBFILL_DISPATCHER_HTTP", "off")
             // A lost supervisor's sites are free once its longest request must be over.
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
     }

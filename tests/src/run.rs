@@ -273,6 +273,11 @@ impl Running {
         });
     }
 
+    /// What it has printed so far; the last line may not be whole.
+    pub fn stdout_so_far(&self) -> String {
+        self.stdout.so_far()
+    }
+
     fn output(&self) -> String {
         format!(
             "stdout:\n{}\nstderr:\n{}",

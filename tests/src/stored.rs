@@ -96,6 +96,11 @@ impl Stored {
         number.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
+    /// The first column of every row of any query.
+    pub fn texts(&self, sql: &str) -> Vec<String> {
+        self.rows(sql, |row| row.get(0))
+    }
+
     fn rows<T>(&self, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
         let mut statement = self
             .connection

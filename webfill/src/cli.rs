@@ -1,5 +1,7 @@
 //! What can be typed.
 
+mod roles;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,8 +10,13 @@ use webfill_startup::ExitStatus;
 use webfill_wire::Follow;
 
 use crate::dataset::DatasetOptions;
+use crate::demand::{
+    ActionOptions, CrawlOptions as CrawlActionOptions, DumpOptions, FeedOptions, SiteOptions,
+    StatusOptions,
+};
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
+pub use roles::{DispatcherOptions, SupervisorOptions, WorkerOptions};
 
 /// Fills the gaps of a dataset from the web, politely.
 #[derive(Debug, Parser)]
@@ -30,6 +37,22 @@ pub enum Command {
     Crawl(Box<CrawlOptions>),
     /// Serve a small site on loopback, crawl it, print the records; needs nothing
     Demo(DemoOptions),
+    /// Feed crawl requests to a running dispatcher
+    Feed(FeedOptions),
+    /// Tell what is pending of an application, or of one of its crawls
+    Info(ActionOptions),
+    /// Stop a crawl for good: what is pending is purged, and no more is accepted
+    Stop(CrawlActionOptions),
+    /// Let a crawl rest: nothing of it is fetched until it is resumed
+    Pause(CrawlActionOptions),
+    /// Go on with a paused crawl
+    Resume(CrawlActionOptions),
+    /// Tell how a fleet is doing
+    Status(StatusOptions),
+    /// Tell or change what holds for one site in a running fleet
+    Site(SiteOptions),
+    /// Follow the firehose: what becomes of pages and crawls, one JSON object per line
+    Dump(DumpOptions),
     /// Write the pages or records of a store as JSON lines or CSV
     Export(ExportOptions),
     /// Check, try and describe mappings
@@ -199,6 +222,13 @@ pub struct ExportOptions {
     /// A file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Only pages saved behind this one, in the order of their saves; each line has a `cursor` to go
+    /// on from, 0 is the beginning
+    #[arg(long, value_name = "CURSOR")]
+    pub since: Option<String>,
+    /// Go on with the pages that are saved from now on, until interrupted
+    #[arg(long)]
+    pub follow: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -241,77 +271,6 @@ pub enum MappingCommand {
     Schema,
 }
 
-#[derive(Debug, Args)]
-pub struct DispatcherOptions {
-    /// Settings file
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Host name or address to listen on [default: 127.0.0.1]
-    #[arg(long, value_name = "HOST")]
-    pub listen: Option<String>,
-    /// The tasks socket's port; outcomes and control are the next two [default: 5555]
-    #[arg(long, value_name = "N")]
-    pub port: Option<u16>,
-    /// Folder of the dispatcher's files and logs [default: .webfill]
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Folder of mapping files [default: etl-mappings]
-    #[arg(long, value_name = "DIR")]
-    pub mappings: Option<PathBuf>,
-    #[arg(long, value_name = "URI")]
-    pub store: Option<String>,
-    #[arg(long, value_name = "URI")]
-    pub cache: Option<String>,
-    /// Folder of keys, made by `webfill keys`; needed beyond this machine
-    #[arg(long, value_name = "DIR")]
-    pub keys: Option<PathBuf>,
-    /// Sockets in the state folder instead of ports
-    #[arg(long, hide = true)]
-    pub local: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct SupervisorOptions {
-    /// Settings file
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
-    #[arg(long, value_name = "tcp://HOST:PORT")]
-    pub dispatcher: Option<String>,
-    /// The supervisor's name, unique in the fleet [default: the host's name]
-    #[arg(long, value_name = "NAME", value_parser = id)]
-    pub id: Option<String>,
-    /// Worker processes [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
-    pub workers: Option<u16>,
-    /// Tasks held at most [default: four for each fetch in flight]
-    #[arg(long, value_name = "N")]
-    pub queue: Option<u32>,
-    /// Folder of sockets and logs [default: .webfill]
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    #[arg(long, value_name = "URI")]
-    pub store: Option<String>,
-    #[arg(long, value_name = "URI")]
-    pub cache: Option<String>,
-    /// Folder of keys, made by `webfill keys`; needed beyond this machine
-    #[arg(long, value_name = "DIR")]
-    pub keys: Option<PathBuf>,
-    /// Sockets in the state folder instead of ports
-    #[arg(long, hide = true)]
-    pub local: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct WorkerOptions {
-    #[arg(long)]
-    pub config: PathBuf,
-    #[arg(long)]
-    pub slot: u16,
-    #[arg(long)]
-    pub incarnation: u32,
-}
-
 /// One clear sentence for a mistyped command; the whole text for `--help`.
 pub fn tell_usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
@@ -345,7 +304,7 @@ pub fn tell_usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("not a number of seconds between 0 and 86400".into()),
@@ -353,7 +312,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// `90s`, `15m`, `2h`, `1d`, or seconds alone.
-fn duration(text: &str) -> Result<std::time::Duration, String> {
+pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || format!("`{text}` is not a duration such as 90s, 15m, 2h or 1d");
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => text.split_at(at),

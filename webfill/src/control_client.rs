@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use webfill_dispatcher::control::Request;
 use webfill_startup::Fault;
+use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 /// A dispatcher that was restarted has lost the question: it is asked again. Every request may be
@@ -18,6 +19,7 @@ const DISPATCHER: u32 = 1;
 /// A connection to the dispatcher.
 pub struct ControlClient {
     endpoint: String,
+    keys: Option<ClientKeys>,
     connection: Connection,
 }
 
@@ -29,9 +31,15 @@ struct Connection {
 
 impl ControlClient {
     pub fn connect(endpoint: &str) -> Result<ControlClient, Fault> {
+        ControlClient::connect_with(endpoint, None)
+    }
+
+    /// With keys, where the dispatcher is to be reached over a network.
+    pub fn connect_with(endpoint: &str, keys: Option<ClientKeys>) -> Result<ControlClient, Fault> {
         Ok(ControlClient {
             endpoint: endpoint.to_owned(),
-            connection: Connection::open(endpoint)?,
+            connection: Connection::open(endpoint, keys.as_ref())?,
+            keys,
         })
     }
 
@@ -50,8 +58,29 @@ impl ControlClient {
                 Ok(answer) => return read(&answer),
                 Err(_) => meanwhile()?,
             }
-            self.connection = Connection::open(&self.endpoint)?;
+            self.connection = Connection::open(&self.endpoint, self.keys.as_ref())?;
         }
+    }
+
+    /// Asks so many times, each time on a new connection, and waits so long for each answer; says
+    /// `None` if none came.
+    pub fn ask_times(
+        &mut self,
+        question: &[u8],
+        times: u32,
+        wait: Duration,
+    ) -> Result<Option<Value>, Fault> {
+        for _ in 0..times {
+            let outbox = self.connection.sockets.outbox();
+            outbox.send(DISPATCHER, question.to_vec());
+            if let Ok(answer) = self.connection.answers.recv_timeout(wait) {
+                return serde_json::from_slice(&answer)
+                    .map(Some)
+                    .map_err(unreadable);
+            }
+            self.connection = Connection::open(&self.endpoint, self.keys.as_ref())?;
+        }
+        Ok(None)
     }
 }
 
@@ -78,9 +107,9 @@ impl ControlClient {
 }
 
 impl Connection {
-    fn open(endpoint: &str) -> Result<Connection, Fault> {
+    fn open(endpoint: &str, keys: Option<&ClientKeys>) -> Result<Connection, Fault> {
         let (answered, answers) = mpsc::channel();
-        let spec = SocketSpec::connect(DISPATCHER, Pattern::Client, endpoint);
+        let spec = SocketSpec::connect(DISPATCHER, Pattern::Client, endpoint).call(keys);
         let sockets = Sockets::start(vec![spec], move |arrived| {
             let _ = answered.send(arrived.frame);
         })
@@ -90,8 +119,6 @@ impl Connection {
 }
 
 fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
-    let unreadable =
-        |error: serde_json::Error| Fault::error(format!("the dispatcher's answer: {error}"));
     let answer: Value = serde_json::from_slice(answer).map_err(unreadable)?;
     if let Some(error) = answer.get("error") {
         let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -102,4 +129,8 @@ fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
         )));
     }
     serde_json::from_value(answer).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Fault {
+    Fault::error(format!("the dispatcher's answer: {error}"))
 }

@@ -4,7 +4,10 @@
 //! field that some record has or misses, found in a pass of its own. Texts are cells as they are,
 //! null is an empty cell, lists and objects are JSON. Since spreadsheets run a cell that begins
 //! like a formula, and the text comes from strangers' pages, such a cell gets an apostrophe in
-//! front; JSON lines change nothing.
+//! front; JSON lines change nothing. Pages can also be read on from where one has come to
+//! ([`changes`]).
+
+mod changes;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,13 +15,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value};
-use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{ExportError, ExportFilter, Kept, Store, StoreUri, open_existing};
+use webfill_startup::{ExitStatus, Fault, signals};
+use webfill_store::{Cursor, ExportError, ExportFilter, Kept, Store, StoreUri, open_existing};
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 
 /// The columns of pages, as the contract with other programs has them.
-const PAGE_COLUMNS: [&str; 21] = [
+const PAGE_COLUMNS: [&str; 24] = [
     "_id",
     "app_id",
     "crawl_id",
@@ -40,6 +43,9 @@ const PAGE_COLUMNS: [&str; 21] = [
     "attempts",
     "worker",
     "attrs",
+    "tries",
+    "headers",
+    "body",
 ];
 
 /// The columns of records around those of their fields.
@@ -47,6 +53,7 @@ const RECORD_COLUMNS: [&str; 3] = ["id", "missing", "resolved_at"];
 
 /// Runs the command.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
+    let since = begin(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let kept = match options.what {
         ExportWhat::Pages => Kept::Pages,
@@ -68,16 +75,44 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
                 io::Error::new(error.kind(), format!("{}: {error}", path.display()))
             })?),
         };
-        export(&*store, kept, options.format, &filter, out).await
+        match since {
+            Some(since) => changes::export(&*store, since, &filter, options.follow, out).await,
+            None => export(&*store, kept, options.format, &filter, out)
+                .await
+                .map(drop),
+        }
     });
     match exported {
-        Ok(_) => Ok(ExitStatus::Done),
+        Ok(()) => Ok(ExitStatus::Done),
         // The reader has seen enough, as `head` does.
         Err(ExportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(ExitStatus::Done)
         }
         Err(error) => Err(Fault::error(error)),
     }
+}
+
+/// Where to begin, if pages are wanted in the order in which they became visible.
+fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
+    let since = match &options.since {
+        Some(since) => since.parse().map_err(Fault::usage)?,
+        None if options.follow => Cursor::start(),
+        None => return Ok(None),
+    };
+    if options.what != ExportWhat::Pages {
+        return Err(Fault::usage(
+            "--since and --follow are for pages: records have no order in which they changed",
+        ));
+    }
+    if options.format != ExportFormat::Jsonl {
+        return Err(Fault::usage(
+            "--since and --follow write JSON lines: a CSV file has no room for a cursor",
+        ));
+    }
+    if options.follow {
+        signals::install();
+    }
+    Ok(Some(since))
 }
 
 /// Writes what the filter lets through to `out`; returns the number of rows.
@@ -261,6 +296,9 @@ mod tests {
             attempts: 1,
             worker: String::from("w"),
             attrs: None,
+            tries: Vec::new(),
+            headers: None,
+            body: None,
         }
     }
 

@@ -4,6 +4,7 @@ mod cli;
 mod control_client;
 mod crawl;
 mod dataset;
+mod demand;
 mod demo;
 mod export;
 mod feeding;
@@ -48,6 +49,14 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
     match command {
         Command::Crawl(options) => crawl::run(*options),
         Command::Demo(options) => demo::run(options),
+        Command::Feed(options) => demand::feed(options),
+        Command::Info(options) => demand::info(options),
+        Command::Stop(options) => demand::stop(options),
+        Command::Pause(options) => demand::pause(options),
+        Command::Resume(options) => demand::resume(options),
+        Command::Status(options) => demand::status(options),
+        Command::Site(options) => demand::site(options),
+        Command::Dump(options) => demand::dump(options),
         Command::Export(options) => export::run(options),
         Command::Mapping(command) => mapping_command::run(command),
         Command::Keys(command) => keys_command::run(command),

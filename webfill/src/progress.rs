@@ -8,9 +8,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use webfill_store::RecordCounts;
 
 use crate::cli::ProgressStyle;
+use crate::demand::Tally;
 use crate::summary::{Counters, told};
 
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// A feed is over sooner than a crawl.
+const FEED_EVERY: Duration = Duration::from_secs(10);
 
 /// Rates are told over this long.
 const WINDOW: Duration = Duration::from_secs(30);
@@ -32,12 +36,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn start(style: ProgressStyle) -> Progress {
-        let terminal = std::io::stderr().is_terminal();
-        let style = match style {
-            ProgressStyle::Auto if terminal => ProgressStyle::Bar,
-            ProgressStyle::Auto => ProgressStyle::Plain,
-            chosen => chosen,
-        };
+        let style = chosen(style);
         Progress {
             bar: (style == ProgressStyle::Bar).then(new_bar),
             plain: style == ProgressStyle::Plain,
@@ -119,6 +118,69 @@ impl Progress {
         let shrinking = -self.rate(|sample| sample.queued as f64);
         let left = self.samples.back()?.queued as f64 / shrinking;
         (shrinking > 0.0 && left < 30.0 * 86_400.0).then(|| Duration::from_secs_f64(left))
+    }
+}
+
+/// Shows on standard error how a feed gets on, whose length nobody knows.
+pub struct FeedProgress {
+    bar: Option<ProgressBar>,
+    plain: bool,
+    started: Instant,
+    next_line: Instant,
+}
+
+impl FeedProgress {
+    pub fn start(style: ProgressStyle) -> FeedProgress {
+        let style = chosen(style);
+        let bar = (style == ProgressStyle::Bar).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+            bar.set_style(BarStyle::with_template("{spinner} {wide_msg}").expect("well-formed"));
+            bar
+        });
+        FeedProgress {
+            bar,
+            plain: style == ProgressStyle::Plain,
+            started: Instant::now(),
+            next_line: Instant::now() + FEED_EVERY,
+        }
+    }
+
+    pub fn show(&mut self, tally: &Tally) {
+        let now = Instant::now();
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.line(tally));
+            bar.tick();
+        } else if self.plain && now >= self.next_line {
+            eprintln!("{}", self.line(tally));
+            self.next_line = now + FEED_EVERY;
+        }
+    }
+
+    /// A line of text that stays, above the bar.
+    pub fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, tally: &Tally) -> String {
+        let rate = tally.accepted as f64 / self.started.elapsed().as_secs_f64().max(0.001);
+        format!("{}, {rate:.0}/s", tally.sentence())
+    }
+}
+
+fn chosen(style: ProgressStyle) -> ProgressStyle {
+    match style {
+        ProgressStyle::Auto if std::io::stderr().is_terminal() => ProgressStyle::Bar,
+        ProgressStyle::Auto => ProgressStyle::Plain,
+        chosen => chosen,
     }
 }
 

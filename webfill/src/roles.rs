@@ -23,6 +23,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.dispatcher.listen, options.listen);
     replace(&mut settings.dispatcher.port, options.port);
+    replace(&mut settings.dispatcher.http, options.http);
     replace(&mut settings.state, options.state);
     replace(&mut settings.mappings, options.mappings);
     replace(&mut settings.store, options.store);
@@ -43,13 +44,18 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     } else {
         ports
     };
+    let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let setup = DispatcherSetup {
         endpoints,
+        // The processes of `webfill crawl` are asked over sockets in a folder.
+        http: http.filter(|_| !options.local),
         keys,
         state: state.path().to_owned(),
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
         default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
+        retries: settings.retries,
+        applications: settings.applications,
         mapping_order: MappingOrder(mappings.names().map(str::to_owned).collect()),
         config: settings.dispatcher,
     };
@@ -203,7 +209,7 @@ fn host_name() -> Result<String, Fault> {
 }
 
 /// The dispatcher's sockets, from its tasks socket.
-fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
+pub fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
     let wrong = || Fault::usage(format!("--dispatcher `{tasks}`: expected tcp://HOST:PORT"));
     let address = tasks.strip_prefix("tcp://").ok_or_else(wrong)?;
     let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;

@@ -8,7 +8,7 @@
 
 mod document;
 mod json;
-mod lines;
+pub mod lines;
 mod request;
 mod table;
 

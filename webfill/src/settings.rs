@@ -3,11 +3,12 @@
 
 pub mod limits;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
-use webfill_dispatcher::DispatcherConfig;
+use webfill_dispatcher::{AppLimits, DispatcherConfig, RetryTable};
 use webfill_startup::Fault;
 use webfill_startup::log::LogConfig;
 use webfill_store::StoreUri;
@@ -33,6 +34,10 @@ pub struct Settings {
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
+    /// What is tried again, and when.
+    pub retries: RetryTable,
+    /// Limits of applications, by name; in the file alone.
+    pub applications: BTreeMap<String, AppLimits>,
     pub log: LogConfig,
 }
 
@@ -49,6 +54,8 @@ impl Default for Settings {
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),
             fetch: FetchConfig::default(),
+            retries: RetryTable::default(),
+            applications: BTreeMap::new(),
             log: LogConfig::default(),
         }
     }
@@ -63,6 +70,7 @@ enum Kind {
     Switch,
     /// Separated by commas.
     List,
+    Numbers,
 }
 
 /// Every setting, by its path in the file. Its variable is `WEBFILL_` and the path in capitals.
@@ -74,6 +82,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("keys", Kind::Text),
     ("dispatcher.listen", Kind::Text),
     ("dispatcher.port", Kind::Whole),
+    ("dispatcher.http", Kind::Text),
     ("dispatcher.window_sites", Kind::Whole),
     ("dispatcher.seen_memory_mib", Kind::Whole),
     ("dispatcher.lease", Kind::Number),
@@ -99,6 +108,16 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("fetch.proxy", Kind::Text),
     ("fetch.resolve", Kind::List),
     ("fetch.ca_file", Kind::Text),
+    ("retries.timeout", Kind::Numbers),
+    ("retries.network_error", Kind::Numbers),
+    ("retries.dns_error", Kind::Numbers),
+    ("retries.tls_error", Kind::Numbers),
+    ("retries.robots_unreachable", Kind::Numbers),
+    ("retries.http_429", Kind::Numbers),
+    ("retries.http_500", Kind::Numbers),
+    ("retries.http_502", Kind::Numbers),
+    ("retries.http_503", Kind::Numbers),
+    ("retries.http_504", Kind::Numbers),
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),
 ];
@@ -250,6 +269,11 @@ fn value_of(text: &str, kind: Kind) -> Option<Value> {
         Kind::Whole => Value::Integer(text.parse().ok()?),
         Kind::Number => Value::Float(text.parse().ok()?),
         Kind::Switch => Value::Boolean(text.parse().ok()?),
+        Kind::Numbers => {
+            let items = text.split(',').filter(|item| !item.trim().is_empty());
+            let numbers = items.map(|item| item.trim().parse().map(Value::Float));
+            Value::Array(numbers.collect::<Result<_, _>>().ok()?)
+        }
         Kind::List => {
             let items = text.split(',').filter(|item| !item.is_empty());
             Value::Array(
@@ -266,6 +290,7 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Text | Kind::List => "not text",
         Kind::Whole => "not a whole number",
         Kind::Number => "not a number",
+        Kind::Numbers => "not numbers with commas between them",
         Kind::Switch => "neither true nor false",
     }
 }
@@ -320,7 +345,7 @@ mod tests {
             let example = match (*path, kind) {
                 ("politeness.clock", _) => "shared",
                 (_, Kind::Text | Kind::List) => "x",
-                (_, Kind::Whole | Kind::Number) => "7",
+                (_, Kind::Whole | Kind::Number | Kind::Numbers) => "7",
                 (_, Kind::Switch) => "true",
             };
             let table = with(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();

@@ -100,6 +100,10 @@ fn every_flag_is_told_with_its_default() {
         "crawl",
         "demo",
         "export",
+        "dump",
+        "feed",
+        "info",
+        "site",
         "mapping test",
         "keys new",
         "dispatcher",
@@ -114,6 +118,17 @@ fn every_flag_is_told_with_its_default() {
             told,
             flags_of(&words),
             "webfill {command}: README.md left, --help right"
+        );
+    }
+}
+
+#[test]
+fn the_actions_on_a_crawl_take_the_flags_of_info() {
+    for command in ["stop", "pause", "resume", "status"] {
+        assert_eq!(
+            flags_of(&[command]),
+            flags_of(&["info"]),
+            "webfill {command}"
         );
     }
 }

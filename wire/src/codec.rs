@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version that this build speaks. It grows whenever a message changes its shape.
-pub const WIRE_VERSION: u8 = 2;
+pub const WIRE_VERSION: u8 = 3;
 
 /// Why a frame could not be read. Such a frame is counted, logged and dropped.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -49,6 +49,7 @@ mod tests {
 
     fn task(url: &str) -> Task {
         Task {
+            attrs: None,
             task: u64::MAX,
             attempt: 3,
             crawl: 1,
@@ -59,6 +60,9 @@ mod tests {
             last_request_ago_ms: None,
             parent: Some("https://example.com/people".into()),
             records: vec!["42".into()],
+            priority: 50,
+            delay_ms: Some(1_000),
+            tries: Vec::new(),
         }
     }
 

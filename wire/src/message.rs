@@ -20,6 +20,10 @@ pub struct CrawlSettings {
     pub useragent: Option<String>,
     /// The application's own JSON object, handed through to every page.
     pub attrs: Option<String>,
+    /// The headers of each answer are kept with its page.
+    pub headers: bool,
+    /// The text of each page is kept with it.
+    pub body: bool,
 }
 
 /// A mapping file as its author wrote it; every process compiles the set for itself.
@@ -48,6 +52,46 @@ pub struct Task {
     pub parent: Option<String>,
     /// The records whose missing fields this page may fill.
     pub records: Vec<String>,
+    /// The application's own JSON object for this page, instead of the crawl's.
+    pub attrs: Option<String>,
+    /// 1 to 100, higher first.
+    pub priority: u8,
+    /// The delay that the operator wants between two requests to the site, in milliseconds; what
+    /// robots.txt asks for is still the least.
+    pub delay_ms: Option<u32>,
+    /// The attempts before this one that ended, and were to be made again; the oldest first.
+    pub tries: Vec<Try>,
+}
+
+/// An attempt at a task that ended in a way that may pass, and was followed by another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Try {
+    /// When its outcome was known; milliseconds since the epoch.
+    pub ended_at_ms: i64,
+    pub outcome: Outcome,
+    /// The HTTP status, if there was an answer.
+    pub status_code: Option<u16>,
+}
+
+/// Which of the tasks that have not started are called back. What is left out makes no difference,
+/// so the default is all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecallScope {
+    pub crawl: Option<CrawlKey>,
+    pub site: Option<String>,
+    /// Only those of a lower priority than this.
+    pub below: Option<u8>,
+    /// What was learnt of the site is forgotten, too: back-off, and how long it wants to be left
+    /// alone. When it was asked last is not.
+    pub forget: bool,
+}
+
+impl RecallScope {
+    pub fn holds(&self, crawl: CrawlKey, site: &str, priority: u8) -> bool {
+        self.crawl.is_none_or(|wanted| wanted == crawl)
+            && self.site.as_deref().is_none_or(|wanted| wanted == site)
+            && self.below.is_none_or(|below| priority < below)
+    }
 }
 
 /// How a task ended, with what the dispatcher needs to go on.
@@ -184,6 +228,17 @@ pub enum DispatcherToSupervisor {
         crawls: Vec<CrawlSettings>,
         tasks: Vec<Task>,
     },
+    /// The crawls told of so far in this session may be forgotten, but for those of tasks that are
+    /// held: they will be told again with their next task.
+    ForgetCrawls { session: u64 },
+    /// Give back what has not started of these, and say when none of it can start any more; see
+    /// [`SupervisorOutcomes::recalled`]. Numbered like tasks.
+    Recall {
+        session: u64,
+        number: u64,
+        recall: u64,
+        scope: RecallScope,
+    },
     /// The answer to a heartbeat.
     Heartbeat {
         session: u64,
@@ -207,6 +262,9 @@ pub struct SupervisorOutcomes {
     pub number: u64,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
+    /// Recalls that are carried out: nothing that they mean starts any more. What waited in a queue
+    /// is given back here or was before; what was about to start may follow.
+    pub recalled: Vec<u64>,
 }
 
 /// From a supervisor to one of its workers.
@@ -214,6 +272,8 @@ pub struct SupervisorOutcomes {
 pub enum SupervisorToWorker {
     Mappings(Vec<MappingSource>),
     Crawl(CrawlSettings),
+    /// The crawls told of so far may be forgotten, but for those of tasks that are held.
+    ForgetCrawls,
     /// Sites that the slot's former worker may have been asking when it died.
     Inherited {
         sites: Vec<String>,
@@ -223,8 +283,11 @@ pub enum SupervisorToWorker {
         boot_ms: u64,
     },
     Tasks(Vec<Task>),
-    /// Give back what has not started: it may have been given to others.
-    Recall,
+    /// Give back what has not started of these. Confirmed by number, unless that is 0.
+    Recall {
+        recall: u64,
+        scope: RecallScope,
+    },
     /// Give back what has not started, finish what has, and exit.
     Drain,
 }
@@ -237,6 +300,8 @@ pub struct WorkerToSupervisor {
     pub incarnation: u32,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
+    /// Recalls that are carried out, as in [`SupervisorOutcomes`].
+    pub recalled: Vec<u64>,
     /// Said once, when the worker is ready for tasks.
     pub ready: bool,
 }

@@ -5,7 +5,9 @@
 //! An eventfd in the same poll wakes it for sends, because waiting on `ZMQ_FD` alone loses edges.
 //!
 //! Backpressure is the business of the protocol (credit), not of the sockets: what a peer cannot
-//! take yet waits here, in order, and is bounded by what the peer asked for.
+//! take yet waits here, in order, and is bounded by what the peer asked for. Only what is published
+//! waits for nobody: libzmq keeps [`PUBLISHED_AHEAD`] messages for each subscriber, and who is
+//! slower than that loses some.
 //!
 //! A socket that others can reach over a network has a [`Guard`]: CURVE keys, a list of those who
 //! are let in, and a role that they must have. Without one it is not opened.
@@ -24,6 +26,7 @@ use std::thread::JoinHandle;
 
 pub use curve::{CurveError, has_curve, key_pair_of, new_key_pair};
 pub use endpoint::is_local;
+pub use options::PUBLISHED_AHEAD;
 
 use crate::keys::{ClientKeys, Role, ServerKeys};
 use thread::{Command, Commands, SocketThread};
@@ -45,6 +48,34 @@ pub enum Pattern {
     Pull,
     /// Asks a router, one question at a time or many (a dealer with an empty delimiter).
     Client,
+    /// Sends to all who subscribe, see [`Outbox::publish`]. What arrives on it is what they
+    /// subscribe to, see [`Subscription`].
+    Publish,
+    /// Hears of a publisher what it subscribes to, see [`SocketSpec::topics`].
+    Subscribe,
+}
+
+/// What a frame that arrives on a publishing socket says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subscription<'a> {
+    /// Topics that begin with this are wanted, by one subscriber or more.
+    Wanted(&'a [u8]),
+    /// Nobody wants them any more.
+    Unwanted(&'a [u8]),
+    /// All subscribers were cut off; those who may come again.
+    AllGone,
+}
+
+impl<'a> Subscription<'a> {
+    /// `None` if the frame is something else.
+    pub fn read(frame: &'a [u8]) -> Option<Subscription<'a>> {
+        match frame.split_first() {
+            None => Some(Subscription::AllGone),
+            Some((1, topic)) => Some(Subscription::Wanted(topic)),
+            Some((0, topic)) => Some(Subscription::Unwanted(topic)),
+            Some(_) => None,
+        }
+    }
 }
 
 /// Where a socket listens or whom it calls.
@@ -72,6 +103,8 @@ pub struct SocketSpec {
     pub pattern: Pattern,
     pub place: Place,
     pub guard: Guard,
+    /// What a subscribing socket hears: messages whose topic begins with one of these.
+    pub topics: Vec<String>,
 }
 
 impl SocketSpec {
@@ -82,6 +115,7 @@ impl SocketSpec {
             pattern,
             place: Place::Bind(endpoint.into()),
             guard: Guard::None,
+            topics: Vec::new(),
         }
     }
 
@@ -92,7 +126,13 @@ impl SocketSpec {
             pattern,
             place: Place::Connect(endpoint.into()),
             guard: Guard::None,
+            topics: Vec::new(),
         }
+    }
+
+    /// The same socket, subscribed to topics that begin with one of these.
+    pub fn topics(self, topics: Vec<String>) -> SocketSpec {
+        SocketSpec { topics, ..self }
     }
 
     /// The same socket with keys, if there are any.
@@ -114,8 +154,11 @@ pub struct Arrived {
     pub socket: SocketName,
     /// Who sent it, on a router socket. Includes the routing needed to answer.
     pub peer: Option<Peer>,
-    /// On a socket with a guard that serves: the name under which the sender's key is listed.
+    /// On a socket with a guard that serves, unless it publishes: the name under which the
+    /// sender's key is listed.
     pub sender: Option<Arc<str>>,
+    /// What it was published under, on a subscribing socket.
+    pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,
 }
 
@@ -158,11 +201,16 @@ impl Outbox {
         self.commands.push(Command::SendNow(socket, frame));
     }
 
+    /// Sends a message to all who subscribed to the beginning of its topic: now, or not at all.
+    pub fn publish(&self, socket: SocketName, topic: Vec<u8>, frame: Vec<u8>) {
+        self.commands.push(Command::Publish(socket, topic, frame));
+    }
+
     /// Opens a further socket; waits until that has succeeded or failed.
     pub fn open(&self, spec: SocketSpec) -> Result<(), SocketError> {
         let (answer, opened) = mpsc::channel();
         let endpoint = spec.place.endpoint().to_owned();
-        self.commands.push(Command::Open(spec, answer));
+        self.commands.push(Command::Open(Box::new(spec), answer));
         opened.recv().unwrap_or_else(|_| {
             Err(SocketError::Open {
                 endpoint,

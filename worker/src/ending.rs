@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use webfill_wire::{CrawlSettings, Outcome, SiteClock, Task, TaskDone};
 
 use crate::fetch::Fetched;
+use crate::kept::{self, KeptBody};
 
 /// How a task ends.
 #[derive(Debug)]
@@ -23,6 +24,10 @@ pub struct Ending {
     pub mapping: Option<String>,
     pub fields: serde_json::Map<String, serde_json::Value>,
     pub links: Vec<String>,
+    /// The answer's headers, if the crawl wants them and there was an answer.
+    pub headers: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The page's text, if the crawl wants it and it can be kept.
+    pub body: Option<KeptBody>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -46,6 +51,8 @@ impl Ending {
             mapping: None,
             fields: serde_json::Map::new(),
             links: Vec::new(),
+            headers: None,
+            body: None,
             redirect: None,
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,
@@ -62,6 +69,9 @@ impl Ending {
         self.content_type = fetched.content_type.take();
         self.redirect = fetched.redirect.take();
         self.body_bytes = fetched.body.len() as u64;
+        if self.crawl.headers && fetched.status_code.is_some() {
+            self.headers = Some(kept::headers(&fetched.headers));
+        }
         self
     }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
 use webfill_urls::Url;
 use webfill_wire::{Follow, Outcome};
 
 use crate::charset::{self, Kind};
 use crate::ending::Ending;
+use crate::kept;
 use crate::suspect::Suspect;
 
 /// A page to extract from, or a new set of mappings.
@@ -27,7 +28,9 @@ pub struct FetchedPage {
     pub ending: Ending,
     pub body: Vec<u8>,
     /// A large body's place, given back when the body is gone.
-    pub large_body: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub large_body: Option<OwnedSemaphorePermit>,
+    /// Room to keep the text in, if the crawl wants it.
+    pub kept_room: Option<OwnedSemaphorePermit>,
 }
 
 /// Pages recurse no deeper than their limits allow; this leaves ample room.
@@ -114,6 +117,7 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> Endin
         mut ending,
         body,
         large_body,
+        kept_room,
     } = page;
     ending.content_hash = Some(webfill_urls::content_hash(&body));
     let Ok(url) = Url::parse(&ending.task.url) else {
@@ -121,6 +125,7 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> Endin
     };
     let kind = charset::media_type(ending.content_type.as_deref(), &body);
     let text = charset::decode(&body, ending.content_type.as_deref(), kind);
+    ending.body = kept_room.and_then(|room| kept::body(&text, room));
     let follows = ending.task.depth < ending.crawl.max_depth;
     let input = PageInput {
         url: &url,

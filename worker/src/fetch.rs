@@ -67,6 +67,8 @@ pub struct Fetched {
     pub outcome: Outcome,
     pub status_code: Option<u16>,
     pub content_type: Option<String>,
+    /// Those of the answer, if there was one.
+    pub headers: HeaderMap,
     /// The decoded body of a page worth reading; empty otherwise.
     pub body: Vec<u8>,
     /// Absolute or relative, as the server sent it.
@@ -87,6 +89,7 @@ impl Fetched {
             outcome,
             status_code: None,
             content_type: None,
+            headers: HeaderMap::new(),
             body: Vec::new(),
             redirect: None,
             error: Some(error.to_string()),
@@ -153,13 +156,14 @@ impl Fetcher {
         // A robots.txt is followed by its page at once.
         let stays = matches!(rule, BodyRule::Beginning { .. }) || self.may_stay(url, total);
         let head = self.head(url, user_agent, stays);
-        let head = match tokio::time::timeout_at(deadline, head).await {
+        let mut head = match tokio::time::timeout_at(deadline, head).await {
             Ok(Ok(head)) => head,
             Ok(Err(fetched)) => return *fetched,
             Err(_) => return Fetched::refused(Outcome::Timeout, "no answer in time"),
         };
         let answered_at = Instant::now();
         let mut fetched = judged_by_head(&head, answered_at, rule);
+        fetched.headers = std::mem::take(head.headers_mut());
         if fetched.outcome == Outcome::Ok {
             self.read_body(head, rule, deadline, &mut fetched).await;
         }
@@ -289,6 +293,7 @@ fn judged_by_head(response: &Response, answered_at: Instant, rule: BodyRule) -> 
         outcome,
         status_code: Some(status),
         content_type,
+        headers: HeaderMap::new(),
         body: Vec::new(),
         redirect,
         error,

@@ -2,18 +2,21 @@
 //!
 //! Our supervisor holds a lease from the dispatcher, and hands down until when: after that moment
 //! our sites may be given to others, so nothing more is started. A lease that was lost *recalls*
-//! the tasks handed out under it. Both are looked at right before each request, by a clock that
+//! the tasks handed out under it, and so does the dispatcher with tasks that are not to be started
+//! (of a stopped crawl, of a site that is to be left alone). Both are looked at right before each request, by a clock that
 //! runs while this process is stopped. And because the others wait for our longest request before
 //! they begin, a request that is found to take longer, because we were stopped, goes no further.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::rc::{Rc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use webfill_startup::boot_clock::boot_ms;
 use webfill_urls::Url;
+use webfill_wire::{CrawlKey, RecallScope, Task};
 
 use crate::fetch::{FetchConfig, Fetched, Fetcher};
 
@@ -32,17 +35,42 @@ pub enum Barred {
 }
 
 /// Leave to make requests for one task, until it is recalled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Leave {
-    recalls: u64,
+    given: Rc<Given>,
 }
+
+impl Leave {
+    pub fn is_recalled(&self) -> bool {
+        self.given.recalled.get()
+    }
+
+    /// The task's priority.
+    pub fn priority(&self) -> u8 {
+        self.given.priority
+    }
+}
+
+/// What a leave was given for.
+#[derive(Debug)]
+struct Given {
+    crawl: CrawlKey,
+    site: String,
+    priority: u8,
+    recalled: Cell<bool>,
+}
+
+/// Leaves looked through before those that are over are dropped.
+const FEW_LEAVES: usize = 64;
 
 /// The only way to the web.
 pub struct Gate {
     fetcher: Fetcher,
     longest_request: Duration,
     lease_until_ms: Cell<u64>,
-    recalls: Cell<u64>,
+    given: RefCell<Vec<Weak<Given>>>,
+    /// So many leaves in the list make it worth to drop those that are over.
+    many: Cell<usize>,
 }
 
 impl Gate {
@@ -52,7 +80,8 @@ impl Gate {
             fetcher,
             longest_request: longest_request(config),
             lease_until_ms: Cell::new(0),
-            recalls: Cell::new(0),
+            given: RefCell::default(),
+            many: Cell::new(FEW_LEAVES),
         }
     }
 
@@ -62,26 +91,37 @@ impl Gate {
             .set(self.lease_until_ms.get().max(boot_ms));
     }
 
-    /// Takes back all leaves given so far.
-    pub fn recall(&self) {
-        self.recalls.set(self.recalls.get() + 1);
-    }
-
-    /// For a task that is taken up now.
-    pub fn leave(&self) -> Leave {
-        Leave {
-            recalls: self.recalls.get(),
+    /// Takes back the leaves given so far for these tasks.
+    pub fn recall(&self, scope: &RecallScope) {
+        let given = self.given.borrow();
+        for given in given.iter().filter_map(Weak::upgrade) {
+            if scope.holds(given.crawl, &given.site, given.priority) {
+                given.recalled.set(true);
+            }
         }
     }
 
-    pub fn is_recalled(&self, leave: Leave) -> bool {
-        self.recalls.get() != leave.recalls
+    /// For a task that is taken up now.
+    pub fn leave(&self, task: &Task) -> Leave {
+        let given = Rc::new(Given {
+            crawl: task.crawl,
+            site: task.site.clone(),
+            priority: task.priority,
+            recalled: Cell::new(false),
+        });
+        let mut all = self.given.borrow_mut();
+        if all.len() >= self.many.get() {
+            all.retain(|given| given.strong_count() > 0);
+            self.many.set(FEW_LEAVES.max(2 * all.len()));
+        }
+        all.push(Rc::downgrade(&given));
+        Leave { given }
     }
 
     /// Fetches a page.
     pub async fn page(
         &self,
-        leave: Leave,
+        leave: &Leave,
         url: &Url,
         user_agent: Option<&str>,
     ) -> Result<Fetched, Barred> {
@@ -89,17 +129,17 @@ impl Gate {
     }
 
     /// Fetches the beginning of a robots.txt.
-    pub async fn robots(&self, leave: Leave, url: &Url, bytes: usize) -> Result<Fetched, Barred> {
+    pub async fn robots(&self, leave: &Leave, url: &Url, bytes: usize) -> Result<Fetched, Barred> {
         self.pass(leave, self.fetcher.robots(url, bytes)).await
     }
 
     async fn pass(
         &self,
-        leave: Leave,
+        leave: &Leave,
         request: impl Future<Output = Fetched>,
     ) -> Result<Fetched, Barred> {
         let now_ms = boot_ms();
-        if self.is_recalled(leave) || now_ms >= self.lease_until_ms.get() {
+        if leave.is_recalled() || now_ms >= self.lease_until_ms.get() {
             return Err(Barred::Shut);
         }
         let deadline_ms = now_ms + self.longest_request.as_millis() as u64;
@@ -136,31 +176,92 @@ mod tests {
     }
 
     /// Whether a request to a port where nobody listens is tried at all.
-    async fn is_tried(gate: &Gate, leave: Leave) -> bool {
+    async fn is_tried(gate: &Gate, leave: &Leave) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         gate.page(leave, &url, None).await.is_ok()
+    }
+
+    fn task(crawl: CrawlKey, site: &str, priority: u8) -> Task {
+        Task {
+            attrs: None,
+            task: 1,
+            attempt: 1,
+            crawl,
+            url: format!("http://{site}/"),
+            site: site.into(),
+            depth: 0,
+            wait_ms: 0,
+            last_request_ago_ms: None,
+            parent: None,
+            records: Vec::new(),
+            priority,
+            delay_ms: None,
+            tries: Vec::new(),
+        }
+    }
+
+    fn leave(gate: &Gate) -> Leave {
+        gate.leave(&task(1, "a.org", 50))
     }
 
     #[tokio::test]
     async fn no_request_is_made_without_a_lease() {
         let gate = gate();
-        assert!(!is_tried(&gate, gate.leave()).await, "none was given yet");
+        assert!(!is_tried(&gate, &leave(&gate)).await, "none was given yet");
         gate.open_until(boot_ms() + 60_000);
-        assert!(is_tried(&gate, gate.leave()).await);
+        assert!(is_tried(&gate, &leave(&gate)).await);
         let past = self::gate();
         past.open_until(boot_ms().saturating_sub(1));
-        assert!(!is_tried(&past, past.leave()).await, "it is over");
+        assert!(!is_tried(&past, &leave(&past)).await, "it is over");
     }
 
     #[tokio::test]
     async fn a_recalled_task_makes_no_request_even_under_a_new_lease() {
         let gate = gate();
         gate.open_until(boot_ms() + 60_000);
-        let (before, recalled) = (gate.leave(), gate.recall());
-        assert_eq!(recalled, ());
+        let before = leave(&gate);
+        gate.recall(&RecallScope::default());
         gate.open_until(boot_ms() + 90_000);
-        assert!(!is_tried(&gate, before).await);
-        assert!(is_tried(&gate, gate.leave()).await);
+        assert!(!is_tried(&gate, &before).await);
+        assert!(is_tried(&gate, &leave(&gate)).await);
+    }
+
+    #[tokio::test]
+    async fn a_recall_means_a_crawl_a_site_or_low_priorities() {
+        let gate = gate();
+        let recalled = |scope: &RecallScope| {
+            let leaves = [(1, "a.org", 50), (2, "a.org", 70), (1, "b.org", 70)]
+                .map(|(crawl, site, priority)| gate.leave(&task(crawl, site, priority)));
+            gate.recall(scope);
+            leaves.map(|leave| leave.is_recalled())
+        };
+        let crawl = RecallScope {
+            crawl: Some(1),
+            ..RecallScope::default()
+        };
+        assert_eq!(recalled(&crawl), [true, false, true]);
+        let site = RecallScope {
+            site: Some("a.org".into()),
+            ..RecallScope::default()
+        };
+        assert_eq!(recalled(&site), [true, true, false]);
+        let low = RecallScope {
+            below: Some(70),
+            ..site
+        };
+        assert_eq!(recalled(&low), [true, false, false]);
+    }
+
+    #[tokio::test]
+    async fn leaves_that_are_over_are_dropped_from_the_list() {
+        let gate = gate();
+        let kept = leave(&gate);
+        for _ in 0..10 * FEW_LEAVES {
+            leave(&gate);
+        }
+        assert!(gate.given.borrow().len() <= FEW_LEAVES);
+        gate.recall(&RecallScope::default());
+        assert!(kept.is_recalled());
     }
 
     #[tokio::test]

@@ -3,11 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Notify, mpsc};
 use webfill_store::Cache;
 use webfill_urls::{Url, origin};
 use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, SiteClock, Task, TaskReturned};
@@ -15,12 +16,14 @@ use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, SiteClock, Tas
 use crate::ending::{Ending, now_ms};
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
+use crate::kept::{self, KeptRoom};
 use crate::gate::{Barred, Gate, Leave};
 use crate::politeness::PolitenessConfig;
 use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, Rules};
 use crate::shared_clock::SharedClock;
 use crate::sites::{Pace, Sites, Turn};
+use crate::slots::{Slot, Slots};
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
 pub struct Journey {
@@ -34,7 +37,9 @@ pub struct Journey {
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// Fetches in flight.
-    pub slots: Semaphore,
+    pub slots: Slots,
+    /// Bodies that applications want.
+    pub kept_room: KeptRoom,
     pub extraction: mpsc::Sender<Work>,
     pub endings: mpsc::Sender<Ending>,
     pub draining: Cell<bool>,
@@ -65,28 +70,28 @@ impl Journey {
         loop {
             let task = self.sites.borrow_mut().next_task(&site);
             let Some(task) = task else { return };
-            let leave = self.gate.leave();
+            let leave = self.gate.leave(&task);
             if self.draining.get() {
                 self.return_task(&site, &task, None);
                 continue;
             }
-            self.travel(&site, task, leave).await;
+            self.travel(&site, task, &leave).await;
             self.end_turn(&site).await;
         }
     }
 
     /// Whether a task that has not asked for its page yet must be given back.
-    fn is_called_back(&self, leave: Leave) -> bool {
-        self.draining.get() || self.gate.is_recalled(leave)
+    fn is_called_back(&self, leave: &Leave) -> bool {
+        self.draining.get() || leave.is_recalled()
     }
 
-    async fn travel(&self, site: &str, task: Task, leave: Leave) {
+    async fn travel(&self, site: &str, task: Task, leave: &Leave) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
             // Neither can happen with a dispatcher of our version; the lease must not stay away.
             return self.return_task(site, &task, None);
         };
-        let (delay, asked) = match self.permission(site, &url, leave).await {
+        let (delay, asked) = match self.permission(&task, &url, leave).await {
             Permission::Allowed { delay, asked } => (delay, asked),
             Permission::Refused(outcome) => {
                 return self.end_refused(site, task, crawl, outcome).await;
@@ -118,9 +123,10 @@ impl Journey {
         drop(slot);
     }
 
-    async fn permission(&self, site: &str, url: &Url, leave: Leave) -> Permission {
+    async fn permission(&self, task: &Task, url: &Url, leave: &Leave) -> Permission {
+        let site = &task.site;
         self.take_shared_clock(site).await;
-        let default_delay = self.politeness.delay();
+        let default_delay = self.default_delay(task);
         if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
             return Permission::Allowed {
                 delay: default_delay,
@@ -140,10 +146,23 @@ impl Journey {
             return Permission::Refused(Outcome::Disallowed);
         }
         let delay = match rules.crawl_delay_ms() {
-            Some(asked_for) => Duration::from_millis(asked_for).min(self.politeness.longest_wait()),
+            Some(asked_for) => self.delay_asked_for(task, asked_for),
             None => default_delay,
         };
         Permission::Allowed { delay, asked }
+    }
+
+    /// Where robots.txt names no delay.
+    fn default_delay(&self, task: &Task) -> Duration {
+        let wanted = task.delay_ms.map(u64::from).map(Duration::from_millis);
+        wanted.unwrap_or(self.politeness.delay())
+    }
+
+    /// What robots.txt asks for; the operator may want more, but never less.
+    fn delay_asked_for(&self, task: &Task, millis: u64) -> Duration {
+        let asked_for = Duration::from_millis(millis).min(self.politeness.longest_wait());
+        let wanted = task.delay_ms.map(u64::from).map(Duration::from_millis);
+        wanted.map_or(asked_for, |wanted| wanted.max(asked_for))
     }
 
     /// From memory, from the shared cache, from the web; with whether the web was asked just now.
@@ -151,7 +170,7 @@ impl Journey {
         &self,
         site: &str,
         origin: &str,
-        leave: Leave,
+        leave: &Leave,
     ) -> Result<(Rules, bool), Permission> {
         if let Some(rules) = self.robots.borrow().remembered(origin) {
             return Ok((rules, false));
@@ -219,20 +238,28 @@ impl Journey {
 
     /// Waits until the site's clock allows the next request, without holding a slot meanwhile, and
     /// takes one. `None` if the task is called back.
-    async fn take_turn(&self, turn: Turn, site: &str, leave: Leave) -> Option<SemaphorePermit<'_>> {
+    async fn take_turn(&self, turn: Turn, site: &str, leave: &Leave) -> Option<Slot<'_>> {
         loop {
             self.wait_for(turn, site, leave).await;
-            // The semaphore is never closed.
-            let slot = self.slots.acquire().await.ok()?;
-            if self.is_called_back(leave) {
-                return None;
-            }
+            let slot = self.take_slot(leave).await?;
             let Err(wait) = self.claim_turn(turn, site).await else {
                 return Some(slot);
             };
             drop(slot);
             self.wait_until(Instant::now() + wait, leave).await;
         }
+    }
+
+    /// Waits for a slot, by the task's priority. `None` if the task is called back.
+    async fn take_slot(&self, leave: &Leave) -> Option<Slot<'_>> {
+        let mut slot = pin!(self.slots.take(leave.priority()));
+        while !self.is_called_back(leave) {
+            tokio::select! {
+                slot = &mut slot => return (!self.is_called_back(leave)).then_some(slot),
+                () = self.called_back.notified() => {}
+            }
+        }
+        None
     }
 
     /// Where the clock is shared, the turn must be granted; if not now, the wait is told.
@@ -271,7 +298,7 @@ impl Journey {
 
     /// Waits until the site's clock, as far as it is known here, allows the next request, or until
     /// the task is called back.
-    async fn wait_for(&self, turn: Turn, site: &str, leave: Leave) {
+    async fn wait_for(&self, turn: Turn, site: &str, leave: &Leave) {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
             match next {
@@ -284,7 +311,7 @@ impl Journey {
     }
 
     /// Sleeps, but not longer than until tasks are called back.
-    async fn wait_until(&self, until: Instant, leave: Leave) {
+    async fn wait_until(&self, until: Instant, leave: &Leave) {
         if !self.is_called_back(leave) {
             tokio::select! {
                 () = tokio::time::sleep_until(until.into()) => {}
@@ -333,11 +360,17 @@ impl Journey {
             ending,
             body: fetched.body,
             large_body: fetched.large_body,
+            kept_room: None,
         }
     }
 
-    async fn hand_on(&self, page: FetchedPage) {
+    async fn hand_on(&self, mut page: FetchedPage) {
+        if page.ending.crawl.body && page.ending.outcome == Outcome::Ok {
+            page.kept_room = Some(self.kept_room.take(page.body.len()).await);
+        }
         if page.ending.outcome != Outcome::Ok || page.body.is_empty() {
+            let room = page.kept_room.take();
+            page.ending.body = room.and_then(|room| kept::body("", room));
             return self.end(page.ending).await;
         }
         // The channel closes only after the last runner is done.

@@ -14,6 +14,7 @@ mod fetch;
 mod fetch_error;
 mod gate;
 mod journey;
+mod kept;
 mod politeness;
 pub mod resolve;
 mod robots;
@@ -23,6 +24,7 @@ mod save;
 mod shared_cache;
 mod shared_clock;
 mod sites;
+mod slots;
 mod suspect;
 
 pub use client::check as check_fetch;

@@ -120,6 +120,12 @@ impl Clock {
         paced.max(self.not_before)
     }
 
+    /// Whatever the site was thought to want beside its delay.
+    pub fn forget_back_off(&mut self) {
+        self.not_before = None;
+        self.failures = 0;
+    }
+
     /// Another worker may have asked the site until then.
     pub fn another_asked(&mut self, at: Instant) {
         self.last = self.last.max(Some(at));

@@ -134,7 +134,7 @@ impl Remembered {
 
 /// Asks the web, following up to five redirects, each judged like any request. An error if
 /// there is no answer at all.
-pub async fn fetch(gate: &Gate, leave: Leave, origin: &str) -> Result<RobotsAnswer, Barred> {
+pub async fn fetch(gate: &Gate, leave: &Leave, origin: &str) -> Result<RobotsAnswer, Barred> {
     let mut fetched = None;
     let mut barred = None;
     let mut next = Url::parse(&format!("{origin}/robots.txt")).ok();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
 use webfill_mapping::{MappingSet, Source};
@@ -14,7 +14,7 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{Cache, MappingOrder, Store, StoreError};
 use webfill_wire::socket::{Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{
-    CrawlSettings, MappingSource, ReturnCause, SupervisorToWorker, Task, TaskDone, TaskReturned,
+    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskDone, TaskReturned,
     WorkerToSupervisor, codec,
 };
 
@@ -27,10 +27,12 @@ use crate::journey::Journey;
 use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
+use crate::kept::KeptRoom;
 use crate::save::Saver;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
+use crate::slots::Slots;
 use crate::suspect::{self, Suspect};
 
 const TASKS: SocketName = 1;
@@ -106,6 +108,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let mut worker = Worker {
         journey: Rc::clone(&journey),
         store: backends.store,
+        voice: voice.clone(),
         runners: Rc::default(),
         runner_ended: Rc::default(),
     };
@@ -177,7 +180,8 @@ fn journey(
         shared_clock,
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
-        slots: Semaphore::new(setup.worker.concurrency),
+        slots: Slots::new(setup.worker.concurrency),
+        kept_room: KeptRoom::new(),
         extraction,
         endings,
         draining: Cell::new(false),
@@ -199,6 +203,7 @@ fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
 struct Worker {
     journey: Rc<Journey>,
     store: Arc<dyn Store>,
+    voice: Voice,
     /// Runners at work.
     runners: Rc<Cell<usize>>,
     runner_ended: Rc<Notify>,
@@ -209,6 +214,7 @@ impl Worker {
         match codec::decode(frame) {
             Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
             Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
+            Ok(SupervisorToWorker::ForgetCrawls) => self.forget_crawls(),
             Ok(SupervisorToWorker::Tasks(tasks)) => {
                 for task in tasks {
                     self.start(task);
@@ -218,13 +224,18 @@ impl Worker {
                 self.journey.gate.open_until(boot_ms);
             }
             Ok(SupervisorToWorker::Inherited { sites }) => self.inherit(sites),
-            Ok(SupervisorToWorker::Recall) => {
-                self.journey.gate.recall();
-                self.give_back_unstarted();
+            Ok(SupervisorToWorker::Recall { recall, scope }) => {
+                self.journey.gate.recall(&scope);
+                if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
+                    self.journey.sites.borrow_mut().forget_back_off(site);
+                }
+                let returned = self.call_back(&scope);
+                self.voice.recalled(recall, returned);
             }
             Ok(SupervisorToWorker::Drain) => {
                 self.journey.draining.set(true);
-                self.give_back_unstarted();
+                let returned = self.call_back(&RecallScope::default());
+                self.voice.returned(returned);
             }
             Err(error) => {
                 tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
@@ -255,6 +266,13 @@ impl Worker {
         crawls.insert(crawl.key, Arc::new(crawl));
     }
 
+    /// Those of tasks that wait are needed still; a task that has begun holds its own.
+    fn forget_crawls(&self) {
+        let needed = self.journey.sites.borrow().queued_crawls();
+        let mut crawls = self.journey.crawls.borrow_mut();
+        crawls.retain(|key, _| needed.contains(key));
+    }
+
     fn start(&self, task: Task) {
         let journey = Rc::clone(&self.journey);
         let site = task.site.clone();
@@ -280,17 +298,17 @@ impl Worker {
             .inherit(sites, default_delay);
     }
 
-    /// Gives back what has not begun; what has begun comes to its end.
-    fn give_back_unstarted(&self) {
+    /// What has not begun, to be given back; what has begun comes to its end.
+    fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         self.journey.called_back.notify_waiters();
-        let queued = self.journey.sites.borrow_mut().take_queued();
+        let queued = self.journey.sites.borrow_mut().take_queued(scope);
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,
             attempt: task.attempt,
             cause: ReturnCause::Unstarted,
             clock: None,
         });
-        (self.journey.give_back)(returned.collect());
+        returned.collect()
     }
 
     fn is_drained(&self) -> bool {
@@ -319,31 +337,53 @@ struct Voice {
 
 impl Voice {
     fn ready(&self) {
-        self.say(Vec::new(), Vec::new(), true);
+        self.say(WorkerToSupervisor {
+            ready: true,
+            ..self.nothing()
+        });
     }
 
     fn heartbeat(&self) {
-        self.say(Vec::new(), Vec::new(), false);
+        self.say(self.nothing());
     }
 
     fn done(&self, done: Vec<TaskDone>) {
-        self.say(done, Vec::new(), false);
+        self.say(WorkerToSupervisor {
+            done,
+            ..self.nothing()
+        });
     }
 
     fn returned(&self, returned: Vec<TaskReturned>) {
         if !returned.is_empty() {
-            self.say(Vec::new(), returned, false);
+            self.say(WorkerToSupervisor {
+                returned,
+                ..self.nothing()
+            });
         }
     }
 
-    fn say(&self, done: Vec<TaskDone>, returned: Vec<TaskReturned>, ready: bool) {
-        let message = WorkerToSupervisor {
+    /// A recall is carried out, and this is what waited in the queues.
+    fn recalled(&self, recall: u64, returned: Vec<TaskReturned>) {
+        self.say(WorkerToSupervisor {
+            returned,
+            recalled: vec![recall],
+            ..self.nothing()
+        });
+    }
+
+    fn nothing(&self) -> WorkerToSupervisor {
+        WorkerToSupervisor {
             slot: self.slot,
             incarnation: self.incarnation,
-            done,
-            returned,
-            ready,
-        };
+            done: Vec::new(),
+            returned: Vec::new(),
+            recalled: Vec::new(),
+            ready: false,
+        }
+    }
+
+    fn say(&self, message: WorkerToSupervisor) {
         self.outbox.send(OUTCOMES, codec::encode(&message));
     }
 }

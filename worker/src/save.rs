@@ -92,12 +92,20 @@ impl Saver {
         }
     }
 
-    /// The page's content cannot be stored: keep that fact instead.
+    /// The page's content cannot be stored. Perhaps it can without its text; else that fact is kept
+    /// instead.
     async fn save_without_content(
         &self,
         ending: &mut Ending,
         refusal: StoreError,
     ) -> Result<Saved, StoreError> {
+        if ending.body.take().is_some() {
+            let mut answers = self.save_all(std::slice::from_ref(ending)).await?;
+            if let Some(Ok(saved)) = answers.pop() {
+                return Ok(saved);
+            }
+        }
+        ending.headers = None;
         ending.outcome = Outcome::ExtractError;
         ending.error = Some(refusal.to_string());
         ending.fields.clear();
@@ -107,7 +115,7 @@ impl Saver {
     }
 
     fn entry(&self, ending: &Ending) -> Save {
-        let attrs = ending.crawl.attrs.as_deref();
+        let attrs = ending.task.attrs.as_ref().or(ending.crawl.attrs.as_ref());
         let page = Page {
             app_id: ending.crawl.app_id.clone(),
             crawl_id: ending.crawl.crawl_id.clone(),
@@ -129,6 +137,9 @@ impl Saver {
             attempts: ending.task.attempt,
             worker: self.worker.clone(),
             attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
+            tries: ending.task.tries.clone(),
+            headers: ending.headers.clone(),
+            body: ending.body.as_ref().map(|body| Arc::clone(&body.text)),
         };
         Save {
             page,

@@ -4,11 +4,11 @@
 //! never in flight at once. A site is forgotten once it has no task and its clock holds nothing
 //! back; until then its clock stays, however long that is.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use webfill_store::SiteEntry;
-use webfill_wire::{SiteClock, Task};
+use webfill_wire::{CrawlKey, RecallScope, SiteClock, Task};
 
 use crate::ending::{millis, now_ms};
 use crate::politeness::{Answer, Clock};
@@ -53,7 +53,10 @@ impl Sites {
         if let Some(last) = ago.and_then(|ago| now.checked_sub(Duration::from_millis(ago))) {
             site.clock.another_asked(last);
         }
-        site.queue.push_back(task);
+        // Behind those of the same priority, before those of a lower one.
+        let higher = |queued: &Task| queued.priority >= task.priority;
+        let place = site.queue.partition_point(higher);
+        site.queue.insert(place, task);
         !std::mem::replace(&mut site.running, true)
     }
 
@@ -65,10 +68,30 @@ impl Sites {
         task
     }
 
-    /// Takes away all tasks that no runner has begun.
-    pub fn take_queued(&mut self) -> Vec<Task> {
-        let queued = self.sites.values_mut();
-        queued.flat_map(|site| site.queue.drain(..)).collect()
+    /// The crawls of tasks that no runner has begun.
+    pub fn queued_crawls(&self) -> HashSet<CrawlKey> {
+        let queued = self.sites.values().flat_map(|site| &site.queue);
+        queued.map(|task| task.crawl).collect()
+    }
+
+    /// Takes away these tasks, as far as no runner has begun them.
+    pub fn take_queued(&mut self, scope: &RecallScope) -> Vec<Task> {
+        let mut taken = Vec::new();
+        for site in self.sites.values_mut() {
+            let (meant, others) = std::mem::take(&mut site.queue)
+                .into_iter()
+                .partition(|task| scope.holds(task.crawl, &task.site, task.priority));
+            site.queue = others;
+            taken.extend::<VecDeque<Task>>(meant);
+        }
+        taken
+    }
+
+    /// Forgets for how long the site wanted to be left alone, but not when it was asked last.
+    pub fn forget_back_off(&mut self, name: &str) {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.clock.forget_back_off();
+        }
     }
 
     /// Sites that the worker before us may have been asking when it died: as if it had until now.
@@ -226,4 +249,89 @@ pub enum Turn {
 pub struct Pace {
     pub delay: Duration,
     pub longest_wait: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(id: u64, site: &str, priority: u8) -> Task {
+        Task {
+            task: id,
+            attempt: 1,
+            crawl: 1,
+            url: format!("http://{site}/{id}"),
+            site: site.into(),
+            depth: 0,
+            wait_ms: 0,
+            last_request_ago_ms: None,
+            parent: None,
+            attrs: None,
+            records: Vec::new(),
+            priority,
+            delay_ms: None,
+            tries: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_highest_priority_of_a_site_goes_first_and_then_the_oldest() {
+        let mut sites = Sites::default();
+        for (id, priority) in [(1, 50), (2, 90), (3, 50), (4, 90)] {
+            sites.add(task(id, "a.org", priority), Duration::ZERO);
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| sites.next_task("a.org"))
+            .map(|task| task.task)
+            .collect();
+        assert_eq!(order, [2, 4, 1, 3]);
+    }
+
+    #[test]
+    fn the_crawls_of_tasks_that_wait_are_known() {
+        let mut sites = Sites::default();
+        for (id, crawl) in [(1, 7), (2, 8), (3, 7)] {
+            let task = Task {
+                crawl,
+                ..task(id, "a.org", 50)
+            };
+            sites.add(task, Duration::ZERO);
+        }
+        assert_eq!(sites.queued_crawls(), HashSet::from([7, 8]));
+        sites.next_task("a.org");
+        sites.next_task("a.org");
+        assert_eq!(sites.queued_crawls(), HashSet::from([7]));
+    }
+
+    #[test]
+    fn only_what_is_meant_is_taken_from_the_queues() {
+        let mut sites = Sites::default();
+        for (id, site, priority) in [(1, "a.org", 50), (2, "a.org", 90), (3, "b.org", 50)] {
+            sites.add(task(id, site, priority), Duration::ZERO);
+        }
+        let scope = RecallScope {
+            site: Some("a.org".into()),
+            below: Some(90),
+            ..RecallScope::default()
+        };
+        let taken: Vec<u64> = sites.take_queued(&scope).iter().map(|task| task.task).collect();
+        assert_eq!(taken, [1]);
+        assert_eq!(sites.next_task("a.org").map(|task| task.task), Some(2));
+        assert_eq!(sites.next_task("b.org").map(|task| task.task), Some(3));
+    }
+
+    #[test]
+    fn a_forgotten_back_off_leaves_the_delay() {
+        let (mut sites, now) = (Sites::default(), Instant::now());
+        let delay = Duration::from_secs(5);
+        sites.add(task(1, "a.org", 50), delay);
+        let pace = Pace {
+            delay,
+            longest_wait: Duration::from_secs(1_000),
+        };
+        let retry_after = Some(Duration::from_secs(500));
+        sites.answered("a.org", 0, now, Answer::Overloaded { retry_after }, pace);
+        assert!(sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500)));
+        sites.forget_back_off("a.org");
+        assert_eq!(sites.next_start("a.org", Turn::Page(delay)), Some(now + delay));
+    }
 }

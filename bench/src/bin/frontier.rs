@@ -119,8 +119,10 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
     let seed = |url| Candidate {
         url,
         depth: 0,
+        priority: None,
         parent: None,
         records: &[],
+        attrs: None,
     };
     let seeds: Vec<_> = urls.iter().map(|url| seed(url.as_str())).collect();
     frontier.feed(crawl, &seeds, 0)?;

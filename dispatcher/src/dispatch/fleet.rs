@@ -11,7 +11,7 @@ use std::ops::Bound;
 use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, Credit, Hello, SupervisorHeartbeat};
 
-use super::session::Session;
+use super::session::{Room, Session};
 use crate::frontier::{KeptSupervisor, SiteId};
 
 /// Clocks of different machines do not run equally fast.
@@ -231,19 +231,33 @@ impl Fleet {
     }
 
     /// Tasks that may be sent to a supervisor now.
-    pub(super) fn room(&self, name: &str, now_ms: i64) -> u64 {
+    pub(super) fn room(&self, name: &str, now_ms: i64) -> Room {
         let supervisor = self.supervisors.get(name);
-        supervisor.map_or(0, |supervisor| supervisor.room(now_ms, self.lease_ms))
+        supervisor.map_or(Room::default(), |supervisor| {
+            supervisor.room(now_ms, self.lease_ms)
+        })
     }
 
-    /// The next supervisor with room, in turn.
-    pub(super) fn next_with_room(&mut self, now_ms: i64) -> Option<String> {
+    /// All of them, beginning with the one after the last chosen.
+    pub(super) fn in_turn(&self) -> Vec<String> {
         let after = (Bound::Excluded(self.last_chosen.clone()), Bound::Unbounded);
-        let mut in_turn = self.supervisors.range(after).chain(self.supervisors.iter());
-        let (chosen, _) =
-            in_turn.find(|(_, supervisor)| supervisor.room(now_ms, self.lease_ms) > 0)?;
-        self.last_chosen = chosen.clone();
-        Some(self.last_chosen.clone())
+        let up_to = (Bound::Unbounded, Bound::Included(self.last_chosen.clone()));
+        let in_turn = self
+            .supervisors
+            .range(after)
+            .chain(self.supervisors.range(up_to));
+        in_turn.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// This one gets a new site; the next will go to the one after it.
+    pub(super) fn choose(&mut self, name: &str) {
+        self.last_chosen = name.to_owned();
+    }
+
+    /// It has said hello, and has not left.
+    pub(super) fn is_present(&self, name: &str) -> bool {
+        let supervisor = self.supervisors.get(name);
+        supervisor.is_some_and(|supervisor| supervisor.session.is_some())
     }
 
     /// A ready site waits until its owner has room.
@@ -255,7 +269,7 @@ impl Fleet {
 
     /// The sites that waited for this supervisor, once it has room.
     pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
-        if self.room(name, now_ms) == 0 {
+        if self.room(name, now_ms).reserved == 0 {
             return Vec::new();
         }
         let supervisor = self.supervisors.get_mut(name);
@@ -283,6 +297,11 @@ impl Fleet {
     pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
         self.names.keys()
     }
+
+    /// Those who are there.
+    pub(super) fn present_names(&self) -> impl Iterator<Item = &str> {
+        self.names.values().map(String::as_str)
+    }
 }
 
 impl Supervisor {
@@ -291,10 +310,10 @@ impl Supervisor {
         current.is_some_and(|current| current.id >= session)
     }
 
-    fn room(&self, now_ms: i64, lease_ms: i64) -> u64 {
+    fn room(&self, now_ms: i64, lease_ms: i64) -> Room {
         match &self.session {
             Some(session) if now_ms - self.heard_ms <= lease_ms => session.room(),
-            _ => 0,
+            _ => Room::default(),
         }
     }
 }

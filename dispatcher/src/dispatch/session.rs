@@ -6,6 +6,9 @@ use std::collections::HashSet;
 use webfill_wire::socket::Peer;
 use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, SupervisorHeartbeat};
 
+/// Crawls that a supervisor and its workers keep in mind; small ones come by the hundred thousand.
+const MOST_CRAWLS: usize = 10_000;
+
 /// See [`Hello`].
 #[derive(Debug)]
 pub(super) struct Session {
@@ -15,6 +18,8 @@ pub(super) struct Session {
     pub(super) heard_sent_ms: u64,
     granted: Credit,
     used: Credit,
+    /// Room for so many tasks is kept for higher priorities than most of what is out.
+    reserve: u64,
     /// Crawls that it has been told of.
     crawls: HashSet<CrawlKey>,
     /// Numbered messages sent to it.
@@ -25,6 +30,20 @@ pub(super) struct Session {
     /// It has said goodbye: what it sent in all, and when that was heard.
     leaving: Option<(u64, i64)>,
     pub(super) draining: bool,
+}
+
+/// One place in so many is kept for higher priorities.
+const RESERVE_ONE_IN: u64 = 16;
+
+/// Tasks that may still be sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Any tasks.
+    pub(super) ordinary: u64,
+    /// Those that may use the reserve.
+    pub(super) reserved: u64,
+    /// The size of the reserve, used or not.
+    pub(super) reserve: u64,
 }
 
 /// A number that should have arrived at the other end, and since when.
@@ -61,6 +80,7 @@ impl Session {
             heard_sent_ms: hello.sent_ms,
             granted: hello.credit,
             used: Credit::default(),
+            reserve: hello.credit.tasks / RESERVE_ONE_IN,
             crawls: HashSet::new(),
             sent: 0,
             sent_check: check,
@@ -72,12 +92,17 @@ impl Session {
     }
 
     /// Tasks that may still be sent.
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> Room {
         let is_leaving = self.draining || self.leaving.is_some();
         if is_leaving || self.used.url_bytes >= self.granted.url_bytes {
-            return 0;
+            return Room::default();
         }
-        self.granted.tasks.saturating_sub(self.used.tasks)
+        let reserved = self.granted.tasks.saturating_sub(self.used.tasks);
+        Room {
+            ordinary: reserved.saturating_sub(self.reserve),
+            reserved,
+            reserve: self.reserve,
+        }
     }
 
     pub(super) fn grant(&mut self, credit: Credit) {
@@ -87,6 +112,16 @@ impl Session {
     pub(super) fn use_credit(&mut self, url_bytes: u64) {
         self.used.tasks += 1;
         self.used.url_bytes += url_bytes;
+    }
+
+    /// Whether it has been told of so many crawls that it had better forget them; asks once, and
+    /// counts them as not told.
+    pub(super) fn knows_too_many_crawls(&mut self) -> bool {
+        let too_many = self.crawls.len() >= MOST_CRAWLS;
+        if too_many {
+            self.crawls.clear();
+        }
+        too_many
     }
 
     /// Whether a crawl is to be told; asks once.

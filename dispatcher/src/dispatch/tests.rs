@@ -1,4 +1,5 @@
 use super::*;
+use crate::frontier::SiteRule;
 
 const NOW: i64 = 1_000_000;
 const LEASE_MS: i64 = 10_000;
@@ -75,8 +76,29 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
             last_start_ms: None,
             owner: owner.map(str::to_owned),
         },
+        rule: SiteRule::default(),
         queued: 10,
-        top_priority: 50,
+        next: Some(turn(50)),
+    }
+}
+
+fn turn(priority: u8) -> Turn {
+    Turn { priority, crawl: 1 }
+}
+
+fn leased(task: TaskId, priority: u8) -> Leased {
+    Leased {
+        attrs: None,
+        task,
+        attempt: 1,
+        crawl: 1,
+        url: "http://a.example/12345".into(),
+        depth: 0,
+        priority,
+        parent: None,
+        records: Vec::new(),
+        deaths: 0,
+        tries: Vec::new(),
     }
 }
 
@@ -84,7 +106,7 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-    dispatch.handed_out(&grant, &[(task, 1, 20)], 9, 50);
+    dispatch.handed_out(&grant, &[leased(task, 50)], 9, Some(turn(50)));
     Some((grant.supervisor, grant.site.0))
 }
 
@@ -173,7 +195,7 @@ fn the_highest_priority_is_served_first() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.add_site(site(1, 0, None));
     let urgent = SiteDue {
-        top_priority: 90,
+        next: Some(turn(90)),
         ..site(2, NOW, None)
     };
     dispatch.add_site(urgent);
@@ -221,7 +243,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
     assert!(dispatch.join(&holds, peer("a"), NOW).is_empty());
     let lost = join(&mut dispatch, "a", 10);
     assert_eq!(lost.len(), 1);
-    let moved = dispatch.returned(lost[0].0, true, LastRequest::MayBeNow, NOW);
+    let moved = dispatch.returned(lost[0].0, Some(turn(50)), LastRequest::MayBeNow, NOW);
     let (_, clock) = moved.unwrap();
     assert_eq!(
         clock.due_at_ms,
@@ -245,7 +267,7 @@ fn what_a_worker_knows_of_a_site_that_it_gives_back_is_kept() {
         next_in_ms: 4_000,
         delay_ms: Some(5_000),
     };
-    let moved = dispatch.returned(100, true, LastRequest::Known(clock), NOW);
+    let moved = dispatch.returned(100, Some(turn(50)), LastRequest::Known(clock), NOW);
     let kept = moved.unwrap().1;
     assert_eq!(kept.due_at_ms, NOW + 4_000);
     assert_eq!(kept.delay_ms, Some(5_000));
@@ -263,7 +285,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     let later = hand_over + 2_000;
     assert_eq!(dispatch.lost_supervisors(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
-    dispatch.returned(leases[0].0, true, LastRequest::MayBeNow, later);
+    dispatch.returned(leases[0].0, Some(turn(50)), LastRequest::MayBeNow, later);
     let later = later + 15_000;
     assert!(hear(&mut dispatch, "b", later));
     assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
@@ -282,6 +304,7 @@ fn restarted() -> Dispatch {
         task: 7,
         attempt: 3,
         site: SiteId(1),
+        priority: 50,
     };
     let ownerless = dispatch.take_up(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert!(ownerless.is_empty());
@@ -345,6 +368,7 @@ fn a_lease_whose_holder_is_unknown_comes_back_at_once() {
         task: 7,
         attempt: 3,
         site: SiteId(1),
+        priority: 50,
     };
     let ownerless = dispatch.take_up(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert_eq!(ownerless.len(), 1);
@@ -407,4 +431,105 @@ fn who_says_goodbye_is_gone_when_the_last_outcomes_are_in() {
     assert_eq!(dispatch.left_supervisors(NOW), ["a"]);
     dispatch.remove_supervisor("a");
     assert!(!hear(&mut dispatch, "a", NOW));
+}
+
+fn woken(site: i64, priority: u8) -> Woken {
+    Woken {
+        site: SiteId(site),
+        turn: turn(priority),
+    }
+}
+
+#[test]
+fn what_is_out_is_called_back_when_it_is_in_the_way_of_a_higher_priority() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    dispatch.add_site(site(1, 0, None));
+    assert!(hand_out(&mut dispatch, NOW).is_some());
+    assert_eq!(dispatch.wake(woken(1, 50)), None, "not higher");
+    let (owner, scope) = dispatch.wake(woken(1, 90)).expect("it is in the way");
+    assert_eq!((&*owner, scope.below), ("a", Some(90)));
+    assert_eq!(scope.site.as_deref(), Some("site-1.example"));
+    assert_eq!(dispatch.wake(woken(1, 90)), None, "that was said already");
+    assert_eq!(dispatch.wake(woken(1, 95)).map(|(_, scope)| scope.below), Some(Some(95)));
+
+    let (task, _) = dispatch.leases_of("a").next().expect("it is out");
+    dispatch.returned(task, Some(turn(50)), LastRequest::None, NOW);
+    let grant = dispatch.next_grant(NOW).expect("its turn");
+    assert_eq!(grant.site, SiteId(1));
+}
+
+#[test]
+fn a_fast_site_gets_the_higher_priority_beside_what_it_has() {
+    let mut dispatch = dispatch(&[("a", 100)]);
+    let mut fast = site(1, 0, None);
+    fast.clock.delay_ms = Some(0);
+    dispatch.add_site(fast);
+    assert!(hand_out(&mut dispatch, NOW).is_some());
+    assert_eq!(dispatch.wake(woken(1, 90)), None);
+    assert!(hand_out(&mut dispatch, NOW).is_some());
+}
+
+#[test]
+fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
+    let mut dispatch = dispatch(&[("a", 32)]);
+    for id in 1..=40 {
+        dispatch.add_site(site(id, 0, Some("a")));
+    }
+    let ordinary = std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).count();
+    assert_eq!(ordinary, 30);
+    dispatch.wake(woken(40, 90));
+    dispatch.wake(woken(39, 90));
+    dispatch.wake(woken(38, 90));
+    let mut urgent = Vec::new();
+    while let Some(grant) = dispatch.next_grant(NOW) {
+        let task = leased(1_000 + grant.site.0 as u64, 90);
+        dispatch.handed_out(&grant, &[task], 9, Some(turn(90)));
+        urgent.push(grant.site.0);
+    }
+    assert_eq!(urgent.len(), 2, "the reserve is used up: {urgent:?}");
+    assert!(urgent.iter().all(|site| (38..=40).contains(site)));
+}
+
+#[test]
+fn a_full_window_lets_sites_go_that_are_not_due_for_long() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    for id in 1..=4 {
+        dispatch.add_site(site(id, NOW + 10_000 * id, None));
+    }
+    let mut of_another = site(5, NOW + 900_000, None);
+    of_another.next = Some(Turn {
+        priority: 50,
+        crawl: 2,
+    });
+    dispatch.add_site(of_another);
+    dispatch.add_site(site(6, NOW + 500, None));
+    let far = dispatch.take_far(3, 1, NOW);
+    let ids: Vec<i64> = far.iter().map(|(id, _)| id.0).collect();
+    assert_eq!(ids, [4, 3, 2], "a crawl with few sites keeps them");
+    assert_eq!(dispatch.take_far(9, 1, NOW).len(), 2, "until there are no others");
+    assert_eq!(dispatch.sites_in_window(), 1, "what is due soon stays");
+    assert_eq!((dispatch.came_for(1), dispatch.came_for(2)), (1, 0));
+}
+
+#[test]
+fn a_rule_holds_at_once_for_a_site_in_the_window() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    let mut known = site(1, NOW + 10_000, Some("a"));
+    known.clock.last_start_ms = Some(NOW - 5_000);
+    dispatch.add_site(known.clone());
+    known.rule.delay_ms = Some(1_000);
+    dispatch.change_rule(&known);
+    let grant = dispatch.next_grant(NOW).expect("a shorter delay");
+    assert_eq!((grant.delay_ms, grant.wait_ms), (Some(1_000), 0));
+    assert_eq!(grant.last_request_ago_ms, Some(5_000), "the worker keeps what robots.txt says");
+    dispatch.handed_out(&grant, &[leased(7, 50)], 9, Some(turn(50)));
+    dispatch.returned(7, Some(turn(50)), LastRequest::None, NOW);
+
+    known.rule.block_until_ms = Some(NOW + 60_000);
+    dispatch.change_rule(&known);
+    assert!(dispatch.next_grant(NOW + 59_000).is_none());
+    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 60_000 - LOOKAHEAD_MS));
+    known.rule.block_until_ms = None;
+    dispatch.change_rule(&known);
+    assert!(dispatch.next_grant(NOW).is_some());
 }

@@ -1,32 +1,109 @@
 //! Due tasks are leased and leave to the owners of their sites.
 
-use webfill_wire::{DispatcherToSupervisor, Task};
+use std::collections::{BTreeSet, VecDeque};
+
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
 
 use super::Dispatcher;
 use crate::dispatch::{Grant, LOOKAHEAD_MS};
-use crate::frontier::{FrontierError, Leased};
+use crate::frontier::{FrontierError, Leased, Woken};
+
+/// Sites that turn out to have nothing to hand out, after which a turn of the loop ends.
+const MOST_FRUITLESS: usize = 1_000;
+
+/// How often a full window is looked at for sites that may leave it.
+const FILL_EVERY_MS: i64 = 100;
+
+/// A crawl with so many sites in the window needs no help to get more into it.
+const FEW_SITES: usize = 32;
+
+/// Crawls whose sites are looked for in one turn.
+const MOST_HELPED: usize = 16;
+
+/// Crawls that have sites outside the window, perhaps; in turn.
+#[derive(Debug, Default)]
+pub(super) struct Hungry {
+    line: VecDeque<CrawlKey>,
+    in_line: BTreeSet<CrawlKey>,
+}
+
+/// More crawls than that are not kept in line; those that follow get in as everybody does.
+const MOST_IN_LINE: usize = 100_000;
+
+impl Hungry {
+    pub(super) fn add(&mut self, crawl: CrawlKey) {
+        if self.line.len() < MOST_IN_LINE && self.in_line.insert(crawl) {
+            self.line.push_back(crawl);
+        }
+    }
+
+    fn next(&mut self) -> Option<CrawlKey> {
+        let crawl = self.line.pop_front()?;
+        self.in_line.remove(&crawl);
+        Some(crawl)
+    }
+}
 
 impl Dispatcher {
     /// Leases tasks of sites that are due to supervisors with room.
     pub(crate) fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.follow_changes(now_ms)?;
         if self.draining {
             return Ok(());
         }
         self.fill_window(now_ms)?;
-        let mut budget = self.crawls.page_budget(&mut self.frontier)?;
-        while budget > 0 {
-            let Some(mut grant) = self.dispatch.next_grant(now_ms) else {
+        let mut fruitless = 0;
+        while fruitless < MOST_FRUITLESS {
+            let Some(grant) = self.dispatch.next_grant(now_ms) else {
                 break;
             };
-            let most = usize::try_from(budget).unwrap_or(usize::MAX);
-            grant.tasks = grant.tasks.min(most);
-            budget -= self.hand_out_site(&grant, now_ms)? as u64;
+            let handed_out = self.hand_out_site(&grant, now_ms)?;
+            fruitless += usize::from(handed_out == 0);
         }
-        self.limit_reached = budget == 0;
+        self.has_more = fruitless >= MOST_FRUITLESS;
         for (site, clock) in self.dispatch.take_idle() {
             self.frontier.return_site(site, &clock)?;
         }
         Ok(())
+    }
+
+    /// Crawls that go on, waits that are over, rules that have changed.
+    fn follow_changes(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.frontier.free_tenants(now_ms);
+        if self.frontier.has_to_release() {
+            let woken = self.frontier.release(now_ms)?;
+            self.wake(woken, now_ms);
+            self.next_site_ms = Some(now_ms);
+        }
+        if self.frontier.next_retry_ms().is_some_and(|at_ms| at_ms <= now_ms) {
+            let woken = self.frontier.take_up_retries(now_ms)?;
+            self.wake(woken, now_ms);
+            self.next_site_ms = Some(now_ms);
+        }
+        for site in self.frontier.take_changed_sites()? {
+            self.dispatch.change_rule(&site);
+            self.next_site_ms = Some(now_ms);
+        }
+        Ok(())
+    }
+
+    /// When there will be something to do for the frontier alone.
+    pub(super) fn next_change_ms(&self) -> Option<i64> {
+        if self.frontier.has_to_release() || self.has_more {
+            return Some(self.turned_at_ms);
+        }
+        let (retry_ms, room_ms) = (self.frontier.next_retry_ms(), self.frontier.next_room_ms());
+        retry_ms.into_iter().chain(room_ms).min()
+    }
+
+    /// Sites in the window have got something to hand out. What they have out of a lower priority
+    /// is called back, where it is in the way.
+    pub(super) fn wake(&mut self, woken: Vec<Woken>, now_ms: i64) {
+        for woken in woken {
+            if let Some((owner, scope)) = self.dispatch.wake(woken) {
+                self.recall_from(vec![owner], scope, now_ms);
+            }
+        }
     }
 
     pub(super) fn room_in_window(&self) -> usize {
@@ -34,19 +111,57 @@ impl Dispatcher {
         self.terms.window_sites.saturating_sub(in_window)
     }
 
-    /// Sites that will be due soon enter the window, while it has room.
+    /// Sites that will be due soon enter the window, while it has room. When it has little, sites
+    /// that are not due for long leave it, and what is left is for crawls that have few in it.
     fn fill_window(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let room = self.room_in_window();
         let is_due = self
             .next_site_ms
             .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
-        if room == 0 || !is_due || self.dispatch.supervisor_count() == 0 {
+        if !is_due || self.dispatch.supervisor_count() == 0 {
             return Ok(());
         }
-        for site in self.frontier.next_sites(now_ms + LOOKAHEAD_MS, room)? {
-            self.dispatch.add_site(site);
+        let spare = self.terms.window_sites / 8;
+        let needed = (spare + 1).saturating_sub(self.room_in_window());
+        for (site, clock) in self.dispatch.take_far(needed, FEW_SITES, now_ms) {
+            self.frontier.return_site(site, &clock)?;
         }
-        self.next_site_ms = self.frontier.next_due_ms()?;
+        if self.room_in_window() > 0 {
+            self.help_hungry(now_ms)?;
+        }
+        let room = self.room_in_window().saturating_sub(spare);
+        if room > 0 {
+            for site in self.frontier.next_sites(now_ms + LOOKAHEAD_MS, room)? {
+                self.dispatch.add_site(site);
+            }
+            self.next_site_ms = self.frontier.next_due_ms()?;
+        }
+        if self.room_in_window() <= spare {
+            self.fill_again_ms = now_ms + FILL_EVERY_MS;
+        }
+        Ok(())
+    }
+
+    /// Crawls that have few sites in a window without much room get theirs into it.
+    fn help_hungry(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if self.room_in_window() > self.terms.window_sites / 2 {
+            return Ok(());
+        }
+        for _ in 0..MOST_HELPED {
+            let Some(crawl) = self.hungry.next() else {
+                break;
+            };
+            let wanted = FEW_SITES.saturating_sub(self.dispatch.came_for(crawl));
+            let most = wanted.min(self.room_in_window());
+            let found = self
+                .frontier
+                .next_sites_of(crawl, now_ms + LOOKAHEAD_MS, most)?;
+            if found.len() == most {
+                self.hungry.add(crawl);
+            }
+            for site in found {
+                self.dispatch.add_site(site);
+            }
+        }
         Ok(())
     }
 
@@ -56,18 +171,13 @@ impl Dispatcher {
             self.frontier.save_clock(grant.site, clock)?;
         }
         let batch = self.frontier.lease(grant.site, grant.tasks, now_ms)?;
-        let leases: Vec<(u64, u32, usize)> = batch
-            .tasks
-            .iter()
-            .map(|task| (task.task, task.attempt, task.url.len()))
-            .collect();
-        let priority = batch.tasks.last().map_or(0, |task| task.priority);
         self.dispatch
-            .handed_out(grant, &leases, batch.left, priority);
-        if !batch.tasks.is_empty() {
+            .handed_out(grant, &batch.tasks, batch.left, batch.next);
+        let handed_out = batch.tasks.len();
+        if handed_out > 0 {
             self.send_tasks(grant, batch.tasks)?;
         }
-        Ok(leases.len())
+        Ok(handed_out)
     }
 
     fn send_tasks(&mut self, grant: &Grant, leased: Vec<Leased>) -> Result<(), FrontierError> {
@@ -76,6 +186,9 @@ impl Dispatcher {
         };
         let site = self.dispatch.site_name(grant.site);
         let site = site.unwrap_or_default().to_owned();
+        if self.dispatch.must_forget_crawls(&grant.supervisor) {
+            self.write_to(&peer, DispatcherToSupervisor::ForgetCrawls { session });
+        }
         let mut crawls = Vec::new();
         let mut tasks = Vec::with_capacity(leased.len());
         for task in leased {
@@ -83,6 +196,7 @@ impl Dispatcher {
                 crawls.push(self.crawls.settings(&mut self.frontier, task.crawl)?);
             }
             tasks.push(Task {
+                attrs: task.attrs,
                 task: task.task,
                 attempt: task.attempt,
                 crawl: task.crawl,
@@ -93,6 +207,9 @@ impl Dispatcher {
                 last_request_ago_ms: grant.last_request_ago_ms,
                 parent: task.parent,
                 records: task.records,
+                priority: task.priority,
+                delay_ms: grant.delay_ms,
+                tries: task.tries,
             });
         }
         let message = DispatcherToSupervisor::Tasks {

@@ -7,7 +7,9 @@ use super::Dispatcher;
 use crate::crawl_book::crashed_page;
 use crate::dispatch::LastRequest;
 use crate::frontier::{AlreadyDone, Candidate, Done, FeedTally, FrontierError, GivenBack};
+use crate::herald::Finished;
 use crate::ledger::{Application, Entry};
+use crate::letter::Letter;
 
 impl Dispatcher {
     pub(crate) fn take_outcomes(
@@ -21,6 +23,7 @@ impl Dispatcher {
         for returned in outcomes.returned {
             self.returned(returned, now_ms)?;
         }
+        self.note_recalled(&outcomes.recalled, &outcomes.supervisor);
         self.dispatch
             .note_outcomes(&outcomes.supervisor, outcomes.session, outcomes.number);
         Ok(())
@@ -29,6 +32,7 @@ impl Dispatcher {
     fn done(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
         let counted = match self.frontier.done(done, now_ms)? {
             Done::Counted(counted) => counted,
+            Done::ToRetry { .. } => return self.end_lease(done, now_ms),
             Done::Stale => {
                 tracing::info!(
                     event = "stale_outcome",
@@ -39,9 +43,7 @@ impl Dispatcher {
                 return Ok(());
             }
         };
-        if let Some((site, clock)) = self.dispatch.ended(done.task, done.clock, now_ms) {
-            self.frontier.save_clock(site, &clock)?;
-        }
+        self.end_lease(done, now_ms)?;
         for record in counted.late_records {
             let page = AlreadyDone {
                 task: done.task,
@@ -51,7 +53,27 @@ impl Dispatcher {
             };
             self.apply_later(counted.crawl, page)?;
         }
+        self.note_finished(counted.crawl, counted.url)?;
         self.take_tally(counted.crawl, counted.links, now_ms)
+    }
+
+    /// A page will not be fetched again for now: whoever listens may hear of it.
+    fn note_finished(&mut self, crawl: CrawlKey, url: String) -> Result<(), FrontierError> {
+        let spec = self.frontier.spec(crawl)?;
+        self.letters.push(Letter::Finished(Finished {
+            app_id: spec.app_id.clone(),
+            crawl_id: spec.crawl_id.clone(),
+            body: spec.body,
+            url,
+        }));
+        Ok(())
+    }
+
+    fn end_lease(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
+        if let Some((site, clock)) = self.dispatch.ended(done.task, done.clock, now_ms) {
+            self.frontier.save_clock(site, &clock)?;
+        }
+        Ok(())
     }
 
     /// A lease comes back without an outcome.
@@ -74,7 +96,10 @@ impl Dispatcher {
             }
             _ => LastRequest::MayBeNow,
         };
-        let requeued = given_back == GivenBack::Requeued;
+        let requeued = match given_back {
+            GivenBack::Requeued(turn) => Some(turn),
+            _ => None,
+        };
         let moved = self
             .dispatch
             .returned(returned.task, requeued, request, now_ms);
@@ -97,6 +122,7 @@ impl Dispatcher {
             url = task.url,
             "a page has killed three workers and is not fetched again"
         );
+        self.note_finished(task.crawl, task.url.clone())?;
         let spec = self.frontier.spec(task.crawl)?;
         let page = crashed_page(spec, task, returned.attempt, now_ms);
         self.entries.push(Entry::Page(Box::new(page)));
@@ -110,11 +136,10 @@ impl Dispatcher {
         tally: FeedTally,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        for site in tally.woken {
-            self.dispatch.wake(site);
-        }
+        self.wake(tally.woken, now_ms);
         if tally.accepted > 0 {
             self.next_site_ms = Some(now_ms);
+            self.hungry.add(crawl);
         }
         for page in tally.already_done {
             self.apply_later(crawl, page)?;
@@ -158,8 +183,10 @@ impl Dispatcher {
             .map(|url| Candidate {
                 url,
                 depth: page.depth.saturating_add(1),
+                priority: None,
                 parent: Some(page.task),
                 records,
+                attrs: None,
             })
             .collect();
         let tally = self.frontier.feed(application.crawl, &candidates, now_ms)?;

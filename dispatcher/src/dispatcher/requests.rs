@@ -1,133 +1,102 @@
-//! What clients ask for: crawls opened, seeds fed, counters, the end.
+//! What clients ask for. Every question has one answer; it leaves after the commit of what it
+//! tells. Some answers have to wait for the fleet, and nothing else waits for them.
+
+mod actions;
+mod ending;
+mod feeding;
+mod own;
+mod sites;
+mod waiting;
 
 use serde_json::Value;
-use webfill_wire::CrawlKey;
-use webfill_wire::socket::Peer;
 
+pub(super) use self::ending::Endings;
+pub(super) use self::waiting::Waiting;
 use super::Dispatcher;
-use crate::control::{self, Refusal, Request, SeedUrl};
-use crate::crawl_spec::CrawlSpec;
-use crate::frontier::{Candidate, CrawlStatus, FrontierError};
-use crate::letter::Letter;
+use crate::control::{Action, Asked, Refusal, Request};
+use crate::frontier::FrontierError;
+use crate::letter::{Client, Letter};
+
+/// What came of a question.
+enum Reply {
+    Now(Value),
+    /// The answer follows, or is for the end.
+    Later,
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Reply {
+        Reply::Now(refusal.answer())
+    }
+}
 
 impl Dispatcher {
-    pub(crate) fn take_request(
+    /// Carries out what a client has asked, as it was read.
+    pub(crate) fn ask(
         &mut self,
-        peer: &Peer,
-        frame: &[u8],
+        client: Client,
+        asked: Result<Asked, Refusal>,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let answer = match control::read(frame) {
-            Ok(Request::Drain { crawls }) => {
-                self.drain_asked = Some((peer.clone(), crawls));
-                self.drain();
-                return Ok(());
-            }
-            Ok(request) => self.carry_out(request, now_ms),
-            Err(refusal) => Ok(refusal.answer()),
+        let reply = match asked {
+            Ok(asked) => self.carry_out(&client, asked, now_ms),
+            Err(refusal) => Ok(refusal.into()),
         };
-        let answer = match answer {
-            Ok(answer) => answer,
+        let answer = match reply {
+            Ok(Reply::Now(answer)) => answer,
+            Ok(Reply::Later) => return Ok(()),
             Err(FrontierError::UnknownCrawl(crawl)) => {
                 Refusal::new("crawl", FrontierError::UnknownCrawl(crawl)).answer()
             }
             Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
             Err(fault) => return Err(fault),
         };
-        self.letters.push(Letter::ToClient(peer.clone(), answer));
+        self.letters.push(Letter::ToClient(client, answer));
         Ok(())
     }
 
-    fn carry_out(&mut self, request: Request, now_ms: i64) -> Result<Value, FrontierError> {
-        match request {
-            Request::OpenCrawl { spec } => self.open_crawl(&spec, now_ms),
-            Request::FeedSeeds {
-                crawl,
-                seeds,
-                fed_lines,
-            } => self.feed_seeds(crawl, &seeds, fed_lines, now_ms),
-            Request::EndOfSeeds { crawl } => {
-                self.frontier.end_seeds(crawl)?;
-                Ok(serde_json::json!({"accepted": 1}))
+    fn carry_out(
+        &mut self,
+        client: &Client,
+        asked: Asked,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        match asked {
+            Asked::Own(Request::Drain { crawls }) => {
+                self.drain_asked = Some((client.clone(), crawls));
+                self.drain();
+                Ok(Reply::Later)
             }
-            Request::CrawlStatus { crawls } | Request::Drain { crawls } => {
-                self.crawl_status(&crawls, now_ms)
-            }
+            Asked::Own(request) => self.carry_out_own(request, now_ms).map(Reply::Now),
+            Asked::Feed { batch, whole } => self.take_batch(batch, whole, now_ms).map(Reply::Now),
+            Asked::Act(action) => self.act(client, action, now_ms),
         }
     }
 
-    fn open_crawl(&mut self, spec: &CrawlSpec, now_ms: i64) -> Result<Value, FrontierError> {
-        let crawl = self.frontier.open_crawl(spec)?;
-        self.dispatch.forget_crawl(crawl);
-        self.take_up_crawl(crawl, now_ms)?;
-        self.write_crawls(now_ms)?;
-        let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
-        Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines}))
-    }
-
-    /// Goes on with a crawl from before our start, or begins with a new one.
-    pub(super) fn take_up_crawl(
+    fn act(
         &mut self,
-        crawl: CrawlKey,
+        client: &Client,
+        action: Action,
         now_ms: i64,
-    ) -> Result<(), FrontierError> {
-        self.frontier.spec(crawl)?;
-        if !self.crawls.open(crawl, now_ms) {
-            return Ok(());
+    ) -> Result<Reply, FrontierError> {
+        match action {
+            Action::Info(subject) => self.info(&subject, now_ms),
+            Action::Stop(subject) => self.stop(client, subject, now_ms),
+            Action::Pause(subject) => self.pause(client, subject, now_ms),
+            Action::Resume(subject) => self.resume(subject, now_ms),
+            Action::Status { uuid } => self.fleet_status(uuid, now_ms),
+            Action::Site(action) => self.control_site(client, action, now_ms),
         }
-        for page in self.frontier.unapplied(crawl)? {
-            self.apply_later(crawl, page)?;
-        }
-        Ok(())
     }
 
-    fn feed_seeds(
-        &mut self,
-        crawl: CrawlKey,
-        seeds: &[SeedUrl],
-        fed_lines: u64,
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let candidates: Vec<Candidate<'_>> = seeds
-            .iter()
-            .map(|seed| Candidate {
-                url: &seed.url,
-                depth: 0,
-                parent: None,
-                records: &seed.records,
-            })
-            .collect();
-        let records = seeds.iter().flat_map(|seed| &seed.records);
-        self.frontier.reopen_records(records.map(String::as_str))?;
-        let tally = self.frontier.feed(crawl, &candidates, now_ms)?;
-        self.frontier.set_fed(crawl, fed_lines)?;
-        let answer = control::fed(&tally);
-        self.take_tally(crawl, tally, now_ms)?;
-        Ok(answer)
-    }
-
-    pub(super) fn crawl_status(
-        &mut self,
-        crawls: &[CrawlKey],
-        now_ms: i64,
-    ) -> Result<Value, FrontierError> {
-        let mut total = CrawlStatus::default();
-        let mut finished = true;
-        let mut limit_reached = false;
-        for crawl in crawls {
-            // Its dispatcher may have been restarted when all was done but the application of pages.
-            self.take_up_crawl(*crawl, now_ms)?;
-            let status = self.frontier.crawl_status(*crawl)?;
-            finished &= self.crawls.is_finished(*crawl, &status);
-            limit_reached |= self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
-            total.add(&status);
-        }
-        let supervisors = self.dispatch.supervisor_count();
-        Ok(control::status(
-            &total,
-            finished,
-            limit_reached,
-            supervisors,
-        ))
+    /// Tells an application, and whoever else listens, what was done.
+    fn notify(&mut self, app_id: &str, notice: &Value) {
+        self.letters.push(Letter::Notice {
+            app_id: app_id.to_owned(),
+            notice: notice.clone(),
+        });
     }
 }
+
+#[cfg(test)]
+mod tests;

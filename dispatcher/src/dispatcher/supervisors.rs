@@ -74,6 +74,7 @@ impl Dispatcher {
             mappings: self.mappings.clone(),
         };
         self.write_to(peer, welcome);
+        self.recall_again(&hello.supervisor, now_ms);
         if self.draining {
             self.dispatch.drain();
             self.write_to(peer, DispatcherToSupervisor::Drain);
@@ -153,6 +154,7 @@ impl Dispatcher {
     }
 
     fn remove_supervisor(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        self.await_no_recall_of(name);
         let leases = self.dispatch.remove_supervisor(name);
         self.take_back(leases, now_ms)?;
         self.frontier.forget_supervisor(name)

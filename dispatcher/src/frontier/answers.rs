@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use webfill_wire::{CrawlKey, Outcome, Reason};
+use webfill_wire::{CrawlKey, Outcome, Reason, Try};
 
 /// Names a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
@@ -24,6 +24,9 @@ impl FromSql for SiteId {
     }
 }
 
+/// Names an application's own object within one frontier.
+pub type AttrsId = i64;
+
 /// A URL to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
@@ -31,10 +34,14 @@ pub struct Candidate<'a> {
     pub url: &'a str,
     /// 0 for seeds.
     pub depth: u16,
+    /// 1 to 100; `None`: by its crawl and depth.
+    pub priority: Option<u8>,
     /// The task whose page holds the link.
     pub parent: Option<TaskId>,
     /// The records that its page may fill.
     pub records: &'a [String],
+    /// What its application handed over with it, for its page and all pages that follow from it.
+    pub attrs: Option<AttrsId>,
 }
 
 /// What became of a batch of candidates.
@@ -54,8 +61,22 @@ pub struct FeedTally {
     pub unwanted: u64,
     /// Pages that are done already and are now wanted for a further record.
     pub already_done: Vec<AlreadyDone>,
-    /// Sites inside the window whose empty queue got something.
-    pub woken: Vec<SiteId>,
+    /// Sites inside the window that got something.
+    pub woken: Vec<Woken>,
+}
+
+/// A site inside the window has something more to hand out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Woken {
+    pub site: SiteId,
+    pub turn: Turn,
+}
+
+/// Whose turn it is at a site: one of the crawls whose tasks there have the highest priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    pub priority: u8,
+    pub crawl: CrawlKey,
 }
 
 /// A candidate that did not become a task.
@@ -95,6 +116,10 @@ pub struct Leased {
     pub records: Vec<String>,
     /// How many workers it has killed so far.
     pub deaths: u32,
+    /// The application's own object, as JSON.
+    pub attrs: Option<String>,
+    /// Earlier attempts that were followed by another, the oldest first.
+    pub tries: Vec<Try>,
 }
 
 /// A lease in force.
@@ -103,6 +128,7 @@ pub struct HeldLease {
     pub task: TaskId,
     pub attempt: u32,
     pub site: SiteId,
+    pub priority: u8,
 }
 
 /// What names a task to people.
@@ -112,15 +138,19 @@ pub struct TaskSketch {
     pub url: String,
     pub site: String,
     pub depth: u16,
+    /// The application's own object, as JSON.
+    pub attrs: Option<String>,
 }
 
 /// What a site has to hand out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LeaseBatch {
     pub tasks: Vec<Leased>,
-    /// How many the site still has queued. An empty batch with some left means that many tasks
-    /// of ended crawls were closed on the way: ask again.
+    /// How many the site still has queued, if some of them can be handed out now. An empty batch
+    /// with some left means that many tasks of ended crawls were closed on the way: ask again.
     pub left: u64,
+    /// Whose turn is next.
+    pub next: Option<Turn>,
 }
 
 /// What an outcome led to.
@@ -128,6 +158,8 @@ pub struct LeaseBatch {
 pub enum Done {
     /// The lease was not in force any more: nothing was changed.
     Stale,
+    /// The task is to be tried again, and waits for that in the queue.
+    ToRetry { site: SiteId },
     Counted(DoneTally),
 }
 
@@ -149,7 +181,9 @@ pub struct DoneTally {
 /// What became of a task that came back without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivenBack {
-    Requeued,
+    Requeued(Turn),
+    /// Its crawl was over by then, and so is the task.
+    Ended,
     /// It has killed three workers and ended in `crashed`.
     Quarantined,
     /// The lease was not in force any more: nothing was changed.
@@ -175,9 +209,33 @@ pub struct SiteDue {
     pub id: SiteId,
     pub name: String,
     pub clock: Clock,
+    pub rule: SiteRule,
     pub queued: u64,
-    /// The highest priority among what it has queued.
-    pub top_priority: u8,
+    /// Whose turn it is; `None` if nothing can be handed out.
+    pub next: Option<Turn>,
+}
+
+/// What holds for a site because somebody has said so. Where nothing is said, the default holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SiteRule {
+    /// Between two requests, in milliseconds, instead of the default; what robots.txt asks for is
+    /// still the least.
+    pub delay_ms: Option<u32>,
+    /// No request starts before; milliseconds since the epoch.
+    pub block_until_ms: Option<i64>,
+    /// So many tasks may still be handed out, over all crawls; what is queued then waits.
+    pub pages_left: Option<u64>,
+}
+
+/// What a crawl has queued.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pending {
+    pub total: u64,
+    /// The lowest and the highest priority of it.
+    pub low_priority: Option<u8>,
+    pub high_priority: Option<u8>,
+    /// Sites with something queued.
+    pub sites: u64,
 }
 
 /// The counters of a crawl. At every moment

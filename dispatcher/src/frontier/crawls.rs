@@ -1,5 +1,5 @@
 //! The crawls: what was asked, and the counters, which are kept in memory and written with each
-//! commit.
+//! commit. Those that were not met for a while are only on disk.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -21,13 +21,36 @@ pub(super) struct Crawl {
     pub(super) status: CrawlStatus,
     /// The outcome that awaits its queued tasks, once it is over.
     pub(super) ended: Option<Outcome>,
-    /// Up to this task nothing of it is queued; see [`Frontier::end_queued`].
-    pub(super) ended_up_to: i64,
+    /// Nothing of it is handed out for now.
+    pub(super) paused: bool,
+    /// What it has queued, by priority.
+    pub(super) waiting: BTreeMap<u8, u64>,
+    /// Some of its sites may have been told that it hands nothing out; see [`super::holding`].
+    pub(super) held: bool,
     /// Whether the counters differ from what is stored.
     pub(super) changed: bool,
+    /// It was met since somebody looked for crawls to let go.
+    is_recent: bool,
 }
 
+/// More crawls than this are not in memory for long.
+const MOST_IN_MEMORY: usize = 1_000;
+
 impl Crawl {
+    pub(super) fn new(spec: CrawlSpec, scope: Scope) -> Crawl {
+        Crawl {
+            spec,
+            scope,
+            status: CrawlStatus::default(),
+            ended: None,
+            paused: false,
+            waiting: BTreeMap::new(),
+            held: true,
+            changed: true,
+            is_recent: true,
+        }
+    }
+
     /// The outcome of a task that would be handed out now, if the crawl is over.
     pub(super) fn ending(&self, now_ms: i64) -> Option<Outcome> {
         let expired = self
@@ -35,6 +58,35 @@ impl Crawl {
             .expires_at_ms
             .is_some_and(|at| at as i64 <= now_ms);
         self.ended.or(expired.then_some(Outcome::Expired))
+    }
+
+    /// How many of its tasks may be handed out now.
+    pub(super) fn room(&self) -> u64 {
+        if self.paused {
+            return 0;
+        }
+        let used = self.status.pages + self.status.leased;
+        let most = self.spec.max_pages;
+        most.map_or(u64::MAX, |most| most.saturating_sub(used))
+    }
+
+    /// Tasks have come into the queue.
+    pub(super) fn count_queued(&mut self, priority: u8, n: u64) {
+        self.status.queued += n;
+        *self.waiting.entry(priority).or_default() += n;
+        self.changed = true;
+    }
+
+    /// A task has left the queue.
+    pub(super) fn count_unqueued(&mut self, priority: u8) {
+        self.status.queued -= 1;
+        self.changed = true;
+        if let Some(n) = self.waiting.get_mut(&priority) {
+            *n -= 1;
+            if *n == 0 {
+                self.waiting.remove(&priority);
+            }
+        }
     }
 
     pub(super) fn count_skipped(&mut self, reason: Reason) {
@@ -59,7 +111,8 @@ impl Frontier {
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let sql = "INSERT INTO crawls (app_id, crawl_id, spec) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE
-                       SET spec = excluded.spec, ended = NULL, seeds_ended = 0 RETURNING id";
+                       SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0
+                       RETURNING id";
             let values = params![spec.app_id, spec.crawl_id, spec_json];
             // What is in memory may be ahead of the table.
             frontier.write_counters()?;
@@ -67,14 +120,16 @@ impl Frontier {
         })?;
         self.crawls.remove(&key);
         self.crawl(key)?;
+        self.release_later(key);
         Ok(key)
     }
 
-    /// The crawls that have something queued or leased.
+    /// The crawls of `webfill crawl` that have something queued or leased.
     pub fn unfinished_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.guarded("list the crawls", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT id FROM crawls WHERE queued + leased > 0 ORDER BY id";
+            let sql = "SELECT id FROM crawls WHERE queued + leased > 0
+                       AND json_extract(spec, '$.on_demand') IS NOT 1 ORDER BY id";
             let mut select = frontier.db.prepare_cached(sql)?;
             select.query_map([], |row| row.get(0))?.collect()
         })
@@ -110,51 +165,72 @@ impl Frontier {
             self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
         }
         let crawl = self.crawls.get_mut(&key);
-        crawl.ok_or(FrontierError::UnknownCrawl(key))
+        let crawl = crawl.ok_or(FrontierError::UnknownCrawl(key))?;
+        crawl.is_recent = true;
+        Ok(crawl)
     }
 
     /// The crawl of a stored task.
     pub(super) fn known_crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl> {
         self.load_crawl(key)?;
-        self.crawls
-            .get_mut(&key)
-            .ok_or(rusqlite::Error::QueryReturnedNoRows)
+        let crawl = self.crawls.get_mut(&key);
+        let crawl = crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        crawl.is_recent = true;
+        Ok(crawl)
     }
 
     fn load_crawl(&mut self, key: CrawlKey) -> Result<bool> {
         if self.crawls.contains_key(&key) {
             return Ok(true);
         }
-        let Some((spec, status, ended)) = read(&self.db, key)? else {
+        let Some(stored) = read(&self.db, key)? else {
             return Ok(false);
         };
-        let scope = Scope::compile(&spec).map_err(|error| unreadable(0, error))?;
+        let scope = Scope::compile(&stored.spec).map_err(|error| unreadable(0, error))?;
         let crawl = Crawl {
-            spec,
-            scope,
-            status,
-            ended,
-            ended_up_to: 0,
+            status: stored.status,
+            ended: stored.ended,
+            paused: stored.paused,
+            waiting: stored.waiting,
             changed: false,
+            ..Crawl::new(stored.spec, scope)
         };
         self.crawls.insert(key, crawl);
         Ok(true)
+    }
+
+    /// Writes the counters, and lets crawls go that were not met lately if there are many. Each is
+    /// read again when it is met again.
+    pub(super) fn settle_crawls(&mut self) -> Result<()> {
+        self.write_counters()?;
+        if self.crawls.len() > MOST_IN_MEMORY {
+            self.crawls.retain(|_, crawl| std::mem::take(&mut crawl.is_recent));
+        }
+        Ok(())
     }
 
     pub(super) fn write_counters(&mut self) -> Result<()> {
         for (key, crawl) in self.crawls.iter_mut().filter(|(_, crawl)| crawl.changed) {
             write(&self.db, *key, crawl)?;
             crawl.changed = false;
+            self.touched.insert(*key);
         }
         Ok(())
     }
 }
 
-type Stored = (CrawlSpec, CrawlStatus, Option<Outcome>);
+/// A crawl as its row has it.
+struct Stored {
+    spec: CrawlSpec,
+    status: CrawlStatus,
+    ended: Option<Outcome>,
+    paused: bool,
+    waiting: BTreeMap<u8, u64>,
+}
 
 fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
     let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
-               links, bytes, sites, seeds_ended FROM crawls WHERE id = ?1";
+               links, bytes, sites, seeds_ended, paused, waiting FROM crawls WHERE id = ?1";
     let stored = |row: &Row<'_>| {
         let spec: String = row.get(0)?;
         let spec = serde_json::from_str(&spec).map_err(|error| unreadable(0, error))?;
@@ -176,7 +252,14 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
             outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
             skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
         };
-        Ok((spec, status, ended))
+        let waiting: String = row.get(14)?;
+        Ok(Stored {
+            spec,
+            status,
+            ended,
+            paused: row.get(13)?,
+            waiting: serde_json::from_str(&waiting).map_err(|error| unreadable(14, error))?,
+        })
     };
     db.query_row(sql, [key], stored).optional()
 }
@@ -209,7 +292,9 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
     let status = &crawl.status;
     let sql = "UPDATE crawls SET ended = ?2, fed_lines = ?3, discovered = ?4, queued = ?5,
                leased = ?6, done = ?7, pages = ?8, fields = ?9, links = ?10, bytes = ?11,
-               sites = ?12, seeds_ended = ?13 WHERE id = ?1";
+               sites = ?12, seeds_ended = ?13, paused = ?14, waiting = ?15 WHERE id = ?1";
+    let waiting = serde_json::to_string(&crawl.waiting)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     db.prepare_cached(sql)?.execute(params![
         key,
         crawl.ended.map(Outcome::as_str),
@@ -224,6 +309,8 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
         status.bytes as i64,
         status.sites as i64,
         status.seeds_ended,
+        crawl.paused,
+        waiting,
     ])?;
     let mut replace = db.prepare_cached("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3)")?;
     for (outcome, n) in &status.outcomes {

@@ -25,6 +25,10 @@ impl Frontier {
             for record in &report.resolved {
                 frontier.resolve(record, now_ms)?;
             }
+            frontier.holding.note_end(task.site, report.task);
+            if frontier.retry(&task, report, now_ms)? {
+                return Ok(Done::ToRetry { site: task.site });
+            }
             frontier.close(
                 task.crawl,
                 report.task,
@@ -33,6 +37,7 @@ impl Frontier {
                 now_ms,
             )?;
             frontier.count_page(&task, report)?;
+            frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&frontier.db, report.task)?;
             let links = frontier.follow(&task, report, &served, now_ms)?;
             let late = served
@@ -80,6 +85,7 @@ impl Frontier {
             parent: Some(report.task),
             base: base.as_ref(),
             records: &unresolved,
+            attrs: task.attrs,
         };
         let link = Origin {
             depth: task.depth.saturating_add(1),

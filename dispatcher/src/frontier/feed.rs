@@ -1,12 +1,12 @@
 //! Judging candidates and queueing those that are new: seeds, links and redirects alike.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Reason};
 
-use super::answers::{AlreadyDone, Candidate, FeedTally, Refused, SiteId, TaskId};
+use super::answers::{AlreadyDone, AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken};
 use super::crawls::Crawl;
 use super::names::Names;
 use super::schema::DONE;
@@ -34,11 +34,14 @@ impl Frontier {
                 }
                 let origin = Origin {
                     depth: candidate.depth,
-                    priority: feeding.crawl.spec.priority_at(candidate.depth),
+                    priority: candidate
+                        .priority
+                        .unwrap_or_else(|| feeding.crawl.spec.priority_at(candidate.depth)),
                     redirects: 0,
                     parent: candidate.parent,
                     base: None,
                     records,
+                    attrs: candidate.attrs,
                 };
                 if let Some(refusal) = feeding.judge(candidate.url, &origin)? {
                     feeding.note_refused(index, &refusal);
@@ -78,7 +81,9 @@ impl Frontier {
             key,
             crawl,
             now_ms,
+            last_turn: self.last_turn,
             fed: HashMap::new(),
+            queued: BTreeMap::new(),
             tally: FeedTally::default(),
         }
     }
@@ -94,6 +99,7 @@ pub(super) struct Origin<'a> {
     pub(super) base: Option<&'a Url>,
     /// Unresolved ones only.
     pub(super) records: &'a [i64],
+    pub(super) attrs: Option<AttrsId>,
 }
 
 /// A batch being judged. What it adds to the sites is written once, at its end.
@@ -105,7 +111,10 @@ pub(super) struct Feeding<'a> {
     key: CrawlKey,
     pub(super) crawl: &'a mut Crawl,
     now_ms: i64,
+    last_turn: i64,
     fed: HashMap<SiteId, FedSite>,
+    /// What it queues, by priority.
+    queued: BTreeMap<u8, u64>,
     pub(super) tally: FeedTally,
 }
 
@@ -216,8 +225,8 @@ impl Feeding<'_> {
 
     fn enqueue(&mut self, key: u64, url: &Url, site: SiteId, origin: &Origin<'_>) -> Result<()> {
         let sql = "INSERT INTO tasks
-                   (crawl, site, priority, depth, redirects, parent, seen_at_ms, url)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+                   (crawl, site, priority, depth, redirects, parent, seen_at_ms, url, attrs)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let task = self.db.prepare_cached(sql)?.insert(params![
             self.key,
             site,
@@ -227,6 +236,7 @@ impl Feeding<'_> {
             origin.parent.map(|parent| parent as i64),
             self.now_ms,
             url.as_str(),
+            origin.attrs,
         ])?;
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
         for record in origin.records {
@@ -236,6 +246,7 @@ impl Feeding<'_> {
         let fed = self.fed.entry(site).or_default();
         fed.queued += 1;
         fed.top_priority = fed.top_priority.max(origin.priority);
+        *self.queued.entry(origin.priority).or_default() += 1;
         self.tally.accepted += 1;
         Ok(())
     }
@@ -252,19 +263,32 @@ impl Feeding<'_> {
     /// Writes what the batch adds to its sites and its crawl.
     pub(super) fn finish(mut self) -> Result<FeedTally> {
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
-            if sites::count_queued(self.db, *site, fed.queued, fed.top_priority)? {
-                self.tally.woken.push(*site);
+            // What a crawl is fed that hands nothing out stays where it is until that changes.
+            let priority = if self.crawl.room() > 0 { fed.top_priority } else { 0 };
+            if sites::count_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
+                let crawl = self.key;
+                let turn = Turn { priority, crawl };
+                self.tally.woken.push(Woken { site: *site, turn });
             }
-            let sql = "INSERT INTO crawl_sites VALUES (?1, ?2, ?3)
-                       ON CONFLICT DO UPDATE SET accepted = accepted + excluded.accepted
+            // A crawl that is new here comes behind those that wait already.
+            let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
+                       VALUES (?1, ?2, ?3, ?3, ?4, ?5)
+                       ON CONFLICT DO UPDATE SET accepted = accepted + excluded.accepted,
+                           queued = queued + excluded.queued,
+                           top_priority = max(top_priority, excluded.top_priority)
                        RETURNING accepted";
             let mut upsert = self.db.prepare_cached(sql)?;
-            let values = params![self.key, site, fed.queued as i64];
+            let values = params![self.key, site, fed.queued as i64, priority, self.last_turn];
             let accepted: i64 = upsert.query_row(values, |row| row.get(0))?;
             self.crawl.status.sites += u64::from(accepted as u64 == fed.queued);
         }
         self.crawl.status.discovered += self.tally.accepted;
-        self.crawl.status.queued += self.tally.accepted;
+        for (priority, n) in &self.queued {
+            self.crawl.count_queued(*priority, *n);
+        }
+        if self.crawl.room() == 0 {
+            self.crawl.held = true;
+        }
         self.crawl.changed = true;
         self.seen.settle(self.db)?;
         Ok(self.tally)

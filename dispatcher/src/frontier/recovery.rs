@@ -16,13 +16,14 @@ impl Frontier {
     /// All leases in force, oldest task first.
     pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
         self.guarded("list the leases", |frontier| {
-            let sql = "SELECT id, attempt, site FROM tasks WHERE state = 1 ORDER BY id";
+            let sql = "SELECT id, attempt, site, priority FROM tasks WHERE state = 1 ORDER BY id";
             let mut select = frontier.db.prepare_cached(sql)?;
             let leases = select.query_map([], |row| {
                 Ok(HeldLease {
                     task: row.get::<_, i64>(0)? as u64,
                     attempt: row.get(1)?,
                     site: row.get(2)?,
+                    priority: row.get(3)?,
                 })
             })?;
             leases.collect()
@@ -45,7 +46,10 @@ impl Frontier {
 
 /// Empties the window, and brings the times of the sites to the clock of now.
 pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
-    db.execute_batch("UPDATE sites SET in_window = 0 WHERE in_window = 1")?;
+    db.execute_batch(
+        "UPDATE sites SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0)
+         WHERE in_window = 1",
+    )?;
     let Some(committed_at_ms) = committed_at_ms(db)? else {
         return Ok(());
     };
@@ -73,8 +77,15 @@ fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
     db.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-pub(super) fn note_commit(db: &Connection, now_ms: i64) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO meta VALUES ('committed_at_ms', ?1)";
-    db.prepare_cached(sql)?.execute(params![now_ms])?;
+/// The last turn that a crawl had at a site, as of the last commit.
+pub(super) fn last_turn(db: &Connection) -> Result<i64> {
+    let sql = "SELECT value FROM meta WHERE name = 'last_turn'";
+    let turn = db.query_row(sql, [], |row| row.get(0)).optional()?;
+    Ok(turn.unwrap_or(0))
+}
+
+pub(super) fn note_commit(db: &Connection, now_ms: i64, last_turn: i64) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO meta VALUES ('committed_at_ms', ?1), ('last_turn', ?2)";
+    db.prepare_cached(sql)?.execute(params![now_ms, last_turn])?;
     Ok(())
 }

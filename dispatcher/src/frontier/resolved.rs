@@ -37,8 +37,11 @@ impl Frontier {
         if self.db.prepare_cached(sql)?.execute([record])? == 0 {
             return Ok(());
         }
-        for (task, crawl, site) in needless_tasks(&self.db, record)? {
-            self.close_queued(crawl, task, Outcome::Stopped, now_ms)?;
+        for needless in needless_tasks(&self.db, record)? {
+            let (crawl, site) = (needless.crawl, needless.site);
+            let (task, priority) = (needless.task, needless.priority);
+            self.close_queued(crawl, task, priority, Outcome::Stopped, now_ms)?;
+            sites::count_taken_of(&self.db, site, crawl, 1, None)?;
             sites::count_taken(&self.db, site, 1)?;
         }
         Ok(())
@@ -51,14 +54,28 @@ pub(super) fn is_resolved(db: &Connection, record: i64) -> Result<bool> {
         .query_row([record], |row| row.get(0))
 }
 
+struct Needless {
+    task: TaskId,
+    crawl: CrawlKey,
+    site: SiteId,
+    priority: u8,
+}
+
 /// What is queued for this record and for no unresolved one.
-fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<(TaskId, CrawlKey, SiteId)>> {
-    let sql = "SELECT t.id, t.crawl, t.site
+fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
+    let sql = "SELECT t.id, t.crawl, t.site, t.priority
                FROM task_records served JOIN tasks t ON t.id = served.task
                WHERE served.record = ?1 AND t.state = 0 AND NOT EXISTS (
                    SELECT 1 FROM task_records other JOIN records r ON r.id = other.record
                    WHERE other.task = t.id AND r.resolved = 0)";
-    let task = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?));
+    let task = |row: &Row<'_>| {
+        Ok(Needless {
+            task: row.get::<_, i64>(0)? as u64,
+            crawl: row.get(1)?,
+            site: row.get(2)?,
+            priority: row.get(3)?,
+        })
+    };
     db.prepare_cached(sql)?.query_map([record], task)?.collect()
 }
 

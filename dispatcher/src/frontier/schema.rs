@@ -11,7 +11,7 @@ use super::{FrontierConfig, FrontierError};
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change that an older webfill could not read.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Pages of the write-ahead log after which it is written back: 32 MiB, because the fsyncs
 /// that belong to it stop the dispatcher.
@@ -40,6 +40,9 @@ CREATE TABLE crawls (
     ended      TEXT,                        -- the outcome of what is still queued
     fed_lines  INTEGER NOT NULL DEFAULT 0,
     seeds_ended INTEGER NOT NULL DEFAULT 0, -- 1: no further seeds will come
+    paused     INTEGER NOT NULL DEFAULT 0,  -- 1: what is queued stays queued
+    expires_at_ms INTEGER,
+    waiting    TEXT NOT NULL DEFAULT '{}',  -- JSON: how many are queued, by priority
     discovered INTEGER NOT NULL DEFAULT 0,  -- = queued + leased + done + sum(skipped.n)
     queued     INTEGER NOT NULL DEFAULT 0,
     leased     INTEGER NOT NULL DEFAULT 0,
@@ -70,20 +73,26 @@ CREATE TABLE sites (
     id            INTEGER PRIMARY KEY,
     name          TEXT NOT NULL UNIQUE,
     queued        INTEGER NOT NULL DEFAULT 0,
-    top_priority  INTEGER NOT NULL DEFAULT 0,
+    top_priority  INTEGER NOT NULL DEFAULT 0, -- of what can be handed out; 0: nothing can
     in_window     INTEGER NOT NULL DEFAULT 0, -- 1: the running dispatcher has it in memory
+                                              -- 2: parked, until something can be handed out
     due_at_ms     INTEGER NOT NULL DEFAULT 0,
     delay_ms      INTEGER,
     last_start_ms INTEGER,
-    owner         TEXT
+    owner         TEXT,
+    rule_delay_ms INTEGER,                    -- set by hand, as are the next two
+    block_until_ms INTEGER NOT NULL DEFAULT 0,
+    pages_left    INTEGER                     -- so many may still be handed out
 ) STRICT;
-CREATE INDEX sites_waiting ON sites (top_priority, due_at_ms) WHERE queued > 0 AND in_window = 0;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 
 CREATE TABLE crawl_sites (
     crawl    INTEGER NOT NULL,
     site     INTEGER NOT NULL,
     accepted INTEGER NOT NULL,                -- URLs that became tasks
+    queued   INTEGER NOT NULL DEFAULT 0,
+    top_priority INTEGER NOT NULL DEFAULT 0,  -- of what can be handed out; 0: nothing can
+    turn     INTEGER NOT NULL DEFAULT 0,      -- who was served last has the highest
     PRIMARY KEY (crawl, site)
 ) STRICT, WITHOUT ROWID;
 
@@ -103,9 +112,10 @@ CREATE TABLE tasks (
     parent      INTEGER,                      -- the task whose page holds the link
     seen_at_ms  INTEGER NOT NULL,
     done_at_ms  INTEGER,
-    url         TEXT NOT NULL
+    url         TEXT NOT NULL,
+    attrs       INTEGER,                      -- what its application handed over with it
+    not_before_ms INTEGER NOT NULL DEFAULT 0  -- when it is to be tried again; 0: it does not wait
 ) STRICT;
-CREATE INDEX tasks_queued ON tasks (site, priority DESC) WHERE state = 0;
 CREATE INDEX tasks_leased ON tasks (site) WHERE state = 1;
 
 CREATE TABLE records (
@@ -137,6 +147,65 @@ CREATE TABLE seen_slices (
 ) STRICT;
 ";
 
+/// What version 2 added beside columns. Where a query is to use one of the partial indexes, it must
+/// name their conditions.
+const SINCE_2: &str = "
+CREATE TABLE tries (                          -- those that were followed by another
+    task        INTEGER NOT NULL,
+    ended_at_ms INTEGER NOT NULL,
+    outcome     TEXT NOT NULL,
+    status_code INTEGER,
+    PRIMARY KEY (task, ended_at_ms)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE attrs (                          -- objects of applications
+    id   INTEGER PRIMARY KEY,
+    json TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
+    WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
+CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))
+    WHERE top_priority > 0 AND in_window = 0;
+CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
+    WHERE top_priority > 0;
+CREATE INDEX crawl_sites_queued ON crawl_sites (crawl) WHERE queued > 0;
+CREATE INDEX crawl_sites_held ON crawl_sites (crawl) WHERE queued > 0 AND top_priority = 0;
+CREATE INDEX tasks_queued ON tasks (site, crawl, priority DESC)
+    WHERE state = 0 AND not_before_ms = 0;
+CREATE INDEX tasks_to_retry ON tasks (not_before_ms) WHERE state = 0 AND not_before_ms > 0;
+CREATE INDEX tasks_to_retry_at ON tasks (site, crawl) WHERE state = 0 AND not_before_ms > 0;
+";
+
+/// From version 1 to 2: pauses, sites' rules, retries, turns.
+const FROM_1: &str = "
+ALTER TABLE crawls ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE crawls ADD COLUMN expires_at_ms INTEGER;
+ALTER TABLE crawls ADD COLUMN waiting TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE sites ADD COLUMN rule_delay_ms INTEGER;
+ALTER TABLE sites ADD COLUMN block_until_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sites ADD COLUMN pages_left INTEGER;
+ALTER TABLE crawl_sites ADD COLUMN queued INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE crawl_sites ADD COLUMN top_priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE crawl_sites ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN attrs INTEGER;
+ALTER TABLE tasks ADD COLUMN not_before_ms INTEGER NOT NULL DEFAULT 0;
+DROP INDEX sites_waiting;
+DROP INDEX tasks_queued;
+
+CREATE TEMP TABLE waiting AS
+    SELECT crawl, site, priority, count(*) AS n FROM tasks WHERE state = 0 GROUP BY 1, 2, 3;
+UPDATE crawl_sites SET queued = sums.n, top_priority = sums.top FROM
+    (SELECT crawl, site, sum(n) AS n, max(priority) AS top FROM temp.waiting GROUP BY 1, 2) AS sums
+    WHERE sums.crawl = crawl_sites.crawl AND sums.site = crawl_sites.site;
+UPDATE crawls SET waiting = sums.waiting FROM
+    (SELECT crawl, json_group_object(priority, n) AS waiting FROM
+        (SELECT crawl, priority, sum(n) AS n FROM temp.waiting GROUP BY 1, 2) GROUP BY 1) AS sums
+    WHERE sums.crawl = crawls.id;
+UPDATE crawls SET expires_at_ms = json_extract(spec, '$.expires_at_ms');
+DROP TABLE temp.waiting;
+";
+
 /// Tables that files of the same version may lack: an older webfill does well without them.
 const LATER_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
@@ -164,6 +233,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
                 known: VERSION,
             });
         }
+        Ok(Some(1)) => migrate(&db).map_err(at_path)?,
         Ok(None) if is_empty(&db).map_err(at_path)? => create(&db).map_err(at_path)?,
         Ok(_) => {
             return Err(FrontierError::Foreign {
@@ -202,8 +272,22 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          PRAGMA application_id = {APPLICATION_ID};
          PRAGMA user_version = {VERSION};
          {TABLES}
+         {SINCE_2}
          COMMIT;"
     ))
+}
+
+/// All or nothing, too.
+fn migrate(db: &Connection) -> rusqlite::Result<()> {
+    tracing::info!(
+        event = "migrating",
+        "bringing the frontier's tables up to date"
+    );
+    db.pragma_update(None, "temp_store", "MEMORY")?;
+    db.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {FROM_1} {SINCE_2} PRAGMA user_version = {VERSION}; COMMIT;"
+    ))
+    .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }
 
 fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {

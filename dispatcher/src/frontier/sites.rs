@@ -1,13 +1,20 @@
-//! The queue of sites: which of them have something queued, and when they may be fetched from.
+//! The queue of sites: which of them have something to hand out, and when they may be fetched from.
+//!
+//! A site is *in the window* of the running dispatcher, or it waits outside, or it is *parked*: it
+//! has something queued, but nothing that could be handed out now (a paused crawl's tasks, attempts
+//! that wait for another try, a limit that is reached). Its `top_priority` is 0 then, and it is
+//! found again by whatever changes that.
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, Result, Row, params};
+use webfill_wire::CrawlKey;
 
-use super::answers::{Clock, SiteDue, SiteId};
+use super::answers::{Clock, SiteDue, SiteId, SiteRule, Turn, Woken};
 use super::{Frontier, FrontierError};
 
 impl Frontier {
-    /// Sites outside the window that have something queued and are due at this time: the highest
-    /// priority first, then the earliest due. They are inside the window from now on.
+    /// Sites outside the window that have something to hand out and are due at this time: the
+    /// highest priority first, then the earliest due. They are inside the window from now on.
     pub fn next_sites(
         &mut self,
         due_before_ms: i64,
@@ -15,23 +22,34 @@ impl Frontier {
     ) -> Result<Vec<SiteDue>, FrontierError> {
         self.guarded("look for due sites", |frontier| {
             let sites = waiting(&frontier.db, due_before_ms, limit)?;
-            let sql = "UPDATE sites SET in_window = 1 WHERE id = ?1";
-            let mut enter = frontier.db.prepare_cached(sql)?;
-            for site in &sites {
-                enter.execute([site.id])?;
-            }
+            enter(&frontier.db, &sites)?;
             Ok(sites)
         })
     }
 
-    /// When the first site outside the window that has something queued is due.
+    /// The same, but only sites where it is this crawl's turn, or could be soon. Of a crawl with
+    /// more sites than it is worth to look at, perhaps none.
+    pub fn next_sites_of(
+        &mut self,
+        crawl: CrawlKey,
+        due_before_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<SiteDue>, FrontierError> {
+        self.guarded("look for a crawl's due sites", |frontier| {
+            let sites = waiting_of(&frontier.db, crawl, due_before_ms, limit)?;
+            enter(&frontier.db, &sites)?;
+            Ok(sites)
+        })
+    }
+
+    /// When the first site outside the window that has something to hand out is due.
     pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
         self.guarded("look for the next due site", |frontier| {
             let mut earliest: Option<i64> = None;
             each_priority(&frontier.db, |priority| {
-                let sql = "SELECT due_at_ms FROM sites
-                           WHERE top_priority = ?1 AND queued > 0 AND in_window = 0
-                           ORDER BY due_at_ms LIMIT 1";
+                let sql = "SELECT max(due_at_ms, block_until_ms) FROM sites
+                           WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
+                           ORDER BY max(due_at_ms, block_until_ms) LIMIT 1";
                 let mut first = frontier.db.prepare_cached(sql)?;
                 let due_at_ms = first.query_row([priority], |row| row.get(0))?;
                 earliest = Some(earliest.map_or(due_at_ms, |so_far| so_far.min(due_at_ms)));
@@ -45,7 +63,8 @@ impl Frontier {
     pub fn return_site(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.guarded("return a site", |frontier| {
             save(&frontier.db, site, clock)?;
-            let sql = "UPDATE sites SET in_window = 0 WHERE id = ?1";
+            let sql = "UPDATE sites SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0)
+                       WHERE id = ?1";
             frontier.db.prepare_cached(sql)?.execute([site])?;
             Ok(())
         })
@@ -68,8 +87,12 @@ impl Frontier {
     }
 }
 
+/// With the crawl whose turn it is.
 pub(super) const COLUMNS: &str =
-    "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority";
+    "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority, rule_delay_ms,
+     block_until_ms, pages_left,
+     (SELECT crawl FROM crawl_sites WHERE site = sites.id AND crawl_sites.top_priority > 0
+      ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1)";
 
 pub(super) fn read(row: &Row<'_>) -> Result<SiteDue> {
     let clock = Clock {
@@ -78,12 +101,31 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteDue> {
         last_start_ms: row.get(4)?,
         owner: row.get(5)?,
     };
+    let priority: u8 = row.get(7)?;
+    let crawl: Option<CrawlKey> = row.get(11)?;
     Ok(SiteDue {
         id: row.get(0)?,
         name: row.get(1)?,
         clock,
+        rule: read_rule(row, 8)?,
         queued: row.get::<_, i64>(6)? as u64,
-        top_priority: row.get(7)?,
+        next: crawl
+            .filter(|_| priority > 0)
+            .map(|crawl| Turn { priority, crawl }),
+    })
+}
+
+/// Three columns from this one on.
+pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
+    let pages_left: Option<i64> = row.get(first + 2)?;
+    let pages_left = pages_left.map(u64::try_from).transpose();
+    let block_until_ms: i64 = row.get(first + 1)?;
+    Ok(SiteRule {
+        delay_ms: row.get(first)?,
+        block_until_ms: (block_until_ms > 0).then_some(block_until_ms),
+        pages_left: pages_left.map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(first + 2, Type::Integer, error.into())
+        })?,
     })
 }
 
@@ -101,13 +143,22 @@ fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
+fn enter(db: &Connection, sites: &[SiteDue]) -> Result<()> {
+    let mut enter = db.prepare_cached("UPDATE sites SET in_window = 1 WHERE id = ?1")?;
+    for site in sites {
+        enter.execute([site.id])?;
+    }
+    Ok(())
+}
+
 fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<SiteDue>> {
     let mut sites = Vec::new();
     each_priority(db, |priority| {
         let sql = format!(
             "SELECT {COLUMNS} FROM sites
-             WHERE top_priority = ?1 AND due_at_ms <= ?2 AND queued > 0 AND in_window = 0
-             ORDER BY due_at_ms LIMIT ?3"
+             WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
+                 AND max(due_at_ms, block_until_ms) <= ?2
+             ORDER BY max(due_at_ms, block_until_ms) LIMIT ?3"
         );
         let mut select = db.prepare_cached(&sql)?;
         let left = (limit - sites.len()) as i64;
@@ -119,11 +170,32 @@ fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<Site
     Ok(sites)
 }
 
+/// Rows of a crawl's sites that are looked at for one that waits.
+const MOST_LOOKED_AT: i64 = 256;
+
+fn waiting_of(
+    db: &Connection,
+    crawl: CrawlKey,
+    due_before_ms: i64,
+    limit: usize,
+) -> Result<Vec<SiteDue>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sites
+         WHERE id IN (SELECT site FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)
+             AND top_priority > 0 AND in_window = 0
+             AND max(due_at_ms, block_until_ms) <= ?3
+         ORDER BY top_priority DESC, max(due_at_ms, block_until_ms) LIMIT ?4"
+    );
+    let mut select = db.prepare_cached(&sql)?;
+    let values = params![crawl, MOST_LOOKED_AT, due_before_ms, limit as i64];
+    select.query_map(values, read)?.collect()
+}
+
 /// Visits the priorities that waiting sites have, from the highest on, until told to stop.
 /// There are at most a hundred, each found by one step into the index.
 fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) -> Result<()> {
     let sql = "SELECT max(top_priority) FROM sites
-               WHERE queued > 0 AND in_window = 0 AND top_priority < ?1";
+               WHERE top_priority > 0 AND in_window = 0 AND top_priority < ?1";
     let mut next = db.prepare_cached(sql)?;
     let mut above = i64::MAX;
     while let Some(priority) = next.query_row([above], |row| row.get(0))? {
@@ -135,24 +207,109 @@ fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) ->
     Ok(())
 }
 
-/// Counts tasks that came into a site's queue. True if the site is inside the window and its
-/// queue was empty.
+/// Counts tasks that came into a site's queue; the crawl's share is left to the caller. `priority`
+/// is the highest of those that can be handed out, 0 if none can. True if the site is inside the
+/// window.
 pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
-    let sql = "UPDATE sites SET queued = queued + ?2, top_priority = max(top_priority, ?3)
-               WHERE id = ?1 RETURNING in_window = 1 AND queued = ?2";
+    let sql = "UPDATE sites SET queued = queued + ?2, top_priority = max(top_priority, ?3),
+                   in_window = iif(in_window = 2 AND ?3 > 0, 0, in_window)
+               WHERE id = ?1 RETURNING in_window = 1";
     let mut update = db.prepare_cached(sql)?;
     update.query_row(params![site, n as i64, priority], |row| row.get(0))
 }
 
-/// Counts tasks that left a site's queue, and returns how many are left there.
-pub(super) fn count_taken(db: &Connection, site: SiteId, n: u64) -> Result<u64> {
-    let sql = "UPDATE sites SET
-                   queued = queued - ?2,
+/// The same for the crawl's share, where it has had tasks before.
+pub(super) fn count_queued_of(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    n: u64,
+    priority: u8,
+) -> Result<()> {
+    let sql = "UPDATE crawl_sites SET queued = queued + ?3, top_priority = max(top_priority, ?4)
+               WHERE crawl = ?1 AND site = ?2";
+    let values = params![crawl, site, n as i64, priority];
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// Counts tasks of a crawl that left a site's queue. A crawl that was served gets its next turn
+/// after all others; the site's own count is left to [`count_taken`].
+pub(super) fn count_taken_of(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    n: u64,
+    served_at_turn: Option<i64>,
+) -> Result<()> {
+    let sql = "UPDATE crawl_sites SET queued = queued - ?3, turn = coalesce(?4, turn),
                    top_priority = coalesce((
-                       SELECT priority FROM tasks WHERE site = ?1 AND state = 0
+                       SELECT priority FROM tasks
+                       WHERE site = ?2 AND crawl = ?1 AND state = 0 AND not_before_ms = 0
                        ORDER BY priority DESC LIMIT 1), 0)
-               WHERE id = ?1 RETURNING queued";
+               WHERE crawl = ?1 AND site = ?2";
+    let values = params![crawl, site, n as i64, served_at_turn];
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// Counts tasks that left a site's queue. Returns how many are left there, and whose turn is next.
+pub(super) fn count_taken(db: &Connection, site: SiteId, n: u64) -> Result<(u64, Option<Turn>)> {
+    let next = next_turns(db, site, 1)?.pop();
+    let sql = "UPDATE sites SET queued = queued - ?2,
+                   top_priority = iif(pages_left = 0, 0, ?3)
+               WHERE id = ?1 RETURNING queued, top_priority";
     let mut update = db.prepare_cached(sql)?;
-    let left: i64 = update.query_row(params![site, n as i64], |row| row.get(0))?;
-    Ok(left as u64)
+    let priority = next.map_or(0, |turn| turn.priority);
+    let (left, priority): (i64, u8) = update
+        .query_row(params![site, n as i64, priority], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    Ok((left as u64, next.filter(|_| priority > 0)))
+}
+
+/// The crawls whose turn it is at a site: those of the highest priority, the one that has waited
+/// longest first.
+pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<Turn>> {
+    let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
+               ORDER BY top_priority DESC, turn LIMIT ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let turns = select.query_map(params![site, limit as i64], |row| {
+        Ok(Turn {
+            crawl: row.get(0)?,
+            priority: row.get(1)?,
+        })
+    })?;
+    let mut turns: Vec<Turn> = turns.collect::<Result<_>>()?;
+    let highest = turns.first().map_or(0, |turn| turn.priority);
+    turns.retain(|turn| turn.priority == highest);
+    Ok(turns)
+}
+
+/// A crawl hands nothing out for now: the site passes it over until that is taken back.
+pub(super) fn hold(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
+    let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
+    db.prepare_cached(sql)?.execute(params![crawl, site])?;
+    Ok(())
+}
+
+/// A crawl hands out again. Tells if that gives a site inside the window something to do.
+pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<Option<Woken>> {
+    count_taken_of(db, site, crawl, 0, None)?;
+    let sql = "SELECT top_priority FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let priority = select.query_row(params![crawl, site], |row| row.get(0))?;
+    let in_window = count_queued(db, site, 0, priority)?;
+    Ok((in_window && priority > 0).then_some(Woken {
+        site,
+        turn: Turn { priority, crawl },
+    }))
+}
+
+/// A parked site that has something to hand out waits outside the window again.
+pub(super) fn unpark(db: &Connection, site: SiteId) -> Result<()> {
+    let sql = "UPDATE sites SET in_window = 0
+               WHERE id = ?1 AND in_window = 2 AND top_priority > 0";
+    db.prepare_cached(sql)?.execute([site])?;
+    Ok(())
 }

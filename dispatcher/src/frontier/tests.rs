@@ -8,9 +8,14 @@ use super::*;
 use crate::crawl_spec::CrawlSpec;
 
 mod feeding;
+mod holding;
 mod leasing;
+mod migrating;
 mod opening;
+mod retrying;
 mod serving_records;
+mod sharing;
+mod tenants;
 
 /// A frontier's tables with nothing in them.
 pub(crate) fn empty_database() -> (TempDir, Connection) {
@@ -56,8 +61,10 @@ impl Bench {
         let candidate = |url| Candidate {
             url,
             depth: 0,
+            priority: None,
             parent: None,
             records: &records,
+            attrs: None,
         };
         let candidates: Vec<_> = urls.iter().copied().map(candidate).collect();
         self.frontier.feed(self.crawl, &candidates, now_ms).unwrap()
@@ -98,6 +105,7 @@ impl Bench {
     fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> DoneTally {
         match self.frontier.done(report, now_ms).unwrap() {
             Done::Counted(tally) => tally,
+            Done::ToRetry { .. } => panic!("to be tried again: {report:?}"),
             Done::Stale => panic!("stale: {report:?}"),
         }
     }
@@ -174,11 +182,16 @@ fn assert_conserved(dir: &Path) {
             OR done <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 2)
             OR done <> (SELECT coalesce(sum(n), 0) FROM outcomes WHERE crawl = c.id)
             OR sites <> (SELECT count(DISTINCT site) FROM tasks WHERE crawl = c.id)
+            OR queued <> (SELECT coalesce(sum(value), 0) FROM json_each(waiting))
+        UNION ALL
+        SELECT 'crawl ' || c.crawl || ' at ' || c.site FROM crawl_sites c WHERE
+            queued <> (SELECT count(*) FROM tasks
+                       WHERE crawl = c.crawl AND site = c.site AND state = 0)
         UNION ALL
         SELECT 'site ' || s.name FROM sites s WHERE
             queued <> (SELECT count(*) FROM tasks WHERE site = s.id AND state = 0)
-            OR top_priority <> (SELECT coalesce(max(priority), 0) FROM tasks
-                                WHERE site = s.id AND state = 0)
+            OR top_priority NOT IN (0, (SELECT coalesce(max(priority), 0) FROM tasks
+                                        WHERE site = s.id AND state = 0 AND not_before_ms = 0))
         UNION ALL
         SELECT 'outcome of ' || t.id FROM tasks t WHERE (state = 2) <> (outcome IS NOT NULL)";
     let mut select = db.prepare(faults).unwrap();

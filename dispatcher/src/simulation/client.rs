@@ -1,5 +1,5 @@
-//! The simulated client: opens a crawl, feeds its seeds in batches, each until it is accepted, and
-//! asks whether it is finished.
+//! The simulated client: opens its crawls, feeds their seeds in batches, each until it is accepted,
+//! and asks whether they are finished.
 
 use serde_json::{Value, json};
 
@@ -7,27 +7,45 @@ use super::plan::Plan;
 use super::worker::url;
 use super::world::{Event, World};
 
+/// The crawls' ids.
+pub(super) const CRAWLS: [&str; 2] = ["crawl", "other"];
+
 #[derive(Debug)]
 pub(super) struct Client {
     seeds: Vec<String>,
-    fed: usize,
     batch: usize,
-    crawl: Option<u64>,
-    ended: bool,
+    /// Of each crawl, as far as it has come.
+    crawls: Vec<Crawl>,
+    pub(super) ended: bool,
     finished: bool,
     /// Where the dispatcher leaves its answer.
     pub(super) answer: Option<Value>,
+}
+
+#[derive(Debug)]
+struct Crawl {
+    spec: Value,
+    key: Option<u64>,
+    fed: usize,
+    ended: bool,
 }
 
 impl Client {
     /// The first page of each site is a seed.
     pub(super) fn new(plan: &Plan) -> Client {
         let sites = 0..plan.sites.len();
+        let crawls = plan.priorities.iter().zip(CRAWLS);
+        let crawls = crawls.map(|(priority, crawl_id)| Crawl {
+            spec: json!({"app_id": "app", "crawl_id": crawl_id, "max_depth": 1_000,
+                         "follow": "all", "priority": priority, "retry": true}),
+            key: None,
+            fed: 0,
+            ended: false,
+        });
         Client {
             seeds: sites.map(|site| url(site, 0)).collect(),
-            fed: 0,
             batch: 1 + plan.sites.len() / 2,
-            crawl: None,
+            crawls: crawls.collect(),
             ended: false,
             finished: false,
             answer: None,
@@ -38,37 +56,40 @@ impl Client {
         self.finished
     }
 
+    /// What it does next, in the first crawl that is not fed yet.
     fn question(&self) -> Value {
-        let Some(crawl) = self.crawl else {
-            let spec = json!({"app_id": "app", "crawl_id": "crawl", "max_depth": 1_000,
-                              "follow": "all"});
-            return json!({"action": "open_crawl", "spec": spec});
+        let fed = |crawl: &&Crawl| !crawl.ended;
+        let Some(crawl) = self.crawls.iter().find(fed) else {
+            let keys: Vec<Option<u64>> = self.crawls.iter().map(|crawl| crawl.key).collect();
+            return json!({"action": "crawl_status", "crawls": keys});
         };
-        let batch = &self.seeds[self.fed..];
+        let Some(key) = crawl.key else {
+            return json!({"action": "open_crawl", "spec": crawl.spec});
+        };
+        let batch = &self.seeds[crawl.fed..];
         let batch = &batch[..batch.len().min(self.batch)];
-        if !batch.is_empty() {
-            let seeds: Vec<Value> = batch.iter().map(|url| json!({"url": url})).collect();
-            let fed_lines = self.fed + batch.len();
-            return json!({"action": "feed_seeds", "crawl": crawl, "seeds": seeds,
-                          "fed_lines": fed_lines});
+        if batch.is_empty() {
+            return json!({"action": "end_of_seeds", "crawl": key});
         }
-        if !self.ended {
-            return json!({"action": "end_of_seeds", "crawl": crawl});
-        }
-        json!({"action": "crawl_status", "crawls": [crawl]})
+        let seeds: Vec<Value> = batch.iter().map(|url| json!({"url": url})).collect();
+        let fed_lines = crawl.fed + batch.len();
+        json!({"action": "feed_seeds", "crawl": key, "seeds": seeds, "fed_lines": fed_lines})
     }
 
     fn take(&mut self, answer: &Value) {
         assert_eq!(answer.get("error"), None, "{answer}");
-        if self.crawl.is_none() {
-            self.crawl = answer["crawl"].as_u64();
-        } else if self.fed < self.seeds.len() {
-            self.fed = (self.fed + self.batch).min(self.seeds.len());
-        } else if !self.ended {
-            self.ended = true;
-        } else {
+        let Some(crawl) = self.crawls.iter_mut().find(|crawl| !crawl.ended) else {
             self.finished = answer["finished"] == true;
+            return;
+        };
+        if crawl.key.is_none() {
+            crawl.key = answer["crawl"].as_u64();
+        } else if crawl.fed < self.seeds.len() {
+            crawl.fed = (crawl.fed + self.batch).min(self.seeds.len());
+        } else {
+            crawl.ended = true;
         }
+        self.ended = self.crawls.iter().all(|crawl| crawl.ended);
     }
 }
 

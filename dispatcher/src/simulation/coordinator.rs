@@ -5,12 +5,15 @@ use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
 
 use super::fleet::Upwards;
+use super::plan::RETRY_AFTER_S;
 use super::sabotage::Sabotage;
 use super::witness::Witness;
 use super::world::{Event, Place, World};
+use crate::control;
 use crate::dispatcher::{Dispatcher, Terms};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
-use crate::letter::Letter;
+use crate::letter::{Client, Letter};
+use crate::retry_table::RetryTable;
 
 /// What the wall clock says at the beginning.
 const EPOCH_MS: i64 = 1_800_000_000_000;
@@ -69,11 +72,20 @@ impl Coordinator {
         let config = FrontierConfig {
             seen_memory_bytes: 1 << 20,
             page_cache_bytes: 2 << 20,
+            retries: RetryTable {
+                http_503: RETRY_AFTER_S.to_vec(),
+                ..RetryTable::default()
+            },
             ..FrontierConfig::default()
         };
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
         let dispatcher = Dispatcher::open(frontier, terms, Vec::new(), now_ms);
         self.dispatcher = Some(dispatcher.expect("it goes on"));
+    }
+
+    /// What the wall clock of the dispatcher's machine says.
+    pub(super) fn wall_ms(&self, true_ms: u64) -> i64 {
+        EPOCH_MS + self.clock_ahead_ms + true_ms as i64
     }
 
     /// The database as another program sees it.
@@ -138,8 +150,10 @@ impl World {
         let turned = self.turn(|dispatcher, now_ms| dispatcher.take_outcomes(outcomes, now_ms));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
-            // What else happens in a turn may lease tasks or take them back.
-            if before.done != after.done || before.discovered != after.discovered {
+            // What else happens in a turn may lease tasks or take them back, or end a stopped crawl.
+            let ends_others = self.plan.stops(1);
+            let ended = before.done != after.done && !ends_others;
+            if ended || before.discovered != after.discovered {
                 let fault = format!("stale outcomes changed {before:?} to {after:?}");
                 self.faults.push(fault);
             }
@@ -153,8 +167,21 @@ impl World {
         }
         let before = self.client.answer.take();
         debug_assert!(before.is_none());
-        self.turn(|dispatcher, now_ms| dispatcher.take_request(&b"client".to_vec(), frame, now_ms));
+        self.turn(|dispatcher, now_ms| {
+            let client = Client::Socket(b"client".to_vec());
+            dispatcher.ask(client, control::read(frame, now_ms), now_ms)
+        });
         self.client.answer.take()
+    }
+
+    /// A request of the operator. The answer may come later, or not at all.
+    pub(super) fn ask_as(&mut self, number: u64, frame: &[u8]) {
+        if self.coordinator.is_up() && !self.is_stopped(Place::Dispatcher) {
+            self.turn(|dispatcher, now_ms| {
+                let asked = control::read(frame, now_ms);
+                dispatcher.ask(Client::Http(number), asked, now_ms)
+            });
+        }
     }
 
     /// One turn of the dispatcher's loop around `work`. It may die before or after the commit.
@@ -187,7 +214,11 @@ impl World {
         for letter in letters {
             match letter {
                 Letter::ToSupervisor(peer, message) => self.send_down(&peer, message),
+                Letter::ToClient(Client::Http(number), answer) => {
+                    self.take_operators_answer(number as usize, &answer);
+                }
                 Letter::ToClient(_, answer) => self.client.answer = Some(answer),
+                Letter::Finished(_) | Letter::Notice { .. } => {}
             }
         }
         self.coordinator.turns += 1;

@@ -23,7 +23,41 @@ pub(super) struct Plan {
     pub(super) deaths_in_turn: u64,
     /// About how long the crawl would take without faults.
     pub(super) estimate_ms: u64,
+    /// The crawls' priorities: one, or two that go to the same sites.
+    pub(super) priorities: Vec<u8>,
+    /// What the operator wants, and when. What takes an order back stands behind it.
+    pub(super) orders: Vec<(u64, Order)>,
 }
+
+/// What an operator may want: of a crawl, of a site.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Order {
+    Pause { crawl: usize, for_ms: u64 },
+    Resume { crawl: usize },
+    Stop { crawl: usize },
+    Delay { site: usize, delay_ms: u64 },
+    Block { site: usize, for_ms: u64 },
+    Unblock { site: usize },
+    Limit { site: usize, pages: u64, for_ms: u64 },
+    NoLimit { site: usize },
+    Forget { site: usize },
+}
+
+impl Order {
+    /// Whether it is given by the answer to the one before.
+    pub(super) fn takes_back(self) -> bool {
+        matches!(
+            self,
+            Order::Resume { .. } | Order::Unblock { .. } | Order::NoLimit { .. }
+        )
+    }
+}
+
+/// How long to wait before the two further attempts that a page gets.
+pub(super) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
+
+/// So many attempts fail that none is left.
+pub(super) const FAILS_FOR_GOOD: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct SitePlan {
@@ -38,6 +72,20 @@ pub(super) struct PagePlan {
     /// Sites and pages.
     pub(super) links: Vec<(usize, usize)>,
     pub(super) kills_its_worker: bool,
+    /// So many requests in each crawl are answered by an error that may pass.
+    pub(super) fails: u32,
+}
+
+impl PagePlan {
+    /// Whether there are links to follow in the end.
+    pub(super) fn is_read(&self) -> bool {
+        !self.kills_its_worker && self.fails < FAILS_FOR_GOOD
+    }
+
+    /// How often each crawl asks for it if nothing goes wrong.
+    pub(super) fn attempts(&self) -> u32 {
+        1 + self.fails.min(RETRY_AFTER_S.len() as u32)
+    }
 }
 
 /// How messages travel between supervisors and the dispatcher.
@@ -129,6 +177,8 @@ impl Plan {
             cache_fails: dice.once_in(4),
             deaths_in_turn: dice.one_of(&[0, 0, 300, 3_000]),
             estimate_ms,
+            priorities: vec![50],
+            orders: Vec::new(),
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {
@@ -140,7 +190,66 @@ impl Plan {
             plan.network = NetworkPlan::perfect();
             plan.deaths_in_turn = 0;
         }
+        // Thrown apart, so that what stands above is the same with and without.
+        plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
         plan
+    }
+
+    /// A second crawl, orders of an operator, pages that fail for a while.
+    fn add_demand(&mut self, dice: &mut Dice) {
+        if dice.once_in(2) {
+            self.priorities.push(dice.one_of(&[40, 50, 50, 90]));
+        }
+        let failing = dice.one_of(&[0, 0, 5]);
+        for page in self.sites.iter_mut().flat_map(|site| &mut site.pages) {
+            if dice.once_in(failing) {
+                page.fails = dice.one_of(&[1, 2, FAILS_FOR_GOOD]);
+            }
+        }
+        let most_orders = dice.one_of(&[0, 1, 6]);
+        for _ in 0..dice.between(0, most_orders) {
+            let at_ms = dice.between(0, self.estimate_ms);
+            let for_ms = dice.magnitude(100, self.estimate_ms);
+            let site = dice.between(0, self.sites.len() as u64 - 1) as usize;
+            let crawl = dice.between(0, self.priorities.len() as u64 - 1) as usize;
+            self.order(dice, at_ms, for_ms, site, crawl);
+        }
+    }
+
+    fn order(&mut self, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
+        let (order, taken_back_by) = match dice.between(0, 7) {
+            0..=2 => (
+                Order::Pause { crawl, for_ms },
+                Some(Order::Resume { crawl }),
+            ),
+            3 if crawl > 0 => (Order::Stop { crawl }, None),
+            3 | 4 => {
+                let delay_ms = dice.one_of(&[0, 20, 1_000, 20_000]);
+                (Order::Delay { site, delay_ms }, None)
+            }
+            5 => (
+                Order::Block { site, for_ms },
+                Some(Order::Unblock { site }),
+            ),
+            6 => {
+                let pages = dice.between(0, 3);
+                let order = Order::Limit {
+                    site,
+                    pages,
+                    for_ms,
+                };
+                (order, Some(Order::NoLimit { site }))
+            }
+            _ => (Order::Forget { site }, None),
+        };
+        self.orders.push((at_ms, order));
+        self.orders.extend(taken_back_by.map(|order| (at_ms, order)));
+    }
+
+    /// Whether a crawl is stopped at some time.
+    pub(super) fn stops(&self, crawl: usize) -> bool {
+        let stops = |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
+        self.orders.iter().any(|(_, order)| stops(order))
     }
 
     /// Nothing goes wrong, so nothing may be asked twice.
@@ -248,6 +357,7 @@ fn page(dice: &mut Dice, sizes: &[usize], killers: u64) -> PagePlan {
     PagePlan {
         links: (0..links).map(&mut link).collect(),
         kills_its_worker: dice.once_in(killers),
+        fails: 0,
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use webfill_wire::CrawlKey;
+
 use super::plan::SitePlan;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Request {
     Robots,
-    Page(usize),
+    /// Of a crawl.
+    Page(CrawlKey, usize),
 }
 
 /// What the sites saw.
@@ -17,13 +20,16 @@ pub(super) struct Web {
     default_delay_ms: u64,
     sites: Vec<Site>,
     pub(super) faults: Vec<String>,
-    /// Pages by how often each was asked for.
-    pub(super) asked: BTreeMap<(usize, usize), u32>,
+    /// Crawls, sites and pages by how often each was asked for.
+    pub(super) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 
 #[derive(Debug)]
 struct Site {
-    delay_ms: u64,
+    /// In its robots.txt.
+    crawl_delay_ms: Option<u64>,
+    /// The shortest that an operator has wanted.
+    wanted_ms: Option<u64>,
     /// The last request ends, or ended, then.
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
@@ -34,7 +40,8 @@ struct Site {
 impl Web {
     pub(super) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Web {
         let site = |plan: &SitePlan| Site {
-            delay_ms: plan.crawl_delay_ms.unwrap_or(default_delay_ms),
+            crawl_delay_ms: plan.crawl_delay_ms,
+            wanted_ms: None,
             ends_ms: None,
             page_ends_ms: None,
             last: Request::Robots,
@@ -48,9 +55,19 @@ impl Web {
         }
     }
 
-    /// The delay that a site asks for.
-    pub(super) fn delay_ms(&self, site: usize) -> u64 {
-        self.sites[site].delay_ms
+    /// The delay that a site asks for, or else the one that is wanted.
+    pub(super) fn delay_ms(&self, site: usize, wanted_ms: Option<u32>) -> u64 {
+        let wanted_ms = wanted_ms.map(u64::from);
+        match self.sites[site].crawl_delay_ms {
+            Some(asked_for) => asked_for.max(wanted_ms.unwrap_or(0)),
+            None => wanted_ms.unwrap_or(self.default_delay_ms),
+        }
+    }
+
+    /// An operator may want this delay from now on.
+    pub(super) fn may_want(&mut self, site: usize, delay_ms: u64) {
+        let wanted = &mut self.sites[site].wanted_ms;
+        *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
 
     pub(super) fn robots_asked(&self, site: usize) -> u32 {
@@ -66,7 +83,10 @@ impl Web {
         ends_ms: u64,
         who: &str,
     ) {
+        let default_delay_ms = self.default_delay_ms;
         let seen = &mut self.sites[site];
+        let wanted_ms = seen.wanted_ms.unwrap_or(default_delay_ms);
+        let least_ms = wanted_ms.min(default_delay_ms);
         let mut fault = |what: &str, before_ms: u64| {
             let since_ms = now_ms as i64 - before_ms as i64;
             self.faults.push(format!(
@@ -80,8 +100,8 @@ impl Web {
         }
         // Before its robots.txt is read, nobody knows the delay that it asks for.
         let delay_ms = match request {
-            Request::Robots => seen.delay_ms.min(self.default_delay_ms),
-            Request::Page(_) => seen.delay_ms,
+            Request::Robots => seen.crawl_delay_ms.unwrap_or(least_ms).min(least_ms),
+            Request::Page(..) => seen.crawl_delay_ms.unwrap_or(least_ms),
         };
         let page_ends_ms = seen.page_ends_ms;
         if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + delay_ms > now_ms) {
@@ -91,9 +111,9 @@ impl Web {
         seen.last = request;
         match request {
             Request::Robots => seen.robots_asked += 1,
-            Request::Page(page) => {
+            Request::Page(crawl, page) => {
                 seen.page_ends_ms = Some(ends_ms);
-                *self.asked.entry((site, page)).or_default() += 1;
+                *self.asked.entry((crawl, site, page)).or_default() += 1;
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::Connection;
-use webfill_wire::SupervisorOutcomes;
+use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
 use crate::frontier::FILE_NAME;
 
@@ -31,6 +31,18 @@ const FAULTS: &str = "
         OR leased <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 1)
         OR done <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 2)
         OR done <> (SELECT coalesce(sum(n), 0) FROM outcomes WHERE crawl = c.id)
+        OR queued <> (SELECT coalesce(sum(value), 0) FROM json_each(waiting))
+    UNION ALL
+    SELECT 'crawl ' || c.crawl || ' at ' || c.site FROM crawl_sites c WHERE
+        queued <> (SELECT count(*) FROM tasks
+                   WHERE crawl = c.crawl AND site = c.site AND state = 0)
+        OR top_priority > (SELECT coalesce(max(priority), 0) FROM tasks
+                           WHERE crawl = c.crawl AND site = c.site AND state = 0
+                           AND not_before_ms = 0)
+    UNION ALL
+    SELECT 'parked ' || name FROM sites WHERE in_window = 2 AND top_priority > 0
+    UNION ALL
+    SELECT 'waits and is done: ' || id FROM tasks WHERE state <> 0 AND not_before_ms > 0
     UNION ALL
     SELECT 'site ' || s.name FROM sites s WHERE
         queued <> (SELECT count(*) FROM tasks WHERE site = s.id AND state = 0)
@@ -40,7 +52,7 @@ const FAULTS: &str = "
     UNION ALL
     SELECT 'outcome of task ' || id FROM tasks WHERE (state = 2) <> (outcome IS NOT NULL)
     UNION ALL
-    SELECT 'two tasks of ' || url FROM tasks GROUP BY url HAVING count(*) > 1";
+    SELECT 'two tasks of ' || url FROM tasks GROUP BY crawl, url HAVING count(*) > 1";
 
 impl Witness {
     pub(super) fn open(folder: &Path) -> Witness {
@@ -116,11 +128,15 @@ impl Witness {
         })
     }
 
-    /// Each URL with its outcome.
-    pub(super) fn outcomes(&self) -> BTreeMap<String, Option<String>> {
-        let mut select = self.db.prepare_cached("SELECT url, outcome FROM tasks");
+    /// Each URL of each crawl with its outcome.
+    pub(super) fn outcomes(&self) -> BTreeMap<(CrawlKey, String), Option<String>> {
+        let mut select = self
+            .db
+            .prepare_cached("SELECT crawl, url, outcome FROM tasks");
         let select = select.as_mut().expect("it is SQL");
-        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let rows = select.query_map([], |row| {
+            Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+        });
         let rows: Result<_, _> = rows.expect("it runs").collect();
         rows.expect("its types")
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use webfill_wire::{
-    Outcome, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone, TaskReturned,
+    Outcome, RecallScope, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone, TaskReturned,
     WorkerToSupervisor,
 };
 
@@ -19,7 +19,6 @@ pub(super) struct Worker {
     pub(super) is_alive: bool,
     default_delay_ms: u64,
     lease_until_ms: u64,
-    recalls: u64,
     pub(super) draining: bool,
     sites: BTreeMap<usize, Site>,
     pub(super) robots: BTreeSet<usize>,
@@ -45,12 +44,12 @@ enum Step {
     Idle,
     Waiting {
         task: Task,
-        recalls: u64,
+        recalled: bool,
         after_robots: bool,
     },
     Asking {
         task: Task,
-        recalls: u64,
+        recalled: bool,
         request: Request,
         started_ms: u64,
     },
@@ -97,18 +96,22 @@ impl Worker {
             incarnation: self.incarnation,
             done,
             returned,
+            recalled: Vec::new(),
             ready,
         }
     }
 
-    /// Takes a message. Returns the sites to look at, and what is given back at once.
+    /// Takes a message. Returns the sites to look at, and what is said at once.
     pub(super) fn take(
         &mut self,
         message: SupervisorToWorker,
         now_ms: u64,
-    ) -> (Vec<usize>, Vec<TaskReturned>) {
+    ) -> (Vec<usize>, WorkerToSupervisor) {
+        let mut says = self.says(Vec::new(), Vec::new(), false);
         match message {
-            SupervisorToWorker::Mappings(_) | SupervisorToWorker::Crawl(_) => {}
+            SupervisorToWorker::Mappings(_)
+            | SupervisorToWorker::Crawl(_)
+            | SupervisorToWorker::ForgetCrawls => {}
             SupervisorToWorker::LeaseUntil { boot_ms } => {
                 self.lease_until_ms = self.lease_until_ms.max(boot_ms);
             }
@@ -123,26 +126,39 @@ impl Worker {
             SupervisorToWorker::Tasks(tasks) => {
                 let added = tasks.into_iter().map(|task| self.add(task, now_ms));
                 let touched: BTreeSet<usize> = added.collect();
-                return (touched.into_iter().collect(), Vec::new());
+                return (touched.into_iter().collect(), says);
             }
-            SupervisorToWorker::Recall => {
-                self.recalls += 1;
-                return self.give_back_unstarted();
+            SupervisorToWorker::Recall { recall, scope } => {
+                // There is no back-off to forget here.
+                says.returned = self.call_back(&scope);
+                says.recalled.push(recall);
+                return (self.sites.keys().copied().collect(), says);
             }
             SupervisorToWorker::Drain => {
                 self.draining = true;
-                return self.give_back_unstarted();
+                says.returned = self.call_back(&RecallScope::default());
+                return (self.sites.keys().copied().collect(), says);
             }
         }
-        (Vec::new(), Vec::new())
+        (Vec::new(), says)
     }
 
-    fn give_back_unstarted(&mut self) -> (Vec<usize>, Vec<TaskReturned>) {
+    fn call_back(&mut self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut back = Vec::new();
         for site in self.sites.values_mut() {
-            back.extend(site.queue.drain(..).map(|task| unstarted(&task, None)));
+            let is_meant =
+                |task: &Task| scope.holds(task.crawl, &task.site, task.priority);
+            let queue = std::mem::take(&mut site.queue);
+            let (meant, others): (Vec<Task>, Vec<Task>) = queue.into_iter().partition(is_meant);
+            site.queue = others.into();
+            back.extend(meant.iter().map(|task| unstarted(task, None)));
+            if let Step::Waiting { task, recalled, .. } | Step::Asking { task, recalled, .. } =
+                &mut site.step
+            {
+                *recalled |= is_meant(task);
+            }
         }
-        (self.sites.keys().copied().collect(), back)
+        back
     }
 
     fn add(&mut self, task: Task, now_ms: u64) -> usize {
@@ -155,7 +171,9 @@ impl Worker {
         if let Some(ago_ms) = task.last_request_ago_ms {
             site.another_asked(now_ms.saturating_sub(ago_ms.into()));
         }
-        site.queue.push_back(task);
+        let higher = |queued: &Task| queued.priority >= task.priority;
+        let place = site.queue.partition_point(higher);
+        site.queue.insert(place, task);
         number
     }
 
@@ -175,13 +193,12 @@ impl Worker {
     pub(super) fn advance(
         &mut self,
         number: usize,
-        site_delay_ms: u64,
+        delay_of: impl Fn(&Task) -> u64,
         knows_robots: bool,
         boot_ms: u64,
         now_ms: u64,
     ) -> Next {
         let draining = self.draining;
-        let current = self.recalls;
         let lease_until_ms = self.lease_until_ms;
         let Some(site) = self.sites.get_mut(&number) else {
             return Next::Nothing;
@@ -192,7 +209,7 @@ impl Worker {
             };
             site.step = Step::Waiting {
                 task,
-                recalls: current,
+                recalled: false,
                 after_robots: false,
             };
         }
@@ -201,18 +218,19 @@ impl Worker {
         }
         let Step::Waiting {
             task,
-            recalls,
+            recalled,
             after_robots,
         } = std::mem::take(&mut site.step)
         else {
             return Next::Nothing;
         };
+        let site_delay_ms = delay_of(&task);
         let (request, next_ms) = match (knows_robots, after_robots) {
             (false, _) => (Request::Robots, site.next_ms(site.last_ms, site.delay_ms)),
             (true, false) => (page(&task), site.next_ms(site.last_ms, site_delay_ms)),
             (true, true) => (page(&task), site.next_ms(site.last_page_ms, site_delay_ms)),
         };
-        let called_back = draining || recalls != current;
+        let called_back = draining || recalled;
         let due = next_ms <= now_ms;
         if called_back || (due && boot_ms >= lease_until_ms) {
             let clock = knows_robots.then(|| site.clock(site_delay_ms, now_ms));
@@ -221,14 +239,14 @@ impl Worker {
         site.step = if due {
             Step::Asking {
                 task,
-                recalls,
+                recalled,
                 request,
                 started_ms: now_ms,
             }
         } else {
             Step::Waiting {
                 task,
-                recalls,
+                recalled,
                 after_robots,
             }
         };
@@ -243,7 +261,7 @@ impl Worker {
     pub(super) fn answered(
         &mut self,
         number: usize,
-        site_delay_ms: u64,
+        delay_of: impl Fn(&Task) -> u64,
         longest_request_ms: u64,
         now_ms: u64,
     ) -> Answered {
@@ -253,13 +271,14 @@ impl Worker {
         };
         let Step::Asking {
             task,
-            recalls,
+            recalled,
             request,
             started_ms,
         } = std::mem::take(&mut site.step)
         else {
             return Answered::Nothing;
         };
+        let site_delay_ms = delay_of(&task);
         let cut_short = now_ms - started_ms > longest_request_ms;
         if request == Request::Robots {
             if cut_short {
@@ -269,7 +288,7 @@ impl Worker {
             site.delay_ms = default_delay_ms;
             site.step = Step::Waiting {
                 task,
-                recalls,
+                recalled,
                 after_robots: true,
             };
             self.robots.insert(number);
@@ -326,10 +345,10 @@ impl Site {
     }
 }
 
-/// How a page's task ends, saved at `now_ms`.
+/// How a page's task ends, saved at `now_ms`. Without links it was answered by an error.
 pub(super) fn done(
     task: &Task,
-    links: Vec<String>,
+    links: Option<Vec<String>>,
     answered_ms: u64,
     delay_ms: u64,
     now_ms: u64,
@@ -337,11 +356,14 @@ pub(super) fn done(
     TaskDone {
         task: task.task,
         attempt: task.attempt,
-        outcome: Outcome::Ok,
-        status_code: Some(200),
+        outcome: match links {
+            Some(_) => Outcome::Ok,
+            None => Outcome::HttpError,
+        },
+        status_code: Some(if links.is_some() { 200 } else { 503 }),
         body_bytes: 1,
         fields: 0,
-        links,
+        links: links.unwrap_or_default(),
         redirect: None,
         resolved: Vec::new(),
         clock: SiteClock {
@@ -380,6 +402,7 @@ fn site_number(name: &str) -> usize {
 fn page(task: &Task) -> Request {
     let page = task.url.rsplit('/').next();
     Request::Page(
+        task.crawl,
         page.and_then(|page| page.parse().ok())
             .expect("a page of ours"),
     )

@@ -171,10 +171,9 @@ impl World {
             return;
         }
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
-        let (sites, returned) = worker.take(message, self.now_ms);
-        if !returned.is_empty() {
-            let message = worker.says(Vec::new(), returned, false);
-            self.report(machine, message);
+        let (sites, says) = worker.take(message, self.now_ms);
+        if says.returned.len() + says.recalled.len() > 0 {
+            self.report(machine, says);
         }
         for site in sites {
             self.work_on(machine, slot, incarnation, site);
@@ -195,11 +194,12 @@ impl World {
     pub(super) fn work_on(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
         while self.is_alive(machine, slot, incarnation) {
             let boot_ms = self.machines[machine].boot_ms(self.now_ms);
-            let delay_ms = self.web.delay_ms(site);
             let cached = !self.plan.cache_fails && self.robots_cache.contains(&site);
             let worker = &mut self.machines[machine].workers[usize::from(slot)];
             let knows_robots = cached || worker.robots.contains(&site);
-            let next = worker.advance(site, delay_ms, knows_robots, boot_ms, self.now_ms);
+            let web = &self.web;
+            let delay_of = |task: &Task| web.delay_ms(site, task.delay_ms);
+            let next = worker.advance(site, delay_of, knows_robots, boot_ms, self.now_ms);
             let again = Event::Turn {
                 machine,
                 slot,
@@ -227,6 +227,9 @@ impl World {
             self.machines[machine].name()
         );
         self.trace(|_| format!("site {site}: {request:?} by {who} until {ends_ms}"));
+        if let Request::Page(crawl, _) = request {
+            self.judge_by_orders(crawl, site, &who);
+        }
         self.web.begins(site, request, self.now_ms, ends_ms, &who);
         let answered = Event::Answered {
             machine,
@@ -241,10 +244,11 @@ impl World {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
-        let delay_ms = self.web.delay_ms(site);
         let longest_ms = self.plan.longest_request_ms;
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
-        match worker.answered(site, delay_ms, longest_ms, self.now_ms) {
+        let web = &self.web;
+        let delay_of = |task: &Task| web.delay_ms(site, task.delay_ms);
+        match worker.answered(site, delay_of, longest_ms, self.now_ms) {
             Answered::Nothing => {}
             Answered::Robots => {
                 self.robots_cache.insert(site);
@@ -254,10 +258,13 @@ impl World {
                 self.report(machine, message);
             }
             Answered::Page(task) => {
-                let page = &self.plan.sites[site].pages[page_number(&task)];
+                let number = page_number(&task);
+                let page = &self.plan.sites[site].pages[number];
                 if page.kills_its_worker {
                     return self.kill_worker(machine, slot, Some(task.task));
                 }
+                let asked = self.web.asked.get(&(task.crawl, site, number));
+                let failed = asked.is_some_and(|times| *times <= page.fails);
                 worker.saving += 1;
                 let answered_ms = self.now_ms;
                 let saves_ms = self.dice.between(1, 40);
@@ -270,6 +277,7 @@ impl World {
                         site,
                         task: Box::new(task),
                         answered_ms,
+                        failed,
                     },
                 );
             }
@@ -285,14 +293,16 @@ impl World {
         site: usize,
         task: &Task,
         answered_ms: u64,
+        failed: bool,
     ) {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
         let page = &self.plan.sites[site].pages[page_number(task)];
         let links = page.links.iter().map(|(site, page)| url(*site, *page));
-        let delay_ms = self.web.delay_ms(site);
-        let done = done(task, links.collect(), answered_ms, delay_ms, self.now_ms);
+        let links = (!failed).then(|| links.collect());
+        let delay_ms = self.web.delay_ms(site, task.delay_ms);
+        let done = done(task, links, answered_ms, delay_ms, self.now_ms);
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         worker.saving -= 1;
         let message = worker.says(vec![done], Vec::new(), false);

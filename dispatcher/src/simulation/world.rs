@@ -10,6 +10,7 @@ use super::client::Client;
 use super::coordinator::Coordinator;
 use super::dice::Dice;
 use super::fleet::{Machine, Upwards};
+use super::operator::Operator;
 use super::plan::{Fault, Plan};
 use super::sabotage::Sabotage;
 use super::web::Web;
@@ -25,6 +26,7 @@ pub(super) struct World {
     pub(super) coordinator: Coordinator,
     pub(super) machines: Vec<Machine>,
     pub(super) client: Client,
+    pub(super) operator: Operator,
     stopped_until_ms: BTreeMap<Place, u64>,
     /// Sites whose robots.txt the cache has.
     pub(super) robots_cache: BTreeSet<usize>,
@@ -112,10 +114,12 @@ pub(super) enum Event {
         site: usize,
         task: Box<Task>,
         answered_ms: u64,
+        failed: bool,
     },
     Fault(Fault),
     NamesakeEnds(usize),
     ClientAsks,
+    OperatorActs(usize),
 }
 
 impl Event {
@@ -137,7 +141,8 @@ impl Event {
             | Event::SupervisorStarts(_)
             | Event::Fault(_)
             | Event::NamesakeEnds(_)
-            | Event::ClientAsks => Place::Nowhere,
+            | Event::ClientAsks
+            | Event::OperatorActs(_) => Place::Nowhere,
         }
     }
 }
@@ -155,6 +160,7 @@ impl World {
             coordinator: Coordinator::new(),
             machines: machines.collect(),
             client: Client::new(&plan),
+            operator: Operator::default(),
             stopped_until_ms: BTreeMap::new(),
             robots_cache: BTreeSet::new(),
             connections: 0,
@@ -172,6 +178,12 @@ impl World {
         }
         for (at_ms, fault) in world.plan.faults.clone() {
             world.at(at_ms, Event::Fault(fault));
+        }
+        for number in 0..world.plan.orders.len() {
+            let (at_ms, order) = world.plan.orders[number];
+            if !order.takes_back() {
+                world.at(at_ms, Event::OperatorActs(number));
+            }
         }
         world
     }
@@ -270,10 +282,12 @@ impl World {
                 site,
                 task,
                 answered_ms,
-            } => self.save(machine, slot, incarnation, site, &task, answered_ms),
+                failed,
+            } => self.save(machine, slot, incarnation, site, &task, answered_ms, failed),
             Event::Fault(fault) => self.go_wrong(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),
             Event::ClientAsks => self.let_client_ask(),
+            Event::OperatorActs(order) => self.let_operator_act(order),
         }
     }
 

@@ -52,6 +52,20 @@ impl Db {
         }
     }
 
+    /// Runs a command that inserts a key of its own; false if that is taken. One that was cut off
+    /// is run again, and may then have inserted two.
+    pub(super) async fn run_unless_taken(&self, command: RawDocumentBuf) -> Result<bool, Fault> {
+        let again = command.clone();
+        let ran = match self.run_once(command).await {
+            Err(Failed::Passing(fault)) if !fault.is_taken() => self.run_once(again).await,
+            ran => ran,
+        };
+        match ran.map_err(Failed::fault) {
+            Err(fault) if fault.is_taken() => Ok(false),
+            ran => ran.map(|_| true),
+        }
+    }
+
     async fn run_once(&self, command: RawDocumentBuf) -> Result<Document, Failed> {
         let run = self.database.run_raw_command(command);
         match tokio::time::timeout(COMMAND_MAX, run).await {

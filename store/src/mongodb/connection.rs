@@ -11,6 +11,7 @@ use mongodb::{Client, Database};
 use super::command::{Db, in_time};
 use super::fault::Fault;
 use super::indexes;
+use super::page_log;
 use super::uri::MongoUri;
 use crate::error::StoreError;
 use crate::uri::{OpenMode, Uses};
@@ -25,12 +26,12 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 /// looks for a server, so that one which was written off by mistake is found again in time.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// Connects, authenticates, and creates indexes where `mode` allows.
+/// Connects, authenticates, and creates indexes and the log of pages where `mode` allows.
 pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
     let db = connect(uri).await.map_err(refused)?;
     match mode {
-        OpenMode::Create => indexes::create(&db, uses).await,
+        OpenMode::Create => prepare(&db, uses).await,
         OpenMode::MustExist => must_exist(&db).await,
     }
     .map_err(refused)?;
@@ -68,6 +69,14 @@ fn database(client: &Client, name: &str) -> Database {
         .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
         .build();
     client.database_with_options(name, options)
+}
+
+async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
+    indexes::create(db, uses).await?;
+    if uses.includes_store() {
+        page_log::begin(db).await?;
+    }
+    Ok(())
 }
 
 async fn must_exist(db: &Db) -> Result<(), Fault> {

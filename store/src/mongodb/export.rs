@@ -1,7 +1,7 @@
 //! Reading a whole collection, beside the writers, in the order in which documents were created.
 
-use mongodb::Collection;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
+use mongodb::{Collection, Cursor};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -11,7 +11,10 @@ use super::value;
 use crate::store::{ExportFilter, Kept};
 
 /// Documents in one answer of the server; it also ends at 16 MB.
-const STEP: u32 = 500;
+pub(super) const STEP: u32 = 500;
+
+/// A step ends behind the document with which it exceeds this.
+pub(super) const STEP_BYTES: usize = 1 << 20;
 
 /// What one step hands over.
 pub(super) type Step = Result<Vec<Value>, Fault>;
@@ -44,12 +47,38 @@ async fn read(
         .batch_size(STEP)
         // A taker may be slow.
         .no_cursor_timeout(true);
-    let mut cursor = in_time(async { find.await }).await?;
+    let cursor = in_time(async { find.await }).await?;
+    send_all(kept, cursor, steps).await
+}
+
+/// Sends the pages with these keys, step after step; an error is the last one.
+pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Step>) {
+    let find = async {
+        let collection: Collection<RawDocumentBuf> = db.database.collection("pages");
+        let find = collection.find(doc! {"_id": {"$in": ids}}).batch_size(STEP);
+        let cursor = in_time(async { find.await }).await?;
+        send_all(Kept::Pages, cursor, &steps).await
+    };
+    if let Err(fault) = find.await {
+        let _ = steps.send(Err(fault)).await;
+    }
+}
+
+async fn send_all(
+    kept: Kept,
+    mut cursor: Cursor<RawDocumentBuf>,
+    steps: &mpsc::Sender<Step>,
+) -> Result<(), Fault> {
     let mut step = Vec::new();
+    let mut bytes = 0;
     while in_time(cursor.advance()).await? {
+        bytes += cursor.current().as_bytes().len();
         step.push(row(kept, cursor.current()));
-        if step.len() >= STEP as usize && steps.send(Ok(std::mem::take(&mut step))).await.is_err() {
-            return Ok(());
+        if step.len() >= STEP as usize || bytes >= STEP_BYTES {
+            bytes = 0;
+            if steps.send(Ok(std::mem::take(&mut step))).await.is_err() {
+                return Ok(());
+            }
         }
     }
     // If the taker is gone, it has seen enough.

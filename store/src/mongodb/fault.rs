@@ -9,6 +9,8 @@ use crate::error::StoreError;
 pub(super) enum Fault {
     /// Out of reach for now, with the reason.
     Away(String),
+    /// A key that is to be inserted is there already, in the server's words.
+    Taken(String),
     /// An entry that cannot be kept, with the reason.
     Unfit(String),
     /// The store as a whole cannot be used, with the reason and what to do.
@@ -50,13 +52,18 @@ impl Fault {
     pub(super) fn into_error(self, store: &str) -> StoreError {
         let store = store.to_owned();
         match self {
-            Fault::Away(reason) => StoreError::Retry { store, reason },
+            Fault::Away(reason) | Fault::Taken(reason) => StoreError::Retry { store, reason },
             Fault::Unusable(reason) => StoreError::Fatal { store, reason },
             Fault::Unfit(reason) => StoreError::Entry {
                 entry: format!("an entry of {store}"),
                 reason,
             },
         }
+    }
+
+    /// Whether somebody else was faster at inserting the same key.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self, Fault::Taken(_))
     }
 
     /// What the server says of one statement of a command.
@@ -112,6 +119,7 @@ fn of_command(code: i32, message: &str) -> Fault {
             .unwrap_or(message),
     );
     match code {
+        DUPLICATE_KEY => Fault::Taken(message),
         UNAUTHORIZED => Fault::Unusable(format!(
             "the user may not do this: grant the role readWrite on the database, or check user \
              and authSource in the URI ({message})"

@@ -8,6 +8,7 @@
 //! timeout or a new primary, is simply made again. This folder is the only place that knows BSON.
 
 mod cache;
+mod changes;
 mod command;
 mod connection;
 mod crawls;
@@ -17,6 +18,7 @@ mod fault;
 mod home;
 mod indexes;
 mod origins;
+mod page_log;
 mod pages;
 mod records;
 mod slots;
@@ -33,6 +35,7 @@ use tokio::sync::mpsc;
 
 use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
 use crate::crawl::{Crawl, CrawlId};
+use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::origin::{DatasetRecord, Unwritten};
 use crate::record::{MappingOrder, RecordCounts, RecordState};
@@ -223,6 +226,45 @@ impl Store for Mongo {
             }
         }
         Ok(rows)
+    }
+
+    async fn pages(
+        &self,
+        ids: Vec<String>,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        let (steps, mut read) = mpsc::channel::<export::Step>(1);
+        let finding = export::read_pages(self.db.clone(), ids, steps);
+        self.home.start_task(finding);
+        let mut pages = 0;
+        while let Some(step) = read.recv().await {
+            for page in step.map_err(|fault| fault.into_error(&self.db.store))? {
+                each(page)?;
+                pages += 1;
+            }
+        }
+        Ok(pages)
+    }
+
+    async fn changes(
+        &self,
+        after: &Cursor,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
+    ) -> Result<Cursor, ExportError> {
+        let (steps, mut read) = mpsc::channel::<changes::Step>(1);
+        let reading = changes::read_all(self.db.clone(), after.clone(), filter.clone(), steps);
+        self.home.start_task(reading);
+        while let Some(step) = read.recv().await {
+            let step = step.map_err(|fault| fault.into_error(&self.db.store))?;
+            for (cursor, page) in step.pages {
+                each(cursor, page)?;
+            }
+            if let Some(end) = step.end {
+                return Ok(end);
+            }
+        }
+        Err(broken_down(&self.db.store).into())
     }
 }
 

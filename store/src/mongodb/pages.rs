@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{DateTime, RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value};
+use webfill_wire::Try;
 
 use super::command::Db;
 use super::fault::Fault;
+use super::page_log;
 use super::records;
 use super::value::{self, bson, document, or_null, texts};
 use crate::error::StoreError;
@@ -16,7 +18,7 @@ use crate::record::{Filling, MappingOrder, RecordState};
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 
-/// Keeps pages in one command, then fills their records in two more.
+/// Keeps pages in one command, then fills their records in two more, while the pages are logged.
 pub(super) async fn save(
     db: &Db,
     saves: &[Save],
@@ -36,7 +38,11 @@ pub(super) async fn save(
         };
         wishes.extend(save.records.iter().map(of_page));
     }
-    for (wish, state) in records::fill(db, &wishes, order).await? {
+    let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
+    let ids = ids.map(|(save, _)| save.page.id()).collect();
+    let (filled, ()) =
+        tokio::try_join!(records::fill(db, &wishes, order), page_log::append(db, ids))?;
+    for (wish, state) in filled {
         let saved = &mut kept[wish.of];
         match (saved.as_mut(), state) {
             (Ok(saved), Ok(RecordState::Resolved)) => saved.resolved.push(wish.record.clone()),
@@ -88,7 +94,7 @@ fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
     let bytes = stored.as_bytes().len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::Unfit(format!(
-            "its fields and links take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+            "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
         )));
     }
     let started_at = date(page.started_at_ms);
@@ -149,7 +155,22 @@ fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
     stored.append(cstr!("worker"), page.worker.as_str());
     let attrs = page.attrs.as_ref().map(bson).transpose()?;
     stored.append(cstr!("attrs"), or_null(attrs));
+    stored.append(cstr!("tries"), tries(&page.tries));
+    let headers = page.headers.as_ref().map(document).transpose()?;
+    stored.append(cstr!("headers"), or_null(headers));
+    stored.append(cstr!("body"), or_null(page.body.as_deref()));
     Ok(stored)
+}
+
+fn tries(tries: &[Try]) -> RawArrayBuf {
+    let one = |one: &Try| {
+        rawdoc! {
+            "ended_at": date(one.ended_at_ms),
+            "outcome": one.outcome.as_str(),
+            "status_code": or_null(one.status_code.map(i32::from)),
+        }
+    };
+    tries.iter().map(one).collect()
 }
 
 /// What of a stored page a record needs.

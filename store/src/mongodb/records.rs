@@ -282,7 +282,12 @@ impl KeptRecord {
                 "a record would take {} bytes, more than the {MAX_ENTRY_BYTES} of a record",
                 content.as_bytes().len()
             ),
-            Err(Fault::Unfit(reason) | Fault::Away(reason) | Fault::Unusable(reason)) => reason,
+            Err(
+                Fault::Unfit(reason)
+                | Fault::Away(reason)
+                | Fault::Taken(reason)
+                | Fault::Unusable(reason),
+            ) => reason,
         };
         self.record = before;
         Err(refusal)

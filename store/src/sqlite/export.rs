@@ -18,13 +18,13 @@ use crate::store::{ExportError, ExportFilter, Kept};
 use crate::uri::OpenMode;
 
 /// A step ends after this many rows, or bytes of text in them.
-const STEP_ROWS: usize = 256;
-const STEP_BYTES: usize = 1 << 20;
+pub(super) const STEP_ROWS: usize = 256;
+pub(super) const STEP_BYTES: usize = 1 << 20;
 
 const PAGES: &str = "
 SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs
+    worker, attrs, tries, headers, body
 FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)
 ORDER BY rowid";
@@ -38,13 +38,15 @@ WHERE rowid > ?1 AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 6] = [
+const JSON_COLUMNS: [&str; 8] = [
     "fields",
     "links",
     "attrs",
     "sources",
     "candidates",
     "missing",
+    "tries",
+    "headers",
 ];
 
 type Step = Result<Vec<Value>, StoreError>;
@@ -113,11 +115,11 @@ fn read_step(
     Ok(step)
 }
 
-/// A row as an object; adds its text to `bytes`.
-fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
+/// A row as an object, but for its first column, by which rows are counted; adds its text to
+/// `bytes`.
+pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
     let columns = row.as_ref().column_count();
     let mut object = Map::with_capacity(columns);
-    // The first column is the rowid.
     for column in 1..columns {
         let name = row.as_ref().column_name(column)?;
         let value = match row.get_ref(column)? {

@@ -8,6 +8,7 @@
 
 mod batch;
 mod cache;
+mod changes;
 mod connection;
 mod crawls;
 mod export;
@@ -29,6 +30,7 @@ use serde_json::Value;
 
 use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
 use crate::crawl::{Crawl, CrawlId};
+use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::origin::{DatasetRecord, Unwritten};
 use crate::record::{MappingOrder, RecordCounts, RecordState};
@@ -172,6 +174,23 @@ impl Store for Sqlite {
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
         export::export(&self.path, kept, filter, each).await
+    }
+
+    async fn pages(
+        &self,
+        ids: Vec<String>,
+        each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+    ) -> Result<u64, ExportError> {
+        changes::find(&self.owner, ids, each).await
+    }
+
+    async fn changes(
+        &self,
+        after: &Cursor,
+        filter: &ExportFilter,
+        each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
+    ) -> Result<Cursor, ExportError> {
+        changes::read(&self.owner, after, filter, each).await
     }
 }
 

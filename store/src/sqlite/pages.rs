@@ -1,7 +1,8 @@
 //! Pages, and what they do to records.
 
 use rusqlite::{Connection, params};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use webfill_wire::Try;
 
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
@@ -14,9 +15,10 @@ use crate::timestamp::{iso_time, parse_iso_time};
 const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, fields, links)
+    worker, attrs, fields, links, tries, headers, body, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21)
+    ?20, ?21, ?22, ?23, ?24,
+    (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
     final_url = excluded.final_url, site = excluded.site, depth = excluded.depth,
@@ -24,7 +26,13 @@ ON CONFLICT (_id) DO UPDATE SET
     mapping = excluded.mapping, content_type = excluded.content_type, bytes = excluded.bytes,
     content_hash = excluded.content_hash, started_at = excluded.started_at,
     elapsed_ms = excluded.elapsed_ms, attempts = excluded.attempts, worker = excluded.worker,
-    attrs = excluded.attrs, fields = excluded.fields, links = excluded.links
+    attrs = excluded.attrs, fields = excluded.fields, links = excluded.links,
+    tries = excluded.tries, headers = excluded.headers, body = excluded.body,
+    position = CASE
+        -- The same save, repeated.
+        WHEN excluded.started_at = pages.started_at AND excluded.attempts = pages.attempts
+            AND excluded.outcome = pages.outcome THEN pages.position
+        ELSE excluded.position END
 WHERE excluded.started_at >= pages.started_at";
 
 /// How a save is named in its error.
@@ -50,10 +58,14 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
     let fields = to_json(&page.fields)?;
     let links = to_json(&page.links)?;
     let attrs = page.attrs.as_ref().map(to_json).transpose()?;
-    let bytes = page.url.len() + fields.len() + links.len() + attrs.as_ref().map_or(0, String::len);
+    let headers = page.headers.as_ref().map(to_json).transpose()?;
+    let body = page.body.as_deref();
+    let optional = [attrs.as_deref(), headers.as_deref(), body];
+    let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
+    let bytes = page.url.len() + fields.len() + links.len() + optional_bytes;
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::Unfit(format!(
-            "its fields and links take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
+            "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
         )));
     }
     conn.prepare_cached(UPSERT)?.execute(params![
@@ -78,8 +90,19 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
         attrs,
         fields,
         links,
+        to_json(&page.tries.iter().map(stored_try).collect::<Vec<_>>())?,
+        headers,
+        body,
     ])?;
     Ok(())
+}
+
+fn stored_try(one: &Try) -> Value {
+    json!({
+        "ended_at": iso_time(one.ended_at_ms),
+        "outcome": one.outcome.as_str(),
+        "status_code": one.status_code,
+    })
 }
 
 /// Fills a record from a stored page.

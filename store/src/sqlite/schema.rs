@@ -13,10 +13,10 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), so that no other program's database is taken for it.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 2;
+const SCHEMA_VERSION: i32 = 3;
 
 /// Column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
-/// does not walk through them. `pages` needs no further index: its keys begin with the crawl.
+/// does not walk through them.
 const TABLES: &str = "
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,
@@ -25,29 +25,6 @@ CREATE TABLE records (
     missing TEXT NOT NULL,       -- [name]
     resolved_at TEXT,
     candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
-) STRICT;
-CREATE TABLE pages (
-    _id TEXT PRIMARY KEY,        -- crawl id, '/', hash of the canonical URL
-    app_id TEXT NOT NULL,
-    crawl_id TEXT NOT NULL,
-    url TEXT NOT NULL,
-    final_url TEXT,
-    site TEXT NOT NULL,
-    depth INTEGER NOT NULL,
-    parent TEXT,
-    outcome TEXT NOT NULL,
-    status_code INTEGER,
-    mapping TEXT,
-    content_type TEXT,
-    bytes INTEGER NOT NULL,
-    content_hash TEXT,
-    started_at TEXT NOT NULL,
-    elapsed_ms INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
-    worker TEXT NOT NULL,
-    attrs TEXT,                  -- the application's JSON
-    fields TEXT NOT NULL,        -- {name: value}
-    links TEXT NOT NULL          -- [url]
 ) STRICT;
 CREATE TABLE crawls (
     key INTEGER PRIMARY KEY,     -- stands for the crawl in crawl_records
@@ -118,6 +95,58 @@ CREATE TABLE origins (
 CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 ";
 
+/// Pages. A page gets the position behind all others whenever it changes, and only the highest is
+/// ever given away: an index that grows at its end alone, in the order in which pages are stored.
+/// Should somebody delete pages, their positions are not given again.
+const PAGES: &str = "
+CREATE TABLE pages (
+    position INTEGER PRIMARY KEY,
+    _id TEXT NOT NULL UNIQUE,    -- crawl id, '/', hash of the canonical URL
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    final_url TEXT,
+    site TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    parent TEXT,
+    outcome TEXT NOT NULL,
+    status_code INTEGER,
+    mapping TEXT,
+    content_type TEXT,
+    bytes INTEGER NOT NULL,
+    content_hash TEXT,
+    started_at TEXT NOT NULL,
+    elapsed_ms INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    tries TEXT NOT NULL,         -- [{ended_at, outcome, status_code}]
+    attrs TEXT,                  -- the application's JSON
+    fields TEXT NOT NULL,        -- {name: value}
+    links TEXT NOT NULL,         -- [url]
+    headers TEXT,                -- {name: [value]}
+    body TEXT
+) STRICT;
+-- One row: what cursors call this store, and the highest position that was deleted.
+CREATE TABLE changes (
+    store TEXT NOT NULL,
+    deleted INTEGER NOT NULL
+) STRICT;
+INSERT INTO changes VALUES (lower(hex(randomblob(4))), 0);
+CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
+    UPDATE changes SET deleted = max(deleted, OLD.position);
+END;
+";
+
+/// What makes a file of version 2 one of version 3, before and after the table of pages is made
+/// anew. Pages became visible in the order of their arrival, which is that of their rowids.
+const FROM_VERSION_2: [&str; 2] = [
+    "ALTER TABLE pages RENAME TO older_pages;",
+    "INSERT INTO pages SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent,
+        outcome, status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms,
+        attempts, worker, '[]', attrs, fields, links, NULL, NULL FROM older_pages ORDER BY rowid;
+    DROP TABLE older_pages;",
+];
+
 /// Opens the file, checks that it is webfill's, creates the tables in an empty one and adds to an
 /// older one what it lacks.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
@@ -168,7 +197,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     db.configure().map_err(refused)?;
     match identity {
         Identity::Empty => db.write(create_tables)?,
-        Identity::Older => db.write(bring_up_to_date)?,
+        Identity::Older { .. } => db.write(bring_up_to_date)?,
         Identity::Ours | Identity::Newer { .. } | Identity::Foreign => {}
     }
     Ok(db)
@@ -178,7 +207,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Empty,
-    Older,
+    Older { version: i32 },
     Ours,
     Newer { version: i32 },
     Foreign,
@@ -187,7 +216,7 @@ enum Identity {
 impl Identity {
     fn why_refused(self) -> Option<String> {
         match self {
-            Identity::Empty | Identity::Older | Identity::Ours => None,
+            Identity::Empty | Identity::Older { .. } | Identity::Ours => None,
             Identity::Newer { version } => Some(format!(
                 "the file was written by a newer webfill (format {version}, this one knows \
                  {SCHEMA_VERSION}): use that one, or another file"
@@ -207,7 +236,7 @@ fn identify(conn: &Connection) -> Result<Identity, Fault> {
     let tables: i64 = conn.query_row(count, (), |row| row.get(0))?;
     Ok(match (application, tables) {
         (APPLICATION_ID, _) if version > SCHEMA_VERSION => Identity::Newer { version },
-        (APPLICATION_ID, _) if version < SCHEMA_VERSION => Identity::Older,
+        (APPLICATION_ID, _) if version < SCHEMA_VERSION => Identity::Older { version },
         (APPLICATION_ID, _) => Identity::Ours,
         (0, 0) => Identity::Empty,
         _ => Identity::Foreign,
@@ -218,6 +247,7 @@ fn identify(conn: &Connection) -> Result<Identity, Fault> {
 fn create_tables(conn: &Connection) -> Result<(), Fault> {
     if identify(conn)? == Identity::Empty {
         conn.execute_batch(TABLES)?;
+        conn.execute_batch(PAGES)?;
         conn.pragma_update(None, "application_id", APPLICATION_ID)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
@@ -226,8 +256,14 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
 
 /// Adds what a file of an older version lacks, unless another process has just done so.
 fn bring_up_to_date(conn: &Connection) -> Result<(), Fault> {
-    if identify(conn)? == Identity::Older {
-        conn.execute_batch(FROM_VERSION_1)?;
+    if let Identity::Older { version } = identify(conn)? {
+        if version < 2 {
+            conn.execute_batch(FROM_VERSION_1)?;
+        }
+        let [before, after] = FROM_VERSION_2;
+        for statements in [before, PAGES, after] {
+            conn.execute_batch(statements)?;
+        }
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

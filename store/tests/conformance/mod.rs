@@ -3,6 +3,7 @@
 //! backend cannot be had, and calls `conformance_tests!` with it.
 
 pub(crate) mod caching;
+pub(crate) mod changing;
 pub(crate) mod choosing;
 pub(crate) mod claiming;
 pub(crate) mod counting;
@@ -32,6 +33,7 @@ macro_rules! conformance_tests {
             saving: a_page_comes_back_as_it_went_in,
             saving: hostile_text_comes_back_as_it_went_in,
             saving: saving_a_page_again_changes_nothing,
+            saving: what_a_page_does_not_keep_is_null,
             saving: a_later_fetch_replaces_an_earlier_one,
             saving: a_stale_save_never_replaces_a_newer_page,
             saving: an_entry_that_cannot_be_kept_fails_alone,
@@ -60,6 +62,16 @@ macro_rules! conformance_tests {
             exporting: an_export_hands_out_every_page_in_order_of_arrival,
             exporting: an_export_keeps_to_its_filter,
             exporting: an_export_stops_when_its_taker_fails,
+            changing: pages_are_found_by_their_keys,
+            changing: many_large_pages_are_found_one_after_another,
+            changing: changes_come_in_the_order_of_their_saves,
+            changing: a_cursor_goes_on_behind_its_page,
+            changing: changes_keep_to_their_filter,
+            changing: a_page_that_was_saved_anew_comes_anew,
+            changing: a_stale_save_hides_no_page,
+            changing: a_cursor_of_another_store_is_refused,
+            changing: a_taker_that_fails_ends_the_reading,
+            changing: a_reader_misses_nothing_while_several_save,
             caching: robots_come_back_until_they_expire,
             caching: robots_fetched_earlier_never_replace_later_ones,
             caching: site_clocks_only_move_forward,
@@ -155,6 +167,9 @@ pub(crate) fn page(url: &str) -> Page {
         attempts: 1,
         worker: String::from("host/0"),
         attrs: None,
+        tries: Vec::new(),
+        headers: None,
+        body: None,
     }
 }
 

@@ -1,6 +1,6 @@
 use serde_json::json;
 use webfill_store::{Kept, MAX_ENTRY_BYTES, Page, Save, page_id};
-use webfill_wire::Outcome;
+use webfill_wire::{Outcome, Try};
 
 use super::*;
 
@@ -17,6 +17,13 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         bytes: 1 << 40,
         attempts: 2,
         attrs: Some(json!({"deep": [1, 2.5, {"x": null}]})),
+        tries: vec![Try {
+            ended_at_ms: NOON_MS - 1_000,
+            outcome: Outcome::HttpError,
+            status_code: Some(503),
+        }],
+        headers: Some(object(json!({"Set-Cookie": ["a=1", "b=2"], "$x.y": []}))),
+        body: Some("<p>Ada \u{1F980}</p>".into()),
         ..page_with(
             "https://example.com/a",
             json!({"name": "Ada", "tags": ["x", "y"], "n": 3}),
@@ -34,8 +41,24 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         "content_type": "text/html", "bytes": 1_u64 << 40, "content_hash": "abc",
         "started_at": NOON, "elapsed_ms": 250, "attempts": 2, "worker": "host/0",
         "attrs": {"deep": [1, 2.5, {"x": null}]},
+        "tries": [
+            {"ended_at": "2026-01-01T11:59:59.000Z", "outcome": "http_error", "status_code": 503},
+        ],
+        "headers": {"Set-Cookie": ["a=1", "b=2"], "$x.y": []}, "body": "<p>Ada \u{1F980}</p>",
     });
     assert_eq!(only_page(store).await, expected);
+}
+
+pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
+    let store = &*clients.first.store;
+    save(store, page("https://example.com/a"), &[])
+        .await
+        .unwrap();
+    let kept = only_page(store).await;
+    assert_eq!(kept["tries"], json!([]));
+    for name in ["headers", "body", "attrs", "final_url", "mapping"] {
+        assert_eq!(kept.get(name), Some(&Value::Null), "{name}");
+    }
 }
 
 pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
@@ -47,6 +70,8 @@ pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
             content_type: Some(text.to_owned()),
             links: vec![text.to_owned()],
             attrs: Some(json!({text: text})),
+            headers: Some(object(json!({text: [text]}))),
+            body: Some(text.into()),
             ..page_with("", json!({text: text, "list": [text]}))
         };
         save(store, page, &[]).await.unwrap();
@@ -57,6 +82,8 @@ pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
         assert_eq!(page["content_type"], text);
         assert_eq!(page["links"], json!([text]));
         assert_eq!(page["attrs"], json!({text: text}));
+        assert_eq!(page["headers"], json!({text: [text]}));
+        assert_eq!(page["body"], text);
         assert_eq!(page["fields"], json!({text: text, "list": [text]}));
     }
 }

@@ -4,5 +4,6 @@
 
 mod answers;
 mod disk;
+mod follower;
 mod servers;
 mod writer;

@@ -13,6 +13,8 @@ use webfill_store::{
 };
 use webfill_wire::Outcome;
 
+use crate::follower::Follower;
+
 pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
 const BATCH: u64 = 10;
 
@@ -41,6 +43,9 @@ pub(crate) fn page(number: u64) -> Page {
         attempts: 1,
         worker: String::from("test"),
         attrs: None,
+        tries: Vec::new(),
+        headers: None,
+        body: None,
     }
 }
 
@@ -92,16 +97,19 @@ where
     }
 }
 
-/// Puts and saves batch after batch, as a crawl does, and counts what is acknowledged.
+/// Puts and saves batch after batch, as a crawl does, and counts what is acknowledged. Somebody
+/// follows.
 pub(crate) struct Writer {
     acknowledged: Arc<AtomicU64>,
     stopping: Arc<AtomicBool>,
     task: JoinHandle<()>,
+    follower: Follower,
 }
 
 impl Writer {
     pub(crate) async fn start(store: Arc<dyn Store>) -> Writer {
         put_crawl(&*store).await;
+        let follower = Follower::start(Arc::clone(&store));
         let acknowledged = Arc::new(AtomicU64::new(0));
         let stopping = Arc::new(AtomicBool::new(false));
         let (count, stop) = (acknowledged.clone(), stopping.clone());
@@ -116,6 +124,7 @@ impl Writer {
             acknowledged,
             stopping,
             task,
+            follower,
         }
     }
 
@@ -130,7 +139,8 @@ impl Writer {
         }
     }
 
-    /// Ends it, and compares what is stored with what was acknowledged.
+    /// Ends it, and compares what is stored, and what the follower has seen, with what was
+    /// acknowledged.
     pub(crate) async fn finish(self, store: &dyn Store) {
         self.stopping.store(true, Ordering::SeqCst);
         self.task.await.unwrap();
@@ -148,7 +158,10 @@ impl Writer {
             .await
             .unwrap();
         let expected: HashSet<String> = (0..acknowledged).map(|number| page(number).url).collect();
-        assert_eq!((rows, urls), (acknowledged, expected));
+        assert_eq!((rows, &urls), (acknowledged, &expected));
+        let seen = self.follower.finish().await;
+        let missed: Vec<&String> = expected.difference(&seen).collect();
+        assert!(missed.is_empty(), "missed: {missed:?}");
         let counts = store.record_counts(&crawl_id()).await.unwrap();
         let all_resolved = RecordCounts {
             total: acknowledged,

@@ -1,10 +1,11 @@
 //! What is said to the dispatcher and what is heard of it: hello, heartbeats, the lease, tasks,
 //! outcomes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use webfill_wire::{
-    CrawlSettings, DispatcherToSupervisor, Hello, MappingSource, SupervisorOutcomes,
+    CrawlKey, CrawlSettings, DispatcherToSupervisor, Hello, MappingSource, RecallScope, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, Task,
 };
 
@@ -54,15 +55,21 @@ impl Supervisor {
         });
         self.letters.push(Letter::ToDispatcherNow(hello));
         if goes_on {
-            self.recall();
+            // The dispatcher may have given what we hold to others. Only what has been started can
+            // come to an end; for the rest new leases will come.
+            self.recalls.forget();
+            self.recall(0, RecallScope::default());
         }
     }
 
-    /// The dispatcher may have given what we hold to others. Only what has been started can come
-    /// to an end; for the rest new leases will come.
-    pub(super) fn recall(&mut self) {
-        self.return_waiting();
-        self.tell_ready_workers(&SupervisorToWorker::Recall);
+    pub(super) fn recall(&mut self, recall: u64, scope: RecallScope) {
+        self.return_waiting(&scope);
+        let slots = self.ready_slots();
+        self.tell_ready_workers(&SupervisorToWorker::Recall { recall, scope });
+        if recall > 0 {
+            let settled = self.recalls.begin(recall, slots);
+            self.outcomes.recalled.extend(settled);
+        }
     }
 
     pub fn take_from_dispatcher(&mut self, message: DispatcherToSupervisor, now_ms: u64) {
@@ -91,6 +98,21 @@ impl Supervisor {
                 if self.session.accepts(session, number) {
                     self.learn_crawls(crawls);
                     self.queue_tasks(tasks);
+                }
+            }
+            DispatcherToSupervisor::ForgetCrawls { session } => {
+                if session == self.session.id() {
+                    self.forget_crawls();
+                }
+            }
+            DispatcherToSupervisor::Recall {
+                session,
+                number,
+                recall,
+                scope,
+            } => {
+                if self.session.accepts(session, number) {
+                    self.recall(recall, scope);
                 }
             }
             DispatcherToSupervisor::Heartbeat {
@@ -158,10 +180,21 @@ impl Supervisor {
     pub(super) fn learn_crawls(&mut self, crawls: Vec<CrawlSettings>) {
         for crawl in crawls {
             for slot in &mut self.slots {
-                slot.crawls.retain(|key| *key != crawl.key);
+                slot.crawls.remove(&crawl.key);
             }
             self.crawls.insert(crawl.key, crawl);
         }
+    }
+
+    /// Those of tasks that wait are needed still.
+    fn forget_crawls(&mut self) {
+        let waiting = self.slots.iter().flat_map(|slot| &slot.waiting);
+        let needed: HashSet<CrawlKey> = waiting.map(|task| task.crawl).collect();
+        self.crawls.retain(|key, _| needed.contains(key));
+        for slot in &mut self.slots {
+            slot.crawls.clear();
+        }
+        self.tell_ready_workers(&SupervisorToWorker::ForgetCrawls);
     }
 
     pub(super) fn queue_tasks(&mut self, tasks: Vec<Task>) {
@@ -171,7 +204,7 @@ impl Supervisor {
             self.slots[usize::from(slot)].waiting.push(task);
         }
         if self.draining {
-            self.return_waiting();
+            self.return_waiting(&RecallScope::default());
         }
         for slot in 0..self.slots.len() {
             self.feed(slot);
@@ -184,7 +217,9 @@ impl Supervisor {
         if !self.session.is_welcomed() {
             return;
         }
-        if !self.outcomes.done.is_empty() || !self.outcomes.returned.is_empty() {
+        let collected = &self.outcomes;
+        let ended = collected.done.len() + collected.returned.len();
+        if ended + collected.recalled.len() > 0 {
             let outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
             self.send_outcomes(outcomes);
         }

@@ -19,7 +19,7 @@ impl Supervisor {
             if !worker.crawls.contains(&task.crawl)
                 && let Some(crawl) = self.crawls.get(&task.crawl)
             {
-                worker.crawls.push(task.crawl);
+                worker.crawls.insert(task.crawl);
                 let message = SupervisorToWorker::Crawl(crawl.clone());
                 self.tell(slot, message);
             }
@@ -46,6 +46,10 @@ impl Supervisor {
                 self.outcomes.returned.push(returned);
             }
         }
+        for recall in message.recalled {
+            let settled = self.recalls.confirm(recall, slot);
+            self.outcomes.recalled.extend(settled);
+        }
     }
 
     pub(super) fn welcome_worker(&mut self, slot: usize) {
@@ -68,6 +72,8 @@ impl Supervisor {
 
     /// A worker's process is gone; its last words may still arrive.
     pub fn worker_died(&mut self, slot: u16) {
+        let settled = self.recalls.note_death(usize::from(slot));
+        self.outcomes.recalled.extend(settled);
         let slot = &mut self.slots[usize::from(slot)];
         slot.ready = false;
         slot.crawls.clear();

@@ -8,19 +8,19 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 /// A longer line is broken.
-pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
 const BUFFER_BYTES: usize = 64 << 10;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// One line, without its end.
-pub(super) struct Line {
+pub(crate) struct Line {
     /// From 1.
-    pub(super) number: u64,
-    pub(super) text: LineText,
+    pub(crate) number: u64,
+    pub(crate) text: LineText,
 }
 
-pub(super) enum LineText {
+pub(crate) enum LineText {
     Whole(Vec<u8>),
     /// Too long, or the input failed in it and ends.
     Broken {
@@ -30,7 +30,7 @@ pub(super) enum LineText {
 }
 
 /// The lines of an input.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     input: Box<dyn BufRead + Send>,
     /// Lines that were read and put back.
     unread: VecDeque<Line>,
@@ -42,7 +42,7 @@ pub(super) struct Lines {
 impl Lines {
     /// Opens a file, or standard input for `-`, and reads its beginning, so that what cannot be
     /// read is known at once.
-    pub(super) fn open(path: &Path) -> Result<Lines, String> {
+    pub(crate) fn open(path: &Path) -> Result<Lines, String> {
         if path.as_os_str() == "-" {
             return Lines::of(Box::new(io::stdin()));
         }
@@ -53,7 +53,8 @@ impl Lines {
         Lines::of(Box::new(file))
     }
 
-    fn of(input: Box<dyn Read + Send>) -> Result<Lines, String> {
+    /// Of any input.
+    pub(crate) fn of(input: Box<dyn Read + Send>) -> Result<Lines, String> {
         let (beginning, input) = begin(input).map_err(|error| error.to_string())?;
         if !beginning.starts_with(&GZIP) {
             return Lines::of_text(&beginning, input);
@@ -87,13 +88,13 @@ impl Lines {
     }
 
     /// Puts lines back, to be read in this order.
-    pub(super) fn unread(&mut self, lines: Vec<Line>) {
+    pub(crate) fn unread(&mut self, lines: Vec<Line>) {
         for line in lines.into_iter().rev() {
             self.unread.push_front(line);
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<Line> {
+    pub(crate) fn next(&mut self) -> Option<Line> {
         if let Some(line) = self.unread.pop_front() {
             return Some(line);
         }

@@ -15,6 +15,11 @@ const MAX_CONTACT_BYTES: usize = 200;
 pub fn check(settings: &Settings) -> Result<(), Fault> {
     check_seconds(settings)?;
     check_numbers(settings)?;
+    settings.dispatcher.http_address().map_err(Fault::usage)?;
+    settings.retries.check().map_err(Fault::usage)?;
+    for (app, limits) in &settings.applications {
+        limits.check(app).map_err(Fault::usage)?;
+    }
     log::check(&settings.log)?;
     match &settings.politeness.contact {
         Some(contact) => check_contact(contact)
@@ -141,6 +146,7 @@ mod tests {
             ("fetch", "max_body_bytes", "0"),
             ("dispatcher", "window_sites", "0"),
             ("dispatcher", "seen_memory_mib", "100000000000"),
+            ("dispatcher", "http", "\"0.0.0.0:8080\""),
             ("supervisor", "queue_url_bytes", "100"),
             ("supervisor", "workers", "1000"),
             ("log", "keep", "0"),

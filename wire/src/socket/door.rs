@@ -53,21 +53,25 @@ impl Door {
         self.zap.as_poll_item(zmq::POLLIN)
     }
 
-    /// Takes the list anew if its file has changed.
-    pub(super) fn refresh(&mut self) {
+    /// Takes the list anew if its file has changed; returns whether another one is in force.
+    pub(super) fn refresh(&mut self) -> bool {
         match self.allowed.refresh() {
-            Ok(false) => {}
+            Ok(false) => return false,
             Ok(true) => tracing::info!(
                 event = "keys_changed",
                 keys = self.allowed.len(),
                 "the list of keys has changed and is in force"
             ),
-            Err(error) => tracing::error!(
-                event = "keys_not_taken",
-                %error,
-                "the list of keys cannot be taken, the former one stays in force"
-            ),
+            Err(error) => {
+                tracing::error!(
+                    event = "keys_not_taken",
+                    %error,
+                    "the list of keys cannot be taken, the former one stays in force"
+                );
+                return false;
+            }
         }
+        true
     }
 
     /// Answers everyone who knocks.

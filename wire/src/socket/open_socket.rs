@@ -22,6 +22,9 @@ impl OpenSocket {
     /// On a socket behind the door: who may use it.
     fn role(&self) -> Option<Role> {
         match &self.spec.guard {
+            // The end of a connection tells of what was subscribed to without a key. Who may
+            // subscribe is asked at the handshake; see `cut_subscribers_off`.
+            Guard::Serve(..) if self.spec.pattern == Pattern::Publish => None,
             Guard::Serve(_, role) => Some(*role),
             Guard::None | Guard::Call(_) => None,
         }
@@ -58,6 +61,13 @@ impl OpenSocket {
         if self.waiting.is_empty() {
             // Not sent: the next one of its kind says the same.
             let _ = self.send(None, frame);
+        }
+    }
+
+    /// Sends a message to its subscribers, as far as they can take it.
+    pub(super) fn publish(&self, topic: &[u8], frame: &[u8]) {
+        if let Err(error) = self.socket.send_multipart([topic, frame], zmq::DONTWAIT) {
+            tracing::error!(event = "send_failed", %error, "cannot publish");
         }
     }
 
@@ -125,10 +135,15 @@ impl OpenSocket {
             }
             _ => None,
         };
+        let topic = match self.spec.pattern {
+            Pattern::Subscribe => Some(before.into_iter().next()?),
+            _ => None,
+        };
         Some(Arrived {
             socket: self.spec.name,
             peer,
             sender,
+            topic,
             frame,
         })
     }

@@ -17,6 +17,13 @@ const HANDSHAKE_MS: i32 = 5_000;
 const HEARTBEAT_MS: i32 = 2_000;
 const SILENCE_MS: i32 = 10_000;
 
+/// Messages kept for a subscriber that does not take them, beside what the kernel's buffers hold;
+/// further ones are lost to it. So a slow one costs the memory of so many, and nobody any time.
+pub const PUBLISHED_AHEAD: i32 = 1_000;
+
+/// What a subscriber sends are handshakes and topics.
+const MAX_SUBSCRIPTION_BYTES: i64 = 4 << 10;
+
 /// Who has lost its dispatcher tries again at once, and then ever more rarely: fast enough for a
 /// restart to go unnoticed, slow enough for a fleet not to hammer on a machine that starts.
 const RECONNECT_MS: i32 = 50;
@@ -27,9 +34,16 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
     // would say EAGAIN for one slow peer, and its frames would stand before everybody else's.
     socket.set_sndhwm(0)?;
     socket.set_rcvhwm(0)?;
+    if matches!(spec.pattern, Pattern::Publish | Pattern::Subscribe) {
+        socket.set_sndhwm(PUBLISHED_AHEAD)?;
+        socket.set_rcvhwm(PUBLISHED_AHEAD)?;
+    }
     // Closing does not wait for peers; the end of the process does, see `close_all`.
     socket.set_linger(0)?;
-    socket.set_maxmsgsize(MAX_FRAME_BYTES)?;
+    socket.set_maxmsgsize(match spec.pattern {
+        Pattern::Publish => MAX_SUBSCRIPTION_BYTES,
+        _ => MAX_FRAME_BYTES,
+    })?;
     routing(socket, spec)?;
     if spec.place.endpoint().starts_with("tcp://") {
         network(socket, spec)?;
@@ -50,7 +64,11 @@ fn routing(socket: &zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
         // names what it still holds.
         socket.set_router_handover(false)?;
     }
-    if matches!(spec.place, Place::Connect(_)) || spec.pattern == Pattern::Push {
+    if spec.pattern == Pattern::Subscribe {
+        for topic in &spec.topics {
+            socket.set_subscribe(topic.as_bytes())?;
+        }
+    } else if matches!(spec.place, Place::Connect(_)) || spec.pattern == Pattern::Push {
         // Frames wait with us, in order, until somebody is there, and not in the pipe of a
         // connection that may never come about or die with what it holds.
         socket.set_immediate(true)?;

@@ -14,10 +14,11 @@ use super::refusals::Refusals;
 use super::{Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, is_local};
 
 pub(super) enum Command {
-    Open(SocketSpec, mpsc::Sender<Result<(), SocketError>>),
+    Open(Box<SocketSpec>, mpsc::Sender<Result<(), SocketError>>),
     Close(SocketName),
     Send(SocketName, Option<Peer>, Vec<u8>),
     SendNow(SocketName, Vec<u8>),
+    Publish(SocketName, Vec<u8>, Vec<u8>),
     Stop,
 }
 
@@ -83,6 +84,8 @@ pub(super) struct SocketThread<F> {
     context: zmq::Context,
     commands: Arc<Commands>,
     open: Vec<OpenSocket>,
+    /// Publishing sockets that are closed, to be opened as soon as their place is free again.
+    reopening: Vec<SocketSpec>,
     /// There from the moment on when a socket serves with keys.
     door: Option<Door>,
     refusals: Refusals,
@@ -95,12 +98,16 @@ const READ_BURST: usize = 256;
 /// How often a frame is tried again that a router could not deliver.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
+/// How often it is tried to open a socket again: libzmq gives its place back in the background.
+const REOPEN: Duration = Duration::from_millis(10);
+
 impl<F: FnMut(Arrived)> SocketThread<F> {
     pub(super) fn new(commands: Arc<Commands>, on_arrival: F) -> Self {
         SocketThread {
             context: zmq::Context::new(),
             commands,
             open: Vec::new(),
+            reopening: Vec::new(),
             door: None,
             refusals: Refusals::new(),
             on_arrival,
@@ -114,18 +121,23 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 return;
             }
             if let Some(door) = &mut self.door {
-                door.refresh();
+                let others_are_let_in = door.refresh();
                 door.answer(&mut self.refusals);
+                if others_are_let_in {
+                    self.cut_subscribers_off();
+                }
             }
+            self.reopen();
             for command in self.commands.take() {
                 match command {
                     Command::Open(spec, answer) => {
                         // The asker may have given up waiting; then nobody needs the answer.
-                        let _ = answer.send(self.open_socket(spec));
+                        let _ = answer.send(self.open_socket(*spec));
                     }
-                    Command::Close(name) => self.open.retain(|open| open.spec.name != name),
+                    Command::Close(name) => self.close(name),
                     Command::Send(name, peer, frame) => self.queue(name, peer, frame),
                     Command::SendNow(name, frame) => self.send_now(name, &frame),
+                    Command::Publish(name, topic, frame) => self.publish(name, &topic, &frame),
                     Command::Stop => return self.close_all(),
                 }
             }
@@ -162,7 +174,8 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         let handshakes = self.open.iter().filter_map(|open| open.handshakes.as_ref());
         items.extend(handshakes.map(Handshakes::poll_item));
         items.extend(self.door.as_ref().map(Door::poll_item));
-        let retry = undeliverable.then_some(TRY_AGAIN);
+        let reopen = (!self.reopening.is_empty()).then_some(REOPEN);
+        let retry = undeliverable.then_some(TRY_AGAIN).into_iter().chain(reopen);
         let now = Instant::now();
         let calls = self.open.iter().filter_map(OpenSocket::call_again_at);
         let waits = calls.map(|at| at.saturating_duration_since(now));
@@ -226,6 +239,8 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             Pattern::Dealer | Pattern::Client => zmq::DEALER,
             Pattern::Push => zmq::PUSH,
             Pattern::Pull => zmq::PULL,
+            Pattern::Publish => zmq::XPUB,
+            Pattern::Subscribe => zmq::SUB,
         };
         if let (Guard::Serve(keys, _), None) = (&spec.guard, &self.door) {
             self.door = Some(Door::open(&self.context, keys.allowed.clone())?);
@@ -246,6 +261,48 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             handshakes,
             waiting: VecDeque::new(),
         })
+    }
+
+    /// The list of keys has changed. Whom a publishing socket has let in it never hears of again,
+    /// so everybody has to knock anew.
+    fn cut_subscribers_off(&mut self) {
+        let is_guarded_publisher = |open: &mut OpenSocket| {
+            let is_guarded = matches!(open.spec.guard, Guard::Serve(..));
+            is_guarded && open.spec.pattern == Pattern::Publish
+        };
+        for open in self.open.extract_if(.., is_guarded_publisher) {
+            (self.on_arrival)(Arrived {
+                socket: open.spec.name,
+                peer: None,
+                sender: None,
+                topic: None,
+                frame: Vec::new(),
+            });
+            self.reopening.push(open.spec);
+        }
+    }
+
+    fn reopen(&mut self) {
+        for spec in std::mem::take(&mut self.reopening) {
+            match self.try_open(spec.clone()) {
+                Ok(open) => self.open.push(open),
+                Err(error) => {
+                    tracing::debug!(event = "not_open_yet", %error, "a socket is not open again yet");
+                    self.reopening.push(spec);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, name: SocketName) {
+        self.open.retain(|open| open.spec.name != name);
+        self.reopening.retain(|spec| spec.name != name);
+    }
+
+    fn publish(&self, name: SocketName, topic: &[u8], frame: &[u8]) {
+        if let Some(open) = self.open.iter().find(|open| open.spec.name == name) {
+            open.publish(topic, frame);
+        }
     }
 
     fn queue(&mut self, name: SocketName, peer: Option<Peer>, frame: Vec<u8>) {

@@ -1,14 +1,15 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
-//! allows (d), how much memory a full house takes (e), and how often MongoDB is asked (f). See
-//! bench/README.md.
+//! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), and how
+//! quickly a fleet at rest answers a request (g). See bench/README.md.
 //!
-//!     crawl [small | real | pace | memory | mongodb]...
+//!     crawl [small | real | pace | memory | mongodb | demand]...
 //!
 //! Without a name, all of them: `small` and `real` pages are (c).
 
 mod articles;
 mod catalogue;
 mod cost;
+mod demand;
 mod memory;
 mod mongodb;
 mod pace;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 5] = ["small", "real", "pace", "memory", "mongodb"];
+const NAMES: [&str; 6] = ["small", "real", "pace", "memory", "mongodb", "demand"];
 
 /// What a figure may be.
 #[derive(Clone, Copy)]
@@ -77,6 +78,9 @@ fn run(wanted: &[String]) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("mongodb") {
         verdicts.extend(mongodb::run()?);
+    }
+    if wants("demand") {
+        verdicts.extend(demand::run()?);
     }
     Ok(verdicts)
 }

@@ -104,6 +104,11 @@ impl Memory {
     }
 }
 
+/// The CPU time so far of a process and of those below it that live.
+pub fn cpu_of_tree(root: &Child) -> Duration {
+    tree(root).iter().map(|process| process.cpu).sum()
+}
+
 struct Process {
     pid: u32,
     /// Its first argument: `worker` of `webfill worker ...`.

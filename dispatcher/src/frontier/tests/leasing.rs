@@ -15,7 +15,11 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
     bench.crawl = bench.frontier.open_crawl(&urgent).unwrap();
     bench.feed(&["http://a.org/3"]);
     let site = only_site(&mut bench);
-    assert_eq!((site.queued, site.top_priority), (3, 90));
+    let urgent = Turn {
+        priority: 90,
+        crawl: bench.crawl,
+    };
+    assert_eq!((site.queued, site.next), (3, Some(urgent)));
     let batch = bench.frontier.lease(site.id, 2, 0).unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/3", "http://a.org/1"]);
     assert_eq!(batch.left, 1);
@@ -117,7 +121,11 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
             .give_back(task.task, task.attempt, blamed, 0)
             .unwrap()
     };
-    assert_eq!(back(&mut bench, &first, false), GivenBack::Requeued);
+    let turn = Turn {
+        priority: 50,
+        crawl: bench.crawl,
+    };
+    assert_eq!(back(&mut bench, &first, false), GivenBack::Requeued(turn));
     assert_eq!(back(&mut bench, &first, false), GivenBack::Stale);
     let second = bench.lease_one();
     assert_eq!(
@@ -146,7 +154,10 @@ fn the_third_death_ends_a_task() {
         let expected = if death == 3 {
             GivenBack::Quarantined
         } else {
-            GivenBack::Requeued
+            GivenBack::Requeued(Turn {
+                priority: 50,
+                crawl: bench.crawl,
+            })
         };
         assert_eq!(back, expected);
         bench.assert_conserved();

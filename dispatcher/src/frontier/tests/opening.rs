@@ -29,6 +29,7 @@ fn what_was_leased_still_is_and_its_sites_are_in_the_window() {
         task: leased.task,
         attempt: 1,
         site: site.id,
+        priority: 50,
     };
     assert_eq!(bench.frontier.leases().unwrap(), [held]);
     let sites = bench.frontier.leased_sites().unwrap();
@@ -203,7 +204,7 @@ fn a_file_of_a_newer_webfill_is_left_alone() {
     drop(db);
     let error = error_on_opening(dir.path());
     assert!(
-        error.contains("a newer webfill (format 99, this one knows 1)"),
+        error.contains("a newer webfill (format 99, this one knows 2)"),
         "{error}"
     );
 }
@@ -233,8 +234,10 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
         let candidate = Candidate {
             url: &url,
             depth: 0,
+            priority: None,
             parent: None,
             records: &[],
+            attrs: None,
         };
         bench.frontier.feed(bench.crawl, &[candidate], 0).err()
     });

@@ -1,0 +1,186 @@
+//! (g) A fleet that waits for work: how long a request takes from its feed to its fetch, and what the
+//! waiting costs.
+//!
+//! Every request is for a site of its own that the fleet has never met: its robots.txt is fetched
+//! first, and that is in the figure. The moment of the fetch is when the server has read it.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
+
+use crate::processes::cpu_of_tree;
+use crate::web::{Answer, Pages, Web, page};
+use crate::webfill::binary;
+use crate::{Failure, Limit, Verdict};
+
+/// Requests, one after another, and some before them that are not counted.
+const REQUESTS: usize = 500;
+const WARM_UP: usize = 50;
+
+/// Between two requests, so that each finds a fleet at rest.
+const PAUSE: Duration = Duration::from_millis(15);
+
+const IDLE: Duration = Duration::from_secs(20);
+
+/// Not the default, so that a fleet on this machine is left alone.
+const HOST: &str = "127.7.7.7";
+
+const WAIT: Duration = Duration::from_secs(20);
+const CONTROL: u32 = 1;
+
+struct Greeting(Answer);
+
+impl Pages for Greeting {
+    fn answer(&self, _host: &str, path: &str) -> Option<Answer> {
+        (path == "/").then(|| self.0.clone())
+    }
+}
+
+pub fn run() -> Result<Vec<Verdict>, Failure> {
+    println!("(g) a fleet at rest; {REQUESTS} requests, each for a site that was never met");
+    let body = b"<!DOCTYPE html><title>here</title><p>here</p>";
+    let web = Web::serve(Greeting(page("text/html; charset=utf-8", body)), 1)?;
+    let fleet = Fleet::start(web.port)?;
+    let mut waits = Vec::new();
+    for number in 0..WARM_UP + REQUESTS {
+        let wait = fleet.wait_of(number, &web)?;
+        if number >= WARM_UP {
+            waits.push(wait);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    waits.sort();
+    let ms = |wait: Duration| wait.as_secs_f64() * 1_000.0;
+    let (median, late) = (waits[REQUESTS / 2], waits[REQUESTS * 99 / 100]);
+    println!(
+        "  {:.1} ms at best, {:.1} at worst",
+        ms(waits[0]),
+        ms(waits[REQUESTS - 1])
+    );
+    let idle = fleet.idle_share()?;
+    let verdict = |what: &str, figure: f64, most: f64| Verdict {
+        what: format!("(g) {what}"),
+        figure,
+        limit: Limit::AtMost(most),
+    };
+    Ok(vec![
+        verdict(
+            "ms from feed to fetch on a free site, median",
+            ms(median),
+            50.0,
+        ),
+        verdict(
+            "ms from feed to fetch on a free site, 99th percentile",
+            ms(late),
+            50.0,
+        ),
+        verdict(
+            "% of a core with nothing to do, all processes",
+            100.0 * idle,
+            1.0,
+        ),
+    ])
+}
+
+/// A dispatcher and a supervisor with a worker for each core, in a folder of their own.
+struct Fleet {
+    processes: Vec<Child>,
+    sockets: Sockets,
+    answers: mpsc::Receiver<Vec<u8>>,
+    /// Goes away with the fleet.
+    _folder: tempfile::TempDir,
+}
+
+impl Fleet {
+    fn start(web_port: u16) -> Result<Fleet, Failure> {
+        let folder = tempfile::tempdir()?;
+        let start = |args: &[&str]| -> Result<Child, Failure> {
+            let mut command = Command::new(binary()?);
+            command
+                .args(args)
+                .args(["--store", "sqlite:webfill.db"])
+                .env("WEBFILL_DISPATCHER_HTTP", "off")
+                .env("WEBFILL_POLITENESS_DELAY", "1")
+                .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+                .env(
+                    "WEBFILL_FETCH_RESOLVE",
+                    format!("*:80:127.0.0.1:{web_port}"),
+                )
+                .current_dir(folder.path())
+                .stderr(Stdio::null());
+            Ok(command.spawn()?)
+        };
+        let tasks = format!("tcp://{HOST}:5555");
+        let processes = vec![
+            start(&["dispatcher", "--listen", HOST, "--state", "dispatcher"])?,
+            start(&[
+                "supervisor",
+                "--dispatcher",
+                &tasks,
+                "--id",
+                "bench",
+                "--state",
+                "supervisor",
+            ])?,
+        ];
+        let (answered, answers) = mpsc::channel();
+        let control = SocketSpec::connect(CONTROL, Pattern::Client, format!("tcp://{HOST}:5557"));
+        let sockets = Sockets::start(vec![control], move |arrived| {
+            let _ = answered.send(arrived.frame);
+        })?;
+        Ok(Fleet {
+            processes,
+            sockets,
+            answers,
+            _folder: folder,
+        })
+    }
+
+    /// From the moment at which a request is sent to the one at which its page is asked for.
+    fn wait_of(&self, number: usize, web: &Web) -> Result<Duration, Failure> {
+        let host = format!("site-{number}.example");
+        let request =
+            json!({"url": format!("http://{host}/"), "appid": "bench", "crawlid": "demand"});
+        let fed = Instant::now();
+        self.sockets
+            .outbox()
+            .send(CONTROL, request.to_string().into_bytes());
+        let answer: Value = serde_json::from_slice(&self.answers.recv_timeout(WAIT)?)?;
+        if answer["accepted"] != 1 {
+            return Err(format!("the request was not accepted: {answer}").into());
+        }
+        while fed.elapsed() < WAIT {
+            for arrival in web.take_arrivals() {
+                if arrival.host == host && arrival.path == "/" {
+                    return Ok(arrival.at - fed);
+                }
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        Err(format!("{host} was not asked within {} s", WAIT.as_secs()).into())
+    }
+
+    /// The share of a core that all processes take while there is nothing to do.
+    fn idle_share(&self) -> Result<f64, Failure> {
+        // What the last pages left to do.
+        std::thread::sleep(Duration::from_secs(3));
+        let cpu = || self.processes.iter().map(cpu_of_tree).sum::<Duration>();
+        let (before, started) = (cpu(), Instant::now());
+        std::thread::sleep(IDLE);
+        let share = (cpu() - before).as_secs_f64() / started.elapsed().as_secs_f64();
+        Ok(share)
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for process in self.processes.iter_mut().rev() {
+            // Workers die with their supervisor. Who has ended already needs no end.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What the values of keys must be: the one table row from which both the check of a request and
+//! its published schema are made.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::Refusal;
+
+/// A key of a request.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) required: bool,
+    pub(crate) rule: Rule,
+    /// For people, and for the schema.
+    pub(crate) meaning: &'static str,
+}
+
+/// What a value must be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rule {
+    /// Text of 1 to so many characters.
+    Text(usize),
+    /// The same, as a header's value holds it: printable ASCII.
+    HeaderText(usize),
+    /// Names an application, a crawl or a question: no white space, no control character, no
+    /// slash, because ids are put together with slashes.
+    Id(usize),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number between these, both included.
+    Whole(u64, u64),
+    /// Seconds, with fractions or without, between these, both included.
+    Seconds(f64, f64),
+    /// The same, or null.
+    SecondsOrNull(f64, f64),
+    /// A whole number between these, or null.
+    WholeOrNull(u64, u64),
+    /// At most so many texts of 1 to so many characters.
+    Texts(usize, usize),
+    /// An object of at most so many bytes of JSON.
+    Object(usize),
+    Flag,
+}
+
+/// How much of an unknown key an error repeats, in characters.
+const SHOWN_CHARS: usize = 60;
+
+/// Whether the keys of a request are known, complete, and have values by their rules. `path` is
+/// where the request stands.
+pub(crate) fn check(keys: &[Key], request: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
+    for (name, value) in request {
+        let Some(key) = keys.iter().find(|key| key.name == name) else {
+            let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+            let known = known.join(", ");
+            let shown: String = name.chars().take(SHOWN_CHARS).collect();
+            let path = member(path, &shown);
+            return Err(Refusal::new(
+                &path,
+                format!("unknown key, known are {known}"),
+            ));
+        };
+        key.rule.check(value).map_err(|fault| Refusal {
+            path: format!("{path}.{name}{}", fault.within),
+            message: fault.message.into_owned(),
+        })?;
+    }
+    match keys
+        .iter()
+        .find(|key| key.required && !request.contains_key(key.name))
+    {
+        Some(missing) => {
+            let path = format!("{path}.{}", missing.name);
+            Err(Refusal::new(&path, "missing, it is required"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The JSON path of a member, whatever its name.
+fn member(path: &str, name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match !name.is_empty() && name.chars().all(plain) {
+        true => format!("{path}.{name}"),
+        false => format!("{path}[{}]", Value::String(name.to_owned())),
+    }
+}
+
+/// What is wrong with a value.
+#[derive(Debug)]
+struct Fault {
+    /// Where within the value.
+    within: String,
+    message: Cow<'static, str>,
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Fault {
+        Fault {
+            within: String::new(),
+            message: message.into(),
+        }
+    }
+}
+
+impl From<&'static str> for Fault {
+    fn from(message: &'static str) -> Fault {
+        Fault {
+            within: String::new(),
+            message: message.into(),
+        }
+    }
+}
+
+impl Rule {
+    fn check(self, value: &Value) -> Result<(), Fault> {
+        match self {
+            Rule::Text(most) => check_text(value, most).map(drop),
+            Rule::HeaderText(most) => match check_text(value, most)? {
+                text if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => Ok(()),
+                _ => Err("expected printable ASCII".into()),
+            },
+            Rule::Id(most) => match check_text(value, most)? {
+                text if text.chars().all(is_of_an_id) => Ok(()),
+                _ => Err("expected no white space, no control character and no `/`".into()),
+            },
+            Rule::Word(words) => match value.as_str() {
+                Some(word) if words.contains(&word) => Ok(()),
+                _ => Err(format!("expected {}", in_quotes(words)).into()),
+            },
+            Rule::Whole(least, most) => match value.as_u64() {
+                Some(number) if (least..=most).contains(&number) => Ok(()),
+                _ => Err(format!("expected a whole number from {least} to {most}").into()),
+            },
+            Rule::Seconds(least, most) => match value.as_f64() {
+                Some(number) if (least..=most).contains(&number) => Ok(()),
+                _ => Err(format!("expected a number of seconds from {least} to {most}").into()),
+            },
+            Rule::SecondsOrNull(..) | Rule::WholeOrNull(..) if value.is_null() => Ok(()),
+            Rule::SecondsOrNull(least, most) => Rule::Seconds(least, most).check(value),
+            Rule::WholeOrNull(least, most) => Rule::Whole(least, most).check(value),
+            Rule::Texts(most, most_chars) => check_texts(value, most, most_chars),
+            Rule::Object(most) => check_object(value, most),
+            Rule::Flag if value.is_boolean() => Ok(()),
+            Rule::Flag => Err("expected true or false".into()),
+        }
+    }
+
+    /// The same as JSON Schema (draft 2020-12).
+    pub(crate) fn schema(self) -> Value {
+        let text = |most: usize| json!({"type": "string", "minLength": 1, "maxLength": most});
+        match self {
+            Rule::Text(most) => text(most),
+            Rule::HeaderText(most) => with(text(most), "pattern", "^[ -~]+$"),
+            Rule::Id(most) => with(
+                text(most),
+                "pattern",
+                r"^[^\s/\u0000-\u001f\u007f-\u009f]+$",
+            ),
+            Rule::Word(words) => json!({"enum": words}),
+            Rule::Whole(least, most) => {
+                json!({"type": "integer", "minimum": least, "maximum": most})
+            }
+            Rule::Seconds(least, most) => {
+                json!({"type": "number", "minimum": least, "maximum": most})
+            }
+            Rule::SecondsOrNull(least, most) => {
+                json!({"type": ["number", "null"], "minimum": least, "maximum": most})
+            }
+            Rule::WholeOrNull(least, most) => {
+                json!({"type": ["integer", "null"], "minimum": least, "maximum": most})
+            }
+            Rule::Texts(most, most_chars) => {
+                json!({"type": "array", "maxItems": most, "items": text(most_chars)})
+            }
+            Rule::Object(_) => json!({"type": "object"}),
+            Rule::Flag => json!({"type": "boolean"}),
+        }
+    }
+}
+
+fn with(mut schema: Value, key: &str, value: &str) -> Value {
+    schema[key] = value.into();
+    schema
+}
+
+pub(crate) fn is_of_an_id(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control() && c != '/' && c != '\u{feff}'
+}
+
+fn in_quotes(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(" or ")
+}
+
+fn check_text(value: &Value, most: usize) -> Result<&str, Fault> {
+    let text = value.as_str().ok_or("expected text")?;
+    // Never more characters than bytes.
+    if text.is_empty() || (text.len() > most && text.chars().count() > most) {
+        return Err(format!("expected 1 to {most} characters").into());
+    }
+    Ok(text)
+}
+
+fn check_texts(value: &Value, most: usize, most_chars: usize) -> Result<(), Fault> {
+    let list = value.as_array().ok_or("expected a list of texts")?;
+    if list.len() > most {
+        return Err(format!("expected at most {most} texts").into());
+    }
+    for (index, item) in list.iter().enumerate() {
+        check_text(item, most_chars).map_err(|fault| Fault {
+            within: format!("[{index}]"),
+            ..fault
+        })?;
+    }
+    Ok(())
+}
+
+fn check_object(value: &Value, most: usize) -> Result<(), Fault> {
+    if !value.is_object() {
+        return Err("expected an object".into());
+    }
+    match value.to_string().len() > most {
+        true => Err(format!("expected at most {most} bytes of JSON").into()),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,330 @@
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::crawl_request::{KEYS, SpecChanges};
+use super::*;
+
+const NOW_MS: i64 = 1_700_000_000_000;
+
+fn refusal(text: &str) -> Refusal {
+    read(text.as_bytes(), NOW_MS).unwrap_err()
+}
+
+fn batch(request: Value) -> Batch {
+    match read(request.to_string().as_bytes(), NOW_MS) {
+        Ok(Asked::Feed { batch, whole: true }) => batch,
+        other => panic!("{request}: {other:?}"),
+    }
+}
+
+fn request(change: Value) -> Value {
+    let mut request = json!({"url": "http://a.org/", "appid": "app", "crawlid": "c1"});
+    for (key, value) in change.as_object().unwrap() {
+        request[key] = value.clone();
+    }
+    request
+}
+
+#[test]
+fn rubbish_gets_an_error_that_says_what_is_wrong() {
+    for rubbish in [
+        "", "{", "[", "[1]", "\u{0}", "7", "null", "[[]]", "[{},", "\"url\"",
+    ] {
+        let refusal = refusal(rubbish);
+        assert!(!refusal.message.is_empty(), "{rubbish}");
+        assert!(refusal.path.starts_with('$'), "{rubbish}");
+    }
+    assert!(read(&[0xff, b'{'], NOW_MS).is_err());
+    let refusal = refusal(r#"{"action": "drain", "crawls": [], "now": true}"#);
+    assert!(refusal.message.contains("now"), "{}", refusal.message);
+}
+
+#[test]
+fn a_refusal_names_the_place_of_what_is_wrong() {
+    for (change, path) in [
+        (json!({"depth": 1}), "$.depth"),
+        (json!({"my key": 1}), r#"$["my key"]"#),
+        (json!({"maxdepth": -1}), "$.maxdepth"),
+        (json!({"maxdepth": 1.5}), "$.maxdepth"),
+        (json!({"maxdepth": 65_536}), "$.maxdepth"),
+        (json!({"maxdepth": "1"}), "$.maxdepth"),
+        (json!({"priority": 0}), "$.priority"),
+        (json!({"priority": 101}), "$.priority"),
+        (json!({"url": "ftp://a.org/"}), "$.url"),
+        (json!({"url": "/relative"}), "$.url"),
+        (json!({"url": 7}), "$.url"),
+        (json!({"appid": ""}), "$.appid"),
+        (json!({"appid": "a/b"}), "$.appid"),
+        (json!({"crawlid": "a b"}), "$.crawlid"),
+        (json!({"crawlid": "x".repeat(201)}), "$.crawlid"),
+        (json!({"spiderid": "browser"}), "$.spiderid"),
+        (json!({"spiderid": "wandering"}), "$.spiderid"),
+        (json!({"allowed_domains": "a.org"}), "$.allowed_domains"),
+        (
+            json!({"allowed_domains": ["a.org", "http://b.org/"]}),
+            "$.allowed_domains[1]",
+        ),
+        (json!({"allow_regex": ["fine", ""]}), "$.allow_regex[1]"),
+        (json!({"deny_regex": ["fine", "(open"]}), "$.deny_regex[1]"),
+        (
+            json!({"deny_regex": ["(\\w{100}){100}"]}),
+            "$.deny_regex[0]",
+        ),
+        (json!({"deny_extensions": [7]}), "$.deny_extensions[0]"),
+        (json!({"expires": 1_699_999_999}), "$.expires"),
+        (json!({"expires": "tomorrow"}), "$.expires"),
+        (json!({"useragent": "a\r\nX: y"}), "$.useragent"),
+        (json!({"attrs": [1]}), "$.attrs"),
+        (json!({"attrs": null}), "$.attrs"),
+        (json!({"domain_max_pages": 0}), "$.domain_max_pages"),
+        (json!({"body": 1}), "$.body"),
+    ] {
+        let refusal = refusal(&request(change.clone()).to_string());
+        assert_eq!(refusal.path, path, "{change}: {}", refusal.message);
+    }
+    for missing in ["url", "appid", "crawlid"] {
+        let mut request = request(json!({}));
+        request.as_object_mut().unwrap().remove(missing);
+        assert_eq!(refusal(&request.to_string()).path, format!("$.{missing}"));
+    }
+}
+
+#[test]
+fn a_list_is_refused_by_the_place_of_its_first_fault() {
+    let list = json!([request(json!({})), request(json!({"maxdepth": "deep"})), 7]);
+    let answer = refusal(&list.to_string()).answer();
+    assert_eq!(answer["error"]["path"], "$[1].maxdepth");
+    let action = json!([{"action": "stop", "appid": "app", "crawlid": "c1"}]);
+    assert_eq!(refusal(&action.to_string()).path, "$[0].action");
+}
+
+#[test]
+fn requests_are_gathered_by_crawl_and_the_later_word_holds() {
+    let batch = batch(json!([
+        request(json!({"maxdepth": 1, "priority": 90})),
+        request(json!({"crawlid": "c2", "body": true})),
+        request(json!({"url": "http://b.org/", "maxdepth": 2})),
+        request(json!({"url": "http://c.org/"})),
+    ]));
+    assert_eq!(batch.len(), 4);
+    let [first, second] = &batch.crawls[..] else {
+        panic!("{batch:?}");
+    };
+    let seeds = |order: &Order| -> Vec<(String, u8, u64)> {
+        let seed = |seed: &super::batch::Seed| (seed.url.clone(), seed.priority, seed.place);
+        order.seeds.iter().map(seed).collect()
+    };
+    let expected = [
+        ("http://a.org/".into(), 90, 0),
+        ("http://b.org/".into(), 50, 2),
+        ("http://c.org/".into(), 50, 3),
+    ];
+    assert_eq!(seeds(first), expected);
+    assert_eq!(second.crawl_id, "c2");
+    let mut spec = CrawlSpec::on_demand("app", "c1");
+    first.changes.apply(&mut spec);
+    assert_eq!((spec.max_depth, spec.body), (2, false));
+}
+
+#[test]
+fn what_a_request_leaves_out_stays_as_it_is() {
+    let mut spec = CrawlSpec::on_demand("app", "c1");
+    let all = json!({
+        "maxdepth": 3, "allowed_domains": ["a.org"], "allow_regex": ["a"], "deny_regex": ["b"],
+        "deny_extensions": [], "expires": 1_800_000_000.5, "useragent": "me", "attrs": {"a": 1},
+        "domain_max_pages": 5, "body": true, "spiderid": "link",
+    });
+    batch(request(all)).crawls[0].changes.apply(&mut spec);
+    let expected = CrawlSpec {
+        max_depth: 3,
+        allowed_domains: vec!["a.org".into()],
+        allow_regex: vec!["a".into()],
+        deny_regex: vec!["b".into()],
+        deny_extensions: Some(Vec::new()),
+        expires_at_ms: Some(1_800_000_000_500),
+        useragent: Some("me".into()),
+        attrs: Some(json!({"a": 1})),
+        domain_max_pages: Some(5),
+        body: true,
+        ..CrawlSpec::on_demand("app", "c1")
+    };
+    assert_eq!(spec, expected);
+    let bare = batch(request(json!({})));
+    assert_eq!(bare.crawls[0].changes, SpecChanges::default());
+    bare.crawls[0].changes.apply(&mut spec);
+    assert_eq!(spec, expected);
+}
+
+#[test]
+fn each_request_has_its_own_attributes() {
+    let batch = batch(json!([
+        request(json!({"attrs": {"a": 1}})),
+        request(json!({"attrs": {"a": 1}})),
+        request(json!({})),
+        request(json!({"attrs": {"b": [null]}})),
+    ]));
+    let seeds = &batch.crawls[0].seeds;
+    let attrs: Vec<Option<&str>> = seeds.iter().map(|seed| seed.attrs.as_deref()).collect();
+    let (a, b) = (r#"{"a":1}"#, r#"{"b":[null]}"#);
+    assert_eq!(attrs, [Some(a), Some(a), None, Some(b)]);
+}
+
+#[test]
+fn actions_are_read_by_their_names() {
+    let read_action = |text: Value| match read(text.to_string().as_bytes(), NOW_MS) {
+        Ok(Asked::Act(action)) => action,
+        other => panic!("{text}: {other:?}"),
+    };
+    let subject = Subject {
+        app_id: "app".into(),
+        crawl_id: Some("c1".into()),
+        uuid: Some("u".into()),
+    };
+    for (name, action) in [
+        ("info", Action::Info(subject.clone())),
+        ("stop", Action::Stop(subject.clone())),
+        ("pause", Action::Pause(subject.clone())),
+        ("resume", Action::Resume(subject.clone())),
+    ] {
+        let asked = json!({"action": name, "appid": "app", "crawlid": "c1", "uuid": "u", "spiderid": "link"});
+        assert_eq!(read_action(asked), action);
+    }
+    let site = read_action(json!({"action": "site", "site": "a.org", "delay": 2.5, "limit": null}));
+    let expected = SiteAction {
+        site: "a.org".into(),
+        uuid: None,
+        delay_ms: Some(Some(2_500)),
+        block_until_ms: None,
+        limit: Some(None),
+        forget: false,
+    };
+    assert_eq!(site, Action::Site(expected));
+    assert_eq!(
+        read_action(json!({"action": "status"})),
+        Action::Status { uuid: None }
+    );
+}
+
+#[test]
+fn faulty_actions_are_refused_by_the_place_of_the_fault() {
+    for (action, path) in [
+        (json!({"action": "dance"}), "$.action"),
+        (json!({"action": 7}), "$.action"),
+        (json!({"action": "info"}), "$.appid"),
+        (json!({"action": "stop", "appid": "app"}), "$.crawlid"),
+        (json!({"action": "pause", "appid": "app"}), "$.crawlid"),
+        (
+            json!({"action": "info", "appid": "app", "spiderid": "browser"}),
+            "$.spiderid",
+        ),
+        (
+            json!({"action": "info", "appid": "app", "all": true}),
+            "$.all",
+        ),
+        (json!({"action": "status", "appid": "app"}), "$.appid"),
+        (json!({"action": "site"}), "$.site"),
+        (
+            json!({"action": "site", "site": "a.org", "delay": -1}),
+            "$.delay",
+        ),
+        (
+            json!({"action": "site", "site": "a.org", "limit": 1.5}),
+            "$.limit",
+        ),
+        (
+            json!({"action": "site", "site": "a.org", "forget": 1}),
+            "$.forget",
+        ),
+    ] {
+        assert_eq!(refusal(&action.to_string()).path, path, "{action}");
+    }
+}
+
+#[test]
+fn the_published_schema_is_the_table_by_which_requests_are_judged() {
+    let published: Value = serde_json::from_str(SCHEMA).unwrap();
+    let made = serde_json::to_string_pretty(&schema()).unwrap();
+    assert!(
+        published == schema(),
+        "docs/crawl-request.schema.json differs from the code, which says:\n{made}"
+    );
+}
+
+/// By the schema alone: what it says is just inside and just outside of its limits.
+#[test]
+fn the_limits_of_the_schema_are_the_limits_that_hold() {
+    let published: Value = serde_json::from_str(SCHEMA).unwrap();
+    let properties = published["properties"].as_object().unwrap();
+    assert_eq!(properties.len(), KEYS.len());
+    for (key, schema) in properties {
+        for (value, is_inside) in around_limits(schema) {
+            let asked = request(json!({key: value}));
+            let refused = read(asked.to_string().as_bytes(), NOW_MS).err();
+            let refused = refused.map(|refusal| refusal.message);
+            // What is no URL, domain or pattern, or has passed, is refused for that.
+            let by_limit = refused
+                .as_deref()
+                .is_some_and(|why| why.starts_with("expected"));
+            assert_eq!(!by_limit, is_inside, "{key}: {asked:.200} {refused:?}");
+        }
+    }
+}
+
+fn around_limits(schema: &Value) -> Vec<(Value, bool)> {
+    let text = |n: &Value| json!("x".repeat(n.as_u64().unwrap() as usize));
+    let more = |n: &Value| json!(n.as_u64().unwrap() + 1);
+    match schema["type"].as_str() {
+        Some("string") => {
+            let most = &schema["maxLength"];
+            vec![
+                (json!(""), false),
+                (text(most), true),
+                (text(&more(most)), false),
+                (json!(1), false),
+            ]
+        }
+        Some("integer" | "number") => {
+            let (least, most) = (&schema["minimum"], &schema["maximum"]);
+            let (below, above) = (least.as_f64().unwrap() - 1.0, most.as_f64().unwrap() * 2.0);
+            let outside = vec![
+                (json!(below), false),
+                (json!(above), false),
+                (json!("1"), false),
+            ];
+            [vec![(least.clone(), true), (most.clone(), true)], outside].concat()
+        }
+        Some("array") => {
+            let (most, item) = (&schema["maxItems"], &schema["items"]["maxLength"]);
+            let list = |n: &Value| json!(vec!["x"; n.as_u64().unwrap() as usize]);
+            vec![
+                (list(most), true),
+                (list(&more(most)), false),
+                (json!([text(item)]), true),
+                (json!([text(&more(item))]), false),
+                (json!(["x", 1]), false),
+            ]
+        }
+        Some("object") => vec![(json!({"any": 1}), true), (json!([]), false)],
+        Some("boolean") => vec![(json!(true), true), (json!(0), false)],
+        _ => vec![(schema["enum"][0].clone(), true), (json!("other"), false)],
+    }
+}
+
+#[test]
+fn fifty_thousand_requests_are_read_in_a_moment() {
+    let many: Vec<Value> = (0..50_000)
+        .map(|n| {
+            request(json!({
+                "url": format!("http://site{n}.org/"), "maxdepth": 1, "allow_regex": ["^http"],
+            }))
+        })
+        .collect();
+    let text = serde_json::to_vec(&many).unwrap();
+    let begin = Instant::now();
+    let Ok(Asked::Feed { batch, .. }) = read(&text, NOW_MS) else {
+        panic!("it was refused");
+    };
+    assert_eq!((batch.len(), batch.crawls.len()), (50_000, 1));
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+}

@@ -1,0 +1,205 @@
+//! Crawls that are over before their queue is empty: stopped by their application, or expired.
+//!
+//! First what supervisors hold of them is called back, so that nothing starts any more; then what
+//! is queued is closed, slice by slice, while everything else goes on; then whoever waits for it
+//! hears how much that was. A restarted dispatcher goes on with the slices.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde_json::{Value, json};
+use webfill_wire::{CrawlKey, Outcome, RecallScope};
+
+use super::Reply;
+use super::actions::{SPIDER, answer_to};
+use super::waiting::Recalled;
+use crate::control::Subject;
+use crate::crawl_spec::CrawlSpec;
+use crate::dispatcher::Dispatcher;
+use crate::frontier::{CrawlStatus, FrontierError};
+use crate::letter::{Client, Letter};
+
+/// Crawls that expire in one turn, at most.
+const MOST_AT_ONCE: usize = 100;
+
+/// Slices of queues closed in one turn, at most: each takes milliseconds.
+const MOST_SLICES: usize = 4;
+
+/// The crawls that are being ended.
+#[derive(Debug, Default)]
+pub(in crate::dispatcher) struct Endings {
+    under_way: VecDeque<Ending>,
+    crawls: BTreeSet<CrawlKey>,
+}
+
+#[derive(Debug)]
+struct Ending {
+    crawl: CrawlKey,
+    /// Its time has come, which its application is to be told.
+    has_expired: bool,
+    /// How many of its tasks had been closed before.
+    before: u64,
+    recalled: Recalled,
+    /// Who waits, and what they asked.
+    asked: Vec<(Client, Subject)>,
+}
+
+impl Endings {
+    pub(super) fn concern(&self, crawl: CrawlKey) -> bool {
+        self.crawls.contains(&crawl)
+    }
+
+    fn begin(&mut self, ending: Ending) {
+        self.crawls.insert(ending.crawl);
+        self.under_way.push_back(ending);
+    }
+
+    pub(super) fn recalled(&self) -> impl Iterator<Item = Recalled> + '_ {
+        self.under_way.iter().map(|ending| ending.recalled)
+    }
+
+    /// Whether there is something to close in the next turn already.
+    pub(in crate::dispatcher) fn are_busy(&self) -> bool {
+        self.under_way
+            .iter()
+            .any(|ending| ending.recalled.is_done())
+    }
+}
+
+impl Dispatcher {
+    /// Ends a crawl for good. One that was never asked for is refused from now on.
+    pub(super) fn stop(
+        &mut self,
+        client: &Client,
+        subject: Subject,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
+        let crawl = match self.frontier.find_crawl(&subject.app_id, crawl_id)? {
+            Some(crawl) => crawl,
+            None => {
+                let spec = CrawlSpec::on_demand(&subject.app_id, crawl_id);
+                self.frontier.order_crawl(None, spec)?
+            }
+        };
+        self.frontier.stop_crawl(crawl)?;
+        let asked = (client.clone(), subject);
+        let mut under_way = self.endings.under_way.iter_mut();
+        match under_way.find(|ending| ending.crawl == crawl) {
+            Some(ending) => ending.asked.push(asked),
+            None => self.begin_ending(crawl, false, vec![asked], now_ms)?,
+        }
+        Ok(Reply::Later)
+    }
+
+    /// After a start: what was ended before has its queue closed.
+    pub(in crate::dispatcher) fn take_up_endings(
+        &mut self,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        for crawl in self.frontier.unpurged_crawls()? {
+            let has_expired = self.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
+            self.begin_ending(crawl, has_expired, Vec::new(), now_ms)?;
+        }
+        self.next_expiry_ms = self.frontier.next_expiry_ms()?;
+        Ok(())
+    }
+
+    /// Crawls whose time has come, and slices of queues to close.
+    pub(in crate::dispatcher) fn go_on_ending(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            for crawl in self.frontier.expired_crawls(now_ms, MOST_AT_ONCE)? {
+                self.frontier.expire_crawl(crawl)?;
+                self.begin_ending(crawl, true, Vec::new(), now_ms)?;
+            }
+            self.next_expiry_ms = self.frontier.next_expiry_ms()?;
+        }
+        let mut slices = 0;
+        for _ in 0..self.endings.under_way.len() {
+            if slices == MOST_SLICES {
+                break;
+            }
+            let Some(mut ending) = self.endings.under_way.pop_front() else {
+                break;
+            };
+            let mut is_over = self.look_again(&mut ending.recalled, now_ms);
+            if is_over && self.frontier.crawl_status(ending.crawl)?.queued > 0 {
+                slices += 1;
+                is_over = !self.frontier.end_queued(ending.crawl, now_ms)?;
+            }
+            match is_over {
+                true => self.tell_end(ending)?,
+                false => self.endings.under_way.push_back(ending),
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_ending(
+        &mut self,
+        crawl: CrawlKey,
+        has_expired: bool,
+        asked: Vec<(Client, Subject)>,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let status = self.frontier.crawl_status(crawl)?;
+        let recalled = match status.leased {
+            0 => Recalled::Done,
+            _ => {
+                let scope = RecallScope {
+                    crawl: Some(crawl),
+                    ..RecallScope::default()
+                };
+                self.call_back(scope, now_ms)
+            }
+        };
+        self.endings.begin(Ending {
+            crawl,
+            has_expired,
+            before: closed(&status),
+            recalled,
+            asked,
+        });
+        Ok(())
+    }
+
+    fn tell_end(&mut self, ending: Ending) -> Result<(), FrontierError> {
+        self.endings.crawls.remove(&ending.crawl);
+        let status = self.frontier.crawl_status(ending.crawl)?;
+        let purged = closed(&status).saturating_sub(ending.before);
+        tracing::info!(
+            event = "crawl_ended",
+            crawl = ending.crawl,
+            has_expired = ending.has_expired,
+            purged,
+            "a crawl is over before its queue was empty"
+        );
+        for (client, subject) in ending.asked {
+            let answer = answer_to("stop", &subject, json!({"total_purged": purged}));
+            self.notify(&subject.app_id, &answer);
+            self.letters.push(Letter::ToClient(client, answer));
+        }
+        if ending.has_expired {
+            let notice = self.expiry_notice(ending.crawl, purged)?;
+            let app_id = self.frontier.spec(ending.crawl)?.app_id.clone();
+            self.notify(&app_id, &notice);
+        }
+        Ok(())
+    }
+
+    fn expiry_notice(&mut self, crawl: CrawlKey, purged: u64) -> Result<Value, FrontierError> {
+        let spec = self.frontier.spec(crawl)?;
+        Ok(json!({
+            "action": "expired",
+            "total_expired": purged,
+            "crawlid": spec.crawl_id,
+            "spiderid": SPIDER,
+            "appid": spec.app_id,
+        }))
+    }
+}
+
+/// How many tasks of a crawl were closed before they were handed out.
+fn closed(status: &CrawlStatus) -> u64 {
+    let of = |outcome| status.outcomes.get(&outcome).copied().unwrap_or(0);
+    of(Outcome::Stopped) + of(Outcome::Expired)
+}

@@ -1,0 +1,309 @@
+//! What holds tasks back, or ends them before they are handed out: a crawl's pause, its page limit,
+//! its stop, its expiry.
+//!
+//! A crawl may have tasks at a million sites, so none of this visits them at once. A site whose
+//! turn comes finds out that a crawl hands nothing out and passes it over from then on (the crawl's
+//! `top_priority` there is 0). When the crawl goes on, its sites are told in slices; and a crawl
+//! that is over is ended in slices.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use rusqlite::{Connection, Result, Row, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::answers::{Leased, Pending, SiteId, TaskId, Woken};
+use super::{Frontier, FrontierError, sites};
+
+/// Sites told in one call of [`Frontier::release`].
+const SLICE: usize = 500;
+
+/// Tasks that one call of [`Frontier::end_queued`] closes.
+const MOST_CLOSED: usize = 2_000;
+
+/// What is to be told to sites.
+#[derive(Debug, Default)]
+pub(super) struct Holding {
+    /// Crawls that go on, each with the last of its sites that was told.
+    going_on: VecDeque<(CrawlKey, i64)>,
+    /// Sites that have a limit.
+    limits: HashMap<SiteId, Limit>,
+    /// Sites whose rules have changed.
+    pub(super) changed_sites: Vec<SiteId>,
+}
+
+/// So many further pages of a site.
+#[derive(Debug, Default)]
+struct Limit {
+    left: u64,
+    /// Tasks that were handed out under it, since our start, and may come back unfetched.
+    out: HashSet<TaskId>,
+}
+
+impl Holding {
+    pub(super) fn open(db: &Connection) -> Result<Holding> {
+        let sql = "SELECT id FROM crawls WHERE paused = 0 AND id IN
+                   (SELECT crawl FROM crawl_sites WHERE queued > 0 AND top_priority = 0)";
+        let mut select = db.prepare(sql)?;
+        let going_on = select.query_map([], |row| Ok((row.get(0)?, 0)))?;
+        let going_on = going_on.collect::<Result<_>>()?;
+        let mut select = db.prepare("SELECT id, pages_left FROM sites WHERE pages_left NOT NULL")?;
+        let limits = select.query_map([], |row| {
+            let left = row.get::<_, i64>(1)? as u64;
+            let out = HashSet::new();
+            Ok((row.get(0)?, Limit { left, out }))
+        })?;
+        Ok(Holding {
+            going_on,
+            limits: limits.collect::<Result<_>>()?,
+            changed_sites: Vec::new(),
+        })
+    }
+
+    /// How many tasks of a site may be handed out, of so many.
+    pub(super) fn limit(&self, site: SiteId, wanted: usize) -> usize {
+        let Some(limit) = self.limits.get(&site) else {
+            return wanted;
+        };
+        wanted.min(usize::try_from(limit.left).unwrap_or(usize::MAX))
+    }
+
+    /// A task has ended, and its page is used.
+    pub(super) fn note_end(&mut self, site: SiteId, task: TaskId) {
+        if let Some(limit) = self.limits.get_mut(&site) {
+            limit.out.remove(&task);
+        }
+    }
+}
+
+impl Frontier {
+    /// From now on nothing of a crawl is handed out; what it has queued, or is fed, stays queued.
+    pub fn pause_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
+        let crawl = self.crawl(key)?;
+        crawl.paused = true;
+        crawl.changed = true;
+        self.guarded("pause a crawl", |_| Ok(()))
+    }
+
+    /// A paused crawl goes on.
+    pub fn resume_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
+        let crawl = self.crawl(key)?;
+        if std::mem::replace(&mut crawl.paused, false) {
+            crawl.changed = true;
+            self.release_later(key);
+        }
+        self.guarded("resume a crawl", |_| Ok(()))
+    }
+
+    /// Ends a crawl: what is queued will end in `stopped`, what is leased may still finish, but
+    /// its links are not followed. Opening the crawl again takes this back for what is queued.
+    pub fn stop_crawl(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
+        let crawl = self.crawl(crawl)?;
+        crawl.ended = Some(Outcome::Stopped);
+        crawl.changed = true;
+        self.guarded("stop a crawl", |_| Ok(()))
+    }
+
+    /// Closes some of the tasks that a crawl has queued, if it was stopped or has expired.
+    /// Returns whether to go on with further calls; each takes milliseconds.
+    pub fn end_queued(
+        &mut self,
+        key: CrawlKey,
+        now_ms: i64,
+    ) -> std::result::Result<bool, FrontierError> {
+        self.crawl(key)?;
+        self.guarded("end the tasks of a crawl", |frontier| {
+            let Some(outcome) = frontier.known_crawl(key)?.ending(now_ms) else {
+                return Ok(false);
+            };
+            let mut closed = 0;
+            for site in queued_sites(&frontier.db, key, SLICE)? {
+                let most = MOST_CLOSED - closed;
+                let n = frontier.close_at(site, key, outcome, most, now_ms)?;
+                sites::count_taken(&frontier.db, site, n as u64)?;
+                closed += n;
+                if closed >= MOST_CLOSED {
+                    break;
+                }
+            }
+            Ok(frontier.known_crawl(key)?.status.queued > 0 && closed > 0)
+        })
+    }
+
+    /// What a crawl has queued.
+    pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
+        self.crawl(key)?;
+        self.guarded("count what is queued", |frontier| {
+            let sql = "SELECT count(*) FROM crawl_sites WHERE crawl = ?1 AND queued > 0";
+            let mut count = frontier.db.prepare_cached(sql)?;
+            let sites: i64 = count.query_row([key], |row| row.get(0))?;
+            drop(count);
+            let crawl = frontier.known_crawl(key)?;
+            Ok(Pending {
+                total: crawl.status.queued,
+                low_priority: crawl.waiting.keys().next().copied(),
+                high_priority: crawl.waiting.keys().next_back().copied(),
+                sites: sites as u64,
+            })
+        })
+    }
+
+    /// How many tasks of a crawl may be handed out at a site. If none: what it waits for is noted.
+    pub(super) fn room_at(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
+        let crawl = self.known_crawl(key)?;
+        let room = crawl.room();
+        if room == 0 {
+            crawl.held = true;
+            return Ok(0);
+        }
+        let Some(crawl) = self.crawls.get(&key) else {
+            return Ok(0);
+        };
+        let app = &crawl.spec.app_id;
+        let room_of_app = self.tenants.room_at(app, site, now_ms);
+        if room_of_app == 0 {
+            self.tenants.hold(app, key, 0);
+        }
+        Ok(room.min(room_of_app))
+    }
+
+    /// A lease of a crawl is over, perhaps with a page.
+    pub(super) fn note_lease_over(&mut self, key: CrawlKey, site: SiteId, is_page: bool) {
+        if let Some(crawl) = self.crawls.get(&key) {
+            self.tenants.note_over(&crawl.spec.app_id, site, is_page);
+        }
+        self.release_if_room(key);
+    }
+
+    /// Crawls that waited for their applications may go on, as far as there is room by now.
+    pub fn free_tenants(&mut self, now_ms: i64) {
+        let freed = self.tenants.take_freed(now_ms);
+        self.holding.going_on.extend(freed);
+    }
+
+    /// When time alone lets something go on.
+    pub fn next_room_ms(&self) -> Option<i64> {
+        self.tenants.next_room_ms()
+    }
+
+    /// A crawl hands out again: its sites are to be told.
+    pub(super) fn release_later(&mut self, key: CrawlKey) {
+        if let Some(crawl) = self.crawls.get_mut(&key) {
+            crawl.held = false;
+        }
+        // A second round for a crawl that is in its first one: what was held since is behind it.
+        self.holding.going_on.push_back((key, 0));
+    }
+
+    /// The same, if it was held back and is not any more.
+    pub(super) fn release_if_room(&mut self, key: CrawlKey) {
+        let crawl = self.crawls.get(&key);
+        if crawl.is_some_and(|crawl| crawl.held && crawl.room() > 0) {
+            self.release_later(key);
+        }
+    }
+
+    /// Whether [`release`](Frontier::release) has something to do.
+    pub fn has_to_release(&self) -> bool {
+        !self.holding.going_on.is_empty()
+    }
+
+    /// Tells some of the sites of crawls that go on that they do. Returns those inside the window
+    /// that have something to hand out again.
+    pub fn release(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
+        let Some((key, told)) = self.holding.going_on.pop_front() else {
+            return Ok(Vec::new());
+        };
+        self.crawl(key)?;
+        self.guarded("let a crawl go on", |frontier| {
+            if frontier.known_crawl(key)?.room() == 0 {
+                frontier.known_crawl(key)?.held = true;
+                return Ok(Vec::new());
+            }
+            let app = frontier.known_crawl(key)?.spec.app_id.clone();
+            let room = frontier.tenants.room(&app, now_ms);
+            if room == 0 {
+                frontier.tenants.hold(&app, key, told);
+                return Ok(Vec::new());
+            }
+            let slice = usize::try_from(room).unwrap_or(SLICE).min(SLICE);
+            let held = held_sites(&frontier.db, key, told, slice)?;
+            let mut woken = Vec::new();
+            for site in &held {
+                woken.extend(sites::release(&frontier.db, *site, key)?);
+            }
+            let next = match held.get(slice - 1) {
+                Some(last) => Some(last.0),
+                // Around again, for those that were held meanwhile.
+                None => (told > 0 && frontier.tenants.has(&app)).then_some(0),
+            };
+            match next {
+                Some(next) if frontier.tenants.has(&app) => frontier.tenants.hold(&app, key, next),
+                Some(next) => frontier.holding.going_on.push_front((key, next)),
+                None => {}
+            }
+            Ok(woken)
+        })
+    }
+
+    /// Tasks of a site were handed out.
+    pub(super) fn use_pages(&mut self, site: SiteId, tasks: &[Leased]) -> Result<()> {
+        let Some(limit) = self.holding.limits.get_mut(&site) else {
+            return Ok(());
+        };
+        limit.left = limit.left.saturating_sub(tasks.len() as u64);
+        limit.out.extend(tasks.iter().map(|task| task.task));
+        self.write_limit(site)
+    }
+
+    /// A task came back unfetched: if it was handed out under the limit, there is one more page.
+    pub(super) fn give_back_page(&mut self, site: SiteId, task: TaskId) -> Result<()> {
+        let Some(limit) = self.holding.limits.get_mut(&site) else {
+            return Ok(());
+        };
+        if limit.out.remove(&task) {
+            limit.left = limit.left.saturating_add(1);
+        }
+        self.write_limit(site)
+    }
+
+    pub(super) fn set_limit(&mut self, site: SiteId, left: Option<u64>) -> Result<()> {
+        match (left, self.holding.limits.get(&site)) {
+            // Said again, it is not another one.
+            (Some(left), Some(limit)) if limit.left == left => return Ok(()),
+            (Some(left), _) => {
+                let out = HashSet::new();
+                self.holding.limits.insert(site, Limit { left, out });
+            }
+            (None, _) => drop(self.holding.limits.remove(&site)),
+        }
+        self.write_limit(site)
+    }
+
+    fn write_limit(&mut self, site: SiteId) -> Result<()> {
+        let limit = self.holding.limits.get(&site);
+        let left = limit.map(|limit| i64::try_from(limit.left).unwrap_or(i64::MAX));
+        let sql = "UPDATE sites SET pages_left = ?2 WHERE id = ?1";
+        self.db.prepare_cached(sql)?.execute(params![site, left])?;
+        Ok(())
+    }
+}
+
+fn queued_sites(db: &Connection, crawl: CrawlKey, limit: usize) -> Result<Vec<SiteId>> {
+    let sql = "SELECT site FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let site = |row: &Row<'_>| row.get(0);
+    select
+        .query_map(params![crawl, limit as i64], site)?
+        .collect()
+}
+
+fn held_sites(db: &Connection, crawl: CrawlKey, after: i64, limit: usize) -> Result<Vec<SiteId>> {
+    let sql = "SELECT site FROM crawl_sites
+               WHERE crawl = ?1 AND site > ?2 AND queued > 0 AND top_priority = 0
+               ORDER BY site LIMIT ?3";
+    let mut select = db.prepare_cached(sql)?;
+    let site = |row: &Row<'_>| row.get(0);
+    select
+        .query_map(params![crawl, after, limit as i64], site)?
+        .collect()
+}

@@ -1,0 +1,262 @@
+//! Crawls by their ids, their states, and what of them is pending.
+
+use rusqlite::{OptionalExtension, Result, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::answers::AttrsId;
+use super::crawls::Crawl;
+use super::{Frontier, FrontierError};
+use crate::crawl_spec::CrawlSpec;
+use crate::scope::Scope;
+
+/// A crawl that has something queued.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingCrawl {
+    pub key: CrawlKey,
+    pub crawl_id: String,
+    /// Milliseconds since the epoch.
+    pub expires_at_ms: Option<i64>,
+}
+
+/// What an application has, over all its crawls.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AppTally {
+    pub queued: u64,
+    /// Crawls with something queued.
+    pub crawls: u64,
+}
+
+/// All crawls together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FrontierTally {
+    pub crawls: u64,
+    /// Crawls with something queued or leased.
+    pub unfinished: u64,
+    pub paused: u64,
+    pub discovered: u64,
+    pub queued: u64,
+    pub leased: u64,
+    pub done: u64,
+    pub pages: u64,
+    pub bytes: u64,
+    /// Sites with something to hand out that are not in memory.
+    pub sites_waiting: u64,
+}
+
+impl Frontier {
+    /// The crawl of these ids.
+    pub fn find_crawl(
+        &mut self,
+        app_id: &str,
+        crawl_id: &str,
+    ) -> Result<Option<CrawlKey>, FrontierError> {
+        self.guarded("look for a crawl", |frontier| {
+            let sql = "SELECT id FROM crawls WHERE app_id = ?1 AND crawl_id = ?2";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let key = select.query_row([app_id, crawl_id], |row| row.get(0));
+            key.optional()
+        })
+    }
+
+    /// Opens a crawl of new ids, or has a known one ask for something else from now on. How far
+    /// it has come stays as it is. One that had expired goes on.
+    pub fn order_crawl(
+        &mut self,
+        known: Option<CrawlKey>,
+        spec: CrawlSpec,
+    ) -> Result<CrawlKey, FrontierError> {
+        let scope = Scope::compile(&spec)?;
+        if let Some(key) = known {
+            self.crawl(key)?;
+        }
+        self.guarded("take in a crawl", |frontier| {
+            let spec_json = serde_json::to_string(&spec)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+            let expires_at_ms = spec.expires_at_ms.map(|at| at as i64);
+            if let Some(key) = known {
+                let sql = "UPDATE crawls SET spec = ?2, expires_at_ms = ?3 WHERE id = ?1";
+                let values = params![key, spec_json, expires_at_ms];
+                frontier.db.prepare_cached(sql)?.execute(values)?;
+                let crawl = frontier.known_crawl(key)?;
+                (crawl.spec, crawl.scope, crawl.changed) = (spec, scope, true);
+                crawl.ended = crawl.ended.filter(|ended| *ended != Outcome::Expired);
+                frontier.release_if_room(key);
+                return Ok(key);
+            }
+            let sql = "INSERT INTO crawls (app_id, crawl_id, spec, expires_at_ms)
+                       VALUES (?1, ?2, ?3, ?4) RETURNING id";
+            let values = params![spec.app_id, spec.crawl_id, spec_json, expires_at_ms];
+            let mut insert = frontier.db.prepare_cached(sql)?;
+            let key = insert.query_row(values, |row| row.get(0))?;
+            drop(insert);
+            // Thousands of new crawls may come in one transaction.
+            frontier.settle_crawls()?;
+            frontier.crawls.insert(key, Crawl::new(spec, scope));
+            Ok(key)
+        })
+    }
+
+    /// Keeps an application's own object, for candidates to refer to.
+    pub fn keep_attrs(&mut self, json: &str) -> Result<AttrsId, FrontierError> {
+        self.guarded("keep attributes", |frontier| {
+            let sql = "INSERT INTO attrs (json) VALUES (?1)";
+            frontier.db.prepare_cached(sql)?.insert([json])
+        })
+    }
+
+    /// Whether a crawl is over for its queue, and how: `stopped` or `expired`.
+    pub fn crawl_end(&mut self, key: CrawlKey) -> Result<Option<Outcome>, FrontierError> {
+        Ok(self.crawl(key)?.ended)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn crawls_in_memory(&self) -> usize {
+        self.crawls.len()
+    }
+
+    /// Crawls that have changed since they were taken from here, the oldest first.
+    pub fn take_touched(&mut self, most: usize) -> Vec<CrawlKey> {
+        let taken: Vec<CrawlKey> = self.touched.iter().take(most).copied().collect();
+        for crawl in &taken {
+            self.touched.remove(crawl);
+        }
+        taken
+    }
+
+    /// Has a crawl count as changed.
+    pub fn touch(&mut self, crawl: CrawlKey) {
+        self.touched.insert(crawl);
+    }
+
+    pub fn is_paused(&mut self, key: CrawlKey) -> Result<bool, FrontierError> {
+        Ok(self.crawl(key)?.paused)
+    }
+
+    /// Notes that a crawl's time has come. Its queued tasks await [`end_queued`](Frontier::end_queued).
+    pub fn expire_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
+        let crawl = self.crawl(key)?;
+        crawl.ended = Some(Outcome::Expired);
+        crawl.changed = true;
+        self.guarded("end a crawl", |_| Ok(()))
+    }
+
+    /// When the next crawl expires.
+    pub fn next_expiry_ms(&mut self) -> Result<Option<i64>, FrontierError> {
+        self.guarded("look for the next crawl that expires", |frontier| {
+            let sql = "SELECT min(expires_at_ms) FROM crawls
+                       WHERE expires_at_ms IS NOT NULL AND ended IS NULL";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select.query_row([], |row| row.get(0))
+        })
+    }
+
+    /// Crawls whose time has come and that are not over yet; the earliest first.
+    pub fn expired_crawls(
+        &mut self,
+        now_ms: i64,
+        most: usize,
+    ) -> Result<Vec<CrawlKey>, FrontierError> {
+        self.guarded("look for crawls that have expired", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT id FROM crawls
+                       WHERE expires_at_ms <= ?1 AND expires_at_ms IS NOT NULL AND ended IS NULL
+                       ORDER BY expires_at_ms LIMIT ?2";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let crawls = select.query_map(params![now_ms, most as i64], |row| row.get(0))?;
+            crawls.collect()
+        })
+    }
+
+    /// Crawls that were stopped or have expired, and still have something queued.
+    pub fn unpurged_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
+        self.guarded("look for crawls that are over", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT id FROM crawls WHERE ended IS NOT NULL AND queued > 0";
+            let mut select = frontier.db.prepare(sql)?;
+            select.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// The crawls of an application that have something queued, by their ids.
+    pub fn pending_crawls(
+        &mut self,
+        app_id: &str,
+        most: usize,
+    ) -> Result<Vec<PendingCrawl>, FrontierError> {
+        self.guarded("list the crawls of an application", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT id, crawl_id, expires_at_ms FROM crawls
+                       WHERE app_id = ?1 AND queued > 0 ORDER BY crawl_id LIMIT ?2";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let crawls = select.query_map(params![app_id, most as i64], |row| {
+                Ok(PendingCrawl {
+                    key: row.get(0)?,
+                    crawl_id: row.get(1)?,
+                    expires_at_ms: row.get(2)?,
+                })
+            })?;
+            crawls.collect()
+        })
+    }
+
+    /// Sites where crawls of an application have something queued.
+    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<u64, FrontierError> {
+        self.guarded("count the sites of an application", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT count(DISTINCT site) FROM crawls
+                       JOIN crawl_sites ON crawl_sites.crawl = crawls.id AND crawl_sites.queued > 0
+                       WHERE app_id = ?1 AND crawls.queued > 0";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select
+                .query_row([app_id], |row| row.get::<_, i64>(0))
+                .map(|n| n as u64)
+        })
+    }
+
+    pub fn app_tally(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
+        self.guarded("count the crawls of an application", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT coalesce(sum(queued), 0), count(*) FROM crawls
+                       WHERE app_id = ?1 AND queued > 0";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select.query_row([app_id], |row| {
+                Ok(AppTally {
+                    queued: row.get::<_, i64>(0)? as u64,
+                    crawls: row.get::<_, i64>(1)? as u64,
+                })
+            })
+        })
+    }
+
+    /// Adds all crawls up; reads the rows of all of them.
+    pub fn tally(&mut self) -> Result<FrontierTally, FrontierError> {
+        self.guarded("count the crawls", |frontier| {
+            frontier.write_counters()?;
+            let sql =
+                "SELECT count(*), total(queued + leased > 0), total(paused AND ended IS NULL),
+                       total(discovered), total(queued), total(leased), total(done),
+                       total(pages), total(bytes) FROM crawls";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut tally = select.query_row([], |row| {
+                let count = |column| row.get::<_, f64>(column).map(|n| n as u64);
+                Ok(FrontierTally {
+                    crawls: row.get::<_, i64>(0)? as u64,
+                    unfinished: count(1)?,
+                    paused: count(2)?,
+                    discovered: count(3)?,
+                    queued: count(4)?,
+                    leased: count(5)?,
+                    done: count(6)?,
+                    pages: count(7)?,
+                    bytes: count(8)?,
+                    sites_waiting: 0,
+                })
+            })?;
+            let sql = "SELECT count(*) FROM sites WHERE top_priority > 0 AND in_window = 0";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let waiting: i64 = select.query_row([], |row| row.get(0))?;
+            tally.sites_waiting = waiting as u64;
+            Ok(tally)
+        })
+    }
+}

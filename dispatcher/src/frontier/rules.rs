@@ -1,0 +1,75 @@
+//! What is set by hand for a site. It is kept with the site, and holds over restarts.
+
+use rusqlite::{OptionalExtension, Result, params};
+
+use super::answers::{SiteDue, SiteId, SiteRule};
+use super::{Frontier, FrontierError, sites};
+
+impl Frontier {
+    /// What holds for a site, by its name; `None` for one that was never heard of.
+    pub fn site_rule(&mut self, name: &str) -> std::result::Result<Option<SiteRule>, FrontierError> {
+        self.guarded("read a site's rule", |frontier| {
+            let sql = "SELECT rule_delay_ms, block_until_ms, pages_left FROM sites WHERE name = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select
+                .query_row([name], |row| sites::read_rule(row, 0))
+                .optional()
+        })
+    }
+
+    /// Sets what holds for a site from now on, heard of or not.
+    pub fn set_site_rule(
+        &mut self,
+        name: &str,
+        rule: &SiteRule,
+    ) -> std::result::Result<(), FrontierError> {
+        self.guarded("set a site's rule", |frontier| {
+            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+            frontier.keep_rule(site, rule)
+        })
+    }
+
+    /// Drops what was set by hand for a site, and what was learnt of it but for the time of its last
+    /// request, its owner, and how long the default delay then has to be kept.
+    pub fn forget_site(
+        &mut self,
+        name: &str,
+        default_delay_ms: u32,
+    ) -> std::result::Result<(), FrontierError> {
+        self.guarded("forget a site", |frontier| {
+            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+            // The delay that is not known any more may have been longer.
+            let sql = "UPDATE sites SET delay_ms = NULL, due_at_ms = coalesce(
+                           min(due_at_ms, last_start_ms + max(?2, coalesce(delay_ms, 0))), 0)
+                       WHERE id = ?1";
+            let mut update = frontier.db.prepare_cached(sql)?;
+            update.execute(params![site, default_delay_ms])?;
+            drop(update);
+            frontier.keep_rule(site, &SiteRule::default())
+        })
+    }
+
+    fn keep_rule(&mut self, site: SiteId, rule: &SiteRule) -> Result<()> {
+        let sql = "UPDATE sites SET rule_delay_ms = ?2, block_until_ms = ?3 WHERE id = ?1";
+        let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        self.set_limit(site, rule.pages_left)?;
+        // A new limit may let something out, or nothing.
+        sites::count_taken(&self.db, site, 0)?;
+        sites::unpark(&self.db, site)?;
+        self.holding.changed_sites.push(site);
+        Ok(())
+    }
+
+    /// Sites whose rules have changed since the last call, as they are kept now.
+    pub fn take_changed_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
+        let mut changed = std::mem::take(&mut self.holding.changed_sites);
+        changed.sort_unstable();
+        changed.dedup();
+        let mut sites = Vec::with_capacity(changed.len());
+        for site in changed {
+            sites.extend(self.site(site)?);
+        }
+        Ok(sites)
+    }
+}

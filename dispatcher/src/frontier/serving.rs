@@ -1,0 +1,224 @@
+//! Handing tasks out: whose turn it is at a site, and what goes.
+//!
+//! The highest priority at a site goes first, whichever crawl it is of. Crawls that have tasks of
+//! the same priority there are served in turn, the one that has waited longest first, so that the
+//! length of a crawl's queue delays nobody but itself. Within a crawl the oldest task goes first.
+
+use rusqlite::{Connection, Result, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::answers::{LeaseBatch, Leased, SiteId, TaskId, Turn};
+use super::crawls::Crawl;
+use super::schema::LEASED;
+use super::{Frontier, FrontierError, retries, sites};
+
+/// Tasks of ended crawls that one call closes on its way, and crawls that it passes over, so that no
+/// call takes long.
+const MOST_PASSED: usize = 1_000;
+
+/// Crawls that share one call.
+const MOST_CRAWLS: usize = 16;
+
+/// One call of [`Frontier::lease`], as far as it has come.
+#[derive(Default)]
+struct Serving {
+    handed_out: Vec<Leased>,
+    closed: usize,
+    passed: usize,
+}
+
+impl Frontier {
+    /// Hands out what a site has queued: the highest priority first, crawls in turn, the oldest
+    /// task of each first. Tasks of crawls that are over end in `expired` or `stopped` instead;
+    /// those of crawls that hand nothing out for now stay.
+    pub fn lease(
+        &mut self,
+        site: SiteId,
+        limit: usize,
+        now_ms: i64,
+    ) -> std::result::Result<LeaseBatch, FrontierError> {
+        self.guarded("hand out tasks", |frontier| {
+            let limit = frontier.holding.limit(site, limit);
+            let mut serving = Serving::default();
+            while serving.handed_out.len() < limit
+                && serving.closed + serving.passed < MOST_PASSED
+            {
+                let left = limit - serving.handed_out.len();
+                let turns = sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?;
+                if turns.is_empty() {
+                    break;
+                }
+                let share = left.div_ceil(turns.len());
+                for turn in turns {
+                    let left = limit - serving.handed_out.len();
+                    frontier.serve(site, turn, share.min(left), now_ms, &mut serving)?;
+                }
+            }
+            let handed_out = serving.handed_out.len();
+            frontier.use_pages(site, &serving.handed_out)?;
+            let taken = (handed_out + serving.closed) as u64;
+            let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
+            Ok(LeaseBatch {
+                tasks: serving.handed_out,
+                left: if next.is_some() { left } else { 0 },
+                next,
+            })
+        })
+    }
+
+    /// One crawl's turn at a site.
+    fn serve(
+        &mut self,
+        site: SiteId,
+        turn: Turn,
+        share: usize,
+        now_ms: i64,
+        serving: &mut Serving,
+    ) -> Result<()> {
+        if share == 0 {
+            return Ok(());
+        }
+        let crawl = self.known_crawl(turn.crawl)?;
+        if let Some(outcome) = crawl.ending(now_ms) {
+            let most = MOST_PASSED.saturating_sub(serving.closed).max(1);
+            serving.closed += self.close_at(site, turn.crawl, outcome, most, now_ms)?;
+            return Ok(());
+        }
+        let room = self.room_at(site, turn.crawl, now_ms)?;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        if room == 0 {
+            serving.passed += 1;
+            return sites::hold(&self.db, site, turn.crawl);
+        }
+        let queued = first_queued(&self.db, site, turn, share.min(room))?;
+        let taken = queued.len() as u64;
+        for task in queued {
+            let leased = self.hand_out(task, site, turn.crawl)?;
+            serving.handed_out.push(leased);
+        }
+        // A turn in which nothing was found corrects the priority that promised something.
+        serving.passed += usize::from(taken == 0);
+        self.last_turn += 1;
+        sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
+    }
+
+    /// Ends tasks of a crawl at a site; the site's count is left to the caller.
+    pub(super) fn close_at(
+        &mut self,
+        site: SiteId,
+        crawl: CrawlKey,
+        outcome: Outcome,
+        most: usize,
+        now_ms: i64,
+    ) -> Result<usize> {
+        let mut queued = ready_of(&self.db, site, crawl, most)?;
+        if queued.len() < most {
+            let most = most - queued.len();
+            queued.extend(retries::waiting_at(&self.db, site, crawl, most)?);
+        }
+        for (task, priority) in &queued {
+            self.close_queued(crawl, *task, *priority, outcome, now_ms)?;
+        }
+        sites::count_taken_of(&self.db, site, crawl, queued.len() as u64, None)?;
+        Ok(queued.len())
+    }
+
+    fn hand_out(&mut self, task: QueuedTask, site: SiteId, crawl: CrawlKey) -> Result<Leased> {
+        let sql = "UPDATE tasks SET state = ?2, attempt = ?3 WHERE id = ?1";
+        let attempt = task.attempts + 1;
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![task.id as i64, LEASED, attempt])?;
+        let mut tries = Vec::new();
+        if task.attempts > 0 {
+            // Those that came since the last time go along from now on.
+            let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
+            self.db.prepare_cached(sql)?.execute([task.id as i64])?;
+            tries = retries::tries(&self.db, task.id)?;
+        }
+        let counted: &mut Crawl = self.known_crawl(crawl)?;
+        counted.count_unqueued(task.priority);
+        counted.status.leased += 1;
+        let counted = self.crawls.get(&crawl);
+        if let Some(counted) = counted {
+            self.tenants.note_handed_out(&counted.spec.app_id, site);
+        }
+        Ok(Leased {
+            task: task.id,
+            attempt,
+            crawl,
+            url: task.url,
+            depth: task.depth,
+            priority: task.priority,
+            parent: task.parent,
+            records: record_names(&self.db, task.id)?,
+            deaths: task.deaths,
+            attrs: task.attrs,
+            tries,
+        })
+    }
+}
+
+struct QueuedTask {
+    id: TaskId,
+    attempts: u32,
+    depth: u16,
+    priority: u8,
+    deaths: u32,
+    url: String,
+    parent: Option<String>,
+    attrs: Option<String>,
+}
+
+fn first_queued(
+    db: &Connection,
+    site: SiteId,
+    turn: Turn,
+    limit: usize,
+) -> Result<Vec<QueuedTask>> {
+    let sql = "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
+               FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
+               LEFT JOIN attrs ON attrs.id = t.attrs
+               WHERE t.site = ?1 AND t.crawl = ?2 AND t.priority >= ?3
+                   AND t.state = 0 AND t.not_before_ms = 0
+               ORDER BY t.priority DESC, t.id LIMIT ?4";
+    let mut select = db.prepare_cached(sql)?;
+    let values = params![site, turn.crawl, turn.priority, limit as i64];
+    let tasks = select.query_map(values, |row| {
+        Ok(QueuedTask {
+            id: row.get::<_, i64>(0)? as u64,
+            attempts: row.get(1)?,
+            depth: row.get(2)?,
+            priority: row.get(3)?,
+            deaths: row.get(4)?,
+            url: row.get(5)?,
+            parent: row.get(6)?,
+            attrs: row.get(7)?,
+        })
+    })?;
+    tasks.collect()
+}
+
+/// Tasks of a crawl at a site that could be handed out, with their priorities.
+fn ready_of(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    limit: usize,
+) -> Result<Vec<(TaskId, u8)>> {
+    let sql = "SELECT id, priority FROM tasks
+               WHERE site = ?1 AND crawl = ?2 AND state = 0 AND not_before_ms = 0 LIMIT ?3";
+    let mut select = db.prepare_cached(sql)?;
+    let tasks = select.query_map(params![site, crawl, limit as i64], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+    })?;
+    tasks.collect()
+}
+
+fn record_names(db: &Connection, task: TaskId) -> Result<Vec<String>> {
+    let sql =
+        "SELECT name FROM task_records, records WHERE task = ?1 AND id = record ORDER BY record";
+    db.prepare_cached(sql)?
+        .query_map([task as i64], |row| row.get(0))?
+        .collect()
+}

@@ -1,0 +1,54 @@
+use super::*;
+
+/// What version 1 had, and this one has otherwise.
+const TO_VERSION_1: &str = "
+    DROP INDEX crawls_expiring; DROP INDEX sites_waiting; DROP INDEX crawl_sites_turns;
+    DROP INDEX crawl_sites_queued; DROP INDEX crawl_sites_held; DROP INDEX tasks_queued;
+    DROP INDEX tasks_to_retry; DROP INDEX tasks_to_retry_at; DROP TABLE tries;
+    ALTER TABLE crawls DROP COLUMN paused; ALTER TABLE crawls DROP COLUMN expires_at_ms;
+    ALTER TABLE crawls DROP COLUMN waiting;
+    ALTER TABLE sites DROP COLUMN rule_delay_ms; ALTER TABLE sites DROP COLUMN block_until_ms;
+    ALTER TABLE sites DROP COLUMN pages_left;
+    ALTER TABLE crawl_sites DROP COLUMN queued; ALTER TABLE crawl_sites DROP COLUMN top_priority;
+    ALTER TABLE crawl_sites DROP COLUMN turn;
+    ALTER TABLE tasks DROP COLUMN not_before_ms; ALTER TABLE tasks DROP COLUMN attrs;
+    DROP TABLE attrs;
+    CREATE INDEX sites_waiting ON sites (top_priority, due_at_ms)
+        WHERE queued > 0 AND in_window = 0;
+    CREATE INDEX tasks_queued ON tasks (site, priority DESC) WHERE state = 0;
+    PRAGMA user_version = 1;";
+
+#[test]
+fn a_frontier_of_version_1_goes_on_where_it_was() {
+    let mut bench = bench_with(|spec| spec.expires_at_ms = Some(5_000_000));
+    bench.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
+    let leased = bench.lease_all().remove(0);
+    let back = bench.frontier.give_back(leased.task, leased.attempt, false, 0);
+    assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    bench.done(&bench_task(&leased), &[]);
+    bench.frontier.commit().unwrap();
+    let Bench { dir, frontier, spec, crawl } = bench;
+    drop(frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_1).unwrap();
+    drop(db);
+
+    let frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let mut bench = Bench { dir, frontier, spec, crawl };
+    bench.assert_conserved();
+    let pending = bench.frontier.pending(bench.crawl).unwrap();
+    assert_eq!((pending.total, pending.sites), (1, 1));
+    assert_eq!((pending.low_priority, pending.high_priority), (Some(50), Some(50)));
+    assert_eq!(bench.frontier.expired_crawls(5_000_000, 9).unwrap(), [bench.crawl]);
+    assert_eq!(bench.lease_one().url, leased.url);
+    assert_eq!(bench.feed(&["http://a.org/1", "http://a.org/new"]).accepted, 1);
+    bench.assert_conserved();
+}
+
+/// Another task than the one that came back, which is not in force any more.
+fn bench_task(leased: &Leased) -> Leased {
+    Leased {
+        task: leased.task + 1,
+        ..leased.clone()
+    }
+}

@@ -1,0 +1,189 @@
+//! Requests by HTTP: the same JSON as on the control socket, for clients that have no ZeroMQ.
+//!
+//! There are no keys on it, so it listens on loopback only. What a browser on the same machine
+//! might be made to send by a foreign page is refused: a name in `Host` that is not this machine's,
+//! any `Origin`, and bodies that do not say that they are JSON. One thread serves; it only reads
+//! and waits, what is asked is done by the dispatcher's loop.
+
+mod answers;
+mod body;
+mod feed;
+mod guard;
+mod questions;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use webfill_startup::Fault;
+
+use self::answers::{Answer, answer, refused, said};
+pub(crate) use self::questions::Questions;
+use crate::clock::SteadyClock;
+use crate::control::{self, Asked, Refusal, SCHEMA};
+
+/// Connections at once; further ones wait.
+const MOST_CONNECTIONS: usize = 64;
+
+/// How long the head of a request may take.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// What the answers need.
+struct Service {
+    questions: Questions,
+    clock: SteadyClock,
+    /// For bodies that are read as a whole.
+    large_bodies: Semaphore,
+}
+
+/// Starts to listen, and serves until the process ends. Returns where.
+pub(crate) fn start(
+    address: SocketAddr,
+    clock: SteadyClock,
+    questions: Questions,
+) -> Result<SocketAddr, Fault> {
+    let cannot = |error: std::io::Error| {
+        Fault::error(format!(
+            "cannot take requests at http://{address}: {error}; choose another --http ADDRESS:PORT, or `--http off`"
+        ))
+    };
+    let listener = TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(cannot)?;
+    let service = Arc::new(Service {
+        questions,
+        clock,
+        large_bodies: Semaphore::new(body::MOST_LARGE),
+    });
+    std::thread::Builder::new()
+        .name("http".into())
+        .spawn(move || runtime.block_on(serve(listener, service)))
+        .map_err(cannot)?;
+    Ok(address)
+}
+
+async fn serve(listener: TcpListener, service: Arc<Service>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(event = "http_ended", %error, "no requests are taken by HTTP");
+            return;
+        }
+    };
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        let (stream, _) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                // Out of descriptors, most likely: some will be free again.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let service = Arc::clone(&service);
+        tokio::spawn(async move {
+            let _place = place;
+            let serve_one = service_fn(move |request| {
+                let service = Arc::clone(&service);
+                async move { Ok::<_, std::convert::Infallible>(service.answer(request).await) }
+            });
+            // Who breaks off needs no answer.
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_WITHIN)
+                .serve_connection(TokioIo::new(stream), serve_one)
+                .await;
+        });
+    }
+}
+
+/// What can be asked of where.
+const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /site, GET /status, GET /schema, GET /healthz";
+
+impl Service {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        if let Err((status, why)) = guard::judge(request.method(), request.headers()) {
+            return refused(status, why);
+        }
+        let path = request.uri().path().to_owned();
+        match (request.method(), &*path) {
+            (&Method::GET, "/healthz") => answer(200, json!({"ok": true})),
+            (&Method::GET, "/schema") => said(200, SCHEMA.to_owned()),
+            (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
+            (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
+            (&Method::POST, "/feed") => self.feed(request).await,
+            (&Method::POST, "/stop" | "/pause" | "/resume" | "/site") => {
+                let action = path.trim_start_matches('/').to_owned();
+                self.take_action(&action, request).await
+            }
+            (_, "/healthz" | "/schema" | "/status" | "/info") => refused(405, "expected GET"),
+            (_, "/feed" | "/stop" | "/pause" | "/resume" | "/site") => {
+                refused(405, "expected POST")
+            }
+            _ => refused(404, &format!("nothing is here; there are {PLACES}")),
+        }
+    }
+
+    /// An action whose name is in the path.
+    async fn take_action(&self, action: &str, request: Request<Incoming>) -> Answer {
+        let body = match body::read_whole(request.into_body(), &self.large_bodies).await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
+        };
+        let mut value: Value = match serde_json::from_slice(&body) {
+            Ok(value) => value,
+            Err(error) => return refused(400, &error.to_string()),
+        };
+        let Some(members) = value.as_object_mut() else {
+            return refused(400, "expected an object");
+        };
+        if members.get("action").is_some_and(|named| named != action) {
+            let refusal = Refusal::new("$.action", format!("this is the place of `{action}`"));
+            return answer(400, refusal.answer());
+        }
+        members.insert("action".into(), action.into());
+        self.act(value).await
+    }
+
+    async fn act(&self, action: Value) -> Answer {
+        match control::read_action(action) {
+            Ok(action) => self.ask(Asked::Act(action)).await,
+            Err(refusal) => answer(400, refusal.answer()),
+        }
+    }
+
+    async fn ask(&self, asked: Asked) -> Answer {
+        match self.questions.ask(asked).await {
+            Some(told) if told.get("error").is_some() => answer(400, told),
+            Some(told) => answer(200, told),
+            None => refused(503, "the dispatcher does not answer"),
+        }
+    }
+}
+
+/// The info action that a query stands for.
+fn info_of(query: Option<&str>) -> Value {
+    let url = webfill_urls::Url::parse(&format!("http://localhost/?{}", query.unwrap_or_default()));
+    let mut action = json!({"action": "info"});
+    for (key, value) in url.iter().flat_map(|url| url.query_pairs()) {
+        if !key.is_empty() && key != "action" {
+            action[&*key] = value.into();
+        }
+    }
+    action
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! What is sent back: JSON, always.
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde_json::Value;
+
+use crate::control::Refusal;
+
+pub(super) type Answer = Response<Full<Bytes>>;
+
+pub(super) fn answer(status: u16, value: Value) -> Answer {
+    let mut text = value.to_string();
+    text.push('\n');
+    said(status, text)
+}
+
+/// Text that is JSON already.
+pub(super) fn said(status: u16, text: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(text)));
+    *answer.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(CONTENT_TYPE, json);
+    answer
+}
+
+pub(super) fn refused(status: u16, why: &str) -> Answer {
+    answer(status, Refusal::new("$", why).answer())
+}

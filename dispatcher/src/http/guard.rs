@@ -1,0 +1,120 @@
+//! Who may ask: clients on this machine, and no page in one of its browsers.
+
+use std::net::IpAddr;
+
+use hyper::Method;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+
+/// A foreign page can have a browser send a form or text to us, under a name that leads here or
+/// not; it cannot leave out `Origin` then, choose another `Host`, or send JSON without asking.
+///
+/// Returns the status and the words of a refusal.
+pub(super) fn judge(method: &Method, headers: &HeaderMap) -> Result<(), (u16, &'static str)> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    if !host.is_some_and(is_of_this_machine) {
+        return Err((
+            403,
+            "the Host header names another machine: ask at localhost or its address",
+        ));
+    }
+    if headers.contains_key(ORIGIN) {
+        return Err((403, "pages in browsers may not ask (Origin header)"));
+    }
+    if *method == Method::POST && media_type(headers).is_none() {
+        return Err((
+            415,
+            "expected `Content-Type: application/json`, or application/x-ndjson for JSON lines",
+        ));
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MediaType {
+    Json,
+    JsonLines,
+}
+
+pub(super) fn media_type(headers: &HeaderMap) -> Option<MediaType> {
+    let named = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let name = named.split(';').next().unwrap_or_default().trim();
+    match name.to_ascii_lowercase().as_str() {
+        "application/json" => Some(MediaType::Json),
+        "application/x-ndjson" => Some(MediaType::JsonLines),
+        _ => None,
+    }
+}
+
+fn is_of_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let address: Option<IpAddr> = inner.unwrap_or(name).parse().ok();
+    name.eq_ignore_ascii_case("localhost") || address.is_some_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(method: Method, headers: &[(&'static str, &str)]) -> u16 {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        judge(&method, &map).map_or_else(|(status, _)| status, |()| 200)
+    }
+
+    #[test]
+    fn only_this_machine_is_answered() {
+        for host in [
+            "localhost",
+            "LOCALHOST:8080",
+            "127.0.0.1:8080",
+            "127.8.8.8",
+            "[::1]:80",
+            "[::1]",
+        ] {
+            assert_eq!(status(Method::GET, &[("host", host)]), 200, "{host}");
+        }
+        for host in [
+            "evil.org",
+            "evil.org:8080",
+            "localhost.evil.org",
+            "192.168.0.1",
+            "[::]:80",
+            "",
+            "::1:x",
+        ] {
+            assert_eq!(status(Method::GET, &[("host", host)]), 403, "{host}");
+        }
+        assert_eq!(status(Method::GET, &[]), 403);
+    }
+
+    #[test]
+    fn pages_of_browsers_are_refused() {
+        let own = [("host", "localhost"), ("origin", "http://localhost")];
+        assert_eq!(status(Method::GET, &own), 403);
+        for forms in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+        ] {
+            let headers = [("host", "localhost"), ("content-type", forms)];
+            assert_eq!(status(Method::POST, &headers), 415);
+        }
+        assert_eq!(status(Method::POST, &[("host", "localhost")]), 415);
+        for json in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/x-ndjson",
+        ] {
+            let headers = [("host", "localhost"), ("content-type", json)];
+            assert_eq!(status(Method::POST, &headers), 200);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Mutex, mpsc};
+
+use super::*;
+use crate::clerk::Question;
+use crate::letter::Client;
+
+/// A service whose loop answers by a function.
+fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
+    let (ask, asked) = mpsc::channel::<Question>();
+    let ask = Mutex::new(ask);
+    let questions = Questions::new(move |question| ask.lock().unwrap().send(question).unwrap());
+    let answers = questions.clone();
+    std::thread::spawn(move || {
+        for question in asked {
+            let Client::Http(number) = question.client else {
+                panic!("nobody else asks");
+            };
+            answers.answer(number, answer(question.asked.unwrap()));
+        }
+    });
+    let any = "127.0.0.1:0".parse().unwrap();
+    start(any, SteadyClock::start(), questions).unwrap()
+}
+
+/// Accepts every batch and tells everything else as it was read.
+fn accepting() -> SocketAddr {
+    serve_with(|asked| match asked {
+        Asked::Feed { batch, .. } => json!({"accepted": batch.len()}),
+        other => json!({"read": format!("{other:?}")}),
+    })
+}
+
+fn send(to: SocketAddr, request: &[u8]) -> (u16, Value) {
+    let mut stream = TcpStream::connect(to).unwrap();
+    stream.write_all(request).unwrap();
+    read_answer(stream)
+}
+
+fn read_answer(mut stream: TcpStream) -> (u16, Value) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").expect("an answer has a head");
+    let status = head[9..12].parse().unwrap();
+    (
+        status,
+        serde_json::from_str(body).expect("an answer is JSON"),
+    )
+}
+
+fn get(to: SocketAddr, path: &str) -> (u16, Value) {
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    send(to, head.as_bytes())
+}
+
+fn post(to: SocketAddr, path: &str, kind: &str, body: &str) -> (u16, Value) {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    send(to, (head + body).as_bytes())
+}
+
+const JSON: &str = "application/json";
+const LINES: &str = "application/x-ndjson";
+const REQUEST: &str = r#"{"url": "http://a.org/", "appid": "app", "crawlid": "c1"}"#;
+
+#[test]
+fn requests_are_fed_one_by_one_and_in_lists() {
+    let to = accepting();
+    assert_eq!(
+        post(to, "/feed", JSON, REQUEST),
+        (200, json!({"accepted": 1}))
+    );
+    let list = format!("[{REQUEST}, {REQUEST}]");
+    assert_eq!(
+        post(to, "/feed", JSON, &list),
+        (200, json!({"accepted": 2}))
+    );
+    let faulty = format!("[{REQUEST}, 7]");
+    let (status, answer) = post(to, "/feed", JSON, &faulty);
+    assert_eq!((status, &answer["error"]["path"]), (400, &json!("$[1]")));
+}
+
+#[test]
+fn nobody_is_drained_by_http() {
+    let to = accepting();
+    let drain = r#"{"action": "drain", "crawls": []}"#;
+    let (status, answer) = post(to, "/feed", JSON, drain);
+    assert_eq!(
+        (status, &answer["error"]["path"]),
+        (400, &json!("$.action"))
+    );
+    let (status, _) = post(to, "/stop", JSON, drain);
+    assert_eq!(status, 400);
+}
+
+#[test]
+fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
+    let (heard, sizes) = mpsc::channel();
+    let to = serve_with(move |asked| match asked {
+        Asked::Feed { batch, whole } => {
+            assert!(!whole);
+            heard.send(batch.len()).unwrap();
+            json!({"accepted": batch.len()})
+        }
+        other => panic!("{other:?}"),
+    });
+    let mut body = format!("{REQUEST}\n").repeat(2_500);
+    body.push_str("\n  \r\n{\"url\": 7}\nrubbish\n");
+    body.push_str(REQUEST);
+    let (status, answer) = post(to, "/feed", LINES, &body);
+    assert_eq!(
+        (status, &answer["accepted"]),
+        (200, &json!(2_501)),
+        "{answer}"
+    );
+    assert_eq!(answer["refused"], 2);
+    let places: Vec<&Value> = answer["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["line"])
+        .collect();
+    assert_eq!(places, [2_503, 2_504]);
+    assert_eq!(sizes.try_iter().collect::<Vec<_>>(), [1_000, 1_000, 501]);
+}
+
+#[test]
+fn a_line_without_an_end_is_refused() {
+    let to = accepting();
+    let (status, _) = post(to, "/feed", LINES, &"x".repeat(3 << 20));
+    assert_eq!(status, 413);
+}
+
+#[test]
+fn actions_have_places_of_their_own() {
+    let to = accepting();
+    let read = |answer: (u16, Value)| answer.1["read"].as_str().unwrap_or_default().to_owned();
+    let subject = r#"{"appid": "app", "crawlid": "c1", "uuid": "u1"}"#;
+    for (path, name) in [
+        ("/stop", "Stop"),
+        ("/pause", "Pause"),
+        ("/resume", "Resume"),
+    ] {
+        let read = read(post(to, path, JSON, subject));
+        assert!(read.contains(name) && read.contains("u1"), "{path}: {read}");
+    }
+    assert!(read(post(to, "/site", JSON, r#"{"site": "a.org"}"#)).contains("a.org"));
+    assert!(read(get(to, "/status")).contains("Status"));
+    let info = read(get(to, "/info?appid=my%20app&crawlid=c1"));
+    assert!(info.is_empty(), "an id has no white space: {info}");
+    let info = read(get(to, "/info?appid=app&crawlid=c%2D1&uuid=a%20b"));
+    assert!(info.contains("c-1") && info.contains("a b"), "{info}");
+    assert_eq!(get(to, "/info").1["error"]["path"], "$.appid");
+    assert_eq!(get(to, "/healthz"), (200, json!({"ok": true})));
+    assert_eq!(get(to, "/schema").1, crate::control::schema());
+}
+
+#[test]
+fn what_is_not_there_or_not_for_browsers_is_refused() {
+    let to = accepting();
+    assert_eq!(get(to, "/elsewhere").0, 404);
+    assert_eq!(get(to, "/feed").0, 405);
+    assert_eq!(post(to, "/status", JSON, "{}").0, 405);
+    assert_eq!(post(to, "/feed", "text/plain", REQUEST).0, 415);
+    let foreign = "GET /status HTTP/1.1\r\nHost: evil.org\r\nConnection: close\r\n\r\n";
+    assert_eq!(send(to, foreign.as_bytes()).0, 403);
+    let page = "GET /status HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.org\r\nConnection: close\r\n\r\n";
+    assert_eq!(send(to, page.as_bytes()).0, 403);
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
+    let to = accepting();
+    let mut stream = TcpStream::connect(to).unwrap();
+    let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 99999999999\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(read_answer(stream).0, 413);
+}
+
+#[test]
+fn who_sends_nothing_further_keeps_nobody_waiting() {
+    let to = accepting();
+    let _slow: Vec<TcpStream> = ["", "GET /sta", "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"]
+        .iter()
+        .map(|beginning| {
+            let mut stream = TcpStream::connect(to).unwrap();
+            stream.write_all(beginning.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(get(to, "/healthz").0, 200);
+}
+
+#[test]
+fn a_loop_that_has_ended_is_told() {
+    let questions = Questions::new(|_| {});
+    let forgetful = questions.clone();
+    let to = start(
+        "127.0.0.1:0".parse().unwrap(),
+        SteadyClock::start(),
+        questions,
+    )
+    .unwrap();
+    let asking = std::thread::spawn(move || get(to, "/status").0);
+    while !forgetful.forget_all() {
+        std::thread::yield_now();
+    }
+    assert_eq!(asking.join().unwrap(), 503);
+}

@@ -1,0 +1,127 @@
+//! What is tried again, and when: one table of the kind of failure and the waits.
+
+use serde::{Deserialize, Serialize};
+use webfill_wire::Outcome;
+
+/// Of each kind of failure, how many seconds to wait before each further attempt; none: it is for
+/// good at once. The number of attempts of a task counts over all kinds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryTable {
+    pub timeout: Vec<f64>,
+    pub network_error: Vec<f64>,
+    pub dns_error: Vec<f64>,
+    pub tls_error: Vec<f64>,
+    pub robots_unreachable: Vec<f64>,
+    /// The server's own words: 429, 500, 502, 503, 504.
+    pub http_429: Vec<f64>,
+    pub http_500: Vec<f64>,
+    pub http_502: Vec<f64>,
+    pub http_503: Vec<f64>,
+    pub http_504: Vec<f64>,
+}
+
+impl Default for RetryTable {
+    /// Time-outs and errors of the network pass soon, names and an overload later. A certificate
+    /// is not mended within hours, and a page that fails on the server's side mostly stays so.
+    fn default() -> Self {
+        RetryTable {
+            timeout: vec![60.0, 600.0, 3_600.0],
+            network_error: vec![60.0, 600.0, 3_600.0],
+            dns_error: vec![300.0, 3_600.0],
+            tls_error: Vec::new(),
+            robots_unreachable: Vec::new(),
+            http_429: vec![300.0, 3_600.0],
+            http_500: Vec::new(),
+            http_502: vec![60.0, 600.0],
+            http_503: vec![60.0, 600.0, 3_600.0],
+            http_504: vec![60.0, 600.0],
+        }
+    }
+}
+
+/// The longest wait: thirty days, in seconds.
+const LONGEST_WAIT: f64 = 2_592_000.0;
+
+/// Further attempts that a kind may have.
+const MOST_TRIES: usize = 20;
+
+impl RetryTable {
+    /// How long to wait after the failure that follows so many others; `None` if it is for good.
+    pub fn wait_ms(&self, outcome: Outcome, status: Option<u16>, tries: usize) -> Option<i64> {
+        let waits = match (outcome, status) {
+            (Outcome::Timeout, _) => &self.timeout,
+            (Outcome::NetworkError, _) => &self.network_error,
+            (Outcome::DnsError, _) => &self.dns_error,
+            (Outcome::TlsError, _) => &self.tls_error,
+            (Outcome::RobotsUnreachable, _) => &self.robots_unreachable,
+            (Outcome::HttpError, Some(429)) => &self.http_429,
+            (Outcome::HttpError, Some(500)) => &self.http_500,
+            (Outcome::HttpError, Some(502)) => &self.http_502,
+            (Outcome::HttpError, Some(503)) => &self.http_503,
+            (Outcome::HttpError, Some(504)) => &self.http_504,
+            _ => return None,
+        };
+        let seconds = waits.get(tries)?;
+        Some((seconds * 1_000.0) as i64)
+    }
+
+    /// What is wrong with it, for people.
+    pub fn check(&self) -> Result<(), String> {
+        for (kind, waits) in self.kinds() {
+            let fits = |wait: &f64| (0.0..=LONGEST_WAIT).contains(wait);
+            if waits.len() > MOST_TRIES || !waits.iter().all(fits) {
+                return Err(format!(
+                    "retries.{kind}: at most {MOST_TRIES} waits, each from 0 to {LONGEST_WAIT} seconds"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn kinds(&self) -> [(&'static str, &[f64]); 10] {
+        [
+            ("timeout", &self.timeout),
+            ("network_error", &self.network_error),
+            ("dns_error", &self.dns_error),
+            ("tls_error", &self.tls_error),
+            ("robots_unreachable", &self.robots_unreachable),
+            ("http_429", &self.http_429),
+            ("http_500", &self.http_500),
+            ("http_502", &self.http_502),
+            ("http_503", &self.http_503),
+            ("http_504", &self.http_504),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_waits_and_then_it_is_for_good() {
+        let table = RetryTable {
+            timeout: vec![1.5, 20.0],
+            ..RetryTable::default()
+        };
+        let waits = [0, 1, 2].map(|tries| table.wait_ms(Outcome::Timeout, None, tries));
+        assert_eq!(waits, [Some(1_500), Some(20_000), None]);
+        let busy = table.wait_ms(Outcome::HttpError, Some(503), 0);
+        assert_eq!(busy, Some(60_000));
+        assert_eq!(table.wait_ms(Outcome::HttpError, Some(404), 0), None);
+        assert_eq!(table.wait_ms(Outcome::Ok, Some(200), 0), None);
+    }
+
+    #[test]
+    fn a_table_without_sense_is_refused() {
+        assert_eq!(RetryTable::default().check(), Ok(()));
+        for wrong in [vec![-1.0], vec![f64::NAN], vec![1e10], vec![1.0; 21]] {
+            let table = RetryTable {
+                dns_error: wrong,
+                ..RetryTable::default()
+            };
+            assert!(table.check().unwrap_err().contains("retries.dns_error"));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Places in the order in which pages became visible.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Up to where a reader of [`Store::changes`](crate::Store::changes) has come. Kept as text between
+/// two calls, it belongs to one store for as long as that store lives; what it consists of is
+/// nobody's business but the store's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cursor {
+    /// The store that it is of; none at the beginning.
+    pub(crate) store: Option<String>,
+    pub(crate) place: Place,
+}
+
+/// What was saved together, and which page of it; both count from 1, and 0 is before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Place {
+    /// All of the entries up to this one are read, but for those pages of it that follow.
+    pub(crate) entry: u64,
+    /// Pages read of an entry that is not read to its end; 0 if it is.
+    pub(crate) pages: u32,
+}
+
+impl Cursor {
+    /// Before the first page.
+    pub fn start() -> Cursor {
+        Cursor::default()
+    }
+
+    pub(crate) fn new(store: &str, entry: u64, pages: u32) -> Cursor {
+        Cursor {
+            store: Some(store.to_owned()),
+            place: Place { entry, pages },
+        }
+    }
+}
+
+/// Why one cannot go on from a cursor in this store, whose entries have come this far.
+pub(crate) fn why_not(cursor: &Cursor, store: &str, newest: u64) -> Option<String> {
+    let is_strange = cursor.store.as_deref().is_some_and(|other| other != store);
+    if is_strange {
+        return Some(format!(
+            "the cursor {cursor} is of another store: begin anew with {START}"
+        ));
+    }
+    (cursor.place.entry > newest).then(|| {
+        format!(
+            "the cursor {cursor} is ahead of the store, which was perhaps put back from a copy: \
+             begin anew with {START}"
+        )
+    })
+}
+
+/// What the beginning looks like as text.
+const START: &str = "0";
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { entry, pages } = self.place;
+        match (&self.store, pages) {
+            (None, _) => f.write_str(START),
+            (Some(store), 0) => write!(f, "{store}-{entry}"),
+            (Some(store), pages) => write!(f, "{store}-{entry}.{pages}"),
+        }
+    }
+}
+
+/// A text that no store wrote as a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is no cursor: give the `cursor` of a line that an export wrote, or {START} for the beginning"
+)]
+pub struct CursorError {
+    text: String,
+}
+
+impl FromStr for Cursor {
+    type Err = CursorError;
+
+    fn from_str(text: &str) -> Result<Cursor, CursorError> {
+        if text == START {
+            return Ok(Cursor::start());
+        }
+        let read = || {
+            let (store, place) = text.split_once('-')?;
+            let (entry, pages) = match place.split_once('.') {
+                None => (place, 0),
+                Some((entry, pages)) => (entry, pages.parse().ok().filter(|pages| *pages > 0)?),
+            };
+            let is_store = !store.is_empty() && store.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let entry: i64 = entry.parse().ok()?;
+            is_store.then_some(Cursor::new(store, u64::try_from(entry).ok()?, pages))
+        };
+        read().ok_or_else(|| CursorError { text: text.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_from_its_text() {
+        let one = Cursor::new("a1b2", 17, 0);
+        let two = Cursor::new("a1b2", u64::MAX >> 1, 511);
+        for cursor in [Cursor::start(), one, two] {
+            assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        }
+        assert_eq!(Cursor::start().to_string(), "0");
+        assert_eq!(Cursor::new("a1b2", 17, 3).to_string(), "a1b2-17.3");
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "1",
+            "-",
+            "-1",
+            "x-1",
+            "a1-",
+            "a1--1",
+            "a1-1.",
+            "a1-1.0",
+            "a1-1.2.3",
+            "a1-x",
+            "a1-99999999999999999999",
+        ] {
+            let refusal = text.parse::<Cursor>().unwrap_err().to_string();
+            assert!(refusal.contains("is no cursor"), "{text}: {refusal}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Pages in the order in which they became visible, by the log beside them (see [`page_log`]).
+
+use mongodb::Collection;
+use mongodb::bson::{RawDocumentBuf, doc};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::command::{Db, in_time};
+use super::export::{STEP, STEP_BYTES};
+use super::fault::Fault;
+use super::page_log::{self, LOG};
+use super::value;
+use crate::cursor::{Cursor, why_not};
+use crate::store::ExportFilter;
+
+/// Entries of the log that are read at once; each holds the keys of one call that saved.
+const ENTRIES: i64 = 20;
+
+/// Some pages, each with the cursor behind it.
+#[derive(Default)]
+pub(super) struct Pages {
+    pub(super) pages: Vec<(Cursor, Value)>,
+    /// In the last step alone: where to go on.
+    pub(super) end: Option<Cursor>,
+}
+
+/// What one step hands over.
+pub(super) type Step = Result<Pages, Fault>;
+
+/// The taker is gone.
+struct Gone;
+
+/// Sends step after step; an error is the last one.
+pub(super) async fn read_all(
+    db: Db,
+    after: Cursor,
+    filter: ExportFilter,
+    steps: mpsc::Sender<Step>,
+) {
+    let reading = async {
+        let store = page_log::store_name(&db).await?;
+        let newest = page_log::newest(&db).await?;
+        if let Some(reason) = why_not(&after, &store, newest.unsigned_abs()) {
+            return Err(Fault::Unusable(reason));
+        }
+        let mut reader = Reader {
+            db: &db,
+            store,
+            filter,
+            steps: &steps,
+        };
+        reader.read(&after, newest).await
+    };
+    // If the taker is gone, nobody is left to tell.
+    if let Err(fault) = reading.await {
+        let _ = steps.send(Err(fault)).await;
+    }
+}
+
+struct Reader<'a> {
+    db: &'a Db,
+    store: String,
+    filter: ExportFilter,
+    steps: &'a mpsc::Sender<Step>,
+}
+
+impl Reader<'_> {
+    /// Reads what follows the cursor, up to the entry `newest`.
+    async fn read(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
+        // Numbers are signed in the log; `why_not` has seen that this one is not beyond them.
+        let entry = after.place.entry as i64;
+        let mut pages_read = after.place.pages as usize;
+        let mut next = if pages_read > 0 { entry } else { entry + 1 };
+        while next <= newest {
+            let to = newest.min(next.saturating_add(ENTRIES - 1));
+            for (number, ids) in self.entries(next, to).await? {
+                if number != next {
+                    break;
+                }
+                let skip = std::mem::take(&mut pages_read).min(ids.len());
+                if let Err(Gone) = self.pages(number, &ids, skip).await? {
+                    return Ok(());
+                }
+                next += 1;
+            }
+            if next <= to {
+                page_log::close_hole(self.db, next).await?;
+            }
+        }
+        let end = Cursor::new(&self.store, (next - 1).unsigned_abs(), 0);
+        let last = Pages {
+            pages: Vec::new(),
+            end: Some(end),
+        };
+        let _ = self.steps.send(Ok(last)).await;
+        Ok(())
+    }
+
+    /// Numbers and keys of entries, in their order.
+    async fn entries(&self, from: i64, to: i64) -> Result<Vec<(i64, Vec<String>)>, Fault> {
+        let log: Collection<RawDocumentBuf> = self.db.database.collection(LOG);
+        let find = async {
+            let range = doc! {"_id": {"$gte": from, "$lte": to}};
+            let mut cursor = log.find(range).sort(doc! {"_id": 1}).await?;
+            let mut entries = Vec::new();
+            while cursor.advance().await? {
+                let mut entry = value::object(cursor.current());
+                let number = entry.get("_id").and_then(Value::as_i64);
+                let ids = entry.remove("pages");
+                let ids = ids.and_then(|ids| serde_json::from_value(ids).ok());
+                entries.push((number.unwrap_or_default(), ids.unwrap_or_default()));
+            }
+            Ok(entries)
+        };
+        in_time(find).await
+    }
+
+    /// Sends the pages of an entry, but for those that are read already.
+    async fn pages(
+        &mut self,
+        entry: i64,
+        ids: &[String],
+        skip: usize,
+    ) -> Result<Result<(), Gone>, Fault> {
+        let pages: Collection<RawDocumentBuf> = self.db.database.collection("pages");
+        let mut which = doc! {"_id": {"$in": self.wanted(&ids[skip..])}};
+        if let Some(app_id) = &self.filter.app_id {
+            which.insert("app_id", app_id);
+        }
+        if let Some(crawl_id) = &self.filter.crawl_id {
+            which.insert("crawl_id", crawl_id);
+        }
+        let find = pages
+            .find(which)
+            .sort(doc! {"_id": 1})
+            .batch_size(STEP)
+            // A taker may be slow.
+            .no_cursor_timeout(true);
+        let mut cursor = in_time(async { find.await }).await?;
+        let mut step = Pages::default();
+        let mut bytes = 0;
+        while in_time(cursor.advance()).await? {
+            bytes += cursor.current().as_bytes().len();
+            let page = value::object(cursor.current());
+            let behind = self.behind(entry, ids, page.get("_id").and_then(Value::as_str));
+            step.pages.push((behind, Value::Object(page)));
+            if bytes >= STEP_BYTES {
+                bytes = 0;
+                if self
+                    .steps
+                    .send(Ok(std::mem::take(&mut step)))
+                    .await
+                    .is_err()
+                {
+                    return Ok(Err(Gone));
+                }
+            }
+        }
+        let sent = step.pages.is_empty() || self.steps.send(Ok(step)).await.is_ok();
+        Ok(if sent { Ok(()) } else { Err(Gone) })
+    }
+
+    /// A page's key begins with its crawl: the others need not be looked for.
+    fn wanted<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
+        let crawl = self.filter.crawl_id.as_ref().map(|id| format!("{id}/"));
+        let is_wanted = |id: &&str| crawl.as_ref().is_none_or(|crawl| id.starts_with(crawl));
+        ids.iter().map(String::as_str).filter(is_wanted).collect()
+    }
+
+    /// The cursor behind a page. Keys stand in an entry in their order.
+    fn behind(&self, entry: i64, ids: &[String], id: Option<&str>) -> Cursor {
+        let place = ids.binary_search_by(|one| Some(one.as_str()).cmp(&id));
+        let read = place.unwrap_or_else(|before| before) + 1;
+        let pages = if read >= ids.len() { 0 } else { read };
+        let pages = u32::try_from(pages).unwrap_or_default();
+        match (place, pages) {
+            (Ok(_), pages) => Cursor::new(&self.store, entry.unsigned_abs(), pages),
+            // Not as we wrote it: the whole entry is read again.
+            (Err(_), _) => Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Pages by key, and in the order in which they became visible.
+//!
+//! A page takes the position behind all others in the transaction that saves it. SQLite has one
+//! writer at a time: so positions become visible in their order, and a reader who has seen one has
+//! seen all before it. Positions that no page has any more are gaps that nobody fills.
+
+use std::io;
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+use serde_json::{Map, Value};
+
+use super::export::{STEP_BYTES, STEP_ROWS, row_object};
+use super::fault::Fault;
+use super::owner::Owner;
+use crate::cursor::{Cursor, why_not};
+use crate::error::StoreError;
+use crate::store::{ExportError, ExportFilter};
+
+/// The position comes first, as [`row_object`] wants it.
+const COLUMNS: &str = "
+SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
+    mapping, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
+    worker, attrs, tries, headers, body
+FROM pages";
+
+const CHANGED: &str = "
+WHERE position > ?1 AND position <= ?2
+    AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)
+ORDER BY position";
+
+/// A step looks at no more positions, however few pages the filter lets through: a long read
+/// would keep the write-ahead log from being emptied.
+const STEP_POSITIONS: i64 = 10_000;
+
+/// What cursors call this store, and the last position that was given.
+fn newest(conn: &Connection) -> Result<(String, i64), Fault> {
+    let sql = "SELECT store, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
+        FROM changes";
+    let mut statement = conn.prepare_cached(sql)?;
+    Ok(statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+type Pages = Vec<(i64, Map<String, Value>)>;
+
+/// Hands over what was saved behind the cursor, up to now.
+pub(super) async fn read(
+    owner: &Owner,
+    after: &Cursor,
+    filter: &ExportFilter,
+    each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
+) -> Result<Cursor, ExportError> {
+    let cursor = after.clone();
+    let begin = move |conn: &Connection| -> Result<_, Fault> {
+        let (store, last) = newest(conn)?;
+        match why_not(&cursor, &store, last.unsigned_abs()) {
+            Some(reason) => Err(Fault::Unusable(reason)),
+            None => Ok((store, last)),
+        }
+    };
+    let (store, last) = call(owner, begin).await?;
+    let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
+    // Positions are signed in the file; `why_not` has seen that this one is not beyond them.
+    let mut read_to = after.place.entry as i64;
+    while read_to < last {
+        let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
+        let filter = filter.clone();
+        let step = move |conn: &Connection| read_step(conn, from, to, &filter);
+        let (pages, is_whole) = call(owner, step).await?;
+        let reached = pages.last().map_or(from, |(position, _)| *position);
+        read_to = if is_whole { to } else { reached };
+        for (position, page) in pages {
+            each(at(position), Value::Object(page))?;
+        }
+    }
+    Ok(at(last))
+}
+
+/// Hands over the pages with these keys.
+pub(super) async fn find(
+    owner: &Owner,
+    ids: Vec<String>,
+    each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
+) -> Result<u64, ExportError> {
+    let ids: Arc<[String]> = ids.into();
+    let mut found = 0;
+    let mut next = 0;
+    while next < ids.len() {
+        let ids = Arc::clone(&ids);
+        let step = move |conn: &Connection| find_step(conn, &ids[next..]);
+        let (pages, looked_for) = call(owner, step).await?;
+        next += looked_for;
+        for (_, page) in pages {
+            each(Value::Object(page))?;
+            found += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// Some of the pages, and how many keys were looked for.
+fn find_step(conn: &Connection, ids: &[String]) -> Result<(Pages, usize), Fault> {
+    let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
+    let mut pages = Vec::new();
+    let mut bytes = 0;
+    for (index, id) in ids.iter().enumerate() {
+        let mut rows = statement.query([id])?;
+        if let Some(row) = rows.next()? {
+            pages.push((row.get(0)?, row_object(row, &mut bytes)?));
+        }
+        if bytes >= STEP_BYTES {
+            return Ok((pages, index + 1));
+        }
+    }
+    Ok((pages, ids.len()))
+}
+
+/// Some pages at positions behind `from` up to `to`, and whether they are all.
+fn read_step(
+    conn: &Connection,
+    from: i64,
+    to: i64,
+    filter: &ExportFilter,
+) -> Result<(Pages, bool), Fault> {
+    let mut statement = conn.prepare_cached(&format!("{COLUMNS}{CHANGED}"))?;
+    let mut rows = statement.query(params![from, to, filter.app_id, filter.crawl_id])?;
+    let mut pages = Vec::new();
+    let mut bytes = 0;
+    while pages.len() < STEP_ROWS && bytes < STEP_BYTES {
+        let Some(row) = rows.next()? else {
+            return Ok((pages, true));
+        };
+        pages.push((row.get(0)?, row_object(row, &mut bytes)?));
+    }
+    Ok((pages, false))
+}
+
+async fn call<R: Send + 'static>(
+    owner: &Owner,
+    read: impl FnOnce(&Connection) -> Result<R, Fault> + Send + 'static,
+) -> Result<R, StoreError> {
+    owner.call(move |db| db.read(read)).await?
+}

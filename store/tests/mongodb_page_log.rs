@@ -1,0 +1,119 @@
+//! The log of pages in a database of MongoDB: what is older than it, and holes in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mongodb::bson::{Document, doc};
+use mongodb::{Client, Collection};
+use serde_json::{Map, Value};
+use webfill_store::{Cursor, ExportFilter, Page, Save, Store, StoreUri, open};
+use webfill_test_mongod::fresh_database;
+use webfill_wire::Outcome;
+
+fn url(number: u64) -> String {
+    format!("https://example.com/{number}")
+}
+
+fn page(number: u64) -> Page {
+    Page {
+        app_id: String::from("app"),
+        crawl_id: String::from("c1"),
+        url: url(number),
+        final_url: None,
+        site: String::from("example.com"),
+        depth: 0,
+        parent: None,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        mapping: None,
+        fields: Map::new(),
+        links: Vec::new(),
+        content_type: None,
+        bytes: 0,
+        content_hash: None,
+        started_at_ms: 0,
+        elapsed_ms: 0,
+        attempts: 1,
+        worker: String::from("w"),
+        attrs: None,
+        tries: Vec::new(),
+        headers: None,
+        body: None,
+    }
+}
+
+async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
+    let save = |number| Save {
+        page: page(number),
+        records: Vec::new(),
+    };
+    let saved = store.save(numbers.map(save).collect()).await;
+    assert!(saved.iter().all(Result::is_ok), "{saved:?}");
+}
+
+async fn read(store: &dyn Store, after: &Cursor) -> (Vec<String>, Cursor) {
+    let mut urls = Vec::new();
+    let mut each = |_, page: Value| {
+        urls.push(page["url"].as_str().unwrap().to_owned());
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let end = store.changes(after, &everything, &mut each).await.unwrap();
+    (urls, end)
+}
+
+async fn opened(uri: &str) -> Arc<dyn Store> {
+    let uri: StoreUri = uri.parse().unwrap();
+    open(&uri, None).await.unwrap().store
+}
+
+async fn log(uri: &str) -> Collection<Document> {
+    let client = Client::with_uri_str(uri).await.unwrap();
+    client.default_database().unwrap().collection("page_log")
+}
+
+#[tokio::test]
+async fn pages_that_are_older_than_the_log_are_read_too() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let store = opened(database.uri()).await;
+    save(&*store, 0..1_200).await;
+    // As an older version leaves a database.
+    log(database.uri()).await.drop().await.unwrap();
+    let store = opened(database.uri()).await;
+    save(&*store, 1_200..1_201).await;
+    let (urls, end) = read(&*store, &Cursor::start()).await;
+    let seen: BTreeSet<String> = urls.into_iter().collect();
+    assert_eq!(seen, (0..1_201).map(url).collect());
+    let (urls, _) = read(&*store, &end).await;
+    assert_eq!(urls, [""; 0], "they are entered once");
+}
+
+/// A primary that died has taken an entry with it, whose successor was written at the next one.
+#[tokio::test]
+async fn a_reader_closes_a_hole_before_it_goes_on() {
+    let Some(database) = fresh_database() else {
+        return;
+    };
+    let store = opened(database.uri()).await;
+    for number in 0..30 {
+        save(&*store, number..number + 1).await;
+    }
+    let log = log(database.uri()).await;
+    let lost = log.delete_one(doc! {"_id": 12}).await.unwrap();
+    assert_eq!(lost.deleted_count, 1);
+    let (urls, end) = read(&*store, &Cursor::start()).await;
+    let expected = (0..30).filter(|number| *number != 11).map(url);
+    assert_eq!(urls, expected.collect::<Vec<_>>());
+    // Whoever believed until now that 12 was the next finds it taken.
+    let late = log.insert_one(doc! {"_id": 12_i64, "pages": []}).await;
+    assert!(late.unwrap_err().to_string().contains("E11000"));
+    save(&*store, 11..12).await;
+    let (urls, _) = read(&*store, &end).await;
+    assert_eq!(
+        urls,
+        [url(11)],
+        "it was not acknowledged, so it is saved again"
+    );
+}

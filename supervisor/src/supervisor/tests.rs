@@ -1,0 +1,204 @@
+use webfill_wire::{
+    CrawlSettings, DispatcherToSupervisor, Follow, RecallScope, Task, WorkerToSupervisor,
+};
+
+use super::*;
+
+const NOW_MS: u64 = 1_000;
+
+/// A supervisor of two workers in its first session, with both ready or not.
+fn welcomed(ready: &[u16]) -> Supervisor {
+    let mut supervisor = Supervisor::new(Terms {
+        id: "s".into(),
+        home: 1,
+        workers: 2,
+        longest_request_ms: 1_000,
+        limit: Credit {
+            tasks: 100,
+            url_bytes: 10_000,
+        },
+    });
+    for slot in 0..2 {
+        supervisor.worker_started(slot, 1, None);
+    }
+    supervisor.keep_time(NOW_MS);
+    supervisor.take_from_dispatcher(
+        DispatcherToSupervisor::Welcome {
+            session: NOW_MS,
+            heard_ms: NOW_MS,
+            lease_ms: 10_000,
+            mappings: Vec::new(),
+        },
+        NOW_MS,
+    );
+    for slot in ready {
+        supervisor.take_from_worker(WorkerToSupervisor {
+            ready: true,
+            ..word(*slot)
+        });
+    }
+    supervisor.take_letters();
+    supervisor
+}
+
+fn word(slot: u16) -> WorkerToSupervisor {
+    WorkerToSupervisor {
+        slot,
+        incarnation: 1,
+        done: Vec::new(),
+        returned: Vec::new(),
+        recalled: Vec::new(),
+        ready: false,
+    }
+}
+
+fn task(id: u64, crawl: u32) -> Task {
+    Task {
+        task: id,
+        attempt: 1,
+        crawl,
+        url: "http://a.org/".into(),
+        site: format!("site-{id}.org"),
+        depth: 0,
+        wait_ms: 0,
+        last_request_ago_ms: None,
+        parent: None,
+        attrs: None,
+        records: Vec::new(),
+        priority: 50,
+        delay_ms: None,
+        tries: Vec::new(),
+    }
+}
+
+fn hand(supervisor: &mut Supervisor, number: u64, tasks: Vec<Task>) {
+    let message = DispatcherToSupervisor::Tasks {
+        session: NOW_MS,
+        number,
+        crawls: Vec::new(),
+        tasks,
+    };
+    supervisor.take_from_dispatcher(message, NOW_MS);
+}
+
+fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
+    let message = DispatcherToSupervisor::Recall {
+        session: NOW_MS,
+        number,
+        recall: 77,
+        scope: RecallScope {
+            crawl: Some(crawl),
+            ..RecallScope::default()
+        },
+    };
+    supervisor.take_from_dispatcher(message, NOW_MS);
+}
+
+/// What is told to the dispatcher: tasks that come back, recalls that are carried out.
+fn told(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
+    supervisor.report();
+    let (mut returned, mut recalled) = (Vec::new(), Vec::new());
+    for letter in supervisor.take_letters() {
+        if let Letter::Outcomes(outcomes) = letter {
+            returned.extend(outcomes.returned.iter().map(|returned| returned.task));
+            recalled.extend(&outcomes.recalled);
+        }
+    }
+    returned.sort_unstable();
+    (returned, recalled)
+}
+
+#[test]
+fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
+    let mut supervisor = welcomed(&[0, 1]);
+    hand(&mut supervisor, 1, (1..=20).map(|id| task(id, 1)).collect());
+    supervisor.take_letters();
+    recall(&mut supervisor, 2, 1);
+    let told_workers = supervisor.letters.iter().filter(|letter| {
+        matches!(
+            letter,
+            Letter::ToWorker(_, SupervisorToWorker::Recall { recall: 77, .. })
+        )
+    });
+    assert_eq!(told_workers.count(), 2);
+    assert_eq!(told(&mut supervisor), (vec![], vec![]));
+    let confirms = |slot| WorkerToSupervisor {
+        recalled: vec![77],
+        ..word(slot)
+    };
+    supervisor.take_from_worker(confirms(0));
+    assert_eq!(
+        told(&mut supervisor),
+        (vec![], vec![]),
+        "the other one may start it"
+    );
+    supervisor.take_from_worker(confirms(1));
+    assert_eq!(told(&mut supervisor), (vec![], vec![77]));
+}
+
+#[test]
+fn what_waits_for_a_worker_goes_back_with_the_confirmation() {
+    let mut supervisor = welcomed(&[]);
+    hand(&mut supervisor, 1, vec![task(1, 1), task(2, 2), task(3, 1)]);
+    recall(&mut supervisor, 2, 1);
+    assert_eq!(told(&mut supervisor), (vec![1, 3], vec![77]));
+    assert_eq!(supervisor.held(), 1, "of another crawl");
+    recall(&mut supervisor, 2, 2);
+    assert_eq!(told(&mut supervisor), (vec![], vec![]), "heard twice");
+}
+
+#[test]
+fn a_worker_that_dies_starts_nothing() {
+    let mut supervisor = welcomed(&[0, 1]);
+    recall(&mut supervisor, 1, 1);
+    supervisor.take_from_worker(WorkerToSupervisor {
+        recalled: vec![77],
+        ..word(1)
+    });
+    assert!(told(&mut supervisor).1.is_empty());
+    supervisor.worker_died(0);
+    assert_eq!(told(&mut supervisor).1, [77]);
+}
+
+#[test]
+fn crawls_are_forgotten_but_for_those_of_tasks_that_wait() {
+    let mut supervisor = welcomed(&[]);
+    let settings = |key| CrawlSettings {
+        key,
+        app_id: "app".into(),
+        crawl_id: key.to_string(),
+        max_depth: 0,
+        follow: Follow::All,
+        useragent: None,
+        attrs: None,
+        headers: false,
+        body: false,
+    };
+    let message = DispatcherToSupervisor::Tasks {
+        session: NOW_MS,
+        number: 1,
+        crawls: vec![settings(1), settings(2)],
+        tasks: vec![task(1, 2)],
+    };
+    supervisor.take_from_dispatcher(message, NOW_MS);
+    let of_another = DispatcherToSupervisor::ForgetCrawls { session: 7 };
+    supervisor.take_from_dispatcher(of_another, NOW_MS);
+    assert_eq!(supervisor.crawls.len(), 2);
+    let forget = DispatcherToSupervisor::ForgetCrawls { session: NOW_MS };
+    supervisor.take_from_dispatcher(forget, NOW_MS);
+    assert_eq!(supervisor.crawls.keys().collect::<Vec<_>>(), [&2]);
+    for slot in 0..2 {
+        supervisor.take_from_worker(WorkerToSupervisor {
+            ready: true,
+            ..word(slot)
+        });
+    }
+    let told = supervisor
+        .take_letters()
+        .into_iter()
+        .filter_map(|letter| match letter {
+            Letter::ToWorker(_, SupervisorToWorker::Crawl(crawl)) => Some(crawl.key),
+            _ => None,
+        });
+    assert_eq!(told.collect::<Vec<_>>(), [2], "with its task");
+}

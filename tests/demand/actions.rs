@@ -1,0 +1,337 @@
+//! info, stop, pause and resume; and clients that send rubbish.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::site::page;
+
+use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with};
+
+/// Requests for so many pages of one site.
+fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
+    let site = fleet.web.site(host);
+    site.otherwise(|request| page(&request.path).into());
+    (0..count)
+        .map(|page| request(&site.url(&format!("/{page}")), crawl_id))
+        .collect()
+}
+
+/// A fleet in which nothing of these sites is fetched.
+fn with_blocked(hosts: &[&str]) -> Fleet {
+    let fleet = Fleet::start();
+    for host in hosts {
+        fleet.run(&["site", host, "--block-until", "1h"]).expect(0);
+    }
+    fleet
+}
+
+#[test]
+fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
+    let fleet = with_blocked(&["a.example", "b.example"]);
+    let mut requests = pages(&fleet, "a.example", 8, "abc123");
+    requests.extend(pages(&fleet, "b.example", 3, "abc123"));
+    requests[0]["priority"] = json!(90);
+    requests[1]["priority"] = json!(20);
+    fleet.feed(&requests);
+    let info = fleet.info("abc123");
+    assert_eq!(info["total_pending"], 11, "{info}");
+    assert_eq!(info["total_domains"], 2, "{info}");
+    assert_eq!(
+        (&info["high_priority"], &info["low_priority"]),
+        (&json!(90), &json!(20)),
+        "{info}"
+    );
+    assert_eq!(
+        (&info["appid"], &info["crawlid"]),
+        (&json!(APP), &json!("abc123"))
+    );
+    assert_eq!(info["uuid"], "someuuid");
+    let server_time = info["server_time"].as_u64().expect("seconds");
+    assert!(server_time.abs_diff(epoch_seconds()) < 60, "{server_time}");
+    let as_told = fleet.json(&["info", APP, "abc123"]);
+    assert_eq!(as_told["total_pending"], 11);
+    let told = fleet.run(&["info", APP, "abc123"]).expect(0).stdout;
+    assert!(told.contains("pending") && told.contains("11"), "{told}");
+}
+
+#[test]
+fn info_of_an_application_tallies_its_crawls() {
+    let fleet = with_blocked(&["a.example", "b.example"]);
+    let expires = epoch_seconds() + 3_600;
+    let mut requests = pages(&fleet, "a.example", 11, "1aaabbb");
+    requests.push(request_with(
+        "http://b.example/",
+        "2aaabbb",
+        json!({"expires": expires, "priority": 29}),
+    ));
+    let mut foreign = request("http://b.example/", "3");
+    foreign["appid"] = json!("other");
+    requests.push(foreign);
+    fleet.feed(&requests);
+    let info = fleet.client().ask(&action("info", None));
+    assert_eq!(info["total_pending"], 12, "{info}");
+    assert_eq!(info["total_crawlids"], 2, "{info}");
+    assert_eq!(info["total_domains"], 2, "{info}");
+    assert_eq!(info["appid"], APP);
+    let first = json!({"total": 11, "low_priority": 50, "high_priority": 50});
+    let second = json!({"total": 1, "low_priority": 29, "high_priority": 29, "expires": expires});
+    assert_eq!(
+        info["crawlids"],
+        json!({"1aaabbb": first, "2aaabbb": second})
+    );
+    let told = fleet.run(&["info", APP]).expect(0).stdout;
+    for part in ["1aaabbb", "2aaabbb", "11", "29"] {
+        assert!(told.contains(part), "`{part}` is not in:\n{told}");
+    }
+    let nothing = fleet
+        .client()
+        .ask(&json!({"action": "info", "appid": "nobody", "uuid": "u", "spiderid": "link"}));
+    assert_eq!(nothing["total_pending"], 0, "{nothing}");
+}
+
+#[test]
+fn no_request_starts_after_a_stop_was_answered() {
+    let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.01")]);
+    fleet.add_supervisor("two");
+    // Sites enough that many requests are always in flight, and queued at the workers.
+    let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
+    let mut requests = Vec::new();
+    for host in &hosts {
+        requests.extend(pages(&fleet, host, 100, "halt"));
+        fleet.web.site(host).latency(Duration::from_millis(30));
+    }
+    let other = pages(&fleet, "other.example", 200, "goes-on");
+    fleet.feed(&requests);
+    fleet.feed(&other);
+    fleet
+        .web
+        .log()
+        .wait_until("it is under way", |visits| visits.pages().len() > 150);
+    let answer = fleet.client().ask(&action("stop", Some("halt")));
+    let answered = Instant::now();
+    let purged = answer["total_purged"].as_u64().expect("a number");
+    assert_eq!(
+        (
+            &answer["action"],
+            &answer["appid"],
+            &answer["crawlid"],
+            &answer["spiderid"]
+        ),
+        (&json!("stop"), &json!(APP), &json!("halt"), &json!("link")),
+        "{answer}"
+    );
+    assert_eq!(answer["uuid"], "someuuid");
+    fleet.wait_until_done("goes-on");
+    let visits = fleet.web.visits().pages();
+    let late = visits
+        .0
+        .iter()
+        .filter(|visit| visit.host.starts_with('s') && visit.started_at > answered);
+    assert_eq!(late.count(), 0, "requests after the answer");
+    let fetched = visits
+        .0
+        .iter()
+        .filter(|visit| visit.host.starts_with('s'))
+        .count() as u64;
+    assert_eq!(purged + fetched, 3_000, "each was fetched or purged");
+    assert!(
+        visits.0.iter().all(|visit| !visit.cut_short),
+        "what was in flight finished"
+    );
+    assert_eq!(fleet.info("halt")["total_pending"], 0);
+    assert_eq!(visits.of_host("other.example").len(), 200, "others go on");
+}
+
+#[test]
+fn a_stopped_crawl_id_is_refused_for_good() {
+    let mut fleet = with_blocked(&["a.example"]);
+    fleet.feed(&pages(&fleet, "a.example", 5, "never"));
+    let run = fleet.run(&["stop", APP, "never"]).expect(0);
+    assert!(
+        run.stdout.contains("5 pending URLs purged"),
+        "{}",
+        run.stdout
+    );
+    let again = request("http://a.example/again", "never");
+    let refused = |fleet: &Fleet| {
+        let (path, message) = fleet.client().refusal(&json!([again]));
+        assert!(path.starts_with("$[0]"), "{path}");
+        assert!(
+            path.ends_with("crawlid") && message.contains("stop"),
+            "{message}"
+        );
+    };
+    refused(&fleet);
+    fleet.restart();
+    refused(&fleet);
+    // An id is an application's own.
+    let mut other = again.clone();
+    other["appid"] = json!("another");
+    fleet.feed(&[other]);
+    let stopped_again = fleet.client().ask(&action("stop", Some("never")));
+    assert_eq!(stopped_again["total_purged"], 0, "{stopped_again}");
+}
+
+#[test]
+fn a_paused_crawl_rests_until_it_is_resumed() {
+    let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
+    let requests = pages(&fleet, "a.example", 150, "rests");
+    fleet.feed(&requests);
+    let log = fleet.web.log();
+    log.wait_until("it is under way", |visits| visits.pages().len() > 5);
+    let paused = fleet.client().ask(&action("pause", Some("rests")));
+    let answered = Instant::now();
+    assert_eq!(paused["crawlid"], "rests", "{paused}");
+    // A crawl beside it on the same site goes on, alone.
+    fleet.feed(&[request("http://a.example/beside", "beside")]);
+    fleet.wait_until_done("beside");
+    let info = fleet.info("rests");
+    let pending = info["total_pending"].as_u64().expect("a number");
+    assert!(pending > 50, "{info}");
+    let started = fleet.web.visits().pages();
+    let late = started.0.iter().filter(|visit| visit.started_at > answered);
+    let late: Vec<&str> = late.map(|visit| visit.path.as_str()).collect();
+    assert_eq!(late, ["/beside"]);
+    let run = fleet.run(&["resume", APP, "rests"]).expect(0);
+    assert!(run.stdout.contains("resumed"), "{}", run.stdout);
+    fleet.wait_until_done("rests");
+    assert_eq!(fleet.web.visits().pages().len(), 151);
+    assert_eq!(
+        fleet.web.visits().pages().counts().len(),
+        151,
+        "nothing was fetched twice"
+    );
+}
+
+#[test]
+fn a_pause_outlasts_a_restart() {
+    let mut fleet = with_blocked(&["a.example"]);
+    fleet.feed(&pages(&fleet, "a.example", 5, "rests"));
+    fleet.run(&["pause", APP, "rests"]).expect(0);
+    fleet
+        .run(&["site", "a.example", "--block-until", "none"])
+        .expect(0);
+    fleet.restart();
+    fleet.feed(&[request("http://a.example/beside", "beside")]);
+    fleet.wait_until_done("beside");
+    assert_eq!(fleet.web.visits().pages().len(), 1);
+    assert_eq!(fleet.info("rests")["total_pending"], 5);
+    fleet.run(&["resume", APP, "rests"]).expect(0);
+    fleet.wait_until_done("rests");
+    assert_eq!(fleet.web.visits().pages().len(), 6);
+}
+
+#[test]
+fn actions_that_are_off_are_refused_with_their_path() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let client = fleet.client();
+    for (wrong, named) in [
+        (
+            json!({"action": "dance", "appid": APP, "uuid": "u", "spiderid": "link"}),
+            "action",
+        ),
+        (
+            json!({"action": "info", "uuid": "u", "spiderid": "link"}),
+            "appid",
+        ),
+        (
+            json!({"action": "stop", "appid": APP, "uuid": "u", "spiderid": "link"}),
+            "crawlid",
+        ),
+        (
+            json!({"action": "pause", "appid": APP, "uuid": "u", "spiderid": "link"}),
+            "crawlid",
+        ),
+        (
+            json!({"action": "info", "appid": APP, "uuid": "u", "spiderid": "link", "colour": 1}),
+            "colour",
+        ),
+        (
+            json!({"action": "info", "appid": 7, "uuid": "u", "spiderid": "link"}),
+            "appid",
+        ),
+        (json!({"action": "site"}), "site"),
+        (
+            json!({"action": "site", "site": "a.example", "delay": -1}),
+            "delay",
+        ),
+        (
+            json!({"action": "site", "site": "a.example", "limit": "many"}),
+            "limit",
+        ),
+    ] {
+        let (path, message) = client.refusal(&wrong);
+        assert!(
+            (path.clone() + &message).contains(named),
+            "{wrong}: {path}: {message}"
+        );
+    }
+    let run = fleet.run(&["stop", APP, "no-such-crawl"]);
+    assert!(matches!(run.status.code(), Some(0 | 1)), "{}", run.stderr);
+}
+
+#[test]
+fn rubbish_is_answered_with_an_error_and_nobody_else_notices() {
+    let fleet = Fleet::start();
+    let requests = pages(&fleet, "a.example", 60, "works");
+    let client = fleet.client();
+    fleet.feed(&requests);
+    let rubbish: [&[u8]; 12] = [
+        b"",
+        b"{",
+        b"\xff\xfe\x00",
+        b"null",
+        b"7",
+        b"\"info\"",
+        b"[",
+        b"[7]",
+        b"[[[]]]",
+        b"{}",
+        b"{\"action\": {}}",
+        b"{\"url\": \"http://a.example/\", \"url\": 7}",
+    ];
+    for bytes in rubbish {
+        let answer = client.ask_bytes(bytes);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(!message.is_empty(), "{bytes:?}: {answer}");
+        assert!(answer["error"]["path"].is_string(), "{answer}");
+        assert!(
+            fleet.info("works")["total_pending"].is_number(),
+            "others are answered"
+        );
+    }
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    assert!(client.ask_bytes(deep.as_bytes())["error"]["message"].is_string());
+    let large = format!("{{\"url\": \"http://a.example/{}\"}}", "x".repeat(8 << 20));
+    assert!(client.ask_bytes(large.as_bytes())["error"]["message"].is_string());
+    // Frames that no REQ socket would send.
+    let odd = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
+    odd.set_linger(0).expect("an option");
+    odd.connect(&fleet.control()).expect("an endpoint");
+    for frames in [
+        vec!["no delimiter"],
+        vec!["", "two", "frames"],
+        vec!["", "", ""],
+        vec![""],
+    ] {
+        odd.send_multipart(frames, 0).expect("it waits");
+    }
+    fleet.wait_until_done("works");
+    assert_eq!(fleet.web.visits().pages().len(), 60);
+    assert_eq!(client.ask(&action("info", None))["total_pending"], 0);
+}
+
+#[test]
+fn status_tells_of_the_fleet() {
+    let mut fleet = with_blocked(&["a.example"]);
+    fleet.add_supervisor("two");
+    fleet.feed(&pages(&fleet, "a.example", 7, "c"));
+    let status = fleet.json(&["status"]);
+    let text = status.to_string();
+    assert!(
+        text.contains("\"one\"") && text.contains("\"two\""),
+        "{text}"
+    );
+    let told = fleet.run(&["status"]).expect(0).stdout;
+    assert!(told.contains("one") && told.contains("two"), "{told}");
+}

@@ -1,0 +1,175 @@
+//! Those who speak with a fleet and are not webfill: libzmq on the control socket and on the
+//! firehose, HTTP by hand.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::fleet::{APP, Fleet, HTTP, action};
+
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Speaks JSON with the control socket.
+pub(crate) struct Client {
+    socket: zmq::Socket,
+}
+
+impl Client {
+    pub(crate) fn connect(endpoint: &str) -> Client {
+        let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
+        socket.set_linger(0).expect("an option");
+        socket
+            .set_rcvtimeo(WAIT.as_millis() as i32)
+            .expect("an option");
+        socket.connect(endpoint).expect("an endpoint");
+        Client { socket }
+    }
+
+    pub(crate) fn ask(&self, request: &Value) -> Value {
+        self.ask_bytes(request.to_string().as_bytes())
+    }
+
+    /// Whatever bytes.
+    pub(crate) fn ask_bytes(&self, request: &[u8]) -> Value {
+        self.socket.send(request, 0).expect("it waits");
+        let answer = self.socket.recv_bytes(0).expect("an answer in time");
+        serde_json::from_slice(&answer).expect("JSON")
+    }
+
+    /// Asks for what must be refused; returns path and message.
+    pub(crate) fn refusal(&self, request: &Value) -> (String, String) {
+        let answer = self.ask(request);
+        let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
+        match (text("path"), text("message")) {
+            (Some(path), Some(message)) => (path, message),
+            _ => panic!("{request} was not refused: {answer}"),
+        }
+    }
+}
+
+/// Listens to the firehose.
+pub(crate) struct Firehose {
+    socket: zmq::Socket,
+    topic: String,
+}
+
+impl Firehose {
+    pub(crate) fn subscribe(fleet: &Fleet, topic: &str) -> Firehose {
+        let socket = zmq::Context::new().socket(zmq::SUB).expect("a socket");
+        socket.set_linger(0).expect("an option");
+        socket.set_rcvhwm(0).expect("an option");
+        socket
+            .connect(&fleet.firehose_endpoint())
+            .expect("an endpoint");
+        socket.set_subscribe(topic.as_bytes()).expect("a topic");
+        let firehose = Firehose {
+            socket,
+            topic: topic.to_owned(),
+        };
+        firehose.wait_until_heard(fleet);
+        firehose
+    }
+
+    /// A notice is provoked until one comes: so the subscription is in force. Then all of them are
+    /// taken away.
+    fn wait_until_heard(&self, fleet: &Fleet) {
+        if self.topic.starts_with("crawled.") {
+            let outbound = format!("outbound.{APP}");
+            self.socket
+                .set_subscribe(outbound.as_bytes())
+                .expect("a topic");
+        }
+        let deadline = Instant::now() + WAIT;
+        let client = fleet.client();
+        loop {
+            client.ask(&action("info", None));
+            if self.next_within(Duration::from_millis(200)).is_some() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "the firehose is silent");
+        }
+        client
+            .ask(&json!({"action": "info", "appid": APP, "uuid": "the last", "spiderid": "link"}));
+        while self.next().1["uuid"] != "the last" {}
+        if self.topic.starts_with("crawled.") {
+            let outbound = format!("outbound.{APP}");
+            self.socket
+                .set_unsubscribe(outbound.as_bytes())
+                .expect("a topic");
+        }
+    }
+
+    pub(crate) fn next_within(&self, time: Duration) -> Option<(String, Value)> {
+        self.socket
+            .set_rcvtimeo(time.as_millis() as i32)
+            .expect("an option");
+        let frames = self.socket.recv_multipart(0).ok()?;
+        let [topic, body] = &frames[..] else {
+            panic!("a firehose message has {} frames", frames.len());
+        };
+        let topic = String::from_utf8(topic.clone()).expect("a topic is text");
+        Some((topic, serde_json::from_slice(body).expect("JSON")))
+    }
+
+    /// The next message: its topic and its JSON.
+    pub(crate) fn next(&self) -> (String, Value) {
+        self.next_within(WAIT).expect("a message in time")
+    }
+
+    /// Waits for a message of a kind, and passes others over.
+    pub(crate) fn wait_for(&self, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let (_, message) = self.next();
+            if is_it(&message) {
+                return message;
+            }
+        }
+    }
+}
+
+/// The answer to an HTTP request: status and body.
+pub(crate) fn http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect((fleet.host.as_str(), HTTP)).expect("it listens");
+    stream.set_read_timeout(Some(WAIT)).expect("an option");
+    let mut request = head.join("\r\n");
+    request += &format!(
+        "\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("it reads");
+    // Who refuses a request by its head need not read the rest.
+    let _ = stream.write_all(body.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8(answer).expect("UTF-8");
+    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let status = status.unwrap_or_else(|| panic!("no HTTP: {answer:?}"));
+    (status, body.to_owned())
+}
+
+/// `POST` of JSON, answered by JSON.
+pub(crate) fn post(fleet: &Fleet, path: &str, body: &Value) -> (u16, Value) {
+    let head = [
+        &format!("POST {path} HTTP/1.1"),
+        &format!("Host: {}:{HTTP}", fleet.host),
+        "Content-Type: application/json",
+    ];
+    let (status, body) = http(fleet, &head.map(|line| line as &str), &body.to_string());
+    (status, json_of(&body))
+}
+
+pub(crate) fn get(fleet: &Fleet, path: &str) -> (u16, Value) {
+    let head = [
+        &format!("GET {path} HTTP/1.1"),
+        &format!("Host: {}:{HTTP}", fleet.host),
+    ];
+    let (status, body) = http(fleet, &head.map(String::as_str), "");
+    (status, json_of(&body))
+}
+
+fn json_of(body: &str) -> Value {
+    serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()))
+}

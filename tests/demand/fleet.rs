@@ -1,0 +1,295 @@
+//! A fleet on a loopback address of its own: a dispatcher, supervisors, the web that they crawl, and
+//! those who speak with them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::run::{Finished, Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::{Workplace, files_under};
+
+pub(crate) use crate::clients::{Client, Firehose};
+
+const WAIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// The ports of a dispatcher that is not told another one.
+const TASKS: u16 = 5555;
+const CONTROL: u16 = 5557;
+const FIREHOSE: u16 = 5558;
+pub(crate) const HTTP: u16 = 8080;
+
+/// The application of the tests.
+pub(crate) const APP: &str = "testapp";
+
+/// The delay between two requests to a site, where a test says nothing else.
+pub(crate) const DELAY: Duration = Duration::from_millis(50);
+
+pub(crate) struct Fleet {
+    pub(crate) web: Web,
+    pub(crate) work: Workplace,
+    pub(crate) host: String,
+    settings: Vec<(String, String)>,
+    config: Option<PathBuf>,
+    dispatcher: Option<Running>,
+    supervisors: Vec<(String, Running)>,
+}
+
+impl Fleet {
+    /// A dispatcher and a supervisor with one worker.
+    pub(crate) fn start() -> Fleet {
+        Fleet::with(&[])
+    }
+
+    /// The same with other settings, as variables without their prefix.
+    pub(crate) fn with(settings: &[(&str, &str)]) -> Fleet {
+        let mut fleet = Fleet::dispatcher_only(settings);
+        fleet.add_supervisor("one");
+        fleet
+    }
+
+    /// The same with a settings file.
+    pub(crate) fn with_file(settings: &str) -> Fleet {
+        let mut fleet = Fleet::unstarted(&[]);
+        let file = fleet.work.write("webfill.toml", settings);
+        fleet.config = Some(file);
+        fleet.start_dispatcher();
+        fleet.add_supervisor("one");
+        fleet
+    }
+
+    /// A dispatcher that has nobody to give tasks to.
+    pub(crate) fn dispatcher_only(settings: &[(&str, &str)]) -> Fleet {
+        let mut fleet = Fleet::unstarted(settings);
+        fleet.start_dispatcher();
+        fleet
+    }
+
+    fn unstarted(settings: &[(&str, &str)]) -> Fleet {
+        static FLEETS: AtomicU32 = AtomicU32::new(0);
+        let number = FLEETS.fetch_add(1, Ordering::Relaxed);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let own = |(name, value): &(&str, &str)| (format!("WEBFILL_{name}"), (*value).to_owned());
+        Fleet {
+            web: Web::start(),
+            work: Workplace::new(),
+            host: format!("127.{}.{high}.{low}", 100 + number % 100),
+            settings: settings.iter().map(own).collect(),
+            config: None,
+            dispatcher: None,
+            supervisors: Vec::new(),
+        }
+    }
+
+    pub(crate) fn start_dispatcher(&mut self) {
+        let mut running = self
+            .role("dispatcher", "0")
+            .args(["--listen", &self.host, "--mappings"])
+            .arg(self.work.path("mappings"))
+            .args(["--http", &format!("{}:{HTTP}", self.host)])
+            .start();
+        running.wait_for_stderr("ready");
+        self.dispatcher = Some(running);
+    }
+
+    /// Starts a supervisor and waits until it has joined.
+    pub(crate) fn add_supervisor(&mut self, name: &str) {
+        let joined = self.told("supervisor_joined").len();
+        let resolve = self.web.resolve_args();
+        let resolve: Vec<&str> = resolve
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .map(String::as_str)
+            .collect();
+        let running = self
+            .role("supervisor", name)
+            .args(["--dispatcher", &self.endpoint(), "--id", name])
+            .args(["--workers", "1"])
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+            .start();
+        self.supervisors.push((name.to_owned(), running));
+        wait_for("the supervisor has joined", || {
+            (self.told("supervisor_joined").len() > joined).then_some(())
+        });
+    }
+
+    fn role(&self, role: &str, id: &str) -> Run {
+        let store = format!("sqlite:{}", self.work.path("store.db").display());
+        let run = Run::new([role, "--store", &store, "--state"])
+            .arg(self.work.path(&format!("state/{role}-{id}")))
+            .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .time_limit(Duration::from_secs(600));
+        let run = match &self.config {
+            Some(file) => run.arg("--config").arg(file),
+            None => run,
+        };
+        let with = |run: Run, (name, value): &(String, String)| run.env(name, value);
+        self.settings.iter().fold(run, with)
+    }
+
+    pub(crate) fn dispatcher(&self) -> &Running {
+        self.dispatcher.as_ref().expect("it runs")
+    }
+
+    /// `kill -9` of the dispatcher.
+    pub(crate) fn kill_dispatcher(&mut self) {
+        let dispatcher = self.dispatcher.take().expect("it runs");
+        dispatcher.signal(Signal::KILL);
+        dispatcher.finish();
+    }
+
+    /// Ends the fleet in order, which is asked of its dispatcher, and starts it again on the same
+    /// state.
+    pub(crate) fn restart(&mut self) {
+        let dispatcher = self.dispatcher.take().expect("it runs");
+        dispatcher.signal(Signal::TERM);
+        dispatcher.finish().expect(0);
+        let names = self.supervisors.drain(..).map(|(name, drained)| {
+            drained.finish().expect(0);
+            name
+        });
+        let names: Vec<String> = names.collect();
+        self.start_dispatcher();
+        for name in names {
+            self.add_supervisor(&name);
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> String {
+        format!("tcp://{}:{TASKS}", self.host)
+    }
+
+    pub(crate) fn control(&self) -> String {
+        format!("tcp://{}:{CONTROL}", self.host)
+    }
+
+    pub(crate) fn firehose_endpoint(&self) -> String {
+        format!("tcp://{}:{FIREHOSE}", self.host)
+    }
+
+    pub(crate) fn store_uri(&self) -> String {
+        format!("sqlite:{}", self.work.path("store.db").display())
+    }
+
+    /// `webfill ARGS... --dispatcher OURS`, which has not started yet.
+    pub(crate) fn command(&self, args: &[&str]) -> Run {
+        let run = Run::new(args).args(["--dispatcher", &self.endpoint()]);
+        run.in_folder(self.work.path(""))
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
+        self.command(args).finish()
+    }
+
+    /// What a command prints with `--json`.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let run = self.command(args).arg("--json").finish().expect(0);
+        serde_json::from_str(&run.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: not JSON ({error}): {}", run.stdout))
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.control())
+    }
+
+    /// Subscribes, and waits until that has taken effect.
+    pub(crate) fn firehose(&self, topic: &str) -> Firehose {
+        Firehose::subscribe(self, topic)
+    }
+
+    /// Feeds requests over a connection of their own; they must be accepted.
+    pub(crate) fn feed(&self, requests: &[Value]) {
+        let answer = self.client().ask(&json!(requests));
+        assert_eq!(answer["accepted"], requests.len(), "{answer}");
+    }
+
+    pub(crate) fn info(&self, crawl_id: &str) -> Value {
+        self.client().ask(&action("info", Some(crawl_id)))
+    }
+
+    /// What is pending of a crawl; nothing if nobody knows it.
+    pub(crate) fn pending(&self, crawl_id: &str) -> u64 {
+        self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
+    }
+
+    /// Waits until everything of a crawl has an outcome, which is stored then.
+    pub(crate) fn wait_until_done(&self, crawl_id: &str) {
+        self.wait_until_app_is_done(APP, crawl_id);
+    }
+
+    pub(crate) fn wait_until_app_is_done(&self, app_id: &str, crawl_id: &str) {
+        let client = self.client();
+        let question =
+            json!({"action": "info", "appid": app_id, "crawlid": crawl_id, "uuid": "is it done"});
+        wait_for(&format!("{app_id}/{crawl_id} is finished"), || {
+            let info = client.ask(&question);
+            (info["state"] == "finished").then_some(())
+        });
+    }
+
+    /// What the dispatcher has logged of an event so far.
+    pub(crate) fn told(&self, event: &str) -> Vec<Value> {
+        let files = files_under(&self.work.path("state/dispatcher-0/logs"));
+        let texts = files
+            .iter()
+            .filter(|file| !file.is_symlink())
+            .map(|file| fs::read_to_string(file).unwrap_or_default());
+        let text: String = texts.collect();
+        // The last line may be under way.
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        lines
+            .filter(|line: &Value| line["event"] == event)
+            .collect()
+    }
+}
+
+/// A request for one URL.
+pub(crate) fn request(url: &str, crawl_id: &str) -> Value {
+    json!({"url": url, "appid": APP, "crawlid": crawl_id})
+}
+
+/// The same with further keys.
+pub(crate) fn request_with(url: &str, crawl_id: &str, more: Value) -> Value {
+    let mut request = request(url, crawl_id);
+    let Value::Object(more) = more else {
+        panic!("{more} is no object")
+    };
+    for (key, value) in more {
+        request[key] = value;
+    }
+    request
+}
+
+/// An action of the tests' application.
+pub(crate) fn action(name: &str, crawl_id: Option<&str>) -> Value {
+    let mut action = json!({"action": name, "appid": APP, "uuid": "someuuid", "spiderid": "link"});
+    if let Some(crawl_id) = crawl_id {
+        action["crawlid"] = crawl_id.into();
+    }
+    action
+}
+
+pub(crate) fn epoch_seconds() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.expect("after 1970").as_secs()
+}
+
+/// Looks until there is something to see.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + WAIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(POLL);
+    }
+}

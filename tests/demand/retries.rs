@@ -1,0 +1,186 @@
+//! What fails for a while is tried again: later each time, after others, a bounded number of times.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::site::{Reply, page, script, status};
+
+use crate::fleet::{Fleet, request, request_with, wait_for};
+
+/// Waits short enough for a test, as the table in the settings has them.
+pub(crate) const TABLE: &str = "\
+[retries]
+timeout = [0.3, 0.6]
+network_error = [0.3, 0.6, 1.2]
+http_503 = [0.3]
+";
+
+fn started() -> Fleet {
+    Fleet::with_file(TABLE)
+}
+
+/// Fails so many times, then answers.
+fn fails_at_first(
+    times: u32,
+    failure: impl Into<Reply>,
+) -> impl Fn(&webfill_tests::site::Request) -> Reply {
+    let asked = AtomicU32::new(0);
+    let failure = failure.into();
+    move |request| {
+        if asked.fetch_add(1, Ordering::SeqCst) < times {
+            return failure.clone();
+        }
+        page(&request.path).into()
+    }
+}
+
+/// The page document of a URL.
+fn document(fleet: &Fleet, url: &str) -> Value {
+    let run = webfill_tests::run::Run::new(["export", "pages", "--store", &fleet.store_uri()]);
+    let lines = run.finish().expect(0).stdout;
+    let documents = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut found: Vec<Value> = documents.filter(|page| page["url"] == url).collect();
+    assert_eq!(found.len(), 1, "one document for {url}");
+    found.remove(0)
+}
+
+#[test]
+fn what_fails_for_a_while_is_fetched_in_the_end_and_its_attempts_are_told() {
+    let fleet = started();
+    let site = fleet.web.site("n.example");
+    site.serve_with("/", fails_at_first(2, script().reset()));
+    fleet.feed(&[request("http://n.example/", "c")]);
+    fleet.wait_until_done("c");
+    let visits = fleet.web.visits().pages();
+    assert_eq!(visits.len(), 3);
+    let gaps = visits.gaps();
+    assert!(gaps[0] >= Duration::from_millis(300), "{gaps:?}");
+    assert!(
+        gaps[1] >= Duration::from_millis(600),
+        "the waits grow: {gaps:?}"
+    );
+    let page = document(&fleet, "http://n.example/");
+    assert_eq!(page["outcome"], "ok");
+    let tries = page["tries"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no tries: {page}"));
+    assert_eq!(tries.len(), 2, "{page}");
+    for attempt in tries {
+        assert_eq!(attempt["outcome"], "network_error", "{page}");
+    }
+    let info = fleet.info("c");
+    assert_eq!(info["total_pending"], 0);
+}
+
+#[test]
+fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
+    let fleet = started();
+    let site = fleet.web.site("g.example");
+    site.serve_with("/gone", |_| script().reset().into());
+    site.serve_with("/busy", |_| status(503).into());
+    site.serve_with("/lost", |_| status(404).into());
+    let paths = ["/gone", "/busy", "/lost"];
+    let requests = paths.map(|path| request(&site.url(path), "c"));
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+    let expected = [
+        ("/gone", 4, "network_error", 3),
+        ("/busy", 2, "http_error", 1),
+        ("/lost", 1, "http_error", 0),
+    ];
+    for (path, attempts, outcome, tries) in expected {
+        assert_eq!(fleet.web.visits().of_path(path).len(), attempts, "{path}");
+        let page = document(&fleet, &site.url(path));
+        assert_eq!(page["outcome"], outcome, "{page}");
+        let recorded = page["tries"].as_array().map_or(0, Vec::len);
+        assert_eq!(recorded, tries, "{page}");
+    }
+}
+
+#[test]
+fn a_time_out_goes_back_and_others_go_first() {
+    let mut settings = TABLE.to_owned();
+    settings += "[fetch]\nhead_timeout = 1.0\ntotal_timeout = 2.0\n";
+    let fleet = Fleet::with_file(&settings);
+    let site = fleet.web.site("t.example");
+    site.serve_with("/slow", fails_at_first(1, script().hold_open()));
+    site.otherwise(|request| page(&request.path).into());
+    let mut requests = vec![request_with(
+        "http://t.example/slow",
+        "c",
+        json!({"priority": 60}),
+    )];
+    // The site is free again after a while only, and then these have the higher priority.
+    requests.extend((0..3).map(|page| {
+        request_with(
+            &format!("http://t.example/{page}"),
+            "c",
+            json!({"priority": 55}),
+        )
+    }));
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+    let order: Vec<String> = fleet
+        .web
+        .visits()
+        .pages()
+        .0
+        .iter()
+        .map(|visit| visit.path.clone())
+        .collect();
+    assert_eq!(
+        order.first().map(String::as_str),
+        Some("/slow"),
+        "{order:?}"
+    );
+    assert_eq!(order.last().map(String::as_str), Some("/slow"), "{order:?}");
+    assert_eq!(order.len(), 5);
+    let page = document(&fleet, "http://t.example/slow");
+    assert_eq!(
+        (&page["outcome"], &page["tries"][0]["outcome"]),
+        (&json!("ok"), &json!("timeout")),
+        "{page}"
+    );
+}
+
+#[test]
+fn what_waits_for_its_next_attempt_is_pending_and_can_be_stopped() {
+    let fleet = Fleet::with_file("[retries]\nnetwork_error = [3600.0]\n");
+    let site = fleet.web.site("w.example");
+    site.serve_with("/", |_| script().reset().into());
+    fleet.feed(&[request("http://w.example/", "c")]);
+    fleet
+        .web
+        .log()
+        .wait_until("the first attempt", |visits| !visits.pages().is_empty());
+    wait_for("it waits for the second", || {
+        let info = fleet.info("c");
+        (info["total_pending"] == 1 && info["low_priority"] == 40).then_some(())
+    });
+    let answer = fleet.client().ask(&crate::fleet::action("stop", Some("c")));
+    assert_eq!(answer["total_purged"], 1, "{answer}");
+    assert_eq!(fleet.web.visits().pages().len(), 1);
+}
+
+#[test]
+fn attempts_outlast_a_restart() {
+    let mut fleet = Fleet::with_file("[retries]\nnetwork_error = [1.0]\n");
+    let site = fleet.web.site("o.example");
+    site.serve_with("/", fails_at_first(1, script().reset()));
+    fleet.feed(&[request("http://o.example/", "c")]);
+    fleet
+        .web
+        .log()
+        .wait_until("the first attempt", |visits| !visits.pages().is_empty());
+    wait_for("it waits for the second", || {
+        (fleet.info("c")["low_priority"] == 40).then_some(())
+    });
+    fleet.restart();
+    fleet.wait_until_done("c");
+    assert_eq!(fleet.web.visits().pages().len(), 2);
+    let page = document(&fleet, "http://o.example/");
+    assert_eq!(page["tries"].as_array().map(Vec::len), Some(1), "{page}");
+}

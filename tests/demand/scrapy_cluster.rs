@@ -1,0 +1,221 @@
+//! `docs/scrapy-cluster.md` is run: every line of webfill's as it stands, by a shell; every request of
+//! Scrapy Cluster's is sent as it stands, and every key of its replies must be in ours.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_tests::site::page;
+
+use crate::fleet::wait_for;
+use crate::machine::{Machine, blocks};
+
+const DOCUMENT: &str = include_str!("../../docs/scrapy-cluster.md");
+
+/// The machine, and the sites that the document names.
+fn machine() -> Machine {
+    let machine = Machine::new("testapp");
+    for host in [
+        "istresearch.com",
+        "www.apple.com",
+        "www.dmoz.org",
+        "dmoz.org",
+        "aol.com",
+    ] {
+        machine.web.site(host).otherwise(|request| {
+            let path = request.path.trim_end_matches('/').to_owned();
+            let links = (0..12).map(|link| format!("{path}/{link}"));
+            links
+                .fold(page(&request.path), |page, link| page.link(&link))
+                .into()
+        });
+    }
+    machine
+        .web
+        .site("www.dmoz.org")
+        .serve("/", page("DMOZ"))
+        .serve("/Recreation/Food/", page("Food"));
+    machine
+}
+
+/// Where the next line tells of what is pending, something must be.
+fn wait_for_links(machine: &Machine, line: &str) {
+    if line.contains("\"crawlid\":\"abc1234\", \"maxdepth\"") {
+        wait_for("its links are pending", || {
+            (machine.pending("abc1234")? == 12).then_some(())
+        });
+    }
+}
+
+/// The JSON that a line feeds; a shell's arithmetic in it is a number.
+fn request_in(line: &str) -> Value {
+    let line = match (line.find("'$(("), line.find("))'")) {
+        (Some(from), Some(to)) => format!("{}4102444800{}", &line[..from], &line[to + 3..]),
+        _ => line.to_owned(),
+    };
+    let (from, to) = (
+        line.find('{').expect("JSON"),
+        line.rfind('}').expect("JSON"),
+    );
+    serde_json::from_str(&line[from..=to]).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// A reply as the documentation of Scrapy Cluster prints it, which is Python's way.
+fn reply_in(text: &str) -> Option<Value> {
+    let from = text.find("{u'").or_else(|| text.find("{\n"))?;
+    let as_json = text[from..].replace("u'", "\"").replace('\'', "\"");
+    Some(serde_json::from_str(&as_json).unwrap_or_else(|error| panic!("{error}: {as_json}")))
+}
+
+fn keys(value: &Value) -> BTreeSet<String> {
+    value
+        .as_object()
+        .expect("an object")
+        .keys()
+        .cloned()
+        .collect()
+}
+
+/// What Scrapy Cluster's lines asked, and what it replied, in order.
+#[derive(Default)]
+struct Theirs {
+    request: Option<Value>,
+    reply: Option<Value>,
+}
+
+impl Theirs {
+    fn of(text: &str) -> Theirs {
+        let fed = text.lines().find(|line| line.contains(" feed "));
+        Theirs {
+            request: fed.map(request_in),
+            reply: reply_in(
+                &text
+                    .lines()
+                    .filter(|line| !line.starts_with("python "))
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            ),
+        }
+    }
+
+    /// The line of webfill's beside it says the same.
+    fn assert_same_as(&self, ours: &str) {
+        let fed = ours.lines().find(|line| line.contains("webfill feed '{"));
+        if let (Some(theirs), Some(ours)) = (&self.request, fed) {
+            let mut theirs = theirs.clone();
+            let ours = request_in(ours);
+            if theirs.get("expires").is_some() {
+                theirs["expires"] = ours["expires"].clone();
+            }
+            assert_eq!(theirs, ours);
+        }
+    }
+
+    /// Their action, sent as it is, is answered with every key that they would have.
+    fn assert_answered(&self, machine: &Machine) {
+        if let (Some(request), Some(reply)) = (&self.request, &self.reply)
+            && request.get("action").is_some()
+        {
+            let ours = machine.client().ask(request);
+            let missing: Vec<String> = keys(reply).difference(&keys(&ours)).cloned().collect();
+            assert!(missing.is_empty(), "{request}: no {missing:?} in {ours}");
+            assert_eq!(ours["uuid"], request["uuid"], "{ours}");
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_document_works() {
+    let mut machine = machine();
+    let mut theirs = Theirs::default();
+    for block in blocks(DOCUMENT) {
+        match block.language {
+            "scrapy-cluster" => theirs = Theirs::of(block.text),
+            "console" => {
+                theirs.assert_same_as(block.text);
+                theirs.assert_answered(&machine);
+                machine.run(block.text, wait_for_links);
+                theirs.request = None;
+            }
+            "json" => assert_dumped(&machine, &theirs, block.text),
+            other => panic!("a block in `{other}`"),
+        }
+    }
+    machine.shut_down();
+}
+
+/// `webfill dump` prints such a message: it has the same keys and, numbers and moments aside, the
+/// same values; and every key that Scrapy Cluster's has.
+fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
+    let expected: Value = serde_json::from_str(text).expect("JSON");
+    let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();
+    let is_it = |message: &Value| {
+        ["crawlid", "action", "url"]
+            .iter()
+            .all(|key| message.get(*key) == expected.get(*key))
+    };
+    let found = wait_for("such a message is printed", || {
+        machine.dumped().into_iter().find(is_it)
+    });
+    let missing: Vec<String> = keys(&expected)
+        .union(&of_theirs)
+        .filter(|key| found.get(key.as_str()).is_none())
+        .cloned()
+        .collect();
+    assert!(missing.is_empty(), "no {missing:?} in {found}");
+    for (key, value) in expected.as_object().expect("an object") {
+        let same = match key.as_str() {
+            "timestamp" | "body" | "fields" => {
+                std::mem::discriminant(value) == std::mem::discriminant(&found[key])
+            }
+            "headers" => found[key]["Content-Type"] == value["Content-Type"],
+            _ => *value == found[key],
+        };
+        assert!(
+            same,
+            "{key}: {value} in the document, {} printed",
+            found[key]
+        );
+    }
+}
+
+/// The rows of the table below a heading that begins with `head`.
+fn rows(head: &str) -> Vec<Vec<&'static str>> {
+    let table = DOCUMENT
+        .lines()
+        .skip_while(|line| !line.starts_with(head))
+        .skip(2);
+    let rows = table.take_while(|line| line.starts_with('|'));
+    rows.map(|line| {
+        line.trim_matches('|')
+            .split(" | ")
+            .map(|cell| cell.trim().trim_matches('`'))
+            .collect()
+    })
+    .collect()
+}
+
+#[test]
+fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
+    let mut machine = machine();
+    machine.run("$ webfill dispatcher &", |_, _| {});
+    let client = machine.client();
+    let rows = rows("| key |");
+    let mut told = BTreeSet::new();
+    for row in &rows {
+        let (key, example) = (row[0], row[1]);
+        let example: Value =
+            serde_json::from_str(example).unwrap_or_else(|error| panic!("{key}: {error}"));
+        let mut request =
+            json!({"url": "http://www.example.org/news/", "appid": "a", "crawlid": key});
+        request[key] = example;
+        assert_eq!(client.ask(&request), json!({"accepted": 1}), "{key}");
+        told.insert(key.to_owned());
+    }
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/crawl-request.schema.json"
+    );
+    let schema: Value =
+        serde_json::from_str(&std::fs::read_to_string(schema).expect("it ships")).expect("JSON");
+    assert_eq!(told, keys(&schema["properties"]));
+}

@@ -1,0 +1,81 @@
+//! What can be typed to run one role of a fleet.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::id;
+
+#[derive(Debug, Args)]
+pub struct DispatcherOptions {
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Host name or address to listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST")]
+    pub listen: Option<String>,
+    /// The tasks socket's port; outcomes, control and firehose are the next three [default: 5555]
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Where requests by HTTP are taken, on loopback, or `off` [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+    /// Folder of the dispatcher's files and logs [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Folder of mapping files [default: etl-mappings]
+    #[arg(long, value_name = "DIR")]
+    pub mappings: Option<PathBuf>,
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    #[arg(long, value_name = "URI")]
+    pub cache: Option<String>,
+    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
+    /// Sockets in the state folder instead of ports
+    #[arg(long, hide = true)]
+    pub local: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SupervisorOptions {
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    #[arg(long, value_name = "tcp://HOST:PORT")]
+    pub dispatcher: Option<String>,
+    /// The supervisor's name, unique in the fleet [default: the host's name]
+    #[arg(long, value_name = "NAME", value_parser = id)]
+    pub id: Option<String>,
+    /// Worker processes [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    pub workers: Option<u16>,
+    /// Tasks held at most [default: four for each fetch in flight]
+    #[arg(long, value_name = "N")]
+    pub queue: Option<u32>,
+    /// Folder of sockets and logs [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    #[arg(long, value_name = "URI")]
+    pub cache: Option<String>,
+    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
+    /// Sockets in the state folder instead of ports
+    #[arg(long, hide = true)]
+    pub local: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkerOptions {
+    #[arg(long)]
+    pub config: PathBuf,
+    #[arg(long)]
+    pub slot: u16,
+    #[arg(long)]
+    pub incarnation: u32,
+}

@@ -1,0 +1,174 @@
+//! `webfill info`, `stop`, `pause` and `resume`: what an application asks about its crawls, and does
+//! to them.
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::{ExitStatus, Fault};
+
+use super::connection::ConnectionOptions;
+use super::table::{cell, pairs, table, visible};
+use crate::stdout::tell;
+
+#[derive(Debug, Args)]
+pub struct ActionOptions {
+    /// The application's id
+    #[arg(value_name = "APPID")]
+    pub app_id: String,
+    /// The crawl's id; without it, all crawls of the application are told
+    #[arg(value_name = "CRAWLID")]
+    pub crawl_id: Option<String>,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CrawlOptions {
+    /// The application's id
+    #[arg(value_name = "APPID")]
+    pub app_id: String,
+    /// The crawl's id
+    #[arg(value_name = "CRAWLID")]
+    pub crawl_id: String,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
+    let action = action("info", &options.app_id, options.crawl_id.as_deref());
+    let answer = options.connection.connect()?.act(&action)?;
+    answered(&answer, options.json, info_for_people)
+}
+
+pub fn stop(options: CrawlOptions) -> Result<ExitStatus, Fault> {
+    act("stop", options, |answer| {
+        let purged = cell(&answer["total_purged"]);
+        format!("stopped for good, {purged} pending URLs purged")
+    })
+}
+
+pub fn pause(options: CrawlOptions) -> Result<ExitStatus, Fault> {
+    act("pause", options, |answer| {
+        let pending = cell(&answer["total_pending"]);
+        format!("paused, {pending} URLs pending")
+    })
+}
+
+pub fn resume(options: CrawlOptions) -> Result<ExitStatus, Fault> {
+    act("resume", options, |answer| {
+        let pending = cell(&answer["total_pending"]);
+        format!("resumed, {pending} URLs pending")
+    })
+}
+
+fn act(
+    name: &str,
+    options: CrawlOptions,
+    for_people: impl FnOnce(&Value) -> String,
+) -> Result<ExitStatus, Fault> {
+    let action = action(name, &options.app_id, Some(&options.crawl_id));
+    let answer = options.connection.connect()?.act(&action)?;
+    let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
+    answered(&answer, options.json, |answer| {
+        format!("{crawl}: {}", for_people(answer))
+    })
+}
+
+fn answered(
+    answer: &Value,
+    as_json: bool,
+    for_people: impl FnOnce(&Value) -> String,
+) -> Result<ExitStatus, Fault> {
+    match as_json {
+        true => tell(answer)?,
+        false => tell(for_people(answer))?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
+    let mut action = json!({
+        "action": name,
+        "appid": app_id,
+        "uuid": fresh_id(),
+        "spiderid": "link",
+    });
+    if let Some(crawl_id) = crawl_id {
+        action["crawlid"] = crawl_id.into();
+    }
+    action
+}
+
+/// Tells this question from all others, in the log and on the firehose.
+fn fresh_id() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = now.unwrap_or_default().as_nanos();
+    format!("{nanos:x}-{:x}", std::process::id())
+}
+
+/// The totals, and a line for each crawl.
+fn info_for_people(answer: &Value) -> String {
+    let known = [
+        ("appid", "application"),
+        ("crawlid", "crawl"),
+        ("state", "state"),
+        ("total_pending", "pending"),
+        ("total_domains", "pending sites"),
+        ("total_crawlids", "pending crawls"),
+        ("high_priority", "highest priority"),
+        ("low_priority", "lowest priority"),
+        ("expires", "expires"),
+    ];
+    let told: Vec<(&str, String)> = known
+        .iter()
+        .filter(|(key, _)| answer.get(*key).is_some())
+        .map(|(key, name)| (*name, cell(&answer[*key])))
+        .collect();
+    let totals = pairs(&told);
+    match answer.get("crawlids").and_then(Value::as_object) {
+        Some(crawls) if !crawls.is_empty() => {
+            let rows: Vec<Vec<String>> = crawls.iter().map(crawl_row).collect();
+            let heads = ["crawl", "pending", "highest", "lowest", "expires"];
+            format!("{totals}\n\n{}", table(&heads, &rows))
+        }
+        _ => totals,
+    }
+}
+
+fn crawl_row((id, crawl): (&String, &Value)) -> Vec<String> {
+    let keys = ["total", "high_priority", "low_priority", "expires"];
+    let cells = keys.iter().map(|key| cell(&crawl[*key]));
+    std::iter::once(visible(id)).chain(cells).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn info_is_told_as_totals_and_a_line_for_each_crawl() {
+        let answer = json!({
+            "server_time": 1_429_216_294, "uuid": "u", "appid": "testapp", "total_pending": 12,
+            "total_domains": 1, "total_crawlids": 2,
+            "crawlids": {
+                "2aaabbb": {"total": 1, "low_priority": 29, "high_priority": 29, "expires": 1_429_216_389},
+                "1aaabbb": {"total": 11, "low_priority": 29, "high_priority": 39},
+            },
+        });
+        let expected = "\
+application     testapp
+pending         12
+pending sites   1
+pending crawls  2
+
+crawl    pending  highest  lowest     expires
+2aaabbb        1       29      29  1429216389
+1aaabbb       11       39      29           -";
+        assert_eq!(info_for_people(&answer), expected);
+    }
+}

@@ -1,0 +1,219 @@
+//! The lines of a feed, gathered to lists that the dispatcher takes as a whole.
+//!
+//! A list with a refused request is sent again in pieces: what stands before it, then what stands
+//! behind. After a refusal the lists are short, and grow while all goes well: so a file in which
+//! every line is off costs no more than its lines do.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use crate::seeds::lines::{LineText, Lines};
+
+/// Requests of one list, at most.
+const MOST: usize = 1_000;
+/// Bytes of one list, unless a single request has more.
+const MOST_BYTES: usize = 1 << 20;
+/// Requests of the list after a refused one.
+const FEW: usize = 1;
+
+/// A line that cannot be used, by its number from 1.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BadLine {
+    pub(super) number: u64,
+    pub(super) reason: String,
+}
+
+/// A crawl request as its line has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Request {
+    line: u64,
+    text: String,
+}
+
+/// Requests that are sent together.
+#[derive(Debug)]
+pub(super) struct Batch {
+    requests: Vec<Request>,
+}
+
+/// Reads lines ahead, one list at most.
+pub(super) struct Batches {
+    lines: Lines,
+    /// Read, and to be sent next.
+    ready: VecDeque<Request>,
+    size: usize,
+}
+
+impl Batches {
+    pub(super) fn of(lines: Lines) -> Batches {
+        Batches {
+            lines,
+            ready: VecDeque::new(),
+            size: MOST,
+        }
+    }
+
+    /// The next list; none at the end of the input. Broken lines are told on the way.
+    pub(super) fn next(&mut self, mut tell: impl FnMut(BadLine)) -> Option<Batch> {
+        let mut requests = Vec::new();
+        let mut bytes = 0;
+        while requests.len() < self.size {
+            let Some(request) = self.ready.pop_front().or_else(|| self.read(&mut tell)) else {
+                break;
+            };
+            if !requests.is_empty() && bytes + request.text.len() > MOST_BYTES {
+                self.ready.push_front(request);
+                break;
+            }
+            bytes += request.text.len();
+            requests.push(request);
+        }
+        (!requests.is_empty()).then_some(Batch { requests })
+    }
+
+    pub(super) fn accepted(&mut self) {
+        self.size = (self.size * 2).min(MOST);
+    }
+
+    /// The list was refused for one of its requests, and nothing of it was taken: the others are
+    /// sent again. Returns the line of the refused one, or none if the list must be divided to
+    /// find it.
+    pub(super) fn refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
+        let count = batch.requests.len();
+        let blamed = match index {
+            Some(index) if index < count => Some(index),
+            _ if count == 1 => Some(0),
+            _ => None,
+        };
+        // What stands before the refused one was found to be good.
+        self.size = blamed.unwrap_or(count / 2).max(FEW);
+        let line = blamed.map(|index| batch.requests.remove(index).line);
+        for request in batch.requests.into_iter().rev() {
+            self.ready.push_front(request);
+        }
+        line
+    }
+
+    /// The next line that may be a request.
+    fn read(&mut self, tell: &mut impl FnMut(BadLine)) -> Option<Request> {
+        loop {
+            let line = self.lines.next()?;
+            let read = match line.text {
+                LineText::Whole(text) if is_empty(&text) => continue,
+                LineText::Whole(text) => request_in(text),
+                LineText::Broken { reason, .. } => Err(reason),
+            };
+            let number = line.number;
+            match read {
+                Ok(text) => return Some(Request { line: number, text }),
+                Err(reason) => tell(BadLine { number, reason }),
+            }
+        }
+    }
+}
+
+impl Batch {
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The line that it begins with.
+    pub(super) fn first_line(&self) -> u64 {
+        self.requests[0].line
+    }
+
+    pub(super) fn as_json(&self) -> String {
+        let texts: Vec<&str> = self.requests.iter().map(|one| one.text.as_str()).collect();
+        format!("[{}]", texts.join(","))
+    }
+}
+
+fn is_empty(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    text.is_empty() || text.starts_with(b"#")
+}
+
+/// A line is only looked at as far as to know that it does not break the list around it.
+fn request_in(text: Vec<u8>) -> Result<String, String> {
+    let text = String::from_utf8(text).map_err(|error| {
+        format!(
+            "invalid UTF-8 at byte {}",
+            error.utf8_error().valid_up_to() + 1
+        )
+    })?;
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(_)) => Ok(text),
+        Ok(Value::Array(_)) => Err(String::from(
+            "a line holds one request, not a list: jq -c '.[]' makes lines of it",
+        )),
+        Ok(_) => Err(String::from("a crawl request is a JSON object")),
+        Err(error) => {
+            // Each line is a document of its own, so its "line 1" would mislead.
+            Err(format!("invalid JSON: {error}").replace(" at line 1 column", " at column"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds a text to a dispatcher that refuses what contains `bad`; returns the lines accepted,
+    /// the lines refused and the number of lists sent.
+    fn fed(text: String, tells_index: bool) -> (Vec<String>, Vec<u64>, usize) {
+        let lines = Lines::of(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
+        let mut batches = Batches::of(lines);
+        let (mut accepted, mut refused, mut sent) = (Vec::new(), Vec::new(), 0);
+        while let Some(batch) = batches.next(|bad| refused.push(bad.number)) {
+            sent += 1;
+            let bad = batch
+                .requests
+                .iter()
+                .position(|one| one.text.contains("bad"));
+            match bad {
+                None => {
+                    accepted.extend(batch.requests.into_iter().map(|one| one.text));
+                    batches.accepted();
+                }
+                bad => refused.extend(batches.refused(batch, bad.filter(|_| tells_index))),
+            }
+        }
+        refused.sort_unstable();
+        (accepted, refused, sent)
+    }
+
+    #[test]
+    fn the_good_lines_are_fed_in_order_and_the_others_told_by_number() {
+        let text = "{\"a\": 1}\n\n# a comment\n{\"bad\": 2}\nnonsense\n[3]\n{\"a\": 4}\n7\n";
+        for tells_index in [true, false] {
+            let (accepted, refused, _) = fed(text.into(), tells_index);
+            assert_eq!(accepted, ["{\"a\": 1}", "{\"a\": 4}"]);
+            assert_eq!(refused, [4, 5, 6, 8]);
+        }
+    }
+
+    #[test]
+    fn a_file_full_of_refused_lines_costs_no_more_than_its_lines_do() {
+        let (accepted, refused, sent) = fed("{\"bad\": 1}\n".repeat(5_000), true);
+        assert_eq!((accepted.len(), refused.len()), (0, 5_000));
+        assert!(sent <= 5_001, "{sent} lists were sent");
+    }
+
+    #[test]
+    fn good_lines_are_sent_by_the_thousand() {
+        let mut text = "{\"a\": 1}\n".repeat(10_000);
+        assert_eq!(fed(text.clone(), true).2, 10);
+        text.insert_str(50 * 9, "{\"bad\": 1}\n");
+        let (accepted, refused, sent) = fed(text, true);
+        assert_eq!((accepted.len(), refused), (10_000, vec![51]));
+        assert!(sent < 25, "{sent} lists were sent");
+    }
+
+    #[test]
+    fn a_list_has_bounded_bytes() {
+        let line = format!("{{\"a\": \"{}\"}}\n", "x".repeat(300_000));
+        let (accepted, _, sent) = fed(line.repeat(7), true);
+        assert_eq!((accepted.len(), sent), (7, 3));
+    }
+}

@@ -1,0 +1,166 @@
+//! Whom the commands speak with, and how long they wait for an answer.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+use webfill_dispatcher::Endpoints;
+use webfill_startup::Fault;
+use webfill_wire::keys::{ClientKeys, Role};
+
+use crate::control_client::ControlClient;
+use crate::keys::{KeyFolder, check_reach};
+use crate::roles::endpoints_from;
+use crate::settings::Settings;
+
+/// Longer than a busy dispatcher needs, and than it waits for its supervisors.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// A feed is repeated while its dispatcher is started again: requests may be, for a crawl takes a
+/// URL once.
+const FEED_TIMES: u32 = 6;
+
+/// Where the dispatcher is.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectionOptions {
+    /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    #[arg(long, value_name = "tcp://HOST:PORT")]
+    pub dispatcher: Option<String>,
+    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
+    /// Settings file, of which the dispatcher's place and the keys are used
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl ConnectionOptions {
+    /// The dispatcher's sockets, and the keys to speak with them. What another machine could read
+    /// is refused without keys.
+    pub fn resolve(&self) -> Result<(Endpoints, Option<ClientKeys>), Fault> {
+        let settings = Settings::load(self.config.as_deref())?;
+        let dispatcher = &settings.supervisor.dispatcher;
+        let endpoints = endpoints_from(self.dispatcher.as_ref().unwrap_or(dispatcher))?;
+        let folder = self.keys.as_ref().or(settings.keys.as_ref());
+        let keys = folder
+            .map(|folder| KeyFolder::new(folder).client_keys(Role::Client))
+            .transpose()?;
+        check_reach(&endpoints.control, keys.is_some())?;
+        Ok((endpoints, keys))
+    }
+
+    pub(super) fn connect(&self) -> Result<Connection, Fault> {
+        let (endpoints, keys) = self.resolve()?;
+        Ok(Connection {
+            has_keys: keys.is_some(),
+            client: ControlClient::connect_with(&endpoints.control, keys)?,
+            endpoint: endpoints.control,
+            was_answered: false,
+        })
+    }
+}
+
+/// A dispatcher that may be there.
+pub(super) struct Connection {
+    client: ControlClient,
+    endpoint: String,
+    has_keys: bool,
+    was_answered: bool,
+}
+
+/// Why a request was not accepted, in the dispatcher's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Where in the request, as a JSON path.
+    pub(super) path: String,
+    pub(super) message: String,
+}
+
+impl Connection {
+    /// Asks once: what an action did is told only once.
+    pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
+        let answer = self.ask(&action.to_string(), 1)?;
+        answer.map_err(|refusal| Fault::error(refusal.sentence()))
+    }
+
+    /// Feeds crawl requests. Once the dispatcher has answered, its absence is waited out.
+    pub(super) fn feed(&mut self, requests: &str) -> Result<Result<Value, Refusal>, Fault> {
+        let times = if self.was_answered { FEED_TIMES } else { 1 };
+        self.ask(requests, times)
+    }
+
+    fn ask(&mut self, question: &str, times: u32) -> Result<Result<Value, Refusal>, Fault> {
+        let answer = self.client.ask_times(question.as_bytes(), times, WAIT)?;
+        let answer = answer.ok_or_else(|| self.silence(times))?;
+        self.was_answered = true;
+        Ok(match Refusal::of(&answer) {
+            Some(refusal) => Err(refusal),
+            None => Ok(answer),
+        })
+    }
+
+    fn silence(&self, times: u32) -> Fault {
+        let why = match self.has_keys {
+            true => "does it run there, and is this key on its list",
+            false => "does it run there, and without keys",
+        };
+        Fault::error(format!(
+            "the dispatcher at {} has not answered for {} s: {why}?",
+            self.endpoint,
+            (WAIT * times).as_secs()
+        ))
+    }
+}
+
+impl Refusal {
+    fn of(answer: &Value) -> Option<Refusal> {
+        let error = answer.get("error")?;
+        let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();
+        Some(Refusal {
+            path: text("path").to_owned(),
+            message: text("message").to_owned(),
+        })
+    }
+
+    pub(super) fn sentence(&self) -> String {
+        match self.path.as_str() {
+            "" | "$" => self.message.clone(),
+            path => format!("{path}: {}", self.message),
+        }
+    }
+
+    /// Of a refused list: the place of the request that is to blame, and the sentence about it
+    /// alone.
+    pub(super) fn of_one(&self) -> Option<(usize, String)> {
+        let inside = self.path.strip_prefix("$[")?;
+        let (index, rest) = inside.split_once(']')?;
+        let alone = Refusal {
+            path: match rest {
+                "" => String::new(),
+                rest => format!("${rest}"),
+            },
+            message: self.message.clone(),
+        };
+        Some((index.parse().ok()?, alone.sentence()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refused_one_of_a_list_is_found_by_its_path() {
+        let refusal = |path: &str| Refusal {
+            path: path.into(),
+            message: "too deep".into(),
+        };
+        let found = refusal("$[12].maxdepth").of_one();
+        assert_eq!(found, Some((12, "$.maxdepth: too deep".into())));
+        assert_eq!(refusal("$[0]").of_one(), Some((0, "too deep".into())));
+        for whole in ["$", "", "$.url", "$[x]"] {
+            assert_eq!(refusal(whole).of_one(), None, "{whole}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Prints the firehose: one JSON object per line, as it comes.
+//!
+//! Who reads slower than messages come stops the reading here, and the dispatcher then leaves
+//! messages out: nothing piles up on either side.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use clap::Args;
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
+
+use super::ConnectionOptions;
+
+/// Messages that wait to be printed.
+const WAITING: usize = 100;
+
+/// How often it is looked whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+const FIREHOSE: u32 = 1;
+
+#[derive(Debug, Args)]
+pub struct DumpOptions {
+    /// Only this application's results and notices
+    #[arg(long, value_name = "ID")]
+    pub app: Option<String>,
+    /// JSON, which is all there is
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+}
+
+/// Runs the command, until it is interrupted or its reader has gone.
+pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
+    let (endpoints, keys) = options.connection.resolve()?;
+    signals::install();
+    let topics = topics(options.app.as_deref());
+    let spec = SocketSpec::connect(FIREHOSE, Pattern::Subscribe, &endpoints.firehose)
+        .call(keys.as_ref())
+        .topics(topics.clone());
+    let (arrivals, arrived) = mpsc::sync_channel(WAITING);
+    let sockets = Sockets::start(vec![spec], move |message| {
+        // A subscription is to the beginning of a topic; other applications may begin like ours.
+        let is_ours = |topic: &Vec<u8>| topics.iter().any(|ours| ours.as_bytes() == topic);
+        if topics == [""] || message.topic.as_ref().is_some_and(is_ours) {
+            // Waits while nobody reads; fails when nobody will.
+            let _ = arrivals.send(message.frame);
+        }
+    })
+    .map_err(Fault::error)?;
+    let printed = print(&arrived, io::stdout().lock());
+    // In this order: the socket's thread may be waiting for room.
+    drop(arrived);
+    drop(sockets);
+    match printed {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(ExitStatus::Done),
+    }
+}
+
+/// What the dispatcher publishes, for one application or all.
+fn topics(app: Option<&str>) -> Vec<String> {
+    match app {
+        Some(app) => vec![format!("crawled.{app}"), format!("outbound.{app}")],
+        None => vec![String::new()],
+    }
+}
+
+fn print(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Result<()> {
+    let mut out = io::BufWriter::new(out);
+    while signals::asked() == Asked::Nothing {
+        let message = match arrived.try_recv() {
+            Ok(message) => message,
+            Err(_) => {
+                // What is printed is seen before the next one is waited for.
+                out.flush()?;
+                match arrived.recv_timeout(LOOK_EVERY) {
+                    Ok(message) => message,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                }
+            }
+        };
+        out.write_all(&message)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_hears_of_its_pages_and_of_its_crawls() {
+        assert_eq!(topics(Some("a")), ["crawled.a", "outbound.a"]);
+        assert_eq!(topics(None), [""]);
+    }
+
+    #[test]
+    fn messages_become_lines() {
+        let (arrivals, arrived) = mpsc::sync_channel(2);
+        for message in [&b"{\"a\":1}"[..], b"{}"] {
+            arrivals.send(message.to_vec()).unwrap();
+        }
+        drop(arrivals);
+        let mut out = Vec::new();
+        print(&arrived, &mut out).unwrap();
+        assert_eq!(out, b"{\"a\":1}\n{}\n");
+    }
+}

@@ -1,0 +1,124 @@
+//! `webfill site`: what holds for one site, told and changed while the fleet runs.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::{ExitStatus, Fault};
+
+use super::connection::ConnectionOptions;
+use super::table::{cell, pairs};
+use crate::cli::{duration, seconds};
+use crate::stdout::tell;
+
+/// Takes a setting back.
+const NONE: &str = "none";
+
+#[derive(Debug, Args)]
+pub struct SiteOptions {
+    /// The site: a registrable domain, or an address
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// Seconds between two requests, or `none`; a Crawl-delay in robots.txt stays the floor
+    #[arg(long, value_name = "SECONDS")]
+    pub delay: Option<String>,
+    /// Ask nothing before: seconds since the epoch, a time from now (90s, 15m, 2h, 1d), or `none`
+    #[arg(long, value_name = "TIME")]
+    pub block_until: Option<String>,
+    /// So many further pages over all crawls, or `none`; then its queue waits
+    #[arg(long, value_name = "N")]
+    pub limit: Option<String>,
+    /// Drop what was set and what was learned of the site, but the time of its last request
+    #[arg(long)]
+    pub forget: bool,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
+    let action = action(&options).map_err(Fault::usage)?;
+    let answer = options.connection.connect()?.act(&action)?;
+    match options.json {
+        true => tell(&answer)?,
+        false => tell(for_people(&answer))?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn action(options: &SiteOptions) -> Result<Value, String> {
+    let mut action = json!({"action": "site", "site": options.site});
+    if let Some(text) = &options.delay {
+        action["delay"] = unless_none("--delay", text, |text| seconds(text).map(Value::from))?;
+    }
+    if let Some(text) = &options.block_until {
+        action["block_until"] = unless_none("--block-until", text, |text| {
+            moment(text, SystemTime::now()).map(Value::from)
+        })?;
+    }
+    if let Some(text) = &options.limit {
+        action["limit"] = unless_none("--limit", text, |text| {
+            let number: Result<u64, _> = text.parse();
+            number
+                .map(Value::from)
+                .map_err(|_| "not a whole number".into())
+        })?;
+    }
+    if options.forget {
+        action["forget"] = true.into();
+    }
+    Ok(action)
+}
+
+fn unless_none(
+    flag: &str,
+    text: &str,
+    read: impl FnOnce(&str) -> Result<Value, String>,
+) -> Result<Value, String> {
+    match text {
+        NONE => Ok(Value::Null),
+        text => read(text).map_err(|why| format!("{flag} `{text}`: {why}, nor `{NONE}`")),
+    }
+}
+
+/// Seconds since the epoch.
+fn moment(text: &str, now: SystemTime) -> Result<u64, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(seconds);
+    }
+    let from_now: Duration = duration(text)
+        .map_err(|_| String::from("neither seconds since the epoch nor a time from now"))?;
+    let moment = now + from_now;
+    let since_epoch = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(since_epoch.as_secs_f64().ceil() as u64)
+}
+
+fn for_people(answer: &Value) -> String {
+    let Value::Object(answer) = answer else {
+        return cell(answer);
+    };
+    let told = answer.iter().filter(|(key, _)| *key != "action");
+    let told: Vec<(String, String)> = told
+        .map(|(key, value)| (key.replace('_', " "), cell(value)))
+        .collect();
+    let told: Vec<(&str, String)> = told
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.clone()))
+        .collect();
+    pairs(&told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_number_or_a_time_from_now() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000);
+        assert_eq!(moment("1429216389", now), Ok(1_429_216_389));
+        assert_eq!(moment("15m", now), Ok(1_900));
+        assert!(moment("tomorrow", now).is_err());
+    }
+}

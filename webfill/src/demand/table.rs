@@ -1,0 +1,86 @@
+//! Answers as tables for people.
+
+use serde_json::Value;
+
+/// Lines of columns; numbers stand at the right.
+pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+    let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
+    let lines = || std::iter::once(&heads).chain(rows);
+    let width = |column: usize| {
+        let widths = lines().map(|line| line[column].chars().count());
+        widths.max().unwrap_or_default()
+    };
+    let is_number = |column: usize| {
+        let number = |cell: &str| cell == NOTHING || cell.parse::<f64>().is_ok();
+        rows.iter().all(|row| number(&row[column]))
+    };
+    let columns: Vec<(usize, bool)> = (0..heads.len())
+        .map(|column| (width(column), is_number(column)))
+        .collect();
+    let told = lines().map(|line| {
+        let cells = line
+            .iter()
+            .zip(&columns)
+            .map(|(cell, (width, number))| match number {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// One `name  value` line for each pair.
+pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
+    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let told = pairs
+        .iter()
+        .map(|(name, value)| format!("{name:<width$}  {value}"));
+    told.collect::<Vec<_>>().join("\n")
+}
+
+const NOTHING: &str = "-";
+
+/// A value in one cell, which a terminal can show whatever it holds.
+pub(super) fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => NOTHING.into(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::String(text) => visible(text),
+        // Without an empty fraction.
+        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
+        other => visible(&other.to_string()),
+    }
+}
+
+/// Ids are chosen by applications, who may choose anything.
+pub(super) fn visible(text: &str) -> String {
+    let replaced = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
+    text.chars().map(replaced).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_numbers_stand_right() {
+        let rows = [
+            vec!["a".to_owned(), "7".to_owned(), "-".to_owned()],
+            vec!["longer".to_owned(), "1234".to_owned(), "5".to_owned()],
+        ];
+        let told = table(&["crawl", "pending", "low"], &rows);
+        assert_eq!(
+            told,
+            "crawl   pending  low\na             7    -\nlonger     1234    5"
+        );
+    }
+
+    #[test]
+    fn ids_do_not_command_a_terminal() {
+        assert_eq!(cell(&serde_json::json!("a\u{1b}[2J")), "a\u{FFFD}[2J");
+        assert_eq!(cell(&Value::Null), "-");
+        assert_eq!(cell(&serde_json::json!(2e9)), "2000000000");
+    }
+}

@@ -1,0 +1,248 @@
+//! Publishing and subscribing: who hears what, what a slow subscriber costs, and who is let in.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use webfill_wire::keys::{AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys};
+use webfill_wire::socket::{
+    Arrived, PUBLISHED_AHEAD, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
+};
+
+const WAIT: Duration = Duration::from_secs(20);
+const NAME: u32 = 1;
+
+/// A port that was free a moment ago.
+fn free_endpoint() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("tcp://{}", listener.local_addr().unwrap())
+}
+
+fn started(spec: SocketSpec) -> (Sockets, Receiver<Arrived>) {
+    let (arrivals, arrived) = mpsc::channel();
+    let sockets = Sockets::start(vec![spec], move |frame| drop(arrivals.send(frame)));
+    (sockets.unwrap(), arrived)
+}
+
+fn publisher(endpoint: &str) -> (Sockets, Receiver<Arrived>) {
+    started(SocketSpec::bind(NAME, Pattern::Publish, endpoint))
+}
+
+fn subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<Arrived>) {
+    let topics = topics.iter().map(|topic| String::from(*topic)).collect();
+    started(SocketSpec::connect(NAME, Pattern::Subscribe, endpoint).topics(topics))
+}
+
+/// Waits until the publisher is told so.
+fn wait_for(heard: &Receiver<Arrived>, expected: Subscription<'_>) {
+    loop {
+        let arrived = heard.recv_timeout(WAIT).expect("a subscription");
+        if Subscription::read(&arrived.frame) == Some(expected) {
+            return;
+        }
+    }
+}
+
+fn publish(sockets: &Sockets, topic: &str, message: &str) {
+    let (topic, message) = (topic.as_bytes().to_vec(), message.as_bytes().to_vec());
+    sockets.outbox().publish(NAME, topic, message);
+}
+
+fn next(arrived: &Receiver<Arrived>) -> (String, String) {
+    let arrived = arrived.recv_timeout(WAIT).expect("a message");
+    let topic = String::from_utf8(arrived.topic.expect("a topic")).unwrap();
+    (topic, String::from_utf8(arrived.frame).unwrap())
+}
+
+#[test]
+fn a_subscriber_hears_its_topics_and_the_publisher_what_is_wanted() {
+    let endpoint = free_endpoint();
+    let (sockets, heard) = publisher(&endpoint);
+    publish(&sockets, "a", "too early");
+    let (subscribed, arrived) = subscriber(&endpoint, &["a", "b.x"]);
+    wait_for(&heard, Subscription::Wanted(b"a"));
+    wait_for(&heard, Subscription::Wanted(b"b.x"));
+    for topic in ["a", "b", "a.1", "b.x", "c"] {
+        publish(&sockets, topic, &format!("under {topic}"));
+    }
+    for topic in ["a", "a.1", "b.x"] {
+        assert_eq!(next(&arrived), (topic.into(), format!("under {topic}")));
+    }
+    let (second, _arrived) = subscriber(&endpoint, &["a"]);
+    drop(subscribed);
+    wait_for(&heard, Subscription::Unwanted(b"b.x"));
+    drop(second);
+    wait_for(&heard, Subscription::Unwanted(b"a"));
+}
+
+#[test]
+fn a_subscriber_finds_a_publisher_that_is_started_again() {
+    let endpoint = free_endpoint();
+    let (subscribed, arrived) = subscriber(&endpoint, &[""]);
+    for turn in 0..2 {
+        let (sockets, heard) = publisher(&endpoint);
+        wait_for(&heard, Subscription::Wanted(b""));
+        publish(&sockets, "t", &format!("turn {turn}"));
+        assert_eq!(next(&arrived).1, format!("turn {turn}"));
+    }
+    drop(subscribed);
+}
+
+/// It holds what libzmq keeps for it on both sides, and what the kernel's buffers take. The rest is
+/// lost to it, and to nobody else.
+#[test]
+fn a_subscriber_that_does_not_read_loses_messages_and_holds_nobody_up() {
+    const SENT: usize = 40_000;
+    let endpoint = free_endpoint();
+    let (sockets, heard) = publisher(&endpoint);
+    let context = zmq::Context::new();
+    let slow = context.socket(zmq::SUB).unwrap();
+    slow.set_rcvhwm(PUBLISHED_AHEAD).unwrap();
+    slow.set_linger(0).unwrap();
+    slow.set_subscribe(b"slow").unwrap();
+    slow.connect(&endpoint).unwrap();
+    wait_for(&heard, Subscription::Wanted(b"slow"));
+    let (_quick_sockets, quick) = subscriber(&endpoint, &["quick"]);
+    wait_for(&heard, Subscription::Wanted(b"quick"));
+    let started = Instant::now();
+    let large = "x".repeat(4_000);
+    for number in 0..SENT {
+        publish(&sockets, "slow", &large);
+        if number.is_multiple_of(100) {
+            publish(&sockets, "quick", &number.to_string());
+        }
+    }
+    for number in (0..SENT).step_by(100) {
+        assert_eq!(next(&quick).1, number.to_string(), "nothing is lost");
+    }
+    assert!(started.elapsed() < WAIT, "{:?}", started.elapsed());
+    let mut kept = 0;
+    while slow.poll(zmq::POLLIN, 500).unwrap() > 0 {
+        slow.recv_multipart(0).unwrap();
+        kept += 1;
+    }
+    // Two marks, and at most some megabytes of the kernel's.
+    assert!(kept >= PUBLISHED_AHEAD as usize, "{kept}");
+    assert!(kept < SENT / 2, "{kept} of {SENT} were kept for it");
+}
+
+#[test]
+fn a_subscriber_that_sends_rubbish_is_no_matter() {
+    let endpoint = free_endpoint();
+    let (sockets, heard) = publisher(&endpoint);
+    let context = zmq::Context::new();
+    let odd = context.socket(zmq::XSUB).unwrap();
+    odd.set_linger(0).unwrap();
+    odd.connect(&endpoint).unwrap();
+    for frame in [&b"\x07rubbish"[..], &[1; 100_000], b"\x01fine"] {
+        odd.send(frame, 0).unwrap();
+    }
+    let (_subscribed, arrived) = subscriber(&endpoint, &["t"]);
+    wait_for(&heard, Subscription::Wanted(b"t"));
+    publish(&sockets, "t", "still there");
+    assert_eq!(next(&arrived).1, "still there");
+}
+
+/// A publisher with keys, and its list.
+struct Guarded {
+    folder: TempDir,
+    endpoint: String,
+    public: PublicKey,
+    sockets: Sockets,
+    heard: Receiver<Arrived>,
+}
+
+impl Guarded {
+    fn start(listed: &[(Role, &str, &KeyPair)]) -> Guarded {
+        let folder = tempfile::tempdir().unwrap();
+        write_list(&folder, listed);
+        let own = new_key_pair().unwrap();
+        let public = own.public;
+        let allowed = AllowList::open(&folder.path().join("allowed")).unwrap();
+        let keys = ServerKeys { own, allowed };
+        let endpoint = free_endpoint();
+        let spec = SocketSpec::bind(NAME, Pattern::Publish, &endpoint);
+        let (sockets, heard) = started(spec.serve(Some(&keys), Role::Client));
+        Guarded {
+            folder,
+            endpoint,
+            public,
+            sockets,
+            heard,
+        }
+    }
+
+    fn subscribe(&self, keys: Option<&KeyPair>, topic: &str) -> (Sockets, Receiver<Arrived>) {
+        let keys = keys.map(|own| ClientKeys {
+            own: own.clone(),
+            server: self.public,
+        });
+        let spec = SocketSpec::connect(NAME, Pattern::Subscribe, &self.endpoint);
+        started(spec.topics(vec![topic.into()]).call(keys.as_ref()))
+    }
+}
+
+fn write_list(folder: &TempDir, listed: &[(Role, &str, &KeyPair)]) {
+    let lines = listed
+        .iter()
+        .map(|(role, name, keys)| format!("{role} {name} {}\n", keys.public));
+    let new = folder.path().join("allowed.new");
+    std::fs::write(&new, format!("{HEADING}\n{}", lines.collect::<String>())).unwrap();
+    std::fs::rename(new, folder.path().join("allowed")).unwrap();
+}
+
+#[test]
+fn only_keys_of_clients_hear_anything() {
+    let [client, supervisor, stranger] = [(); 3].map(|()| new_key_pair().unwrap());
+    let listed = [
+        (Role::Client, "app", &client),
+        (Role::Supervisor, "vm", &supervisor),
+    ];
+    let server = Guarded::start(&listed);
+    let refused = [None, Some(&supervisor), Some(&stranger)];
+    let refused = refused.map(|keys| server.subscribe(keys, "refused"));
+    let (_sockets, arrived) = server.subscribe(Some(&client), "fine");
+    wait_for(&server.heard, Subscription::Wanted(b"fine"));
+    for topic in ["refused", "fine"] {
+        publish(&server.sockets, topic, "secret");
+    }
+    assert_eq!(next(&arrived).0, "fine");
+    for (_sockets, arrived) in &refused {
+        let silence = arrived.recv_timeout(Duration::from_millis(300));
+        assert_eq!(silence.unwrap_err(), RecvTimeoutError::Timeout);
+    }
+}
+
+#[test]
+fn a_key_that_was_taken_off_the_list_hears_no_more() {
+    let [leaves, stays] = [(); 2].map(|()| new_key_pair().unwrap());
+    let both = [
+        (Role::Client, "leaves", &leaves),
+        (Role::Client, "stays", &stays),
+    ];
+    let server = Guarded::start(&both);
+    let (_left, revoked) = server.subscribe(Some(&leaves), "left");
+    let (_stayed, kept) = server.subscribe(Some(&stays), "stayed");
+    wait_for(&server.heard, Subscription::Wanted(b"stayed"));
+    let both_hear = |message: &str| {
+        publish(&server.sockets, "left", message);
+        publish(&server.sockets, "stayed", message);
+    };
+    // Until both are there; each starts on its own.
+    let deadline = Instant::now() + WAIT;
+    while revoked.recv_timeout(Duration::from_millis(50)).is_err() {
+        assert!(Instant::now() < deadline, "never let in");
+        both_hear("before");
+    }
+    write_list(&server.folder, &both[1..]);
+    both_hear("cut off");
+    wait_for(&server.heard, Subscription::AllGone);
+    wait_for(&server.heard, Subscription::Wanted(b"stayed"));
+    both_hear("after");
+    let mut last = String::new();
+    while last != "after" {
+        last = next(&kept).1;
+    }
+    let heard_after = revoked.try_iter().any(|message| message.frame != b"before");
+    assert!(!heard_after);
+}
