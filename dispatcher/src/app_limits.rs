@@ -42,7 +42,10 @@ mod tests {
                 ..AppLimits::default()
             };
             let why = limits.check("app").unwrap_err();
-            assert!(why.starts_with("applications.app.pages_per_second"), "{why}");
+            assert!(
+                why.starts_with("applications.app.pages_per_second"),
+                "{why}"
+            );
         }
         let limits = AppLimits {
             max_sites: Some(0),

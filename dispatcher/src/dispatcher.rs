@@ -179,7 +179,9 @@ impl Dispatcher {
         self.go_on_ending(now_ms)?;
         self.answer_waiting(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {
-            self.crawls.open_crawls().for_each(|crawl| self.frontier.touch(crawl));
+            self.crawls
+                .open_crawls()
+                .for_each(|crawl| self.frontier.touch(crawl));
             let wait_ms = match self.write_crawls(CRAWLS_AT_ONCE, now_ms)? {
                 true => MORE_CRAWLS_AFTER_MS,
                 false => CRAWLS_EVERY_MS,
@@ -191,7 +193,9 @@ impl Dispatcher {
 
     fn write_crawl(&mut self, crawl: CrawlKey, now_ms: i64) -> Result<(), FrontierError> {
         let going_on = !self.draining;
-        let row = self.crawls.row(&mut self.frontier, crawl, going_on, now_ms)?;
+        let row = self
+            .crawls
+            .row(&mut self.frontier, crawl, going_on, now_ms)?;
         self.entries.push(Entry::Crawl(Box::new(row)));
         Ok(())
     }
@@ -239,7 +243,9 @@ impl Dispatcher {
             self.letters.push(Letter::ToClient(peer, answer));
         }
         // Those that wait for `webfill crawl` were perhaps not touched lately, and stand now.
-        self.crawls.open_crawls().for_each(|crawl| self.frontier.touch(crawl));
+        self.crawls
+            .open_crawls()
+            .for_each(|crawl| self.frontier.touch(crawl));
         self.commit(now_ms)?;
         self.write_crawls(usize::MAX, now_ms).map(drop)
     }

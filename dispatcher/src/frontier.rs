@@ -54,8 +54,9 @@ mod supervisors;
 mod tenants;
 
 pub use self::answers::{
-    AlreadyDone, AttrsId, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack, HeldLease,
-    LeaseBatch, Leased, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
+    AlreadyDone, AttrsId, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack,
+    HeldLease, LeaseBatch, Leased, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch,
+    Turn, Woken,
 };
 pub use self::error::FrontierError;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};

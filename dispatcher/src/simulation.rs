@@ -80,7 +80,9 @@ fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
     let shares = (1 + plan.priorities.len() + plan.orders.len()) as u64;
-    50 * shares * sites * plan.estimate_ms + (100 + 20 * plan.faults.len() as u64) * hand_over_ms + 3_600_000
+    50 * shares * sites * plan.estimate_ms
+        + (100 + 20 * plan.faults.len() as u64) * hand_over_ms
+        + 3_600_000
 }
 
 /// All that links lead to was fetched, and ended once, in each crawl.
@@ -142,7 +144,9 @@ fn check_page(
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
     let attempts = plan.attempts();
     if asked.is_none() || (world.plan.is_peaceful() && asked != Some(attempts)) {
-        return vec![format!("{url} of crawl {crawl} was asked for {asked:?} times")];
+        return vec![format!(
+            "{url} of crawl {crawl} was asked for {asked:?} times"
+        )];
     }
     Vec::new()
 }

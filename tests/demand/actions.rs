@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_tests::Signal;
 use webfill_tests::site::page;
 
-use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with};
+use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
 /// Requests for so many pages of one site.
 fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
@@ -140,6 +141,28 @@ fn no_request_starts_after_a_stop_was_answered() {
     );
     assert_eq!(fleet.info("halt")["total_pending"], 0);
     assert_eq!(visits.of_host("other.example").len(), 200, "others go on");
+}
+
+#[test]
+fn an_answer_does_not_wait_for_a_supervisor_that_stands_still() {
+    let fleet = Fleet::start();
+    fleet.feed(&pages(&fleet, "a.example", 50, "c"));
+    let log = fleet.web.log();
+    log.wait_until("it is under way", |visits| visits.pages().len() > 3);
+    fleet.supervisor().signal(Signal::STOP);
+    let asked = Instant::now();
+    let answer = fleet.client().ask(&action("stop", Some("c")));
+    fleet.supervisor().signal(Signal::CONT);
+    assert!(answer["total_purged"].is_number(), "{answer}");
+    assert!(
+        asked.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        asked.elapsed()
+    );
+    wait_for("what it held is back", || {
+        (fleet.info("c")["leased"] == 0).then_some(())
+    });
+    assert_eq!(fleet.pending("c"), 0);
 }
 
 #[test]

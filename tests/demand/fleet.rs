@@ -137,6 +137,10 @@ impl Fleet {
         self.dispatcher.as_ref().expect("it runs")
     }
 
+    pub(crate) fn supervisor(&self) -> &Running {
+        &self.supervisors[0].1
+    }
+
     /// `kill -9` of the dispatcher.
     pub(crate) fn kill_dispatcher(&mut self) {
         let dispatcher = self.dispatcher.take().expect("it runs");

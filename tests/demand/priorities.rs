@@ -10,10 +10,11 @@ use crate::fleet::{Fleet, request_with, wait_for};
 /// Twice what is promised, and a little: the machine is busy with other tests.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// A fleet that crawls so many pages of each of so many sites at priority 70, with so long a delay.
+/// A fleet of two supervisors that crawls so many pages of each of so many sites at priority 70, with so long a delay.
 fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let seconds = delay.as_secs_f64().to_string();
-    let fleet = Fleet::with(&[("POLITENESS_DELAY", &seconds), ("WORKER_CONCURRENCY", "16")]);
+    let mut fleet = Fleet::with(&[("POLITENESS_DELAY", &seconds), ("WORKER_CONCURRENCY", "16")]);
+    fleet.add_supervisor("two");
     let mut requests = Vec::new();
     for number in 0..sites {
         let site = fleet.web.site(&format!("s{number}.example"));

@@ -117,6 +117,30 @@ fn a_crawl_of_a_million_on_many_sites_does_not_delay_a_small_one() {
 }
 
 #[test]
+fn an_application_asks_no_more_sites_at_once_than_it_may() {
+    let limits = format!("[applications.{APP}]\nmax_sites = 2\n");
+    let fleet = Fleet::with_file(&limits);
+    let mut requests = Vec::new();
+    for number in 0..8 {
+        let site = fleet.web.site(&format!("m{number}.example"));
+        site.otherwise(|request| page(&request.path).into());
+        site.latency(Duration::from_millis(30));
+        requests.extend((0..4).map(|page| request(&site.url(&format!("/{page}")), "c")));
+    }
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+    let visits = fleet.web.visits();
+    assert_eq!(visits.pages().len(), 32);
+    for one in &visits.0 {
+        let beside = visits.0.iter().filter(|other| {
+            other.started_at <= one.started_at
+                && other.ended_at.is_none_or(|end| end > one.started_at)
+        });
+        assert!(beside.count() <= 2, "at {}{}", one.host, one.path);
+    }
+}
+
+#[test]
 fn an_application_keeps_to_its_limits_and_others_do_not_notice() {
     let limits = format!("[applications.{APP}]\npages_per_second = 10.0\nmax_pages = 25\n");
     let fleet = Fleet::with_file(&limits);

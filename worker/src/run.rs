@@ -14,8 +14,8 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{Cache, MappingOrder, Store, StoreError};
 use webfill_wire::socket::{Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{
-    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskDone, TaskReturned,
-    WorkerToSupervisor, codec,
+    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskDone,
+    TaskReturned, WorkerToSupervisor, codec,
 };
 
 use crate::client;
@@ -24,10 +24,10 @@ use crate::extract::{self, Pulse, Work};
 use crate::fetch::Fetcher;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
+use crate::kept::KeptRoom;
 use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
-use crate::kept::KeptRoom;
 use crate::save::Saver;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;

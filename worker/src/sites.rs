@@ -313,7 +313,11 @@ mod tests {
             below: Some(90),
             ..RecallScope::default()
         };
-        let taken: Vec<u64> = sites.take_queued(&scope).iter().map(|task| task.task).collect();
+        let taken: Vec<u64> = sites
+            .take_queued(&scope)
+            .iter()
+            .map(|task| task.task)
+            .collect();
         assert_eq!(taken, [1]);
         assert_eq!(sites.next_task("a.org").map(|task| task.task), Some(2));
         assert_eq!(sites.next_task("b.org").map(|task| task.task), Some(3));
@@ -330,8 +334,13 @@ mod tests {
         };
         let retry_after = Some(Duration::from_secs(500));
         sites.answered("a.org", 0, now, Answer::Overloaded { retry_after }, pace);
-        assert!(sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500)));
+        assert!(
+            sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500))
+        );
         sites.forget_back_off("a.org");
-        assert_eq!(sites.next_start("a.org", Turn::Page(delay)), Some(now + delay));
+        assert_eq!(
+            sites.next_start("a.org", Turn::Page(delay)),
+            Some(now + delay)
+        );
     }
 }

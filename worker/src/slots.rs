@@ -7,11 +7,14 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 
+/// Those who wait, by priority and arrival.
+type Line = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Slots {
     free: Cell<usize>,
-    waiting: RefCell<BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>>,
+    waiting: RefCell<Line>,
     /// Counts those who had to wait.
     waited: Cell<u64>,
 }

@@ -51,7 +51,10 @@ mod tests {
             out.add("a", priority);
         }
         out.remove("a", 50);
-        assert_eq!([1, 50, 51, 90, 91].map(|from| out.at_least("a", from)), [3, 3, 2, 1, 0]);
+        assert_eq!(
+            [1, 50, 51, 90, 91].map(|from| out.at_least("a", from)),
+            [3, 3, 2, 1, 0]
+        );
         assert_eq!(out.at_least("b", 1), 0);
         for priority in [50, 70, 90] {
             out.remove("a", priority);

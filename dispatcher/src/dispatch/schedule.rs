@@ -333,7 +333,9 @@ impl Schedule {
                 let Some(site) = self.sites.get(id) else {
                     continue;
                 };
-                let company = site.came_for.map_or(usize::MAX, |crawl| self.came_for(crawl));
+                let company = site
+                    .came_for
+                    .map_or(usize::MAX, |crawl| self.came_for(crawl));
                 if site.out == 0 && company > spare {
                     far.push((*from_ms, *id));
                 }

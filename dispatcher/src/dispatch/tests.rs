@@ -1,5 +1,7 @@
 use super::*;
-use crate::frontier::SiteRule;
+use crate::frontier::{Leased, SiteRule};
+
+mod on_demand;
 
 const NOW: i64 = 1_000_000;
 const LEASE_MS: i64 = 10_000;
@@ -431,105 +433,4 @@ fn who_says_goodbye_is_gone_when_the_last_outcomes_are_in() {
     assert_eq!(dispatch.left_supervisors(NOW), ["a"]);
     dispatch.remove_supervisor("a");
     assert!(!hear(&mut dispatch, "a", NOW));
-}
-
-fn woken(site: i64, priority: u8) -> Woken {
-    Woken {
-        site: SiteId(site),
-        turn: turn(priority),
-    }
-}
-
-#[test]
-fn what_is_out_is_called_back_when_it_is_in_the_way_of_a_higher_priority() {
-    let mut dispatch = dispatch(&[("a", 10)]);
-    dispatch.add_site(site(1, 0, None));
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert_eq!(dispatch.wake(woken(1, 50)), None, "not higher");
-    let (owner, scope) = dispatch.wake(woken(1, 90)).expect("it is in the way");
-    assert_eq!((&*owner, scope.below), ("a", Some(90)));
-    assert_eq!(scope.site.as_deref(), Some("site-1.example"));
-    assert_eq!(dispatch.wake(woken(1, 90)), None, "that was said already");
-    assert_eq!(dispatch.wake(woken(1, 95)).map(|(_, scope)| scope.below), Some(Some(95)));
-
-    let (task, _) = dispatch.leases_of("a").next().expect("it is out");
-    dispatch.returned(task, Some(turn(50)), LastRequest::None, NOW);
-    let grant = dispatch.next_grant(NOW).expect("its turn");
-    assert_eq!(grant.site, SiteId(1));
-}
-
-#[test]
-fn a_fast_site_gets_the_higher_priority_beside_what_it_has() {
-    let mut dispatch = dispatch(&[("a", 100)]);
-    let mut fast = site(1, 0, None);
-    fast.clock.delay_ms = Some(0);
-    dispatch.add_site(fast);
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert_eq!(dispatch.wake(woken(1, 90)), None);
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-}
-
-#[test]
-fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
-    let mut dispatch = dispatch(&[("a", 32)]);
-    for id in 1..=40 {
-        dispatch.add_site(site(id, 0, Some("a")));
-    }
-    let ordinary = std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).count();
-    assert_eq!(ordinary, 30);
-    dispatch.wake(woken(40, 90));
-    dispatch.wake(woken(39, 90));
-    dispatch.wake(woken(38, 90));
-    let mut urgent = Vec::new();
-    while let Some(grant) = dispatch.next_grant(NOW) {
-        let task = leased(1_000 + grant.site.0 as u64, 90);
-        dispatch.handed_out(&grant, &[task], 9, Some(turn(90)));
-        urgent.push(grant.site.0);
-    }
-    assert_eq!(urgent.len(), 2, "the reserve is used up: {urgent:?}");
-    assert!(urgent.iter().all(|site| (38..=40).contains(site)));
-}
-
-#[test]
-fn a_full_window_lets_sites_go_that_are_not_due_for_long() {
-    let mut dispatch = dispatch(&[("a", 10)]);
-    for id in 1..=4 {
-        dispatch.add_site(site(id, NOW + 10_000 * id, None));
-    }
-    let mut of_another = site(5, NOW + 900_000, None);
-    of_another.next = Some(Turn {
-        priority: 50,
-        crawl: 2,
-    });
-    dispatch.add_site(of_another);
-    dispatch.add_site(site(6, NOW + 500, None));
-    let far = dispatch.take_far(3, 1, NOW);
-    let ids: Vec<i64> = far.iter().map(|(id, _)| id.0).collect();
-    assert_eq!(ids, [4, 3, 2], "a crawl with few sites keeps them");
-    assert_eq!(dispatch.take_far(9, 1, NOW).len(), 2, "until there are no others");
-    assert_eq!(dispatch.sites_in_window(), 1, "what is due soon stays");
-    assert_eq!((dispatch.came_for(1), dispatch.came_for(2)), (1, 0));
-}
-
-#[test]
-fn a_rule_holds_at_once_for_a_site_in_the_window() {
-    let mut dispatch = dispatch(&[("a", 10)]);
-    let mut known = site(1, NOW + 10_000, Some("a"));
-    known.clock.last_start_ms = Some(NOW - 5_000);
-    dispatch.add_site(known.clone());
-    known.rule.delay_ms = Some(1_000);
-    dispatch.change_rule(&known);
-    let grant = dispatch.next_grant(NOW).expect("a shorter delay");
-    assert_eq!((grant.delay_ms, grant.wait_ms), (Some(1_000), 0));
-    assert_eq!(grant.last_request_ago_ms, Some(5_000), "the worker keeps what robots.txt says");
-    dispatch.handed_out(&grant, &[leased(7, 50)], 9, Some(turn(50)));
-    dispatch.returned(7, Some(turn(50)), LastRequest::None, NOW);
-
-    known.rule.block_until_ms = Some(NOW + 60_000);
-    dispatch.change_rule(&known);
-    assert!(dispatch.next_grant(NOW + 59_000).is_none());
-    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 60_000 - LOOKAHEAD_MS));
-    known.rule.block_until_ms = None;
-    dispatch.change_rule(&known);
-    assert!(dispatch.next_grant(NOW).is_some());
 }

@@ -75,7 +75,11 @@ impl Dispatcher {
             self.wake(woken, now_ms);
             self.next_site_ms = Some(now_ms);
         }
-        if self.frontier.next_retry_ms().is_some_and(|at_ms| at_ms <= now_ms) {
+        if self
+            .frontier
+            .next_retry_ms()
+            .is_some_and(|at_ms| at_ms <= now_ms)
+        {
             let woken = self.frontier.take_up_retries(now_ms)?;
             self.wake(woken, now_ms);
             self.next_site_ms = Some(now_ms);

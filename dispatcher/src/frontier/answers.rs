@@ -159,7 +159,9 @@ pub enum Done {
     /// The lease was not in force any more: nothing was changed.
     Stale,
     /// The task is to be tried again, and waits for that in the queue.
-    ToRetry { site: SiteId },
+    ToRetry {
+        site: SiteId,
+    },
     Counted(DoneTally),
 }
 

@@ -204,7 +204,8 @@ impl Frontier {
     pub(super) fn settle_crawls(&mut self) -> Result<()> {
         self.write_counters()?;
         if self.crawls.len() > MOST_IN_MEMORY {
-            self.crawls.retain(|_, crawl| std::mem::take(&mut crawl.is_recent));
+            self.crawls
+                .retain(|_, crawl| std::mem::take(&mut crawl.is_recent));
         }
         Ok(())
     }

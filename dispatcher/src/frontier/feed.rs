@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Reason};
 
-use super::answers::{AlreadyDone, AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken};
+use super::answers::{
+    AlreadyDone, AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
+};
 use super::crawls::Crawl;
 use super::names::Names;
 use super::schema::DONE;
@@ -264,7 +266,11 @@ impl Feeding<'_> {
     pub(super) fn finish(mut self) -> Result<FeedTally> {
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
             // What a crawl is fed that hands nothing out stays where it is until that changes.
-            let priority = if self.crawl.room() > 0 { fed.top_priority } else { 0 };
+            let priority = if self.crawl.room() > 0 {
+                fed.top_priority
+            } else {
+                0
+            };
             if sites::count_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
                 let crawl = self.key;
                 let turn = Turn { priority, crawl };

@@ -46,7 +46,8 @@ impl Holding {
         let mut select = db.prepare(sql)?;
         let going_on = select.query_map([], |row| Ok((row.get(0)?, 0)))?;
         let going_on = going_on.collect::<Result<_>>()?;
-        let mut select = db.prepare("SELECT id, pages_left FROM sites WHERE pages_left NOT NULL")?;
+        let mut select =
+            db.prepare("SELECT id, pages_left FROM sites WHERE pages_left NOT NULL")?;
         let limits = select.query_map([], |row| {
             let left = row.get::<_, i64>(1)? as u64;
             let out = HashSet::new();

@@ -86,6 +86,7 @@ pub(super) fn last_turn(db: &Connection) -> Result<i64> {
 
 pub(super) fn note_commit(db: &Connection, now_ms: i64, last_turn: i64) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES ('committed_at_ms', ?1), ('last_turn', ?2)";
-    db.prepare_cached(sql)?.execute(params![now_ms, last_turn])?;
+    db.prepare_cached(sql)?
+        .execute(params![now_ms, last_turn])?;
     Ok(())
 }

@@ -7,7 +7,10 @@ use super::{Frontier, FrontierError, sites};
 
 impl Frontier {
     /// What holds for a site, by its name; `None` for one that was never heard of.
-    pub fn site_rule(&mut self, name: &str) -> std::result::Result<Option<SiteRule>, FrontierError> {
+    pub fn site_rule(
+        &mut self,
+        name: &str,
+    ) -> std::result::Result<Option<SiteRule>, FrontierError> {
         self.guarded("read a site's rule", |frontier| {
             let sql = "SELECT rule_delay_ms, block_until_ms, pages_left FROM sites WHERE name = ?1";
             let mut select = frontier.db.prepare_cached(sql)?;

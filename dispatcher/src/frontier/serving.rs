@@ -40,8 +40,7 @@ impl Frontier {
         self.guarded("hand out tasks", |frontier| {
             let limit = frontier.holding.limit(site, limit);
             let mut serving = Serving::default();
-            while serving.handed_out.len() < limit
-                && serving.closed + serving.passed < MOST_PASSED
+            while serving.handed_out.len() < limit && serving.closed + serving.passed < MOST_PASSED
             {
                 let left = limit - serving.handed_out.len();
                 let turns = sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?;

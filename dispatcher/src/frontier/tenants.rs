@@ -167,8 +167,14 @@ impl Tenant {
 
     fn next_room_ms(&self) -> Option<i64> {
         let rate = self.limits.pages_per_second?;
-        let is_full = self.limits.max_pages.is_some_and(|most| self.pages + self.leased >= most)
-            || self.limits.max_sites.is_some_and(|most| self.sites.len() as u64 >= most);
+        let is_full = self
+            .limits
+            .max_pages
+            .is_some_and(|most| self.pages + self.leased >= most)
+            || self
+                .limits
+                .max_sites
+                .is_some_and(|most| self.sites.len() as u64 >= most);
         let wait_ms = ((1.0 - self.saved).max(0.0) / rate * 1_000.0).ceil() as i64;
         (!is_full).then_some(self.saved_at_ms + wait_ms + 1)
     }

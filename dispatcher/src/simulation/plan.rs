@@ -32,15 +32,38 @@ pub(super) struct Plan {
 /// What an operator may want: of a crawl, of a site.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Order {
-    Pause { crawl: usize, for_ms: u64 },
-    Resume { crawl: usize },
-    Stop { crawl: usize },
-    Delay { site: usize, delay_ms: u64 },
-    Block { site: usize, for_ms: u64 },
-    Unblock { site: usize },
-    Limit { site: usize, pages: u64, for_ms: u64 },
-    NoLimit { site: usize },
-    Forget { site: usize },
+    Pause {
+        crawl: usize,
+        for_ms: u64,
+    },
+    Resume {
+        crawl: usize,
+    },
+    Stop {
+        crawl: usize,
+    },
+    Delay {
+        site: usize,
+        delay_ms: u64,
+    },
+    Block {
+        site: usize,
+        for_ms: u64,
+    },
+    Unblock {
+        site: usize,
+    },
+    Limit {
+        site: usize,
+        pages: u64,
+        for_ms: u64,
+    },
+    NoLimit {
+        site: usize,
+    },
+    Forget {
+        site: usize,
+    },
 }
 
 impl Order {
@@ -227,10 +250,7 @@ impl Plan {
                 let delay_ms = dice.one_of(&[0, 20, 1_000, 20_000]);
                 (Order::Delay { site, delay_ms }, None)
             }
-            5 => (
-                Order::Block { site, for_ms },
-                Some(Order::Unblock { site }),
-            ),
+            5 => (Order::Block { site, for_ms }, Some(Order::Unblock { site })),
             6 => {
                 let pages = dice.between(0, 3);
                 let order = Order::Limit {
@@ -243,12 +263,14 @@ impl Plan {
             _ => (Order::Forget { site }, None),
         };
         self.orders.push((at_ms, order));
-        self.orders.extend(taken_back_by.map(|order| (at_ms, order)));
+        self.orders
+            .extend(taken_back_by.map(|order| (at_ms, order)));
     }
 
     /// Whether a crawl is stopped at some time.
     pub(super) fn stops(&self, crawl: usize) -> bool {
-        let stops = |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
+        let stops =
+            |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
         self.orders.iter().any(|(_, order)| stops(order))
     }
 

@@ -134,9 +134,7 @@ impl Witness {
             .db
             .prepare_cached("SELECT crawl, url, outcome FROM tasks");
         let select = select.as_mut().expect("it is SQL");
-        let rows = select.query_map([], |row| {
-            Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
-        });
+        let rows = select.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)));
         let rows: Result<_, _> = rows.expect("it runs").collect();
         rows.expect("its types")
     }

@@ -146,8 +146,7 @@ impl Worker {
     fn call_back(&mut self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut back = Vec::new();
         for site in self.sites.values_mut() {
-            let is_meant =
-                |task: &Task| scope.holds(task.crawl, &task.site, task.priority);
+            let is_meant = |task: &Task| scope.holds(task.crawl, &task.site, task.priority);
             let queue = std::mem::take(&mut site.queue);
             let (meant, others): (Vec<Task>, Vec<Task>) = queue.into_iter().partition(is_meant);
             site.queue = others.into();

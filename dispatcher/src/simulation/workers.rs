@@ -4,7 +4,7 @@ use webfill_wire::{SupervisorToWorker, Task, WorkerToSupervisor};
 
 use super::web::Request;
 use super::worker::{Answered, Next, done, url};
-use super::world::{Event, Place, World};
+use super::world::{Event, FetchedPage, Place, World};
 
 /// As the real supervisor has it.
 const LOOK_MS: u64 = 100;
@@ -267,6 +267,11 @@ impl World {
                 let failed = asked.is_some_and(|times| *times <= page.fails);
                 worker.saving += 1;
                 let answered_ms = self.now_ms;
+                let page = FetchedPage {
+                    task,
+                    answered_ms,
+                    failed,
+                };
                 let saves_ms = self.dice.between(1, 40);
                 self.later(
                     saves_ms,
@@ -275,9 +280,7 @@ impl World {
                         slot,
                         incarnation,
                         site,
-                        task: Box::new(task),
-                        answered_ms,
-                        failed,
+                        page: Box::new(page),
                     },
                 );
             }
@@ -291,18 +294,21 @@ impl World {
         slot: u16,
         incarnation: u32,
         site: usize,
-        task: &Task,
-        answered_ms: u64,
-        failed: bool,
+        saved: &FetchedPage,
     ) {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
+        let FetchedPage {
+            task,
+            answered_ms,
+            failed,
+        } = saved;
         let page = &self.plan.sites[site].pages[page_number(task)];
         let links = page.links.iter().map(|(site, page)| url(*site, *page));
         let links = (!failed).then(|| links.collect());
         let delay_ms = self.web.delay_ms(site, task.delay_ms);
-        let done = done(task, links, answered_ms, delay_ms, self.now_ms);
+        let done = done(task, links, *answered_ms, delay_ms, self.now_ms);
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         worker.saving -= 1;
         let message = worker.says(vec![done], Vec::new(), false);

@@ -112,14 +112,21 @@ pub(super) enum Event {
         slot: u16,
         incarnation: u32,
         site: usize,
-        task: Box<Task>,
-        answered_ms: u64,
-        failed: bool,
+        page: Box<FetchedPage>,
     },
     Fault(Fault),
     NamesakeEnds(usize),
     ClientAsks,
     OperatorActs(usize),
+}
+
+/// A page that is being saved.
+#[derive(Debug, Clone)]
+pub(super) struct FetchedPage {
+    pub(super) task: Task,
+    pub(super) answered_ms: u64,
+    /// It is an error that may pass.
+    pub(super) failed: bool,
 }
 
 impl Event {
@@ -280,10 +287,8 @@ impl World {
                 slot,
                 incarnation,
                 site,
-                task,
-                answered_ms,
-                failed,
-            } => self.save(machine, slot, incarnation, site, &task, answered_ms, failed),
+                page,
+            } => self.save(machine, slot, incarnation, site, &page),
             Event::Fault(fault) => self.go_wrong(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),
             Event::ClientAsks => self.let_client_ask(),

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use webfill_wire::{
-    CrawlKey, CrawlSettings, DispatcherToSupervisor, Hello, MappingSource, RecallScope, SupervisorOutcomes,
-    SupervisorToDispatcher, SupervisorToWorker, Task,
+    CrawlKey, CrawlSettings, DispatcherToSupervisor, Hello, MappingSource, RecallScope,
+    SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
 };
 
 use super::{Letter, Supervisor, no_outcomes};

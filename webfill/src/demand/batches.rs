@@ -114,10 +114,6 @@ impl Batches {
 }
 
 impl Batch {
-    pub(super) fn len(&self) -> usize {
-        self.requests.len()
-    }
-
     /// The line that it begins with.
     pub(super) fn first_line(&self) -> u64 {
         self.requests[0].line

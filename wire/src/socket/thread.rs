@@ -84,8 +84,9 @@ pub(super) struct SocketThread<F> {
     context: zmq::Context,
     commands: Arc<Commands>,
     open: Vec<OpenSocket>,
-    /// Publishing sockets that are closed, to be opened as soon as their place is free again.
-    reopening: Vec<SocketSpec>,
+    /// Publishing sockets that are closed, to be opened as soon as their place is free again; and
+    /// how often that was tried.
+    reopening: Vec<(SocketSpec, u32)>,
     /// There from the moment on when a socket serves with keys.
     door: Option<Door>,
     refusals: Refusals,
@@ -100,6 +101,9 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 /// How often it is tried to open a socket again: libzmq gives its place back in the background.
 const REOPEN: Duration = Duration::from_millis(10);
+
+/// After so many tries it is an error.
+const REOPEN_TOLD: u32 = 500;
 
 impl<F: FnMut(Arrived)> SocketThread<F> {
     pub(super) fn new(commands: Arc<Commands>, on_arrival: F) -> Self {
@@ -278,17 +282,20 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 topic: None,
                 frame: Vec::new(),
             });
-            self.reopening.push(open.spec);
+            self.reopening.push((open.spec, 0));
         }
     }
 
     fn reopen(&mut self) {
-        for spec in std::mem::take(&mut self.reopening) {
+        for (spec, tried) in std::mem::take(&mut self.reopening) {
             match self.try_open(spec.clone()) {
                 Ok(open) => self.open.push(open),
                 Err(error) => {
-                    tracing::debug!(event = "not_open_yet", %error, "a socket is not open again yet");
-                    self.reopening.push(spec);
+                    if tried == REOPEN_TOLD {
+                        let endpoint = spec.place.endpoint();
+                        tracing::error!(event = "not_open_again", endpoint, %error, "a socket cannot be opened again, trying on");
+                    }
+                    self.reopening.push((spec, tried.saturating_add(1)));
                 }
             }
         }
@@ -296,7 +303,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
 
     fn close(&mut self, name: SocketName) {
         self.open.retain(|open| open.spec.name != name);
-        self.reopening.retain(|spec| spec.name != name);
+        self.reopening.retain(|(spec, _)| spec.name != name);
     }
 
     fn publish(&self, name: SocketName, topic: &[u8], frame: &[u8]) {

@@ -173,7 +173,11 @@ fn a_site_in_the_window_is_woken_when_it_gets_something() {
         priority: 50,
         crawl: bench.crawl,
     };
-    assert_eq!(bench.feed(&["http://b.org/1"]).woken, [], "it waits outside");
+    assert_eq!(
+        bench.feed(&["http://b.org/1"]).woken,
+        [],
+        "it waits outside"
+    );
     bench.frontier.lease(site, 10, 0).unwrap();
     assert_eq!(
         bench.feed(&["http://a.org/2", "http://b.org/2"]).woken,

@@ -37,7 +37,10 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     let dir = bench.dir;
     drop(bench.frontier);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
-    assert!(frontier.is_paused(bench.crawl).unwrap(), "also after a restart");
+    assert!(
+        frontier.is_paused(bench.crawl).unwrap(),
+        "also after a restart"
+    );
     assert!(frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
     frontier.resume_crawl(bench.crawl).unwrap();
     let mut bench = Bench {
@@ -46,7 +49,10 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
         spec: bench.spec,
         crawl: bench.crawl,
     };
-    assert!(release(&mut bench).is_empty(), "the site is outside the window");
+    assert!(
+        release(&mut bench).is_empty(),
+        "the site is outside the window"
+    );
     assert_eq!(bench.lease_all().len(), 3);
     bench.frontier.commit().unwrap();
 }
@@ -64,7 +70,13 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
         priority: 50,
         crawl: bench.crawl,
     };
-    assert_eq!(release(&mut bench), [Woken { site: site.id, turn }]);
+    assert_eq!(
+        release(&mut bench),
+        [Woken {
+            site: site.id,
+            turn
+        }]
+    );
     assert_eq!(bench.frontier.lease(site.id, 5, 0).unwrap().tasks.len(), 1);
     bench.assert_conserved();
 }
@@ -102,7 +114,10 @@ fn what_comes_back_of_a_stopped_crawl_ends_at_once() {
 #[test]
 fn pending_tells_priorities_and_sites() {
     let mut bench = bench();
-    assert_eq!(bench.frontier.pending(bench.crawl).unwrap(), Pending::default());
+    assert_eq!(
+        bench.frontier.pending(bench.crawl).unwrap(),
+        Pending::default()
+    );
     bench.feed(&["http://a.org/1", "http://b.org/1"]);
     let candidate = Candidate {
         url: "http://b.org/2",
@@ -115,7 +130,10 @@ fn pending_tells_priorities_and_sites() {
     bench.frontier.feed(bench.crawl, &[candidate], 0).unwrap();
     let pending = bench.frontier.pending(bench.crawl).unwrap();
     let priorities = (pending.low_priority, pending.high_priority);
-    assert_eq!((pending.total, pending.sites, priorities), (3, 2, (Some(50), Some(90))));
+    assert_eq!(
+        (pending.total, pending.sites, priorities),
+        (3, 2, (Some(50), Some(90)))
+    );
     let first = bench.lease_all().remove(0);
     assert_eq!(first.url, "http://b.org/2");
     assert_eq!(bench.frontier.pending(bench.crawl).unwrap().total, 0);
@@ -158,15 +176,32 @@ fn a_limit_lets_so_many_pages_out_and_then_the_queue_waits() {
     let batch = bench.frontier.lease(site.id, 9, 0).unwrap();
     assert_eq!(batch.tasks.len(), 1, "what was out before is not counted");
     assert_eq!((batch.left, batch.next), (0, None));
-    assert!(bench.frontier.lease(site.id, 9, 0).unwrap().tasks.is_empty());
+    assert!(
+        bench
+            .frontier
+            .lease(site.id, 9, 0)
+            .unwrap()
+            .tasks
+            .is_empty()
+    );
     back(&mut bench, &batch.tasks[0]);
     let again = bench.frontier.lease(site.id, 9, 0).unwrap().tasks;
     assert_eq!(again.len(), 1, "it was not used");
     bench.done(&again[0], &[]);
-    assert!(bench.frontier.lease(site.id, 9, 0).unwrap().tasks.is_empty());
+    assert!(
+        bench
+            .frontier
+            .lease(site.id, 9, 0)
+            .unwrap()
+            .tasks
+            .is_empty()
+    );
 
     bench.frontier.return_site(site.id, &site.clock).unwrap();
-    assert!(bench.frontier.next_sites(i64::MAX, 9).unwrap().is_empty(), "parked");
+    assert!(
+        bench.frontier.next_sites(i64::MAX, 9).unwrap().is_empty(),
+        "parked"
+    );
     bench.frontier.commit().unwrap();
     let mut bench = bench.reopen(0);
     assert!(bench.lease_all().is_empty(), "also after a restart");
@@ -195,13 +230,19 @@ fn a_site_that_is_forgotten_keeps_the_time_of_its_last_request() {
     };
     bench.frontier.set_site_rule("a.org", &rule).unwrap();
     bench.frontier.forget_site("a.org", 15_000).unwrap();
-    assert_eq!(bench.frontier.site_rule("a.org").unwrap(), Some(SiteRule::default()));
+    assert_eq!(
+        bench.frontier.site_rule("a.org").unwrap(),
+        Some(SiteRule::default())
+    );
     let changed = bench.frontier.take_changed_sites().unwrap();
     let expected = Clock {
         due_at_ms: 25_000,
         delay_ms: None,
         ..clock
     };
-    assert_eq!(changed[0].clock, expected, "the longer delay is kept once more");
+    assert_eq!(
+        changed[0].clock, expected,
+        "the longer delay is kept once more"
+    );
     assert_eq!(bench.frontier.site_rule("never.org").unwrap(), None);
 }

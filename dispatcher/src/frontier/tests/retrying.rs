@@ -55,8 +55,15 @@ fn what_timed_out_waits_ever_longer_and_ends_after_the_last_try() {
     assert_eq!(bench.frontier.next_retry_ms(), Some(111_000));
     bench.frontier.take_up_retries(111_000).unwrap();
     let task = bench.lease_all_at(111_000).remove(0);
-    let tried: Vec<(i64, Outcome)> = task.tries.iter().map(|t| (t.ended_at_ms, t.outcome)).collect();
-    assert_eq!(tried, [(1_000, Outcome::Timeout), (11_000, Outcome::Timeout)]);
+    let tried: Vec<(i64, Outcome)> = task
+        .tries
+        .iter()
+        .map(|t| (t.ended_at_ms, t.outcome))
+        .collect();
+    assert_eq!(
+        tried,
+        [(1_000, Outcome::Timeout), (11_000, Outcome::Timeout)]
+    );
     assert!(!fails(&mut bench, &task, 112_000), "that was the last try");
     assert_eq!(bench.outcomes(), [(Outcome::Timeout, 1)]);
     assert_eq!(bench.frontier.next_retry_ms(), None);
@@ -90,7 +97,13 @@ fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
         priority: 40,
         crawl: bench.crawl,
     };
-    assert_eq!(woken, [Woken { site: site.id, turn }]);
+    assert_eq!(
+        woken,
+        [Woken {
+            site: site.id,
+            turn
+        }]
+    );
 }
 
 #[test]
@@ -107,7 +120,16 @@ fn one_off_crawls_and_stopped_ones_do_not_retry() {
     stopped.frontier.stop_crawl(stopped.crawl).unwrap();
     assert!(!fails(&mut stopped, &tasks[1], 0));
     while stopped.frontier.end_queued(stopped.crawl, 0).unwrap() {}
-    assert_eq!(stopped.outcomes(), [(Outcome::Timeout, 1), (Outcome::Stopped, 1)]);
+    assert_eq!(
+        stopped.outcomes(),
+        [(Outcome::Timeout, 1), (Outcome::Stopped, 1)]
+    );
     stopped.assert_conserved();
-    assert!(stopped.frontier.take_up_retries(i64::MAX).unwrap().is_empty());
+    assert!(
+        stopped
+            .frontier
+            .take_up_retries(i64::MAX)
+            .unwrap()
+            .is_empty()
+    );
 }

@@ -26,7 +26,12 @@ fn strs(urls: &[String]) -> Vec<&str> {
 fn crawls_of_one_priority_take_turns_at_a_site() {
     let mut bench = bench();
     bench.feed(&strs(&many("a.org", 500)));
-    let small = other_crawl(&mut bench, "small", 50, &["http://a.org/x", "http://a.org/y"]);
+    let small = other_crawl(
+        &mut bench,
+        "small",
+        50,
+        &["http://a.org/x", "http://a.org/y"],
+    );
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
     let mut crawls = Vec::new();
     for _ in 0..5 {
@@ -42,7 +47,12 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
 fn a_batch_is_shared_too_and_no_place_in_it_is_left_empty() {
     let mut bench = bench();
     bench.feed(&strs(&many("a.org", 500)));
-    let small = other_crawl(&mut bench, "small", 50, &["http://a.org/x", "http://a.org/y"]);
+    let small = other_crawl(
+        &mut bench,
+        "small",
+        50,
+        &["http://a.org/x", "http://a.org/y"],
+    );
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
     let batch = bench.frontier.lease(site.id, 64, 0).unwrap();
     let of_small = batch.tasks.iter().filter(|task| task.crawl == small);
@@ -58,7 +68,12 @@ fn a_stream_of_new_crawls_does_not_keep_an_old_one_waiting() {
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
     let mut of_the_old = 0;
     for n in 0..10 {
-        other_crawl(&mut bench, &format!("new-{n}"), 50, &[&format!("http://a.org/of-{n}")]);
+        other_crawl(
+            &mut bench,
+            &format!("new-{n}"),
+            50,
+            &[&format!("http://a.org/of-{n}")],
+        );
         let batch = bench.frontier.lease(site.id, 1, 0).unwrap();
         of_the_old += usize::from(batch.tasks[0].crawl == bench.crawl);
     }
@@ -71,12 +86,23 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
     let mut bench = bench();
     let big: Vec<String> = (0..300).map(|n| format!("http://s{n}.org/")).collect();
     bench.feed(&strs(&big));
-    let small = other_crawl(&mut bench, "small", 50, &["http://t1.org/", "http://t2.org/"]);
+    let small = other_crawl(
+        &mut bench,
+        "small",
+        50,
+        &["http://t1.org/", "http://t2.org/"],
+    );
     let found = bench.frontier.next_sites_of(small, i64::MAX, 10).unwrap();
     let mut names: Vec<String> = found.into_iter().map(|site| site.name).collect();
     names.sort();
     assert_eq!(names, ["t1.org", "t2.org"]);
-    assert!(bench.frontier.next_sites_of(small, i64::MAX, 10).unwrap().is_empty());
+    assert!(
+        bench
+            .frontier
+            .next_sites_of(small, i64::MAX, 10)
+            .unwrap()
+            .is_empty()
+    );
     let others = bench.frontier.next_sites(i64::MAX, 1_000).unwrap();
     assert_eq!(others.len(), 300);
 }
@@ -90,7 +116,11 @@ fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
     let batch = bench.frontier.lease(site.id, 9, 0).unwrap();
     let crawls: Vec<CrawlKey> = batch.tasks.iter().map(|task| task.crawl).collect();
     assert_eq!(crawls, [bench.crawl, other]);
-    assert_eq!((batch.left, batch.next), (0, None), "the rest waits for a higher limit");
+    assert_eq!(
+        (batch.left, batch.next),
+        (0, None),
+        "the rest waits for a higher limit"
+    );
 
     // It came to nothing, so there is room for another page.
     let mut failed = report(&batch.tasks[0]);

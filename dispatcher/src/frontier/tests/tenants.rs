@@ -61,7 +61,12 @@ fn so_many_pages_go_out_and_no_more_also_after_a_restart() {
     assert!(turn(&mut bench, 0).is_empty());
     bench.assert_conserved();
 
-    let Bench { dir, frontier, spec, crawl } = bench;
+    let Bench {
+        dir,
+        frontier,
+        spec,
+        crawl,
+    } = bench;
     drop(frontier);
     let mut bench = Bench {
         frontier: open(dir.path(), limits),
@@ -110,7 +115,11 @@ fn so_many_sites_are_asked_at_once_and_another_application_does_not_notice() {
         .unwrap();
     bench.feed(&URLS);
     let tasks = turn(&mut bench, 0);
-    let of_limited: Vec<Leased> = tasks.iter().filter(|task| task.crawl == limited).cloned().collect();
+    let of_limited: Vec<Leased> = tasks
+        .iter()
+        .filter(|task| task.crawl == limited)
+        .cloned()
+        .collect();
     assert_eq!((of_limited.len(), tasks.len()), (1, 5));
     bench.done(&of_limited[0], &[]);
     let next = turn(&mut bench, 0);

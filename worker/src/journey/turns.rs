@@ -1,0 +1,102 @@
+//! The turn of a request: its site's clock allows it, there is a slot for it, and nobody has called
+//! it back.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use super::Journey;
+use crate::gate::Leave;
+use crate::robots;
+use crate::sites::Turn;
+use crate::slots::Slot;
+
+impl Journey {
+    /// Waits until the site's clock allows the next request, without holding a slot meanwhile, and
+    /// takes one. `None` if the task is called back.
+    pub(super) async fn take_turn(
+        &self,
+        turn: Turn,
+        site: &str,
+        leave: &Leave,
+    ) -> Option<Slot<'_>> {
+        loop {
+            self.wait_for(turn, site, leave).await;
+            let slot = self.take_slot(leave).await?;
+            let Err(wait) = self.claim_turn(turn, site).await else {
+                return Some(slot);
+            };
+            drop(slot);
+            self.wait_until(Instant::now() + wait, leave).await;
+        }
+    }
+
+    /// Waits for a slot, by the task's priority. `None` if the task is called back.
+    async fn take_slot(&self, leave: &Leave) -> Option<Slot<'_>> {
+        let mut slot = pin!(self.slots.take(leave.priority()));
+        while !self.is_called_back(leave) {
+            tokio::select! {
+                slot = &mut slot => return (!self.is_called_back(leave)).then_some(slot),
+                () = self.called_back.notified() => {}
+            }
+        }
+        None
+    }
+
+    /// Where the clock is shared, the turn must be granted; if not now, the wait is told.
+    async fn claim_turn(&self, turn: Turn, site: &str) -> Result<(), Duration> {
+        let Some(shared) = &self.shared_clock else {
+            return Ok(());
+        };
+        let (delay, requests) = match turn {
+            Turn::Page(delay) | Turn::PageAfterRobots(delay) => (delay, 1),
+            Turn::Robots => {
+                let delay = self.sites.borrow().delay(site);
+                (
+                    delay.unwrap_or(self.politeness.delay()),
+                    robots::MOST_REQUESTS,
+                )
+            }
+        };
+        shared.claim(site, delay, requests).await
+    }
+
+    pub(super) fn note_use(&self, site: &str) {
+        if let Some(shared) = &self.shared_clock {
+            shared.note_use(site);
+        }
+    }
+
+    /// The site's next turn may be another worker's.
+    pub(super) async fn end_turn(&self, site: &str) {
+        if let Some(shared) = &self.shared_clock {
+            let next = self.sites.borrow().next_start(site, Turn::Robots);
+            let now = Instant::now();
+            let wait = next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+            shared.release(site, wait).await;
+        }
+    }
+
+    /// Waits until the site's clock, as far as it is known here, allows the next request, or until
+    /// the task is called back.
+    pub(super) async fn wait_for(&self, turn: Turn, site: &str, leave: &Leave) {
+        loop {
+            let next = self.sites.borrow().next_start(site, turn);
+            match next {
+                Some(next) if next > Instant::now() && !self.is_called_back(leave) => {
+                    self.wait_until(next, leave).await;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Sleeps, but not longer than until tasks are called back.
+    pub(super) async fn wait_until(&self, until: Instant, leave: &Leave) {
+        if !self.is_called_back(leave) {
+            tokio::select! {
+                () = tokio::time::sleep_until(until.into()) => {}
+                () = self.called_back.notified() => {}
+            }
+        }
+    }
+}
