@@ -111,6 +111,7 @@ impl Dispatcher {
         for crawl in dispatcher.frontier.unfinished_crawls()? {
             dispatcher.take_up_crawl(crawl, now_ms)?;
         }
+        dispatcher.keep_crashed_pages(now_ms)?;
         dispatcher.take_up_leases(now_ms)?;
         dispatcher.take_up_endings(now_ms)?;
         Ok(dispatcher)

@@ -6,10 +6,16 @@ use webfill_wire::{CrawlKey, ReturnCause, SupervisorOutcomes, TaskDone, TaskRetu
 use super::Dispatcher;
 use crate::crawl_book::crashed_page;
 use crate::dispatch::LastRequest;
-use crate::frontier::{AlreadyDone, Candidate, Done, FeedTally, FrontierError, GivenBack};
+use crate::frontier::{
+    AlreadyDone, Candidate, Done, FeedTally, FrontierError, GivenBack, TaskSketch,
+};
 use crate::herald::Finished;
 use crate::ledger::{Application, Entry};
 use crate::letter::Letter;
+
+/// A page that killed its workers is kept by us alone, after the commit; how long it may have been on
+/// its way to a store that was away.
+const STORE_AWAY_AT_MOST_MS: i64 = 7 * 86_400_000;
 
 impl Dispatcher {
     pub(crate) fn take_outcomes(
@@ -123,8 +129,29 @@ impl Dispatcher {
             "a page has killed three workers and is not fetched again"
         );
         self.note_finished(task.crawl, task.url.clone())?;
+        self.keep_crashed_page(task, returned.attempt, now_ms)
+    }
+
+    /// Those that may have been on their way to the store when we ended last. A page that is there
+    /// already does not change.
+    pub(super) fn keep_crashed_pages(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let since_ms = now_ms - STORE_AWAY_AT_MOST_MS;
+        for (task, attempt, at_ms) in self.frontier.crashed_since(since_ms)? {
+            if let Some(task) = self.frontier.task(task)? {
+                self.keep_crashed_page(task, attempt, at_ms)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_crashed_page(
+        &mut self,
+        task: TaskSketch,
+        attempt: u32,
+        at_ms: i64,
+    ) -> Result<(), FrontierError> {
         let spec = self.frontier.spec(task.crawl)?;
-        let page = crashed_page(spec, task, returned.attempt, now_ms);
+        let page = crashed_page(spec, task, attempt, at_ms);
         self.entries.push(Entry::Page(Box::new(page)));
         Ok(())
     }

@@ -73,6 +73,19 @@ impl Frontier {
         })
     }
 
+    /// Tasks that have ended in `crashed` since then: which, at which attempt, and when.
+    pub fn crashed_since(&mut self, ms: i64) -> Result<Vec<(TaskId, u32, i64)>, FrontierError> {
+        self.guarded("look for crashed tasks", |frontier| {
+            let sql = "SELECT id, attempt, done_at_ms FROM tasks
+                       WHERE outcome = 'crashed' AND done_at_ms >= ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let crashed = select.query_map([ms], |row| {
+                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))
+            })?;
+            crashed.collect()
+        })
+    }
+
     /// Ends a task that was not handed out. The site's count is left to the caller.
     pub(super) fn close_queued(
         &mut self,

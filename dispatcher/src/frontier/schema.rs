@@ -214,6 +214,7 @@ CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
     longest_request_ms INTEGER NOT NULL,
     silent_ms          INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tasks_crashed ON tasks (done_at_ms) WHERE outcome = 'crashed';
 ";
 
 /// Opens the file, creates the tables in a new one, and refuses what is not ours.

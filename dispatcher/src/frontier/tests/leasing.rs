@@ -164,6 +164,9 @@ fn the_third_death_ends_a_task() {
     }
     assert_eq!(bench.outcomes(), [(Outcome::Crashed, 1)]);
     assert!(bench.lease_all().is_empty());
+    let crashed = bench.frontier.crashed_since(0).unwrap();
+    assert_eq!(crashed, [(1, 3, 0)]);
+    assert_eq!(bench.frontier.crashed_since(1).unwrap(), []);
 }
 
 #[test]
