@@ -1,6 +1,6 @@
 //! Requests on the control socket and by HTTP, as any client may send them.
 
-use webfill_dispatcher::control::{Asked, Request, read};
+use webfill_dispatcher::control::{Asked, MOST_REQUESTS, Request, read};
 use webfill_dispatcher::scope::Scope;
 use webfill_urls::canonical;
 
@@ -10,7 +10,7 @@ const NOW_MS: i64 = 1_700_000_000_000;
 pub(crate) fn run(input: &[u8]) {
     match read(input, NOW_MS) {
         Ok(Asked::Own(request)) => judge_own(request),
-        Ok(Asked::Feed { batch, .. }) => assert_eq!(batch.is_empty(), batch.len() == 0),
+        Ok(Asked::Feed { batch, .. }) => assert!(batch.len() <= MOST_REQUESTS),
         Ok(Asked::Act(action)) => drop(format!("{action:?}")),
         Err(refusal) => {
             assert!(refusal.path.starts_with('$'), "a refusal says where");
