@@ -9,7 +9,7 @@ use webfill_wire::{DispatcherToSupervisor, RecallScope};
 use super::Dispatcher;
 
 /// How long a recall is waited for.
-const PATIENCE_MS: i64 = 1_000;
+pub(super) const PATIENCE_MS: i64 = 1_000;
 
 /// Names a recall; higher than those of all dispatchers before on this machine, so that the late
 /// word of a supervisor does not mean another one.

@@ -5,11 +5,9 @@ use webfill_wire::{CrawlKey, RecallScope};
 
 use crate::control::{SiteAction, Subject};
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::recalls::PATIENCE_MS;
 use crate::frontier::FrontierError;
 use crate::letter::{Client, Letter};
-
-/// How long an answer waits for supervisors.
-const PATIENCE_MS: i64 = 1_000;
 
 /// Answers that wait at once; a further one does not wait.
 const MOST_WAITING: usize = 10_000;
@@ -52,8 +50,8 @@ impl Dispatcher {
 
     /// Whether it has come back by now, or has been waited for long enough.
     pub(super) fn look_again(&mut self, recalled: &mut Recalled, now_ms: i64) -> bool {
-        if let Recalled::Asked { recall, until_ms } = *recalled
-            && (now_ms >= until_ms || self.is_recalled(recall, now_ms))
+        if let Recalled::Asked { recall, .. } = *recalled
+            && self.is_recalled(recall, now_ms)
         {
             *recalled = Recalled::Done;
         }
