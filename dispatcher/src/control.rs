@@ -9,6 +9,7 @@ mod action;
 mod batch;
 mod crawl_request;
 mod rule;
+mod spider;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub use self::batch::{Batch, MOST_REQUESTS};
 pub(crate) use self::batch::{Order, Seed};
 pub(crate) use self::crawl_request::Judge;
 pub use self::crawl_request::{SCHEMA, schema};
+pub use self::spider::Spider;
 
 /// A question or an order that has been read.
 #[derive(Debug)]

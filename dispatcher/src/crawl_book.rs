@@ -122,6 +122,7 @@ impl CrawlBook {
             crawl_id: spec.crawl_id.clone(),
             max_depth: spec.max_depth,
             follow: spec.follow,
+            lane: spec.lane,
             useragent: spec.useragent.clone(),
             attrs: spec.attrs.as_ref().map(Value::to_string),
             headers: spec.on_demand,

@@ -2,7 +2,7 @@
 //! resumed crawl knows its own limits.
 
 use serde::{Deserialize, Serialize};
-use webfill_wire::Follow;
+use webfill_wire::{Follow, Lane};
 
 /// One crawl as requested: who asks, how far it goes, what it may touch.
 ///
@@ -20,6 +20,9 @@ pub struct CrawlSpec {
     pub priority: u8,
     #[serde(default = "default_follow")]
     pub follow: Follow,
+    /// What its pages need of a supervisor.
+    #[serde(default = "default_lane")]
+    pub lane: Lane,
     /// Sent instead of webfill's own user agent.
     #[serde(default)]
     pub useragent: Option<String>,
@@ -65,6 +68,9 @@ pub struct CrawlSpec {
 }
 
 impl CrawlSpec {
+    /// Of a crawl that does not say.
+    pub(crate) const DEFAULT_LANE: Lane = Lane::Http;
+
     /// A crawl with the defaults of a crawl request: its seeds only, at middle priority.
     pub fn new(app_id: impl Into<String>, crawl_id: impl Into<String>) -> Self {
         CrawlSpec {
@@ -73,6 +79,7 @@ impl CrawlSpec {
             max_depth: 0,
             priority: default_priority(),
             follow: default_follow(),
+            lane: CrawlSpec::DEFAULT_LANE,
             useragent: None,
             attrs: None,
             allowed_domains: Vec::new(),
@@ -108,6 +115,10 @@ impl CrawlSpec {
 
 fn default_priority() -> u8 {
     50
+}
+
+fn default_lane() -> Lane {
+    CrawlSpec::DEFAULT_LANE
 }
 
 fn default_follow() -> Follow {

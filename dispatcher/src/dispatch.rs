@@ -3,13 +3,14 @@
 //!
 //! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] who is there and
 //! has room; here they meet, and here the leases are that come of it. A new site goes to the next
-//! supervisor with room, in turn, which is its *owner* from then on; it gets another one only
-//! when that one has left or is lost. So the leases of a site are all with its owner.
+//! supervisor with room, in turn, which is its *owner* from then on; it gets another one when that
+//! one has left or is lost, or has no browsers where the next task needs them and nothing of the site
+//! is out. So the leases of a site are all with its owner.
 
 use std::collections::BTreeMap;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, Credit, Hello, RecallScope, SiteClock, SupervisorHeartbeat};
+use webfill_wire::{CrawlKey, Credit, Hello, Lane, RecallScope, SiteClock, SupervisorHeartbeat};
 
 use self::fleet::Fleet;
 use self::out::Out;
@@ -22,9 +23,10 @@ mod out;
 mod ready;
 mod schedule;
 mod session;
+mod site;
 
 pub use self::fleet::{Greeting, Heard};
-pub use self::schedule::LOOKAHEAD_MS;
+pub use self::schedule::{CROWD_RETURNS_AFTER_MS, LOOKAHEAD_MS};
 
 /// A task that is out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct Lease {
 pub struct Grant {
     pub site: SiteId,
     pub supervisor: String,
+    /// What it can do.
+    pub lane: Lane,
     /// At most so many tasks.
     pub tasks: usize,
     /// The first of them must not start before this many milliseconds have passed.
@@ -92,11 +96,14 @@ impl Dispatch {
         self.fleet.present()
     }
 
-    /// The names of those.
-    pub fn supervisor_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.fleet.present_names().collect();
-        names.sort_unstable();
-        names
+    /// The names of those, and what they can do.
+    pub fn supervisors(&self) -> impl Iterator<Item = (&str, Lane)> {
+        self.fleet.present_lanes()
+    }
+
+    /// Whether one of this lane is there.
+    pub fn has_lane(&self, lane: Lane) -> bool {
+        self.fleet.has(lane)
     }
 
     // Sites.
@@ -112,11 +119,13 @@ impl Dispatch {
         self.schedule.wake(woken);
         let priority = woken.turn.priority;
         let default_delay_ms = self.schedule.default_delay_ms();
+        let owner = self.schedule.site(woken.site)?.clock.owner.clone()?;
+        let must_leave = self.must_leave(woken.site, &owner);
         let site = self.schedule.site_mut(woken.site)?;
-        if !site.is_in_the_way_of(priority, default_delay_ms) {
+        let is_in_the_way = must_leave || site.is_full(default_delay_ms);
+        if !is_in_the_way || !site.can_make_way_for(priority) {
             return None;
         }
-        let owner = site.clock.owner.clone()?;
         site.recalled_below = priority;
         let scope = RecallScope {
             site: Some(site.name.clone()),
@@ -140,6 +149,12 @@ impl Dispatch {
     /// `few` each as long as others have more.
     pub fn take_far(&mut self, most: usize, few: usize, now_ms: i64) -> Vec<Moved> {
         self.schedule.take_far(most, few, now_ms)
+    }
+
+    /// Sites that leave the window for a while, because more than `most` wait in it until somebody
+    /// with browsers has room, and others need its places.
+    pub fn take_crowd(&mut self, most: usize, now_ms: i64) -> Vec<Moved> {
+        self.schedule.take_crowd(Lane::Browser, most, now_ms)
     }
 
     /// When the next site becomes ready.
@@ -314,13 +329,15 @@ impl Dispatch {
         self.fleet.drain();
     }
 
-    /// The supervisors that are there.
-    pub fn present(&self) -> Vec<String> {
-        self.fleet
-            .in_turn()
-            .into_iter()
-            .filter(|name| self.fleet.is_present(name))
-            .collect()
+    /// All supervisors that may hold leases, and when they can start nothing under them any more
+    /// if they are not heard of again.
+    pub fn lease_ends(&self) -> Vec<(String, i64)> {
+        self.fleet.lease_ends()
+    }
+
+    /// The same of one that is there, with its name.
+    pub fn lease_end(&self, peer: &Peer) -> Option<(&str, i64)> {
+        self.fleet.lease_end(peer)
     }
 
     pub fn peers(&self) -> impl Iterator<Item = &Peer> {

@@ -113,7 +113,7 @@ impl Dispatcher {
         }
         dispatcher.keep_crashed_pages(now_ms)?;
         dispatcher.take_up_leases(now_ms)?;
-        dispatcher.take_up_endings(now_ms)?;
+        dispatcher.take_up_endings()?;
         Ok(dispatcher)
     }
 
@@ -137,7 +137,7 @@ impl Dispatcher {
             return self.turned_at_ms;
         }
         let waits = [
-            self.patience_ends_ms(),
+            self.recalls.next_end_ms(),
             self.next_expiry_ms,
             self.next_change_ms(),
         ];
@@ -177,6 +177,7 @@ impl Dispatcher {
                 self.frontier.note_time(now_ms)?;
             }
         }
+        self.recalls.keep_time(now_ms);
         self.go_on_ending(now_ms)?;
         self.answer_waiting(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {

@@ -25,6 +25,7 @@ use webfill_wire::CrawlKey;
 
 use self::crawls::Crawl;
 use self::holding::Holding;
+use self::lanes::Lanes;
 use self::names::Names;
 use self::retries::Retries;
 use self::tenants::Tenants;
@@ -39,6 +40,7 @@ mod done;
 mod error;
 mod feed;
 mod holding;
+mod lanes;
 mod late;
 mod lease;
 mod names;
@@ -109,6 +111,7 @@ pub struct Frontier {
     retries: Retries,
     holding: Holding,
     tenants: Tenants,
+    lanes: Lanes,
     /// The last turn that a crawl had at a site; each has a higher one.
     last_turn: i64,
     in_transaction: bool,
@@ -147,6 +150,7 @@ impl Frontier {
             retries,
             holding,
             tenants,
+            lanes: Lanes::default(),
             last_turn,
             in_transaction: false,
             now_ms,

@@ -25,6 +25,7 @@ mod coordinator;
 mod dice;
 mod fleet;
 mod operator;
+mod orders;
 mod plan;
 mod sabotage;
 mod supervisors;

@@ -12,7 +12,7 @@ use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::frontier::{
     Candidate, Done, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
 };
-use webfill_wire::{CrawlKey, Outcome, SiteClock, TaskDone};
+use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
 const STATE_DIR: &str = "WEBFILL_TEST_KILLED_STATE_DIR";
 const ROUNDS: u64 = 12;
@@ -76,7 +76,10 @@ fn report(task: &Leased) -> TaskDone {
 fn lease(frontier: &mut Frontier) -> Vec<(SiteId, Vec<Leased>)> {
     let mut leased = Vec::new();
     for site in frontier.next_sites(i64::MAX, 5).unwrap() {
-        leased.push((site.id, frontier.lease(site.id, 6, 0).unwrap().tasks));
+        leased.push((
+            site.id,
+            frontier.lease(site.id, 6, Lane::Http, 0).unwrap().tasks,
+        ));
         frontier.return_site(site.id, &site.clock).unwrap();
     }
     leased

@@ -12,7 +12,7 @@ import zmq
 endpoint = sys.argv[1] if len(sys.argv) > 2 else "tcp://127.0.0.1:5557"
 socket = zmq.Context.instance().socket(zmq.REQ)
 socket.setsockopt(zmq.LINGER, 0)
-socket.setsockopt(zmq.RCVTIMEO, 10_000)
+socket.setsockopt(zmq.RCVTIMEO, 60_000)
 socket.connect(endpoint)
 socket.send_json(json.loads(sys.argv[-1]))
 answer = socket.recv_json()

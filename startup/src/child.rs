@@ -5,16 +5,22 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts `webfill ARGS...`. The child dies with the thread that starts it (the kernel sees to
-/// it), so call this from a thread that lives as long as the process.
+/// Starts `webfill ARGS...`, as a child that dies with us.
 pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
-    let parent = std::process::id();
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(stderr);
+    die_with_us(&mut command);
+    command.spawn()
+}
+
+/// The child will die with the thread that starts it (the kernel sees to it), so start it from one
+/// that lives as long as the process.
+pub fn die_with_us(command: &mut Command) {
+    let parent = std::process::id();
     // SAFETY: between fork and exec only async-signal-safe calls are made.
     #[allow(unsafe_code)]
     unsafe {
@@ -27,7 +33,21 @@ pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
             Ok(())
         });
     }
-    command.spawn()
+}
+
+/// Kills a child that leads a process group of its own, with all of that group, and waits for it.
+pub fn kill_group(child: &mut Child) {
+    if let Ok(None) = child.try_wait()
+        && let Ok(group) = libc::pid_t::try_from(child.id())
+    {
+        // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::kill(-group, libc::SIGKILL)
+        };
+    }
+    // It was killed, or had ended before.
+    let _ = child.wait();
 }
 
 /// Waits for the child's end up to a limit; `None` if it still runs.

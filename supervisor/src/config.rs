@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
 
 /// How many workers a supervisor has, and how much it holds for them.
@@ -13,6 +14,8 @@ pub struct SupervisorConfig {
     pub dispatcher: String,
     /// The supervisor's name, unique in the fleet. Left out: the host's name.
     pub id: Option<String>,
+    /// Whether its workers have browsers for pages whose scripts must run.
+    pub lane: Lane,
     /// Worker processes. 0: one per core.
     pub workers: u16,
     /// Tasks held at most, in the queue and with the workers. 0: four for each fetch in flight.
@@ -26,6 +29,7 @@ impl Default for SupervisorConfig {
         SupervisorConfig {
             dispatcher: "tcp://127.0.0.1:5555".into(),
             id: None,
+            lane: Lane::Http,
             workers: 0,
             queue: 0,
             queue_url_bytes: 16 << 20,
@@ -39,6 +43,7 @@ pub struct SupervisorSetup {
     pub id: String,
     /// See [`webfill_wire::Hello`].
     pub home: u64,
+    pub lane: Lane,
     /// The longest that one request may take, in milliseconds.
     pub longest_request_ms: u64,
     pub workers: u16,

@@ -60,6 +60,7 @@ fn terms(setup: &SupervisorSetup) -> Terms {
     Terms {
         id: setup.id.clone(),
         home: setup.home,
+        lane: setup.lane,
         workers: setup.workers,
         longest_request_ms: setup.longest_request_ms,
         limit: Credit {

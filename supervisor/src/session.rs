@@ -28,6 +28,8 @@ pub(crate) struct Session {
     unanswered: u32,
     /// The dispatcher's numbered messages.
     arrived: Arrivals,
+    /// The highest number of a recall among them.
+    recalled: u64,
     outcomes_sent: u64,
 }
 
@@ -60,6 +62,7 @@ impl Session {
         self.speak_at_ms = now_ms + wait_ms.min(LAST_HELLO_AGAIN_MS);
         self.unanswered += 1;
         self.arrived = Arrivals::default();
+        self.recalled = 0;
         self.outcomes_sent = 0;
         self.id
     }
@@ -116,6 +119,16 @@ impl Session {
     /// Whether a numbered message of the dispatcher belongs to this session, and is new.
     pub(crate) fn accepts(&mut self, session: u64, number: u64) -> bool {
         session == self.id && self.is_welcomed() && self.arrived.note(number)
+    }
+
+    /// A recall was accepted.
+    pub(crate) fn note_recall(&mut self, number: u64) {
+        self.recalled = self.recalled.max(number);
+    }
+
+    /// Whether a recall was sent after these tasks, and has overtaken them: it may mean them.
+    pub(crate) fn has_overtaken(&self, tasks: u64) -> bool {
+        tasks < self.recalled
     }
 
     /// The number of the next outcomes.

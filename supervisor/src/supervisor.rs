@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use webfill_wire::Lane;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Credit, MappingSource, RecallScope, ReturnCause, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
@@ -28,6 +29,7 @@ pub struct Terms {
     pub id: String,
     /// See [`webfill_wire::Hello`].
     pub home: u64,
+    pub lane: Lane,
     pub workers: u16,
     pub longest_request_ms: u64,
     /// How much is held at most.

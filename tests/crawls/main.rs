@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bad_usage;
+mod browser;
 mod changing_names;
 mod commands;
 mod fencing;

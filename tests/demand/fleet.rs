@@ -98,6 +98,11 @@ impl Fleet {
 
     /// Starts a supervisor and waits until it has joined.
     pub(crate) fn add_supervisor(&mut self, name: &str) {
+        self.add_supervisor_with(name, &[]);
+    }
+
+    /// The same with settings of its own, as variables without their prefix.
+    pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
         let joined = self.told("supervisor_joined").len();
         let resolve = self.web.resolve_args();
         let resolve: Vec<&str> = resolve
@@ -106,8 +111,11 @@ impl Fleet {
             .step_by(2)
             .map(String::as_str)
             .collect();
-        let running = self
-            .role("supervisor", name)
+        let own = settings.iter();
+        let role = own.fold(self.role("supervisor", name), |role, (name, value)| {
+            role.env(&format!("WEBFILL_{name}"), value)
+        });
+        let running = role
             .args(["--dispatcher", &self.endpoint(), "--id", name])
             .args(["--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))

@@ -163,7 +163,6 @@ fn each_fault_of_a_request_is_told_with_its_path() {
         ("appid", json!("")),
         ("appid", json!("a/b")),
         ("crawlid", json!(1)),
-        ("spiderid", json!("browser")),
         ("spiderid", json!("other")),
         ("maxdepth", json!(-1)),
         ("maxdepth", json!(1.5)),

@@ -3,6 +3,7 @@
 //! HTTP by hand, Python.
 
 mod actions;
+mod browser;
 mod clients;
 mod fields;
 mod firehose;
@@ -10,6 +11,7 @@ mod fleet;
 mod guide;
 mod intake;
 mod keys;
+mod lanes;
 mod machine;
 mod priorities;
 mod rest;

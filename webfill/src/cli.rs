@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
-use webfill_wire::Follow;
+use webfill_wire::{Follow, Lane};
 
 use crate::dataset::DatasetOptions;
 use crate::demand::{
@@ -94,7 +94,10 @@ pub struct CrawlOptions {
     /// Folder of the dispatcher's files, sockets and logs [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Worker processes [default: one per core]
+    /// `browser`: pages are read when their scripts have run, in Chromium [default: http]
+    #[arg(long, value_name = "http|browser")]
+    pub lane: Option<Lane>,
+    /// Worker processes [default: one per core; in the lane browser, one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
     pub workers: Option<u16>,
     /// Fetches in flight per worker [default: 64]

@@ -71,16 +71,27 @@ impl ControlClient {
         wait: Duration,
     ) -> Result<Option<Value>, Fault> {
         for _ in 0..times {
-            let outbox = self.connection.sockets.outbox();
-            outbox.send(DISPATCHER, question.to_vec());
-            if let Ok(answer) = self.connection.answers.recv_timeout(wait) {
-                return serde_json::from_slice(&answer)
-                    .map(Some)
-                    .map_err(unreadable);
+            self.send(question);
+            if let Some(answer) = self.answer_within(wait)? {
+                return Ok(Some(answer));
             }
             self.connection = Connection::open(&self.endpoint, self.keys.as_ref())?;
         }
         Ok(None)
+    }
+
+    /// Asks, and waits for nothing: see [`ControlClient::answer_within`].
+    pub fn send(&mut self, question: &[u8]) {
+        let outbox = self.connection.sockets.outbox();
+        outbox.send(DISPATCHER, question.to_vec());
+    }
+
+    /// The answer to what was sent, if it comes in time. It may still be waited for afterwards.
+    pub fn answer_within(&mut self, wait: Duration) -> Result<Option<Value>, Fault> {
+        let arrived = self.connection.answers.recv_timeout(wait).ok();
+        arrived
+            .map(|answer| serde_json::from_slice(&answer).map_err(unreadable))
+            .transpose()
     }
 }
 

@@ -67,7 +67,7 @@ impl Crawl {
         let dataset = options.dataset.judge()?;
         require_contact(&settings)?;
         let mappings = load_mappings(&settings.mappings)?;
-        let spec = spec_of(&options);
+        let spec = spec_of(&options, &settings);
         Scope::compile(&spec).map_err(scope_fault)?;
         if let Some(list) = &settings.dispatcher.exclude_sites {
             ExcludedSites::load(list).map_err(Fault::usage)?;
@@ -262,6 +262,7 @@ fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     set(&mut settings.store, &options.store);
     set(&mut settings.state, &options.state);
     set_some(&mut settings.cache, &options.cache);
+    set(&mut settings.supervisor.lane, &options.lane);
     set(&mut settings.supervisor.workers, &options.workers);
     if let Some(concurrency) = options.concurrency {
         settings.worker.concurrency = concurrency as usize;
@@ -315,11 +316,12 @@ fn require_contact(settings: &Settings) -> Result<(), Fault> {
     ))
 }
 
-fn spec_of(options: &CrawlOptions) -> CrawlSpec {
+fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
     CrawlSpec {
         max_depth: options.depth,
         follow: options.follow,
+        lane: settings.supervisor.lane,
         allowed_domains: options.allowed_domains.clone(),
         allow_regex: options.allow_regex.clone(),
         deny_regex: options.deny_regex.clone(),

@@ -23,6 +23,7 @@ use webfill_dispatcher::control::{Request, SeedUrl};
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_startup::Fault;
 use webfill_store::{CrawlId, Store};
+use webfill_wire::Lane;
 
 use crate::control_client::ControlClient;
 use crate::seeds::{Seed, SeedFault};
@@ -328,10 +329,19 @@ impl Feeder {
             return Ok(Some(self.input.crawl));
         };
         let id = CrawlId::new(&request.app_id, &request.crawl_id);
+        let spec = Box::new(named_crawl(request, &self.input.spec));
+        if spec.lane == Lane::Browser && self.input.spec.lane != Lane::Browser {
+            self.broken.add(&SeedFault {
+                line: seed.line,
+                document: None,
+                reason: "`spiderid` is browser, which needs --lane browser".into(),
+                text: id.to_string(),
+            })?;
+            return Ok(None);
+        }
         if let Some(crawl) = self.named.get(&id) {
             return Ok(Some(*crawl));
         }
-        let spec = Box::new(named_crawl(request, &self.input.spec));
         match self.ask(&Request::OpenCrawl { spec }) {
             Ok(None) => Ok(None),
             Ok(Some(answer)) => {

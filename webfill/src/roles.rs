@@ -69,6 +69,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
 pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.supervisor.dispatcher, options.dispatcher);
+    replace(&mut settings.supervisor.lane, options.lane);
     replace(&mut settings.supervisor.workers, options.workers);
     replace(&mut settings.supervisor.queue, options.queue);
     replace(&mut settings.state, options.state);
@@ -107,12 +108,13 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let config_file = state.path().join("supervisor.toml");
     settings.write(&config_file)?;
     let workers = settings.workers();
-    let in_flight = u32::from(workers) * settings.worker.concurrency as u32;
+    let in_flight = settings.in_flight();
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     told_to_log(webfill_supervisor::run(SupervisorSetup {
         id,
         // In `webfill crawl` the lock of the state folder sees to it that there is only one.
         home: if options.local { 0 } else { state.home()? },
+        lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
         workers,
         queue: match settings.supervisor.queue {
@@ -132,6 +134,7 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::written(&options.config)?;
     signals::leave_to_the_parent();
     let name = format!("worker-{:03}", options.slot);
+    let has_browser = settings.has_browsers();
     let _log = log::start(&settings.log_folder(), &name, &settings.log)?;
     told_to_log(webfill_worker::run(WorkerSetup {
         slot: options.slot,
@@ -143,6 +146,7 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         cache: settings.cache_uri()?,
         worker: settings.worker,
         politeness: settings.politeness,
+        browser: has_browser.then_some(settings.browser),
         fetch: settings.fetch,
     }))
 }

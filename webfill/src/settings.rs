@@ -13,7 +13,8 @@ use webfill_startup::Fault;
 use webfill_startup::log::LogConfig;
 use webfill_store::StoreUri;
 use webfill_supervisor::SupervisorConfig;
-use webfill_worker::{FetchConfig, PolitenessConfig, WorkerConfig};
+use webfill_wire::Lane;
+use webfill_worker::{BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
 
 /// Everything that `webfill.toml` may say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ pub struct Settings {
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
+    /// In the lane `browser`.
+    pub browser: BrowserConfig,
     /// What is tried again, and when.
     pub retries: RetryTable,
     /// Limits of applications, by name; in the file alone.
@@ -54,6 +57,7 @@ impl Default for Settings {
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),
             fetch: FetchConfig::default(),
+            browser: BrowserConfig::default(),
             retries: RetryTable::default(),
             applications: BTreeMap::new(),
             log: LogConfig::default(),
@@ -89,6 +93,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("dispatcher.exclude_sites", Kind::Text),
     ("supervisor.dispatcher", Kind::Text),
     ("supervisor.id", Kind::Text),
+    ("supervisor.lane", Kind::Text),
     ("supervisor.workers", Kind::Whole),
     ("supervisor.queue", Kind::Whole),
     ("supervisor.queue_url_bytes", Kind::Whole),
@@ -108,6 +113,14 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("fetch.proxy", Kind::Text),
     ("fetch.resolve", Kind::List),
     ("fetch.ca_file", Kind::Text),
+    ("browser.command", Kind::Text),
+    ("browser.sandbox", Kind::Switch),
+    ("browser.tabs", Kind::Whole),
+    ("browser.settle", Kind::Number),
+    ("browser.page_deadline", Kind::Number),
+    ("browser.max_requests", Kind::Whole),
+    ("browser.memory_mib", Kind::Whole),
+    ("browser.pages", Kind::Whole),
     ("retries.timeout", Kind::Numbers),
     ("retries.network_error", Kind::Numbers),
     ("retries.dns_error", Kind::Numbers),
@@ -184,6 +197,9 @@ impl Settings {
         self.cache_uri()?;
         limits::check(self)?;
         webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
+        if self.has_browsers() {
+            webfill_worker::check_browser(&self.browser).map_err(Fault::usage)?;
+        }
         Ok(())
     }
 
@@ -198,14 +214,29 @@ impl Settings {
             .transpose()
     }
 
-    /// Worker processes: as many as told, or one per core.
+    /// Worker processes: as many as told, or one per core; a browser alone keeps all cores busy.
     pub fn workers(&self) -> u16 {
         match self.supervisor.workers {
+            0 if self.has_browsers() => 1,
             0 => {
                 std::thread::available_parallelism().map_or(1, |cores| cores.get().min(999) as u16)
             }
             workers => workers,
         }
+    }
+
+    /// Whether pages are shown in browsers.
+    pub fn has_browsers(&self) -> bool {
+        self.supervisor.lane == Lane::Browser
+    }
+
+    /// Pages that the workers are busy with at once, as far as they are allowed to.
+    pub fn in_flight(&self) -> u32 {
+        let per_worker = match self.has_browsers() {
+            true => self.browser.tabs,
+            false => self.worker.concurrency,
+        };
+        u32::from(self.workers()).saturating_mul(u32::try_from(per_worker).unwrap_or(u32::MAX))
     }
 
     pub fn log_folder(&self) -> PathBuf {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version that this build speaks. It grows whenever a message changes its shape.
-pub const WIRE_VERSION: u8 = 3;
+pub const WIRE_VERSION: u8 = 4;
 
 /// Why a frame could not be read. Such a frame is counted, logged and dropped.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -14,4 +14,4 @@ pub mod vocabulary;
 
 pub use arrivals::Arrivals;
 pub use message::*;
-pub use vocabulary::{Follow, Outcome, Reason};
+pub use vocabulary::{Follow, Lane, Outcome, Reason};

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocabulary::{Follow, Outcome};
+use crate::vocabulary::{Follow, Lane, Outcome};
 
 /// Names a crawl within one dispatcher; short, because every task carries it.
 pub type CrawlKey = u32;
@@ -16,6 +16,8 @@ pub struct CrawlSettings {
     pub crawl_id: String,
     pub max_depth: u16,
     pub follow: Follow,
+    /// What its pages need.
+    pub lane: Lane,
     /// Sent instead of webfill's own user agent.
     pub useragent: Option<String>,
     /// The application's own JSON object, handed through to every page.
@@ -168,6 +170,7 @@ pub struct Hello {
     pub session: u64,
     /// When this was sent, by the supervisor's own clock.
     pub sent_ms: u64,
+    pub lane: Lane,
     pub workers: u16,
     /// The longest that one of its requests may take.
     pub longest_request_ms: u64,

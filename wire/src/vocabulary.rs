@@ -45,6 +45,16 @@ macro_rules! named {
 }
 
 named! {
+    /// What a supervisor can do, and what the pages of a crawl need.
+    Lane {
+        /// Pages are read as the server sends them.
+        Http = "http",
+        /// Pages are read after their scripts have run; a supervisor of this lane can do without, too.
+        Browser = "browser",
+    }
+}
+
+named! {
     /// How a task ended.
     Outcome {
         /// Fetched with a 2xx status and read in full.
@@ -77,7 +87,7 @@ named! {
         UnsafeAddress = "unsafe_address",
         /// The page was read, but its extraction failed or took too long.
         ExtractError = "extract_error",
-        /// The page killed its worker three times.
+        /// The page killed its worker three times, or its tab in the browser.
         Crashed = "crashed",
         /// The crawl expired before the task was fetched.
         Expired = "expired",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use webfill_store::StoreUri;
 
+use crate::browser::BrowserConfig;
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 
@@ -45,6 +46,8 @@ pub struct WorkerSetup {
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
+    /// In the lane `browser`.
+    pub browser: Option<BrowserConfig>,
 }
 
 /// Where a supervisor listens for a worker's tasks: a new place for each incarnation, so that

@@ -27,6 +27,8 @@ pub enum Work {
 pub struct FetchedPage {
     pub ending: Ending,
     pub body: Vec<u8>,
+    /// The body is not the server's, but what scripts have made of it: HTML in UTF-8.
+    pub is_rendered: bool,
     /// A large body's place, given back when the body is gone.
     pub large_body: Option<OwnedSemaphorePermit>,
     /// Room to keep the text in, if the crawl wants it.
@@ -116,6 +118,7 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> Endin
     let FetchedPage {
         mut ending,
         body,
+        is_rendered,
         large_body,
         kept_room,
     } = page;
@@ -123,8 +126,14 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> Endin
     let Ok(url) = Url::parse(&ending.task.url) else {
         return failed(ending, "the task's URL does not parse".into());
     };
-    let kind = charset::media_type(ending.content_type.as_deref(), &body);
-    let text = charset::decode(&body, ending.content_type.as_deref(), kind);
+    let (kind, text) = match is_rendered {
+        true => (Kind::Html, String::from_utf8_lossy(&body)),
+        false => {
+            let kind = charset::media_type(ending.content_type.as_deref(), &body);
+            let text = charset::decode(&body, ending.content_type.as_deref(), kind);
+            (kind, text)
+        }
+    };
     ending.body = kept_room.and_then(|room| kept::body(&text, room));
     let follows = ending.task.depth < ending.crawl.max_depth;
     let input = PageInput {

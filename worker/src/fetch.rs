@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
+use crate::browser::PartRequest;
 use crate::charset;
 use crate::connections::KeptConnections;
 use crate::fetch_error;
@@ -115,6 +116,29 @@ enum BodyRule {
     Page,
     /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
     Beginning { bytes: usize },
+    /// What a page asks for: any type.
+    Part,
+}
+
+/// What is asked for.
+struct Ask<'a> {
+    url: &'a Url,
+    user_agent: Option<&'a str>,
+    accept: &'a str,
+    headers: &'a [(String, String)],
+    rule: BodyRule,
+}
+
+impl<'a> Ask<'a> {
+    fn page(url: &'a Url, user_agent: Option<&'a str>) -> Ask<'a> {
+        Ask {
+            url,
+            user_agent,
+            accept: ACCEPTED,
+            headers: &[],
+            rule: BodyRule::Page,
+        }
+    }
 }
 
 /// Sends requests within the configured limits.
@@ -139,15 +163,31 @@ impl Fetcher {
 
     /// Fetches a page.
     pub async fn page(&self, url: &Url, user_agent: Option<&str>) -> Fetched {
-        self.fetch(url, user_agent, BodyRule::Page).await
+        self.fetch(Ask::page(url, user_agent)).await
+    }
+
+    /// Fetches what a page asks for.
+    pub async fn part(&self, part: &PartRequest, user_agent: Option<&str>) -> Fetched {
+        self.fetch(Ask {
+            accept: "*/*",
+            headers: &part.headers,
+            rule: BodyRule::Part,
+            ..Ask::page(&part.url, user_agent)
+        })
+        .await
     }
 
     /// Fetches the beginning of a robots.txt.
     pub async fn robots(&self, url: &Url, bytes: usize) -> Fetched {
-        self.fetch(url, None, BodyRule::Beginning { bytes }).await
+        self.fetch(Ask {
+            rule: BodyRule::Beginning { bytes },
+            ..Ask::page(url, None)
+        })
+        .await
     }
 
-    async fn fetch(&self, url: &Url, user_agent: Option<&str>, rule: BodyRule) -> Fetched {
+    async fn fetch(&self, ask: Ask<'_>) -> Fetched {
+        let (url, rule) = (ask.url, ask.rule);
         if let Err(refusal) = self.resolver.judge_proxied(url).await {
             return Fetched::refused(refusal.outcome(), refusal);
         }
@@ -155,7 +195,7 @@ impl Fetcher {
         let deadline = tokio::time::Instant::now() + total;
         // A robots.txt is followed by its page at once.
         let stays = matches!(rule, BodyRule::Beginning { .. }) || self.may_stay(url, total);
-        let head = self.head(url, user_agent, stays);
+        let head = self.head(&ask, stays);
         let mut head = match tokio::time::timeout_at(deadline, head).await {
             Ok(Ok(head)) => head,
             Ok(Err(fetched)) => return *fetched,
@@ -176,18 +216,22 @@ impl Fetcher {
     }
 
     /// Sends the request and waits for the head of the answer.
-    async fn head(
-        &self,
-        url: &Url,
-        user_agent: Option<&str>,
-        connection_stays: bool,
-    ) -> Result<Response, Box<Fetched>> {
-        let mut request = self.clients.get(url).header(ACCEPT, ACCEPTED);
+    async fn head(&self, ask: &Ask<'_>, connection_stays: bool) -> Result<Response, Box<Fetched>> {
+        let mut request = self.clients.get(ask.url);
+        for (name, value) in ask.headers {
+            request = request.header(name, value);
+        }
+        if !ask.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
+            request = request.header(ACCEPT, ask.accept);
+        }
         if !connection_stays {
             // HTTP/2 knows no such header, and its connections need little memory.
             request = request.header(CONNECTION, "close");
         }
-        if let Some(agent) = user_agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
+        if let Some(agent) = ask
+            .user_agent
+            .and_then(|agent| HeaderValue::from_str(agent).ok())
+        {
             request = request.header(USER_AGENT, agent);
         }
         // The client bounds the connect; this bounds connect and answer together.
@@ -214,7 +258,7 @@ impl Fetcher {
     ) {
         let pause = Duration::from_secs_f64(self.config.body_timeout);
         let cap = match rule {
-            BodyRule::Page => self.config.max_body_bytes,
+            BodyRule::Page | BodyRule::Part => self.config.max_body_bytes,
             BodyRule::Beginning { bytes } => bytes,
         };
         let mut body = Vec::new();
@@ -228,7 +272,7 @@ impl Fetcher {
             };
             let room = cap - body.len();
             if chunk.len() > room {
-                if rule == BodyRule::Page {
+                if !matches!(rule, BodyRule::Beginning { .. }) {
                     return fetched.fail((Outcome::TooLarge, format!("body over {cap} bytes")));
                 }
                 body.extend_from_slice(&chunk[..room]);

@@ -18,6 +18,7 @@ use webfill_startup::boot_clock::boot_ms;
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, RecallScope, Task};
 
+use crate::browser::PartRequest;
 use crate::fetch::{FetchConfig, Fetched, Fetcher};
 
 /// The longest that one request may take, name resolution included.
@@ -58,6 +59,8 @@ struct Given {
     site: String,
     priority: u8,
     recalled: Cell<bool>,
+    /// A request for it is under way, or its page was asked for.
+    begun: Cell<bool>,
 }
 
 /// Leaves looked through before those that are over are dropped.
@@ -101,6 +104,16 @@ impl Gate {
         }
     }
 
+    /// Whether all of these tasks that were taken up and made no request have been given back.
+    pub fn is_settled(&self, scope: &RecallScope) -> bool {
+        let given = self.given.borrow();
+        let mut held = given.iter().filter_map(Weak::upgrade);
+        !held.any(|given| {
+            let is_meant = scope.holds(given.crawl, &given.site, given.priority);
+            is_meant && given.recalled.get() && !given.begun.get()
+        })
+    }
+
     /// For a task that is taken up now.
     pub fn leave(&self, task: &Task) -> Leave {
         let given = Rc::new(Given {
@@ -108,6 +121,7 @@ impl Gate {
             site: task.site.clone(),
             priority: task.priority,
             recalled: Cell::new(false),
+            begun: Cell::new(false),
         });
         let mut all = self.given.borrow_mut();
         if all.len() >= self.many.get() {
@@ -125,7 +139,19 @@ impl Gate {
         url: &Url,
         user_agent: Option<&str>,
     ) -> Result<Fetched, Barred> {
-        self.pass(leave, self.fetcher.page(url, user_agent)).await
+        let fetched = self.pass(leave, self.fetcher.page(url, user_agent)).await;
+        leave.given.begun.set(fetched.is_ok());
+        fetched
+    }
+
+    /// Fetches what a page asks for.
+    pub async fn part(
+        &self,
+        leave: &Leave,
+        part: &PartRequest,
+        user_agent: Option<&str>,
+    ) -> Result<Fetched, Barred> {
+        self.pass(leave, self.fetcher.part(part, user_agent)).await
     }
 
     /// Fetches the beginning of a robots.txt.
@@ -143,8 +169,11 @@ impl Gate {
             return Err(Barred::Shut);
         }
         let deadline_ms = now_ms + self.longest_request.as_millis() as u64;
+        let had_begun = leave.given.begun.replace(true);
         // The request's own time limits end before that, unless nobody looked at them.
-        until(deadline_ms, request).await.ok_or(Barred::CutShort)
+        let fetched = until(deadline_ms, request).await;
+        leave.given.begun.set(had_begun);
+        fetched.ok_or(Barred::CutShort)
     }
 }
 
@@ -250,6 +279,19 @@ mod tests {
             ..site
         };
         assert_eq!(recalled(&low), [true, false, false]);
+    }
+
+    #[tokio::test]
+    async fn a_recall_is_settled_when_what_made_no_request_is_given_back() {
+        let gate = gate();
+        gate.open_until(boot_ms() + 60_000);
+        let (asked, waiting) = (leave(&gate), leave(&gate));
+        assert!(is_tried(&gate, &asked).await);
+        let all = RecallScope::default();
+        gate.recall(&all);
+        assert!(!gate.is_settled(&all));
+        drop(waiting);
+        assert!(gate.is_settled(&all), "what was asked comes to its end");
     }
 
     #[tokio::test]

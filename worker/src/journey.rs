@@ -8,10 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
+use webfill_startup::Fault;
 use webfill_store::Cache;
 use webfill_urls::{Url, origin};
-use webfill_wire::{CrawlKey, CrawlSettings, Outcome, ReturnCause, SiteClock, Task, TaskReturned};
+use webfill_wire::{
+    CrawlKey, CrawlSettings, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
+};
 
+use crate::browser::Browser;
 use crate::ending::{Ending, now_ms};
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
@@ -24,6 +28,9 @@ use crate::shared_clock::SharedClock;
 use crate::sites::{Pace, Sites, Turn};
 use crate::slots::Slots;
 
+use self::showing::{GivenBack, is_shown};
+
+mod showing;
 mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -39,6 +46,10 @@ pub struct Journey {
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// Fetches in flight.
     pub slots: Slots,
+    /// In the lane `browser`.
+    pub browser: Option<Browser>,
+    /// Told what this process cannot go on with.
+    pub broken: mpsc::Sender<Fault>,
     /// Bodies that applications want.
     pub kept_room: KeptRoom,
     pub extraction: mpsc::Sender<Work>,
@@ -92,6 +103,11 @@ impl Journey {
             // Neither can happen with a dispatcher of our version; the lease must not stay away.
             return self.return_task(site, &task, None);
         };
+        let browser = self.browser_for(&crawl);
+        if browser.is_none() && crawl.lane == Lane::Browser {
+            // Nor can this.
+            return self.return_task(site, &task, None);
+        }
         let (delay, asked) = match self.permission(&task, &url, leave).await {
             Permission::Allowed { delay, asked } => (delay, asked),
             Permission::Refused(outcome) => {
@@ -107,6 +123,13 @@ impl Journey {
         } else {
             Turn::Page(delay)
         };
+        let place = match browser {
+            Some(browser) => self.take_place(browser, turn, site, leave).await,
+            None => None,
+        };
+        if browser.is_some() && place.is_none() {
+            return self.return_task(site, &task, Some(delay));
+        }
         let Some(slot) = self.take_turn(turn, site, leave).await else {
             return self.return_task(site, &task, Some(delay));
         };
@@ -117,11 +140,19 @@ impl Journey {
             Err(Barred::Shut) => return self.return_task(site, &task, Some(delay)),
             Err(Barred::CutShort) => return self.return_cut_short(site, &task, delay),
         };
-        let fetched_page = self.fetched(site, task, crawl, &url, request, fetched);
+        let mut page = self.fetched(site, task, crawl, &url, request, fetched);
         self.end_turn(site).await;
-        // The slot is held until the body is with the extraction, which bounds bodies in memory.
-        self.hand_on(fetched_page).await;
-        drop(slot);
+        // Slot or place is held until the body is with the extraction, which bounds bodies in memory.
+        let mut slot = Some(slot);
+        if let Some(browser) = browser.filter(|_| is_shown(&page)) {
+            slot = None;
+            page = match self.show(browser, page, &url, request, leave).await {
+                Ok(page) => page,
+                Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
+            };
+        }
+        self.hand_on(page).await;
+        drop((slot, place));
     }
 
     async fn permission(&self, task: &Task, url: &Url, leave: &Leave) -> Permission {
@@ -248,21 +279,7 @@ impl Journey {
     ) -> FetchedPage {
         let mut ending = Ending::unfetched(task, crawl, Outcome::NetworkError);
         ending.started_at_ms = request.started_at_ms;
-        // An address that must not be asked was not asked: its site's clock does not move.
-        let asked = fetched.outcome != Outcome::UnsafeAddress;
-        if asked {
-            self.note_use(site);
-            let mut sites = self.sites.borrow_mut();
-            let at = fetched.answered_at;
-            sites.answered(
-                site,
-                request.started_at_ms,
-                at,
-                fetched.answer,
-                self.pace(request.delay),
-            );
-            sites.page_answered(site, at);
-        }
+        self.note_answer(site, request, &fetched);
         ending.elapsed = request.started_at.elapsed();
         ending.next_start = self
             .sites
@@ -276,9 +293,24 @@ impl Journey {
         FetchedPage {
             ending,
             body: fetched.body,
+            is_rendered: false,
             large_body: fetched.large_body,
             kept_room: None,
         }
+    }
+
+    /// Moves the site's clock.
+    fn note_answer(&self, site: &str, request: Request, fetched: &Fetched) {
+        // An address that must not be asked was not asked.
+        if fetched.outcome == Outcome::UnsafeAddress {
+            return;
+        }
+        self.note_use(site);
+        let mut sites = self.sites.borrow_mut();
+        let (started_ms, at) = (request.started_at_ms, fetched.answered_at);
+        let pace = self.pace(request.delay);
+        sites.answered(site, started_ms, at, fetched.answer, pace);
+        sites.page_answered(site, at);
     }
 
     async fn hand_on(&self, mut page: FetchedPage) {

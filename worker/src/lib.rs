@@ -4,6 +4,7 @@
 //! of its own. A worker keeps nothing but caches in memory: what it held when it dies goes back
 //! to the dispatcher.
 
+mod browser;
 pub mod charset;
 mod client;
 mod config;
@@ -27,6 +28,7 @@ mod sites;
 mod slots;
 mod suspect;
 
+pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use fetch::{FetchConfig, retry_after};

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
@@ -18,6 +18,7 @@ use webfill_wire::{
     TaskReturned, WorkerToSupervisor, codec,
 };
 
+use crate::browser::Browser;
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::extract::{self, Pulse, Work};
@@ -44,6 +45,9 @@ const WAITING_ENDINGS: usize = 256;
 
 /// How often the supervisor hears from us at least.
 const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// What a recall finds waiting is given back by then, unless the cache is slow.
+const SETTLED_WITHIN: Duration = Duration::from_millis(100);
 
 /// How often clocks go to the shared cache.
 const CLOCKS_EVERY: Duration = Duration::from_secs(2);
@@ -87,6 +91,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         page_deadline,
     )
     .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
+    let (broken, mut breaks) = mpsc::channel(1);
     let saver = {
         let saver = Saver {
             store: Arc::clone(&backends.store),
@@ -101,6 +106,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         Arc::new(SharedCache::new(backends.cache, setup.workers)),
         extraction,
         endings,
+        broken,
         &voice,
     )?);
     voice.ready();
@@ -134,6 +140,7 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             _ = heartbeat.tick() => if pulse.on_page_for() < page_deadline * 3 {
                 voice.heartbeat();
             },
+            Some(fault) = breaks.recv() => return Err(fault),
             ended = &mut saver => return Err(saver_fault(ended)),
         }
     }
@@ -156,6 +163,7 @@ fn journey(
     cache: Arc<dyn Cache>,
     extraction: mpsc::Sender<Work>,
     endings: mpsc::Sender<crate::ending::Ending>,
+    broken: mpsc::Sender<Fault>,
     voice: &Voice,
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
@@ -168,6 +176,10 @@ fn journey(
             longest_request(&setup.fetch),
         )),
     };
+    let browser = setup.browser.clone().map(|config| {
+        let folder = setup.sockets.join(format!("browser-{}", setup.slot));
+        Browser::new(config, folder, setup.fetch.max_body_bytes)
+    });
     Ok(Journey {
         politeness: setup.politeness.clone(),
         gate: Gate::new(
@@ -181,6 +193,8 @@ fn journey(
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
         slots: Slots::new(setup.worker.concurrency),
+        browser,
+        broken,
         kept_room: KeptRoom::new(),
         extraction,
         endings,
@@ -229,8 +243,8 @@ impl Worker {
                 if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
                     self.journey.sites.borrow_mut().forget_back_off(site);
                 }
-                let returned = self.call_back(&scope);
-                self.voice.recalled(recall, returned);
+                self.voice.returned(self.call_back(&scope));
+                self.confirm(recall, scope);
             }
             Ok(SupervisorToWorker::Drain) => {
                 self.journey.draining.set(true);
@@ -298,6 +312,19 @@ impl Worker {
             .inherit(sites, default_delay);
     }
 
+    /// Says that a recall is carried out. Nothing of it can start any more, but what was about to is
+    /// given back first, if that is soon: so whoever counts what came back counts right.
+    fn confirm(&self, recall: u64, scope: RecallScope) {
+        let (journey, voice) = (Rc::clone(&self.journey), self.voice.clone());
+        tokio::task::spawn_local(async move {
+            let patient_until = Instant::now() + SETTLED_WITHIN;
+            while !journey.gate.is_settled(&scope) && Instant::now() < patient_until {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            voice.recalled(recall);
+        });
+    }
+
     /// What has not begun, to be given back; what has begun comes to its end.
     fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         self.journey.called_back.notify_waiters();
@@ -363,10 +390,9 @@ impl Voice {
         }
     }
 
-    /// A recall is carried out, and this is what waited in the queues.
-    fn recalled(&self, recall: u64, returned: Vec<TaskReturned>) {
+    /// A recall is carried out.
+    fn recalled(&self, recall: u64) {
         self.say(WorkerToSupervisor {
-            returned,
             recalled: vec![recall],
             ..self.nothing()
         });

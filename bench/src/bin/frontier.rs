@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased};
-use webfill_wire::{CrawlKey, Outcome, SiteClock, TaskDone};
+use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
 const LINKS: u64 = 100;
 const NEW_LINKS: u64 = 20;
@@ -162,7 +162,7 @@ fn judge_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let mut watch = Watch::start()?;
     let mut leased = Vec::new();
     for site in frontier.next_sites(i64::MAX, PAGES_PER_COMMIT)? {
-        leased.extend(frontier.lease(site.id, 1, 0)?.tasks);
+        leased.extend(frontier.lease(site.id, 1, Lane::Http, 0)?.tasks);
         let mut clock = site.clock;
         clock.due_at_ms += 1_000;
         frontier.return_site(site.id, &clock)?;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Refusal;
 use super::rule::{Key, Rule, check};
+use super::spider::Spider;
 
 /// The year 9999 is far enough for everybody.
 const LAST_SECOND: f64 = 253_402_300_799.0;
@@ -34,6 +35,8 @@ pub struct Subject {
     /// Absent only where the whole application is meant.
     pub crawl_id: Option<String>,
     pub uuid: Option<String>,
+    /// Comes back where no crawl has one of its own.
+    pub spider: Option<Spider>,
 }
 
 /// What is to hold for a site; what is left out stays as it is. Without any, it is a question.
@@ -95,8 +98,8 @@ const SUBJECT_KEYS: &[Key] = &[
     Key {
         name: "spiderid",
         required: false,
-        rule: Rule::Word(&["link"]),
-        meaning: "Who crawls.",
+        rule: Rule::Word(Spider::NAMES),
+        meaning: "Who crawls. The crawl's id names the crawl, whoever crawls it.",
     },
 ];
 
@@ -142,6 +145,7 @@ struct TypedSubject {
     appid: String,
     crawlid: Option<String>,
     uuid: Option<String>,
+    spiderid: Option<Spider>,
 }
 
 /// Names of actions, for the one who errs.
@@ -176,12 +180,6 @@ fn members(request: &Value) -> &serde_json::Map<String, Value> {
 }
 
 fn subject(request: Value, needs_crawl: bool) -> Result<Subject, Refusal> {
-    if request.get("spiderid").and_then(Value::as_str) == Some("browser") {
-        return Err(Refusal::new(
-            "$.spiderid",
-            "this version has no browsers, only `link`",
-        ));
-    }
     check(SUBJECT_KEYS, members(&request), "$")?;
     let typed: TypedSubject =
         serde_json::from_value(request).map_err(|error| Refusal::new("$", error))?;
@@ -192,6 +190,7 @@ fn subject(request: Value, needs_crawl: bool) -> Result<Subject, Refusal> {
         app_id: typed.appid,
         crawl_id: typed.crawlid,
         uuid: typed.uuid,
+        spider: typed.spiderid,
     })
 }
 

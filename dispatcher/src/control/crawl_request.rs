@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Refusal;
 use super::rule::{Key, Rule, check};
+use super::spider::Spider;
 use crate::crawl_spec::CrawlSpec;
 use crate::scope::{self, ScopeError};
 
@@ -17,8 +18,6 @@ const LAST_SECOND: f64 = 253_402_300_799.0;
 
 /// The priority of a request that names none.
 const USUAL_PRIORITY: u8 = 50;
-
-const SPIDERS: &[&str] = &["link"];
 
 pub(crate) const KEYS: &[Key] = &[
     Key {
@@ -44,8 +43,10 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         name: "spiderid",
         required: false,
-        rule: Rule::Word(SPIDERS),
-        meaning: "Who crawls; `link` follows every link, down to `maxdepth`.",
+        rule: Rule::Word(Spider::NAMES),
+        meaning: "Who crawls. `link` reads pages as servers send them, `browser` after their scripts \
+                  have run, which only supervisors of lane browser can; both follow every link, \
+                  down to `maxdepth`. Default `link`.",
     },
     Key {
         name: "maxdepth",
@@ -135,6 +136,7 @@ pub struct CrawlRequest {
 /// What a request says about its crawl; what it leaves out stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct SpecChanges {
+    spiderid: Option<Spider>,
     maxdepth: Option<u16>,
     allowed_domains: Option<Vec<String>>,
     allow_regex: Option<Vec<String>>,
@@ -166,6 +168,7 @@ impl SpecChanges {
                 *mine = later;
             }
         }
+        over(&mut self.spiderid, later.spiderid);
         over(&mut self.maxdepth, later.maxdepth);
         over(&mut self.allowed_domains, later.allowed_domains);
         over(&mut self.allow_regex, later.allow_regex);
@@ -184,6 +187,7 @@ impl SpecChanges {
                 kept.clone_from(given);
             }
         }
+        set(&mut spec.lane, &self.spiderid.map(Spider::lane));
         set(&mut spec.max_depth, &self.maxdepth);
         set(&mut spec.allowed_domains, &self.allowed_domains);
         set(&mut spec.allow_regex, &self.allow_regex);
@@ -289,16 +293,12 @@ fn split(error: ScopeError) -> (String, String) {
 
 /// Better words for mistakes that are near.
 fn refuse_what_has_another_place(members: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
-    let refuse = |key: &str, why: &str| Err(Refusal::new(&format!("{path}.{key}"), why));
-    if members.contains_key("action") {
-        return refuse(
-            "action",
+    match members.contains_key("action") {
+        true => Err(Refusal::new(
+            &format!("{path}.action"),
             "an action is sent by itself, not among crawl requests",
-        );
-    }
-    match members.get("spiderid").and_then(Value::as_str) {
-        Some("browser") => refuse("spiderid", "this version has no browsers, only `link`"),
-        _ => Ok(()),
+        )),
+        false => Ok(()),
     }
 }
 

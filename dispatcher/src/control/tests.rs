@@ -58,7 +58,6 @@ fn a_refusal_names_the_place_of_what_is_wrong() {
         (json!({"appid": "a/b"}), "$.appid"),
         (json!({"crawlid": "a b"}), "$.crawlid"),
         (json!({"crawlid": "x".repeat(201)}), "$.crawlid"),
-        (json!({"spiderid": "browser"}), "$.spiderid"),
         (json!({"spiderid": "wandering"}), "$.spiderid"),
         (json!({"allowed_domains": "a.org"}), "$.allowed_domains"),
         (
@@ -180,6 +179,7 @@ fn actions_are_read_by_their_names() {
         app_id: "app".into(),
         crawl_id: Some("c1".into()),
         uuid: Some("u".into()),
+        spider: Some(Spider::Link),
     };
     for (name, action) in [
         ("info", Action::Info(subject.clone())),
@@ -215,7 +215,7 @@ fn faulty_actions_are_refused_by_the_place_of_the_fault() {
         (json!({"action": "stop", "appid": "app"}), "$.crawlid"),
         (json!({"action": "pause", "appid": "app"}), "$.crawlid"),
         (
-            json!({"action": "info", "appid": "app", "spiderid": "browser"}),
+            json!({"action": "info", "appid": "app", "spiderid": "wandering"}),
             "$.spiderid",
         ),
         (
@@ -307,7 +307,11 @@ fn around_limits(schema: &Value) -> Vec<(Value, bool)> {
         }
         Some("object") => vec![(json!({"any": 1}), true), (json!([]), false)],
         Some("boolean") => vec![(json!(true), true), (json!(0), false)],
-        _ => vec![(schema["enum"][0].clone(), true), (json!("other"), false)],
+        _ => {
+            let words = schema["enum"].as_array().expect("a list of words");
+            let words = words.iter().map(|word| (word.clone(), true));
+            words.chain([(json!("other"), false)]).collect()
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, Credit, Hello, SupervisorHeartbeat};
+use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 use super::session::{Room, Session};
 use crate::frontier::{KeptSupervisor, SiteId};
@@ -25,6 +25,7 @@ const LONGEST_REQUEST_MS: u64 = 86_400_000;
 struct Supervisor {
     home: u64,
     longest_request_ms: u64,
+    /// When the last message was heard that its lease counts from.
     heard_ms: i64,
     /// `None`: known from before our start, and awaited.
     session: Option<Session>,
@@ -38,8 +39,8 @@ pub(super) struct Fleet {
     lease_ms: i64,
     supervisors: BTreeMap<String, Supervisor>,
     names: BTreeMap<Peer, String>,
-    /// The supervisor that got the last new site.
-    last_chosen: String,
+    /// The supervisor of each lane that got the last new site.
+    last_chosen: BTreeMap<Lane, String>,
 }
 
 /// What to answer to a hello.
@@ -57,7 +58,7 @@ pub enum Greeting {
 pub enum Heard {
     /// The newest time heard, by the supervisor's own clock.
     InStep { heard_ms: u64, outcomes_heard: u64 },
-    /// Unknown, or messages are missing: it must say hello.
+    /// Unknown, or messages are missing, or its lease has run out: it must say hello.
     OutOfStep,
 }
 
@@ -67,7 +68,7 @@ impl Fleet {
             lease_ms: i64::try_from(lease_ms).unwrap_or(i64::MAX / 4),
             supervisors: BTreeMap::new(),
             names: BTreeMap::new(),
-            last_chosen: String::new(),
+            last_chosen: BTreeMap::new(),
         }
     }
 
@@ -159,17 +160,19 @@ impl Fleet {
         beat: &SupervisorHeartbeat,
         now_ms: i64,
     ) -> Heard {
-        let patience_ms = self.patience_ms();
+        let (patience_ms, lease_ms) = (self.patience_ms(), self.lease_ms);
         let Some(supervisor) = self.session(peer, beat.session) else {
             return Heard::OutOfStep;
         };
-        supervisor.heard_ms = now_ms;
-        let Some(session) = &mut supervisor.session else {
+        // Nobody has waited any longer for what it may hold: that must not come to life again.
+        let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
+        let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return Heard::OutOfStep;
         };
         if !session.heartbeat(beat, now_ms, patience_ms) {
             return Heard::OutOfStep;
         }
+        supervisor.heard_ms = now_ms;
         Heard::InStep {
             heard_ms: session.heard_sent_ms,
             outcomes_heard: session.outcomes_heard(),
@@ -218,8 +221,22 @@ impl Fleet {
     pub(super) fn lost(&self, now_ms: i64) -> Vec<String> {
         self.those(|supervisor| {
             let longest_ms = supervisor.longest_request_ms as i64;
-            now_ms - supervisor.heard_ms > self.lease_ms + longest_ms + CLOCK_SLACK_MS
+            now_ms > supervisor.lease_ends_ms(self.lease_ms) + longest_ms
         })
+    }
+
+    /// All of them, and when they can start nothing any more if they are not heard of again.
+    pub(super) fn lease_ends(&self) -> Vec<(String, i64)> {
+        let all = self.supervisors.iter();
+        all.map(|(name, supervisor)| (name.clone(), supervisor.lease_ends_ms(self.lease_ms)))
+            .collect()
+    }
+
+    /// The same of one that is there.
+    pub(super) fn lease_end(&self, peer: &Peer) -> Option<(&str, i64)> {
+        let name = self.names.get(peer)?;
+        let supervisor = self.supervisors.get(name)?;
+        Some((name, supervisor.lease_ends_ms(self.lease_ms)))
     }
 
     fn those(&self, which: impl Fn(&Supervisor) -> bool) -> Vec<String> {
@@ -238,26 +255,35 @@ impl Fleet {
         })
     }
 
-    /// All of them, beginning with the one after the last chosen.
-    pub(super) fn in_turn(&self) -> Vec<String> {
-        let after = (Bound::Excluded(self.last_chosen.clone()), Bound::Unbounded);
-        let up_to = (Bound::Unbounded, Bound::Included(self.last_chosen.clone()));
+    /// Those of a lane, beginning with the one after the last chosen.
+    pub(super) fn in_turn(&self, lane: Lane) -> Vec<String> {
+        let last = self.last_chosen.get(&lane).cloned().unwrap_or_default();
+        let after = (Bound::Excluded(last.clone()), Bound::Unbounded);
+        let up_to = (Bound::Unbounded, Bound::Included(last));
         let in_turn = self
             .supervisors
             .range(after)
             .chain(self.supervisors.range(up_to));
-        in_turn.map(|(name, _)| name.clone()).collect()
+        in_turn
+            .filter(|(_, supervisor)| supervisor.lane() == Some(lane))
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     /// This one gets a new site; the next will go to the one after it.
-    pub(super) fn choose(&mut self, name: &str) {
-        self.last_chosen = name.to_owned();
+    pub(super) fn choose(&mut self, lane: Lane, name: &str) {
+        self.last_chosen.insert(lane, name.to_owned());
     }
 
-    /// It has said hello, and has not left.
-    pub(super) fn is_present(&self, name: &str) -> bool {
-        let supervisor = self.supervisors.get(name);
-        supervisor.is_some_and(|supervisor| supervisor.session.is_some())
+    /// What a supervisor can do; not known of one from before our start that has not come back.
+    pub(super) fn lane_of(&self, name: &str) -> Option<Lane> {
+        self.supervisors.get(name)?.lane()
+    }
+
+    /// Whether somebody of this lane is there.
+    pub(super) fn has(&self, lane: Lane) -> bool {
+        let mut all = self.supervisors.values();
+        all.any(|supervisor| supervisor.lane() == Some(lane))
     }
 
     /// A ready site waits until its owner has room.
@@ -298,9 +324,10 @@ impl Fleet {
         self.names.keys()
     }
 
-    /// Those who are there.
-    pub(super) fn present_names(&self) -> impl Iterator<Item = &str> {
-        self.names.values().map(String::as_str)
+    /// Those who are there, by name, and what they can do.
+    pub(super) fn present_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
+        let all = self.supervisors.iter();
+        all.filter_map(|(name, supervisor)| Some((name.as_str(), supervisor.lane()?)))
     }
 }
 
@@ -308,6 +335,15 @@ impl Supervisor {
     fn is_beyond(&self, session: u64) -> bool {
         let current = self.session.as_ref();
         current.is_some_and(|current| current.id >= session)
+    }
+
+    fn lane(&self) -> Option<Lane> {
+        self.session.as_ref().map(|session| session.lane)
+    }
+
+    /// Unless it is heard of again, it starts nothing from then on.
+    fn lease_ends_ms(&self, lease_ms: i64) -> i64 {
+        self.heard_ms + lease_ms + CLOCK_SLACK_MS
     }
 
     fn room(&self, now_ms: i64, lease_ms: i64) -> Room {

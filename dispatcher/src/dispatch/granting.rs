@@ -1,18 +1,45 @@
 //! Leave to hand out: which site is next, who gets its tasks, and how many.
 
+use std::collections::BTreeSet;
+
+use webfill_wire::Lane;
+
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{Leased, SiteId, Turn};
+
+/// Who gets the next task of a site.
+enum Receiver {
+    /// Its owner.
+    Owner(String),
+    /// Somebody else than its owner, once nothing of it is out.
+    NotYet,
+    /// A new owner, of this lane.
+    AnyOf(Lane),
+}
 
 impl Dispatch {
     /// The next site whose tasks are to be handed out, the highest priority first, and crawls in
     /// turn; `None` when nothing is ready or nobody has room.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        while let Some(id) = self.schedule.first_ready(now_ms) {
+        // Lanes in which nobody has room for a new site.
+        let mut full = BTreeSet::new();
+        while let Some(id) = self.schedule.first_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
-            let owner = match self.owner_of(id) {
-                Some(owner) => owner,
-                None => self.next_with_room(priority, now_ms)?,
+            let owner = match self.receiver(id) {
+                Receiver::Owner(owner) => owner,
+                Receiver::NotYet => {
+                    self.schedule.leave_owner(id);
+                    continue;
+                }
+                Receiver::AnyOf(lane) => match self.next_with_room(lane, priority, now_ms) {
+                    Some(owner) => owner,
+                    None => {
+                        self.schedule.await_room(id, lane);
+                        full.insert(lane);
+                        continue;
+                    }
+                },
             };
             self.schedule.pop_ready(id);
             match self.room(&owner, priority, now_ms) {
@@ -37,12 +64,49 @@ impl Dispatch {
         room.ordinary
     }
 
-    fn next_with_room(&mut self, priority: u8, now_ms: i64) -> Option<String> {
-        let names = self.fleet.in_turn();
+    fn receiver(&self, id: SiteId) -> Receiver {
+        let lane = self.lane_for(self.next_lane(id));
+        let Some(owner) = self.owner_of(id) else {
+            return Receiver::AnyOf(lane);
+        };
+        if !self.must_leave(id, &owner) {
+            return Receiver::Owner(owner);
+        }
+        let is_empty = self.schedule.site(id).is_none_or(|site| site.out == 0);
+        match is_empty {
+            true => Receiver::AnyOf(lane),
+            false => Receiver::NotYet,
+        }
+    }
+
+    fn next_lane(&self, id: SiteId) -> Lane {
+        let next = self.schedule.site(id).and_then(|site| site.next);
+        next.map_or(Lane::Http, |turn| turn.lane)
+    }
+
+    /// Of which lane a new owner is. Where nobody has browsers, whoever asks for tasks finds out that
+    /// the crawl hands nothing out.
+    fn lane_for(&self, needed: Lane) -> Lane {
+        let (http, browser) = (self.fleet.has(Lane::Http), self.fleet.has(Lane::Browser));
+        match browser && (needed == Lane::Browser || !http) {
+            true => Lane::Browser,
+            false => Lane::Http,
+        }
+    }
+
+    /// Whether the next task needs what the owner has not, and somebody else has.
+    pub(super) fn must_leave(&self, id: SiteId, owner: &str) -> bool {
+        self.next_lane(id) == Lane::Browser
+            && self.fleet.has(Lane::Browser)
+            && self.fleet.lane_of(owner) != Some(Lane::Browser)
+    }
+
+    fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
+        let names = self.fleet.in_turn(lane);
         let chosen = names
             .into_iter()
             .find(|name| self.room(name, priority, now_ms) > 0)?;
-        self.fleet.choose(&chosen);
+        self.fleet.choose(lane, &chosen);
         Some(chosen)
     }
 
@@ -69,6 +133,7 @@ impl Dispatch {
         let millis = |span_ms: i64| span_ms.clamp(0, u32::MAX.into()) as u32;
         Some(Grant {
             site: id,
+            lane: self.fleet.lane_of(&owner).unwrap_or(Lane::Http),
             supervisor: owner,
             tasks: u64::from(pace).min(room) as usize,
             wait_ms: millis(site.starts_at_ms().saturating_sub(now_ms)),
@@ -97,7 +162,7 @@ impl Dispatch {
         }
         if let Some(site) = self.schedule.site_mut(grant.site) {
             site.queued = left;
-            site.next = next;
+            site.set_next(next);
         }
         self.schedule.note_if_idle(grant.site);
         self.schedule.schedule(grant.site);

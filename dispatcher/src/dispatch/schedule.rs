@@ -3,7 +3,9 @@
 //! A site is in one of these states while it is in the window:
 //! - *later*: its clock, or a rule, forbids the next request for longer than the lookahead;
 //! - *ready*: its next task may be handed out now;
-//! - *starved*: ready, but its owner has no credit (it waits with the owner then);
+//! - *starved*: ready, but its owner has no credit (it waits with the owner then), or nobody of the
+//!   lane that its new owner must be of;
+//! - *leaving*: its next task needs another owner, which it gets when nothing is out any more;
 //! - *handed out*: as many of its tasks are out as its pace allows;
 //! - *idle*: nothing can be handed out; it leaves the window when its last outcome is in.
 //!
@@ -12,47 +14,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use webfill_wire::{CrawlKey, SiteClock};
+use webfill_wire::{CrawlKey, Lane};
 
-use super::ready::{Place, Ready};
-use crate::frontier::{Clock, SiteDue, SiteId, SiteRule, Turn, Woken};
+use super::ready::Ready;
+use super::site::Site;
+use crate::frontier::{Clock, SiteDue, SiteId, Woken};
 
 /// A task is handed out this long before its site's clock allows it, so that it is there when it
 /// does: longer than a commit and two sockets take, shorter than a wait worth a queue place.
 pub const LOOKAHEAD_MS: i64 = 300;
 
-/// Tasks of one site that are out at once, at most, however short its delay.
-pub(super) const MOST_OUT: u32 = 64;
-
 /// A site that is not due for this long may leave a window that is needed by others.
 const LONG_MS: i64 = 1_000;
 
-/// A site in the window.
-#[derive(Debug)]
-pub(super) struct Site {
-    pub(super) name: String,
-    pub(super) clock: Clock,
-    pub(super) rule: SiteRule,
-    /// Tasks handed out and not ended.
-    pub(super) out: u32,
-    /// The lowest priority that may be among them.
-    pub(super) lowest_out: u8,
-    /// Those below this priority have been called back.
-    pub(super) recalled_below: u8,
-    /// It is in `later` or `ready`, or with its starved owner.
-    pub(super) scheduled: bool,
-    /// When it leaves `later`, if it is there.
-    ready_from_ms: Option<i64>,
-    /// Where it stands in `ready`, if it is there.
-    place: Option<Place>,
-    /// Tasks queued in the frontier that can be handed out, as last heard; more of them may not.
-    pub(super) queued: u64,
-    pub(super) next: Option<Turn>,
-    /// The crawl that it came into the window for.
-    came_for: Option<CrawlKey>,
-    /// The next worker may not know of the site's last request.
-    pub(super) tell_last_request: bool,
-}
+/// A site that waits for room in a lane, and leaves the window for it, comes back after this long.
+pub const CROWD_RETURNS_AFTER_MS: i64 = 10_000;
 
 /// The sites of the window, by when they are due.
 #[derive(Debug)]
@@ -115,6 +91,7 @@ impl Schedule {
             place: None,
             queued: if due.next.is_some() { due.queued } else { 0 },
             next: due.next,
+            is_leaving: false,
             came_for,
             tell_last_request: true,
         };
@@ -149,7 +126,7 @@ impl Schedule {
             .next
             .is_none_or(|next| next.priority < woken.turn.priority);
         if is_higher {
-            site.next = Some(woken.turn);
+            site.set_next(Some(woken.turn));
             self.set_place_anew(woken.site);
         }
         self.schedule(woken.site);
@@ -162,7 +139,7 @@ impl Schedule {
         };
         site.follow_rule(due, self.default_delay_ms);
         site.queued = if due.next.is_some() { due.queued } else { 0 };
-        site.next = due.next;
+        site.set_next(due.next);
         self.unschedule(due.id);
         self.schedule(due.id);
         self.note_if_idle(due.id);
@@ -174,7 +151,7 @@ impl Schedule {
         let Some(site) = self.sites.get_mut(&id) else {
             return;
         };
-        if site.scheduled || site.queued == 0 || site.out >= site.most_out(default_delay_ms) {
+        if site.scheduled || site.queued == 0 || site.is_full(default_delay_ms) {
             return;
         }
         site.scheduled = true;
@@ -209,8 +186,8 @@ impl Schedule {
     }
 
     /// The ready site whose turn it is: the highest priority, then crawls in turn, then the longest
-    /// due.
-    pub(super) fn first_ready(&mut self, now_ms: i64) -> Option<SiteId> {
+    /// due. Those that were found to wait for a lane that is full are passed over.
+    pub(super) fn first_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
         while let Some((from_ms, id)) = self.later.first().copied()
             && from_ms <= now_ms
         {
@@ -221,7 +198,7 @@ impl Schedule {
             self.make_ready(id);
         }
         loop {
-            let id = self.ready.first()?;
+            let id = self.ready.first(full)?;
             if self
                 .sites
                 .get(&id)
@@ -253,11 +230,28 @@ impl Schedule {
         if !site.scheduled || waits_elsewhere {
             return;
         }
-        let turn = site.next.unwrap_or(Turn {
-            priority: 0,
-            crawl: 0,
-        });
-        site.place = Some(self.ready.insert(id, turn, site.clock.due_at_ms));
+        site.place = Some(
+            self.ready
+                .insert(id, site.turn(), site.clock.due_at_ms, None),
+        );
+    }
+
+    /// A ready site waits until somebody of a lane has room.
+    pub(super) fn await_room(&mut self, id: SiteId, lane: Lane) {
+        self.pop_ready(id);
+        if let Some(site) = self.sites.get_mut(&id) {
+            let (turn, due_at_ms) = (site.turn(), site.clock.due_at_ms);
+            site.place = Some(self.ready.insert(id, turn, due_at_ms, Some(lane)));
+        }
+    }
+
+    /// A ready site waits for its last outcome, to get another owner.
+    pub(super) fn leave_owner(&mut self, id: SiteId) {
+        self.pop_ready(id);
+        if let Some(site) = self.sites.get_mut(&id) {
+            site.scheduled = false;
+            site.is_leaving = true;
+        }
     }
 
     /// Another turn is next at a site: if it is ready, it stands elsewhere now, and if it waits for
@@ -314,6 +308,25 @@ impl Schedule {
         left
     }
 
+    /// Sites that leave the window because more than `most` wait in it for room in a lane.
+    pub(super) fn take_crowd(
+        &mut self,
+        lane: Lane,
+        most: usize,
+        now_ms: i64,
+    ) -> Vec<(SiteId, Clock)> {
+        let mut left = Vec::new();
+        while self.ready.waiting(lane) > most
+            && let Some(id) = self.ready.last(lane)
+            && let Some((_, mut clock)) = self.take_out(id)
+        {
+            let back_ms = now_ms + CROWD_RETURNS_AFTER_MS;
+            clock.due_at_ms = clock.due_at_ms.max(back_ms);
+            left.push((id, clock));
+        }
+        left
+    }
+
     /// Up to `most` sites that leave the window because they are not due for long: first those of
     /// crawls that have more than `few` others in it.
     pub(super) fn take_far(
@@ -345,93 +358,5 @@ impl Schedule {
             }
         }
         left
-    }
-}
-
-impl Site {
-    /// Takes over what a worker knows of the site's clock.
-    pub(super) fn set_clock(&mut self, clock: SiteClock, now_ms: i64) {
-        let next_in_ms = i64::from(clock.next_in_ms);
-        self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + next_in_ms);
-        let Some(delay_ms) = clock.delay_ms else {
-            return;
-        };
-        let last_ms = now_ms + (next_in_ms - i64::from(delay_ms)).min(0);
-        self.clock.last_start_ms = self.clock.last_start_ms.max(Some(last_ms));
-        self.clock.delay_ms = Some(delay_ms);
-        // From now on what the worker knows is in the time that the site is due.
-        self.tell_last_request = false;
-    }
-
-    /// A request may have been under way until now, and the worker that made it is gone.
-    pub(super) fn may_be_asked_now(&mut self, default_delay_ms: u32, now_ms: i64) {
-        let delay_ms = i64::from(self.delay_ms(default_delay_ms));
-        self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
-        self.clock.last_start_ms = Some(now_ms);
-        self.tell_last_request = true;
-    }
-
-    /// Another delay is wanted, or another time. What a server wants beside its delay still holds,
-    /// unless that was forgotten.
-    fn follow_rule(&mut self, due: &SiteDue, default_delay_ms: u32) {
-        let is_paced = self.clock.last_start_ms.is_some_and(|last_ms| {
-            self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))
-        });
-        self.rule = due.rule;
-        if due.clock.delay_ms.is_none() && self.clock.delay_ms.is_some() {
-            // It was forgotten.
-            self.clock.delay_ms = None;
-            self.clock.due_at_ms = due.clock.due_at_ms;
-        } else if is_paced && let Some(last_ms) = self.clock.last_start_ms {
-            let delay_ms = self.rule.delay_ms.unwrap_or(default_delay_ms);
-            self.clock.due_at_ms = last_ms + i64::from(delay_ms);
-        }
-        // A delay that was shortened here is kept by the worker, if it knows of the last request.
-        self.tell_last_request = true;
-    }
-
-    /// The delay as far as it is known.
-    fn delay_ms(&self, default_delay_ms: u32) -> u32 {
-        let wanted = self.rule.delay_ms;
-        let known = self.clock.delay_ms.or(wanted).unwrap_or(default_delay_ms);
-        known.max(wanted.unwrap_or(0))
-    }
-
-    /// From when on its next task may be handed out.
-    fn can_go_from_ms(&self) -> i64 {
-        let due_at_ms = if self.out > 0 {
-            0
-        } else {
-            self.clock.due_at_ms
-        };
-        due_at_ms.max(self.rule.block_until_ms.unwrap_or(0)) - LOOKAHEAD_MS
-    }
-
-    /// When its next request may start.
-    pub(super) fn starts_at_ms(&self) -> i64 {
-        let blocked = self.rule.block_until_ms.unwrap_or(0);
-        self.clock.due_at_ms.max(blocked)
-    }
-
-    /// Whether what it has out is in the way of a task of this priority, and can be called back.
-    pub(super) fn is_in_the_way_of(&self, priority: u8, default_delay_ms: u32) -> bool {
-        let is_full = self.out > 0 && self.out >= self.most_out(default_delay_ms);
-        is_full && self.lowest_out < priority && self.recalled_below < priority
-    }
-
-    fn is_idle(&self) -> bool {
-        self.out == 0 && self.queued == 0 && !self.scheduled
-    }
-
-    /// How many tasks of a site may be out: what its pace lets through within the lookahead. One
-    /// until its delay is known.
-    fn most_out(&self, default_delay_ms: u32) -> u32 {
-        if self.clock.delay_ms.is_none() && self.rule.delay_ms.unwrap_or(default_delay_ms) > 0 {
-            return 1;
-        }
-        match self.delay_ms(default_delay_ms) {
-            0 => MOST_OUT,
-            delay_ms => (1 + LOOKAHEAD_MS as u32 / delay_ms).min(MOST_OUT),
-        }
     }
 }

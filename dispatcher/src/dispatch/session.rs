@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, SupervisorHeartbeat};
+use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 /// Crawls that a supervisor and its workers keep in mind; small ones come by the hundred thousand.
 const MOST_CRAWLS: usize = 10_000;
@@ -14,6 +14,7 @@ const MOST_CRAWLS: usize = 10_000;
 pub(super) struct Session {
     pub(super) id: u64,
     pub(super) peer: Peer,
+    pub(super) lane: Lane,
     /// The newest `sent_ms` heard, by the supervisor's own clock.
     pub(super) heard_sent_ms: u64,
     granted: Credit,
@@ -77,6 +78,7 @@ impl Session {
         Session {
             id: hello.session,
             peer,
+            lane: hello.lane,
             heard_sent_ms: hello.sent_ms,
             granted: hello.credit,
             used: Credit::default(),

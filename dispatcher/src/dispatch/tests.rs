@@ -1,6 +1,9 @@
+use webfill_wire::Lane;
+
 use super::*;
 use crate::frontier::{Leased, SiteRule};
 
+mod lanes;
 mod on_demand;
 
 const NOW: i64 = 1_000_000;
@@ -17,12 +20,17 @@ fn dispatch(supervisors: &[(&str, u64)]) -> Dispatch {
 
 /// Says hello in the next session.
 fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> {
+    join_lane(dispatch, name, Lane::Http, room)
+}
+
+fn join_lane(dispatch: &mut Dispatch, name: &str, lane: Lane, room: u64) -> Vec<(TaskId, Lease)> {
     let mut session = 1;
     while dispatch.greet(&hello(name, session)) == Greeting::Late {
         session += 1;
     }
     let hello = Hello {
         credit: credit(room),
+        lane,
         ..hello(name, session)
     };
     dispatch.join(&hello, peer(name), NOW)
@@ -34,6 +42,7 @@ fn hello(name: &str, session: u64) -> Hello {
         home: 1,
         session,
         sent_ms: 0,
+        lane: Lane::Http,
         workers: 1,
         longest_request_ms: LONGEST_REQUEST_MS,
         credit: credit(0),
@@ -55,6 +64,14 @@ fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
 fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
     let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 100), now_ms);
     matches!(heard, Heard::InStep { .. })
+}
+
+/// It is heard of again and again up to this time.
+fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
+    let (_, over_ms) = dispatch.lease_end(&peer(name)).unwrap();
+    let before = (over_ms - LEASE_MS..until_ms).step_by(LEASE_MS as usize / 2);
+    before.for_each(|at_ms| assert!(hear(dispatch, name, at_ms)));
+    hear(dispatch, name, until_ms)
 }
 
 fn peer(name: &str) -> Peer {
@@ -85,7 +102,11 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
 }
 
 fn turn(priority: u8) -> Turn {
-    Turn { priority, crawl: 1 }
+    Turn {
+        priority,
+        crawl: 1,
+        lane: Lane::Http,
+    }
 }
 
 fn leased(task: TaskId, priority: u8) -> Leased {
@@ -216,7 +237,7 @@ fn the_next_task_comes_when_the_last_one_has_ended() {
     };
     let (id, kept) = dispatch.ended(100, clock, NOW).unwrap();
     assert_eq!((id, kept.due_at_ms), (SiteId(1), NOW + 15_000));
-    hear(&mut dispatch, "a", NOW + 14_000);
+    hear_until(&mut dispatch, "a", NOW + 14_000);
     assert!(hand_out(&mut dispatch, NOW + 14_000).is_none());
     assert!(hand_out(&mut dispatch, NOW + 15_000).is_some());
 }
@@ -229,7 +250,7 @@ fn a_site_without_delay_has_many_tasks_out() {
     dispatch.add_site(fast);
     assert_eq!(
         dispatch.next_grant(NOW).unwrap().tasks as u32,
-        schedule::MOST_OUT
+        site::MOST_OUT
     );
 }
 
@@ -252,6 +273,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
         NOW + 15_000,
         "it may have been fetched just now"
     );
+    dispatch.heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 4_000);
     let grant = dispatch.next_grant(NOW + 15_000 - LOOKAHEAD_MS);
     // Nobody was heard for so long that there is room.
     assert_eq!(grant, None);
@@ -282,14 +304,14 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     dispatch.add_site(site(1, 0, Some("a")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
     let hand_over = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64;
-    assert!(hear(&mut dispatch, "b", hand_over));
+    assert!(hear_until(&mut dispatch, "b", hand_over));
     assert!(dispatch.lost_supervisors(hand_over).is_empty());
     let later = hand_over + 2_000;
     assert_eq!(dispatch.lost_supervisors(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
     dispatch.returned(leases[0].0, Some(turn(50)), LastRequest::MayBeNow, later);
     let later = later + 15_000;
-    assert!(hear(&mut dispatch, "b", later));
+    assert!(hear_until(&mut dispatch, "b", later));
     assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
 }
 
@@ -410,6 +432,23 @@ fn lost_messages_are_noticed_on_both_ways() {
         assert!(in_step(1_000 + patience_ms), "it may be on its way");
         assert!(!in_step(1_001 + patience_ms));
     }
+}
+
+#[test]
+fn a_lease_that_has_run_out_is_renewed_by_a_new_session_alone() {
+    let mut dispatch = dispatch(&[("a", 10)]);
+    let over_ms = NOW + LEASE_MS + 1_000;
+    assert_eq!(dispatch.lease_ends(), [("a".into(), over_ms)]);
+    assert!(hear(&mut dispatch, "a", over_ms - 1));
+    let over_ms = over_ms - 1 + LEASE_MS + 1_000;
+    assert!(!hear(&mut dispatch, "a", over_ms));
+    assert!(!hear(&mut dispatch, "a", over_ms + 1), "not even then");
+    assert_eq!(dispatch.lease_ends(), [("a".into(), over_ms)]);
+    dispatch.join(&hello("a", 2), peer("a"), over_ms + 2);
+    assert_eq!(
+        dispatch.lease_end(&peer("a")),
+        Some(("a", over_ms + 2 + LEASE_MS + 1_000))
+    );
 }
 
 #[test]

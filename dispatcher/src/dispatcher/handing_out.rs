@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
 
 use super::Dispatcher;
-use crate::dispatch::{Grant, LOOKAHEAD_MS};
+use crate::dispatch::{CROWD_RETURNS_AFTER_MS, Grant, LOOKAHEAD_MS};
 use crate::frontier::{FrontierError, Leased, Woken};
 
 /// Sites that turn out to have nothing to hand out, after which a turn of the loop ends.
@@ -64,6 +64,25 @@ impl Dispatcher {
         for (site, clock) in self.dispatch.take_idle() {
             self.frontier.return_site(site, &clock)?;
         }
+        self.thin_crowd(now_ms)
+    }
+
+    /// Sites that wait for a browser leave half of the window to others.
+    fn thin_crowd(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let crowd = self
+            .dispatch
+            .take_crowd(self.terms.window_sites / 2, now_ms);
+        if crowd.is_empty() {
+            return Ok(());
+        }
+        for (site, clock) in crowd {
+            self.frontier.return_site(site, &clock)?;
+        }
+        let back_ms = now_ms + CROWD_RETURNS_AFTER_MS;
+        self.next_site_ms = Some(
+            self.next_site_ms
+                .map_or(back_ms, |due_ms| due_ms.min(back_ms)),
+        );
         Ok(())
     }
 
@@ -72,7 +91,7 @@ impl Dispatcher {
         self.frontier.free_tenants(now_ms);
         if self.frontier.has_to_release() {
             let woken = self.frontier.release(now_ms)?;
-            self.wake(woken, now_ms);
+            self.wake(woken);
             self.next_site_ms = Some(now_ms);
         }
         if self
@@ -81,7 +100,7 @@ impl Dispatcher {
             .is_some_and(|at_ms| at_ms <= now_ms)
         {
             let woken = self.frontier.take_up_retries(now_ms)?;
-            self.wake(woken, now_ms);
+            self.wake(woken);
             self.next_site_ms = Some(now_ms);
         }
         for site in self.frontier.take_changed_sites()? {
@@ -102,10 +121,10 @@ impl Dispatcher {
 
     /// Sites in the window have got something to hand out. What they have out of a lower priority
     /// is called back, where it is in the way.
-    pub(super) fn wake(&mut self, woken: Vec<Woken>, now_ms: i64) {
+    pub(super) fn wake(&mut self, woken: Vec<Woken>) {
         for woken in woken {
             if let Some((owner, scope)) = self.dispatch.wake(woken) {
-                self.recall_from(vec![owner], scope, now_ms);
+                self.recall_from(&owner, &scope);
             }
         }
     }
@@ -174,7 +193,9 @@ impl Dispatcher {
             // In the same commit as its leases: whoever reads them must know who holds them.
             self.frontier.save_clock(grant.site, clock)?;
         }
-        let batch = self.frontier.lease(grant.site, grant.tasks, now_ms)?;
+        let batch = self
+            .frontier
+            .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
         self.dispatch
             .handed_out(grant, &batch.tasks, batch.left, batch.next);
         let handed_out = batch.tasks.len();

@@ -163,7 +163,7 @@ impl Dispatcher {
         tally: FeedTally,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        self.wake(tally.woken, now_ms);
+        self.wake(tally.woken);
         if tally.accepted > 0 {
             self.next_site_ms = Some(now_ms);
             self.hungry.add(crawl);

@@ -1,21 +1,26 @@
 //! Tasks are called back before they start: of a stopped or paused crawl, of a site that is to be
 //! treated differently, of a lower priority than what has come in. What has started comes to its
 //! end; whether it has, its worker alone decides.
+//!
+//! Whoever does not say that a recall is carried out is waited for until its lease is over, for then
+//! it can start nothing that it held. That lease was given by the answer to a message that it sent
+//! before it heard of the recall, so it is over a lease time after the last such message that we
+//! have heard; workers hear of a later lease behind the recall. A lease that has run out is renewed
+//! only by a new session, and who begins one recalls from its workers, before anything else, all
+//! that they hold: what it held before keeps the lease of the last session, and ends with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, RecallScope};
 
 use super::Dispatcher;
-
-/// How long a recall is waited for.
-pub(super) const PATIENCE_MS: i64 = 1_000;
 
 /// Names a recall; higher than those of all dispatchers before on this machine, so that the late
 /// word of a supervisor does not mean another one.
 pub(crate) type RecallNumber = u64;
 
-/// Recalls that are not carried out yet, as far as is known.
+/// Recalls that are waited for: something of what they mean may still start.
 #[derive(Debug)]
 pub(super) struct Recalls {
     last: RecallNumber,
@@ -25,8 +30,17 @@ pub(super) struct Recalls {
 #[derive(Debug)]
 struct Recall {
     scope: RecallScope,
-    asked_at_ms: i64,
-    awaited: BTreeSet<String>,
+    /// Supervisors that may start something of it.
+    awaited: BTreeMap<String, Awaited>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Awaited {
+    /// The message that tells it, in the session in which it was asked; none, if it was away or has
+    /// begun another one.
+    message: Option<u64>,
+    /// Its lease is over then.
+    until_ms: i64,
 }
 
 impl Recalls {
@@ -37,21 +51,15 @@ impl Recalls {
         }
     }
 
-    fn begin(&mut self, scope: &RecallScope, awaited: &[String], now_ms: i64) -> RecallNumber {
+    fn next_number(&mut self) -> RecallNumber {
         self.last += 1;
-        let recall = Recall {
-            scope: scope.clone(),
-            asked_at_ms: now_ms,
-            awaited: awaited.iter().cloned().collect(),
-        };
-        self.under_way.insert(self.last, recall);
         self.last
     }
 
-    /// Forgets recalls that have been waited for long enough.
-    fn forget_old(&mut self, now_ms: i64) {
-        self.under_way
-            .retain(|_, recall| now_ms - recall.asked_at_ms < PATIENCE_MS);
+    fn begin(&mut self, number: RecallNumber, recall: Recall) {
+        if !recall.awaited.is_empty() {
+            self.under_way.insert(number, recall);
+        }
     }
 
     /// A supervisor has carried a recall out, or is gone.
@@ -64,41 +72,74 @@ impl Recalls {
         }
     }
 
-    fn is_over(&self, number: RecallNumber, now_ms: i64) -> bool {
-        let recall = self.under_way.get(&number);
-        recall.is_none_or(|recall| now_ms - recall.asked_at_ms >= PATIENCE_MS)
+    /// A supervisor got a longer lease when it had heard all messages up to this one.
+    fn lease_renewed(&mut self, supervisor: &str, received: u64, until_ms: i64) {
+        for recall in self.under_way.values_mut() {
+            if let Some(awaited) = recall.awaited.get_mut(supervisor)
+                && awaited.message.is_some_and(|message| received < message)
+            {
+                awaited.until_ms = until_ms;
+            }
+        }
+    }
+
+    /// A supervisor has begun a new session. Returns what it is still awaited for.
+    fn session_begun(&mut self, supervisor: &str) -> Vec<(RecallNumber, RecallScope)> {
+        let mut awaited_for = Vec::new();
+        for (number, recall) in &mut self.under_way {
+            if let Some(awaited) = recall.awaited.get_mut(supervisor) {
+                awaited.message = None;
+                awaited_for.push((*number, recall.scope.clone()));
+            }
+        }
+        awaited_for
+    }
+
+    /// Nobody waits for those whose lease is over.
+    pub(super) fn keep_time(&mut self, now_ms: i64) {
+        self.under_way.retain(|_, recall| {
+            recall.awaited.retain(|_, one| now_ms < one.until_ms);
+            !recall.awaited.is_empty()
+        });
+    }
+
+    /// When the next recall is over at the latest.
+    pub(super) fn next_end_ms(&self) -> Option<i64> {
+        let ends = self.under_way.values().filter_map(|recall| {
+            let ends = recall.awaited.values().map(|awaited| awaited.until_ms);
+            ends.max()
+        });
+        ends.min()
     }
 }
 
 impl Dispatcher {
-    /// Calls tasks back from all supervisors.
-    pub(crate) fn recall(&mut self, scope: RecallScope, now_ms: i64) -> RecallNumber {
-        let present = self.dispatch.present();
-        self.recall_from(present, scope, now_ms)
-    }
-
-    /// Calls tasks back from these supervisors.
-    pub(super) fn recall_from(
-        &mut self,
-        supervisors: Vec<String>,
-        scope: RecallScope,
-        now_ms: i64,
-    ) -> RecallNumber {
-        self.recalls.forget_old(now_ms);
-        let number = self.recalls.begin(&scope, &supervisors, now_ms);
-        if supervisors.is_empty() {
-            self.recalls.under_way.remove(&number);
+    /// Calls tasks back from all supervisors that may hold some, present or not.
+    pub(crate) fn recall(&mut self, scope: RecallScope) -> RecallNumber {
+        let number = self.recalls.next_number();
+        let mut awaited = BTreeMap::new();
+        for (supervisor, until_ms) in self.dispatch.lease_ends() {
+            let message = self.tell_recall(&supervisor, number, &scope);
+            awaited.insert(supervisor, Awaited { message, until_ms });
         }
-        for supervisor in supervisors {
-            self.tell_recall(&supervisor, number, &scope);
-        }
+        self.recalls.begin(number, Recall { scope, awaited });
         number
     }
 
-    fn tell_recall(&mut self, supervisor: &str, recall: RecallNumber, scope: &RecallScope) {
-        let Some((peer, session, number)) = self.dispatch.address(supervisor) else {
-            return;
-        };
+    /// Calls tasks back from one supervisor. Nobody waits for that.
+    pub(super) fn recall_from(&mut self, supervisor: &str, scope: &RecallScope) {
+        let number = self.recalls.next_number();
+        self.tell_recall(supervisor, number, scope);
+    }
+
+    /// Returns the number of the message, if the supervisor is there.
+    fn tell_recall(
+        &mut self,
+        supervisor: &str,
+        recall: RecallNumber,
+        scope: &RecallScope,
+    ) -> Option<u64> {
+        let (peer, session, number) = self.dispatch.address(supervisor)?;
         let message = DispatcherToSupervisor::Recall {
             session,
             number,
@@ -106,25 +147,26 @@ impl Dispatcher {
             scope: scope.clone(),
         };
         self.write_to(&peer, message);
+        Some(number)
     }
 
-    /// Whether nothing of what was recalled can start any more, or that was waited for long enough.
-    pub(crate) fn is_recalled(&self, number: RecallNumber, now_ms: i64) -> bool {
-        self.recalls.is_over(number, now_ms)
+    /// Whether nothing of what was recalled can start any more.
+    pub(crate) fn is_recalled(&self, number: RecallNumber) -> bool {
+        !self.recalls.under_way.contains_key(&number)
     }
 
-    /// A supervisor begins a session: it may not have heard what was asked in the last one.
-    pub(super) fn recall_again(&mut self, supervisor: &str, now_ms: i64) {
-        self.recalls.forget_old(now_ms);
-        let under_way = self.recalls.under_way.iter_mut();
-        let scopes: Vec<(RecallNumber, RecallScope)> = under_way
-            .map(|(number, recall)| {
-                recall.awaited.insert(supervisor.to_owned());
-                (*number, recall.scope.clone())
-            })
-            .collect();
-        for (number, scope) in scopes {
+    /// A supervisor begins a session: it may not have heard what was asked in the last one, and has
+    /// not to wait for the end of its lease if it says that it is carried out.
+    pub(super) fn recall_again(&mut self, supervisor: &str) {
+        for (number, scope) in self.recalls.session_begun(supervisor) {
             self.tell_recall(supervisor, number, &scope);
+        }
+    }
+
+    /// A heartbeat that tells of so many messages is answered with a longer lease.
+    pub(super) fn note_renewed(&mut self, peer: &Peer, received: u64) {
+        if let Some((supervisor, until_ms)) = self.dispatch.lease_end(peer) {
+            self.recalls.lease_renewed(supervisor, received, until_ms);
         }
     }
 
@@ -139,35 +181,83 @@ impl Dispatcher {
         let numbers: Vec<RecallNumber> = self.recalls.under_way.keys().copied().collect();
         self.note_recalled(&numbers, supervisor);
     }
+
+    /// Waits no longer than up to this time, for the simulation to see what comes of that.
+    #[cfg(test)]
+    pub(crate) fn lose_patience(&mut self, until_ms: i64) {
+        self.recalls.keep_time(until_ms);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const BOTH: [&str; 2] = ["a", "b"];
+
+    /// Asked by message 7 of supervisors whose leases are over after ten seconds.
+    fn begin(recalls: &mut Recalls) -> RecallNumber {
+        let number = recalls.next_number();
+        let one = Awaited {
+            message: Some(7),
+            until_ms: 15_000,
+        };
+        let recall = Recall {
+            scope: RecallScope::default(),
+            awaited: BOTH.map(|name| (name.to_owned(), one)).into(),
+        };
+        recalls.begin(number, recall);
+        number
+    }
+
+    fn is_over(recalls: &mut Recalls, number: RecallNumber, now_ms: i64) -> bool {
+        recalls.keep_time(now_ms);
+        !recalls.under_way.contains_key(&number)
+    }
+
     #[test]
-    fn a_recall_is_over_when_all_have_said_so_or_after_a_second() {
+    fn a_recall_is_over_when_all_have_said_so_or_their_leases_are_over() {
         let mut recalls = Recalls::new(5_000);
-        let supervisors = ["a".to_owned(), "b".to_owned()];
-        let first = recalls.begin(&RecallScope::default(), &supervisors, 5_000);
-        let second = recalls.begin(&RecallScope::default(), &supervisors, 5_000);
+        let (first, second) = (begin(&mut recalls), begin(&mut recalls));
         recalls.note(first, "a");
-        assert!(!recalls.is_over(first, 5_999));
+        assert!(!is_over(&mut recalls, first, 14_999));
         recalls.note(first, "b");
-        assert!(recalls.is_over(first, 5_001));
-        assert!(!recalls.is_over(second, 5_999), "another one");
-        assert!(recalls.is_over(second, 6_000), "waited for long enough");
-        recalls.forget_old(6_000);
-        assert!(recalls.under_way.is_empty());
+        assert!(is_over(&mut recalls, first, 5_001));
+        assert!(!is_over(&mut recalls, second, 14_999), "another one");
+        assert_eq!(recalls.next_end_ms(), Some(15_000));
+        assert!(is_over(&mut recalls, second, 15_000));
+        assert_eq!(recalls.next_end_ms(), None);
+    }
+
+    #[test]
+    fn a_lease_that_is_given_before_the_recall_was_heard_is_waited_for() {
+        let mut recalls = Recalls::new(5_000);
+        let number = begin(&mut recalls);
+        recalls.note(number, "b");
+        recalls.lease_renewed("a", 6, 16_000);
+        assert_eq!(recalls.next_end_ms(), Some(16_000));
+        recalls.lease_renewed("a", 7, 17_000);
+        recalls.lease_renewed("b", 0, 18_000);
+        assert_eq!(recalls.next_end_ms(), Some(16_000), "the recall was heard");
+    }
+
+    #[test]
+    fn a_new_session_starts_nothing_that_the_last_one_held() {
+        let mut recalls = Recalls::new(5_000);
+        let number = begin(&mut recalls);
+        recalls.note(number, "b");
+        assert!(recalls.session_begun("b").is_empty());
+        let again = recalls.session_begun("a");
+        assert_eq!(again, [(number, RecallScope::default())]);
+        recalls.lease_renewed("a", 0, 16_000);
+        assert_eq!(recalls.next_end_ms(), Some(15_000));
     }
 
     #[test]
     fn a_later_dispatcher_counts_higher() {
         let mut earlier = Recalls::new(5_000);
-        let last = (0..900)
-            .map(|_| earlier.begin(&RecallScope::default(), &[], 5_000))
-            .last();
+        let last = (0..900).map(|_| earlier.next_number()).last();
         let mut later = Recalls::new(5_001);
-        assert!(Some(later.begin(&RecallScope::default(), &[], 5_001)) > last);
+        assert!(Some(later.next_number()) > last);
     }
 }

@@ -81,8 +81,8 @@ impl Dispatcher {
     ) -> Result<Reply, FrontierError> {
         match action {
             Action::Info(subject) => self.info(&subject, now_ms),
-            Action::Stop(subject) => self.stop(client, subject, now_ms),
-            Action::Pause(subject) => self.pause(client, subject, now_ms),
+            Action::Stop(subject) => self.stop(client, subject),
+            Action::Pause(subject) => self.pause(client, subject),
             Action::Resume(subject) => self.resume(subject, now_ms),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
             Action::Site(action) => self.control_site(client, action, now_ms),

@@ -2,7 +2,7 @@
 
 use webfill_wire::socket::Peer;
 use webfill_wire::{
-    DispatcherToSupervisor, Hello, ReturnCause, SupervisorHeartbeat, SupervisorToDispatcher,
+    DispatcherToSupervisor, Hello, Lane, ReturnCause, SupervisorHeartbeat, SupervisorToDispatcher,
     TaskReturned,
 };
 
@@ -55,6 +55,7 @@ impl Dispatcher {
         tracing::info!(
             event = "supervisor_joined",
             supervisor = hello.supervisor,
+            lane = hello.lane.as_str(),
             workers = hello.workers,
             held = hello.held.len(),
             "supervisor joined"
@@ -67,6 +68,7 @@ impl Dispatcher {
         })?;
         let lost = self.dispatch.join(hello, peer.clone(), now_ms);
         self.take_back(lost, now_ms)?;
+        self.look_for_browsers();
         let welcome = DispatcherToSupervisor::Welcome {
             session: hello.session,
             heard_ms: hello.sent_ms,
@@ -74,7 +76,7 @@ impl Dispatcher {
             mappings: self.mappings.clone(),
         };
         self.write_to(peer, welcome);
-        self.recall_again(&hello.supervisor, now_ms);
+        self.recall_again(&hello.supervisor);
         if self.draining {
             self.dispatch.drain();
             self.write_to(peer, DispatcherToSupervisor::Drain);
@@ -88,14 +90,23 @@ impl Dispatcher {
             Heard::InStep {
                 heard_ms,
                 outcomes_heard,
-            } => DispatcherToSupervisor::Heartbeat {
-                session,
-                heard_ms,
-                outcomes_heard,
-            },
+            } => {
+                self.note_renewed(peer, beat.received);
+                DispatcherToSupervisor::Heartbeat {
+                    session,
+                    heard_ms,
+                    outcomes_heard,
+                }
+            }
             Heard::OutOfStep => DispatcherToSupervisor::SayHello { session },
         };
         self.write_to(peer, answer);
+    }
+
+    /// Crawls that need browsers wait while there are none.
+    fn look_for_browsers(&mut self) {
+        let browsers = self.dispatch.has_lane(Lane::Browser);
+        self.frontier.set_browsers(browsers);
     }
 
     /// After a start: what was leased before still is.
@@ -157,6 +168,7 @@ impl Dispatcher {
         self.await_no_recall_of(name);
         let leases = self.dispatch.remove_supervisor(name);
         self.take_back(leases, now_ms)?;
+        self.look_for_browsers();
         self.frontier.forget_supervisor(name)
     }
 }

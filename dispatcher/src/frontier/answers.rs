@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use webfill_wire::{CrawlKey, Outcome, Reason, Try};
+use webfill_wire::{CrawlKey, Lane, Outcome, Reason, Try};
 
 /// Names a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
@@ -77,6 +77,8 @@ pub struct Woken {
 pub struct Turn {
     pub priority: u8,
     pub crawl: CrawlKey,
+    /// What its pages need.
+    pub lane: Lane,
 }
 
 /// A candidate that did not become a task.

@@ -10,6 +10,7 @@ use super::answers::{
     AlreadyDone, AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
 };
 use super::crawls::Crawl;
+use super::lanes::Lanes;
 use super::names::Names;
 use super::schema::DONE;
 use super::{Frontier, FrontierError, resolved, sites};
@@ -82,6 +83,7 @@ impl Frontier {
             excluded: &self.excluded,
             key,
             crawl,
+            lanes: &mut self.lanes,
             now_ms,
             last_turn: self.last_turn,
             fed: HashMap::new(),
@@ -112,6 +114,7 @@ pub(super) struct Feeding<'a> {
     excluded: &'a ExcludedSites,
     key: CrawlKey,
     pub(super) crawl: &'a mut Crawl,
+    lanes: &'a mut Lanes,
     now_ms: i64,
     last_turn: i64,
     fed: HashMap<SiteId, FedSite>,
@@ -264,16 +267,16 @@ impl Feeding<'_> {
 
     /// Writes what the batch adds to its sites and its crawl.
     pub(super) fn finish(mut self) -> Result<FeedTally> {
+        // What a crawl is fed that hands nothing out stays where it is until that changes.
+        let is_held = self.lanes.room_of(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
-            // What a crawl is fed that hands nothing out stays where it is until that changes.
-            let priority = if self.crawl.room() > 0 {
-                fed.top_priority
-            } else {
-                0
-            };
+            let priority = if is_held { 0 } else { fed.top_priority };
             if sites::count_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
-                let crawl = self.key;
-                let turn = Turn { priority, crawl };
+                let turn = Turn {
+                    priority,
+                    crawl: self.key,
+                    lane: self.crawl.spec.lane,
+                };
                 self.tally.woken.push(Woken { site: *site, turn });
             }
             // A crawl that is new here comes behind those that wait already.
@@ -292,9 +295,7 @@ impl Feeding<'_> {
         for (priority, n) in &self.queued {
             self.crawl.count_queued(*priority, *n);
         }
-        if self.crawl.room() == 0 {
-            self.crawl.held = true;
-        }
+        self.crawl.held |= is_held;
         self.crawl.changed = true;
         self.seen.settle(self.db)?;
         Ok(self.tally)

@@ -1,5 +1,5 @@
 //! What holds tasks back, or ends them before they are handed out: a crawl's pause, its page limit,
-//! its stop, its expiry.
+//! its stop, its expiry, a lane that nobody serves.
 //!
 //! A crawl may have tasks at a million sites, so none of this visits them at once. A site whose
 //! turn comes finds out that a crawl hands nothing out and passes it over from then on (the crawl's
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{Leased, Pending, SiteId, TaskId, Woken};
+use super::answers::{Leased, Pending, SiteId, TaskId, Turn, Woken};
 use super::{Frontier, FrontierError, sites};
 
 /// Sites told in one call of [`Frontier::release`].
@@ -150,10 +150,9 @@ impl Frontier {
 
     /// How many tasks of a crawl may be handed out at a site. If none: what it waits for is noted.
     pub(super) fn room_at(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
-        let crawl = self.known_crawl(key)?;
-        let room = crawl.room();
+        let room = self.room_of(key)?;
         if room == 0 {
-            crawl.held = true;
+            self.known_crawl(key)?.held = true;
             return Ok(0);
         }
         let Some(crawl) = self.crawls.get(&key) else {
@@ -165,6 +164,12 @@ impl Frontier {
             self.tenants.hold(app, key, 0);
         }
         Ok(room.min(room_of_app))
+    }
+
+    fn room_of(&mut self, key: CrawlKey) -> Result<u64> {
+        self.known_crawl(key)?;
+        let crawl = self.crawls.get(&key);
+        Ok(crawl.map_or(0, |crawl| self.lanes.room_of(key, crawl)))
     }
 
     /// A lease of a crawl is over, perhaps with a page.
@@ -197,8 +202,8 @@ impl Frontier {
 
     /// The same, if it was held back and is not any more.
     pub(super) fn release_if_room(&mut self, key: CrawlKey) {
-        let crawl = self.crawls.get(&key);
-        if crawl.is_some_and(|crawl| crawl.held && crawl.room() > 0) {
+        let crawl = self.crawls.get(&key).filter(|crawl| crawl.held);
+        if crawl.is_some_and(|crawl| self.lanes.room_of(key, crawl) > 0) {
             self.release_later(key);
         }
     }
@@ -216,11 +221,12 @@ impl Frontier {
         };
         self.crawl(key)?;
         self.guarded("let a crawl go on", |frontier| {
-            if frontier.known_crawl(key)?.room() == 0 {
+            if frontier.room_of(key)? == 0 {
                 frontier.known_crawl(key)?.held = true;
                 return Ok(Vec::new());
             }
-            let app = frontier.known_crawl(key)?.spec.app_id.clone();
+            let spec = &frontier.known_crawl(key)?.spec;
+            let (app, lane) = (spec.app_id.clone(), spec.lane);
             let room = frontier.tenants.room(&app, now_ms);
             if room == 0 {
                 frontier.tenants.hold(&app, key, told);
@@ -230,7 +236,15 @@ impl Frontier {
             let held = held_sites(&frontier.db, key, told, slice)?;
             let mut woken = Vec::new();
             for site in &held {
-                woken.extend(sites::release(&frontier.db, *site, key)?);
+                if let Some(priority) = sites::release(&frontier.db, *site, key)? {
+                    let crawl = key;
+                    let turn = Turn {
+                        priority,
+                        crawl,
+                        lane,
+                    };
+                    woken.push(Woken { site: *site, turn });
+                }
             }
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),

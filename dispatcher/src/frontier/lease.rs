@@ -3,8 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{AttrsId, GivenBack, SiteId, TaskId, TaskSketch, Turn};
+use super::answers::{AttrsId, GivenBack, SiteId, TaskId, TaskSketch};
 use super::schema::{DONE, LEASED, QUEUED};
+use super::sites::Standing;
 use super::{Frontier, FrontierError, sites};
 
 /// A task that has killed so many workers is not handed out again.
@@ -49,7 +50,8 @@ impl Frontier {
             sites::count_queued_of(&frontier.db, site, crawl, 1, held.priority)?;
             sites::count_queued(&frontier.db, site, 1, held.priority)?;
             let (priority, crawl) = (held.priority, held.crawl);
-            Ok(GivenBack::Requeued(Turn { priority, crawl }))
+            let turn = frontier.turn(Standing { priority, crawl })?;
+            Ok(GivenBack::Requeued(turn))
         })
     }
 

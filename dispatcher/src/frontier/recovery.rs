@@ -39,7 +39,8 @@ impl Frontier {
                 sites::COLUMNS
             );
             let mut select = frontier.db.prepare_cached(&sql)?;
-            select.query_map([], sites::read)?.collect()
+            let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
+            frontier.with_turns(kept)
         })
     }
 }

@@ -4,9 +4,10 @@
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, TaskDone, Try};
 
-use super::answers::{SiteId, TaskId, Turn, Woken};
+use super::answers::{SiteId, TaskId, Woken};
 use super::lease::HeldTask;
 use super::schema::QUEUED;
+use super::sites::Standing;
 use super::{Frontier, FrontierError, sites};
 use crate::retry_table::RetryTable;
 
@@ -53,7 +54,7 @@ impl Frontier {
                 sites::count_queued_of(&frontier.db, task.site, task.crawl, 0, task.priority)?;
                 if sites::count_queued(&frontier.db, task.site, 0, task.priority)? {
                     let (site, crawl, priority) = (task.site, task.crawl, task.priority);
-                    let turn = Turn { priority, crawl };
+                    let turn = frontier.turn(Standing { priority, crawl })?;
                     woken.push(Woken { site, turn });
                 }
             }

@@ -5,12 +5,13 @@
 //! length of a crawl's queue delays nobody but itself. Within a crawl the oldest task goes first.
 
 use rusqlite::{Connection, Result, params};
-use webfill_wire::{CrawlKey, Outcome};
+use webfill_wire::{CrawlKey, Lane, Outcome};
 
-use super::answers::{LeaseBatch, Leased, SiteId, TaskId, Turn};
+use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
 use super::crawls::Crawl;
 use super::schema::LEASED;
-use super::{Frontier, FrontierError, retries, sites};
+use super::sites::Standing;
+use super::{Frontier, FrontierError, lanes, retries, sites};
 
 /// Tasks of ended crawls that one call closes on its way, and crawls that it passes over, so that no
 /// call takes long.
@@ -25,23 +26,33 @@ struct Serving {
     handed_out: Vec<Leased>,
     closed: usize,
     passed: usize,
+    /// It is the turn of a crawl that needs another supervisor.
+    is_another_lanes_turn: bool,
+}
+
+impl Serving {
+    fn goes_on(&self, limit: usize) -> bool {
+        let wants_more = self.handed_out.len() < limit && self.closed + self.passed < MOST_PASSED;
+        wants_more && !self.is_another_lanes_turn
+    }
 }
 
 impl Frontier {
     /// Hands out what a site has queued: the highest priority first, crawls in turn, the oldest
     /// task of each first. Tasks of crawls that are over end in `expired` or `stopped` instead;
-    /// those of crawls that hand nothing out for now stay.
+    /// those of crawls that hand nothing out for now stay. It ends where it is the turn of a crawl
+    /// that needs more than a supervisor of this lane can.
     pub fn lease(
         &mut self,
         site: SiteId,
         limit: usize,
+        lane: Lane,
         now_ms: i64,
     ) -> std::result::Result<LeaseBatch, FrontierError> {
         self.guarded("hand out tasks", |frontier| {
             let limit = frontier.holding.limit(site, limit);
             let mut serving = Serving::default();
-            while serving.handed_out.len() < limit && serving.closed + serving.passed < MOST_PASSED
-            {
+            while serving.goes_on(limit) {
                 let left = limit - serving.handed_out.len();
                 let turns = sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?;
                 if turns.is_empty() {
@@ -49,14 +60,19 @@ impl Frontier {
                 }
                 let share = left.div_ceil(turns.len());
                 for turn in turns {
+                    if serving.is_another_lanes_turn {
+                        break;
+                    }
                     let left = limit - serving.handed_out.len();
-                    frontier.serve(site, turn, share.min(left), now_ms, &mut serving)?;
+                    let share = share.min(left);
+                    frontier.serve(site, turn, share, lane, now_ms, &mut serving)?;
                 }
             }
             let handed_out = serving.handed_out.len();
             frontier.use_pages(site, &serving.handed_out)?;
             let taken = (handed_out + serving.closed) as u64;
             let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
+            let next = next.map(|next| frontier.turn(next)).transpose()?;
             Ok(LeaseBatch {
                 tasks: serving.handed_out,
                 left: if next.is_some() { left } else { 0 },
@@ -69,8 +85,9 @@ impl Frontier {
     fn serve(
         &mut self,
         site: SiteId,
-        turn: Turn,
+        turn: Standing,
         share: usize,
+        lane: Lane,
         now_ms: i64,
         serving: &mut Serving,
     ) -> Result<()> {
@@ -88,6 +105,10 @@ impl Frontier {
         if room == 0 {
             serving.passed += 1;
             return sites::hold(&self.db, site, turn.crawl);
+        }
+        if !lanes::can(lane, self.known_crawl(turn.crawl)?.spec.lane) {
+            serving.is_another_lanes_turn = true;
+            return Ok(());
         }
         let queued = first_queued(&self.db, site, turn, share.min(room))?;
         let taken = queued.len() as u64;
@@ -172,7 +193,7 @@ struct QueuedTask {
 fn first_queued(
     db: &Connection,
     site: SiteId,
-    turn: Turn,
+    turn: Standing,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
     let sql = "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json

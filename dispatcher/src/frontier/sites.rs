@@ -9,7 +9,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::CrawlKey;
 
-use super::answers::{Clock, SiteDue, SiteId, SiteRule, Turn, Woken};
+use super::answers::{Clock, SiteDue, SiteId, SiteRule};
 use super::{Frontier, FrontierError};
 
 impl Frontier {
@@ -23,7 +23,7 @@ impl Frontier {
         self.guarded("look for due sites", |frontier| {
             let sites = waiting(&frontier.db, due_before_ms, limit)?;
             enter(&frontier.db, &sites)?;
-            Ok(sites)
+            frontier.with_turns(sites)
         })
     }
 
@@ -38,7 +38,7 @@ impl Frontier {
         self.guarded("look for a crawl's due sites", |frontier| {
             let sites = waiting_of(&frontier.db, crawl, due_before_ms, limit)?;
             enter(&frontier.db, &sites)?;
-            Ok(sites)
+            frontier.with_turns(sites)
         })
     }
 
@@ -82,9 +82,23 @@ impl Frontier {
         self.guarded("read a site", |frontier| {
             let sql = format!("SELECT {COLUMNS} FROM sites WHERE id = ?1");
             let mut select = frontier.db.prepare_cached(&sql)?;
-            select.query_map([site], read)?.next().transpose()
+            let kept = select.query_map([site], read)?.collect::<Result<_>>()?;
+            Ok(frontier.with_turns(kept)?.pop())
         })
     }
+}
+
+/// A crawl that has something to hand out at a site, and its priority there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing {
+    pub(super) priority: u8,
+    pub(super) crawl: CrawlKey,
+}
+
+/// A site as its row has it; whose turn it is stands beside it, until the lane is known.
+pub(super) struct Kept {
+    pub(super) site: SiteDue,
+    pub(super) next: Option<Standing>,
 }
 
 /// With the crawl whose turn it is.
@@ -94,7 +108,7 @@ pub(super) const COLUMNS: &str =
      (SELECT crawl FROM crawl_sites WHERE site = sites.id AND crawl_sites.top_priority > 0
       ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1)";
 
-pub(super) fn read(row: &Row<'_>) -> Result<SiteDue> {
+pub(super) fn read(row: &Row<'_>) -> Result<Kept> {
     let clock = Clock {
         due_at_ms: row.get(2)?,
         delay_ms: row.get(3)?,
@@ -103,16 +117,18 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteDue> {
     };
     let priority: u8 = row.get(7)?;
     let crawl: Option<CrawlKey> = row.get(11)?;
-    Ok(SiteDue {
+    let site = SiteDue {
         id: row.get(0)?,
         name: row.get(1)?,
         clock,
         rule: read_rule(row, 8)?,
         queued: row.get::<_, i64>(6)? as u64,
-        next: crawl
-            .filter(|_| priority > 0)
-            .map(|crawl| Turn { priority, crawl }),
-    })
+        next: None,
+    };
+    let next = crawl
+        .filter(|_| priority > 0)
+        .map(|crawl| Standing { priority, crawl });
+    Ok(Kept { site, next })
 }
 
 /// Three columns from this one on.
@@ -143,15 +159,15 @@ fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-fn enter(db: &Connection, sites: &[SiteDue]) -> Result<()> {
+fn enter(db: &Connection, sites: &[Kept]) -> Result<()> {
     let mut enter = db.prepare_cached("UPDATE sites SET in_window = 1 WHERE id = ?1")?;
-    for site in sites {
-        enter.execute([site.id])?;
+    for kept in sites {
+        enter.execute([kept.site.id])?;
     }
     Ok(())
 }
 
-fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<SiteDue>> {
+fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<Kept>> {
     let mut sites = Vec::new();
     each_priority(db, |priority| {
         let sql = format!(
@@ -178,7 +194,7 @@ fn waiting_of(
     crawl: CrawlKey,
     due_before_ms: i64,
     limit: usize,
-) -> Result<Vec<SiteDue>> {
+) -> Result<Vec<Kept>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM sites
          WHERE id IN (SELECT site FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)
@@ -254,13 +270,17 @@ pub(super) fn count_taken_of(
 }
 
 /// Counts tasks that left a site's queue. Returns how many are left there, and whose turn is next.
-pub(super) fn count_taken(db: &Connection, site: SiteId, n: u64) -> Result<(u64, Option<Turn>)> {
+pub(super) fn count_taken(
+    db: &Connection,
+    site: SiteId,
+    n: u64,
+) -> Result<(u64, Option<Standing>)> {
     let next = next_turns(db, site, 1)?.pop();
     let sql = "UPDATE sites SET queued = queued - ?2,
                    top_priority = iif(pages_left = 0, 0, ?3)
                WHERE id = ?1 RETURNING queued, top_priority";
     let mut update = db.prepare_cached(sql)?;
-    let priority = next.map_or(0, |turn| turn.priority);
+    let priority = next.map_or(0, |next| next.priority);
     let (left, priority): (i64, u8) = update
         .query_row(params![site, n as i64, priority], |row| {
             Ok((row.get(0)?, row.get(1)?))
@@ -270,17 +290,17 @@ pub(super) fn count_taken(db: &Connection, site: SiteId, n: u64) -> Result<(u64,
 
 /// The crawls whose turn it is at a site: those of the highest priority, the one that has waited
 /// longest first.
-pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<Turn>> {
+pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<Standing>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let turns = select.query_map(params![site, limit as i64], |row| {
-        Ok(Turn {
+        Ok(Standing {
             crawl: row.get(0)?,
             priority: row.get(1)?,
         })
     })?;
-    let mut turns: Vec<Turn> = turns.collect::<Result<_>>()?;
+    let mut turns: Vec<Standing> = turns.collect::<Result<_>>()?;
     let highest = turns.first().map_or(0, |turn| turn.priority);
     turns.retain(|turn| turn.priority == highest);
     Ok(turns)
@@ -293,17 +313,15 @@ pub(super) fn hold(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()>
     Ok(())
 }
 
-/// A crawl hands out again. Tells if that gives a site inside the window something to do.
-pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<Option<Woken>> {
+/// A crawl hands out again. Tells of which priority, if that gives a site inside the window something
+/// to do.
+pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<Option<u8>> {
     count_taken_of(db, site, crawl, 0, None)?;
     let sql = "SELECT top_priority FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
     let mut select = db.prepare_cached(sql)?;
-    let priority = select.query_row(params![crawl, site], |row| row.get(0))?;
+    let priority: u8 = select.query_row(params![crawl, site], |row| row.get(0))?;
     let in_window = count_queued(db, site, 0, priority)?;
-    Ok((in_window && priority > 0).then_some(Woken {
-        site,
-        turn: Turn { priority, crawl },
-    }))
+    Ok((in_window && priority > 0).then_some(priority))
 }
 
 /// A parked site that has something to hand out waits outside the window again.

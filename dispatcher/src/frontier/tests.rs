@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use webfill_wire::{Outcome, Reason, SiteClock, TaskDone};
+use webfill_wire::{Lane, Outcome, Reason, SiteClock, TaskDone};
 
 use super::*;
 use crate::crawl_spec::CrawlSpec;
 
 mod feeding;
 mod holding;
+mod lanes;
 mod leasing;
 mod migrating;
 mod opening;
@@ -78,7 +79,10 @@ impl Bench {
     fn lease_all_at(&mut self, now_ms: i64) -> Vec<Leased> {
         let mut tasks = Vec::new();
         for site in self.frontier.next_sites(i64::MAX, 1_000).unwrap() {
-            let batch = self.frontier.lease(site.id, 1_000, now_ms).unwrap();
+            let batch = self
+                .frontier
+                .lease(site.id, 1_000, Lane::Http, now_ms)
+                .unwrap();
             tasks.extend(batch.tasks);
             self.frontier.return_site(site.id, &site.clock).unwrap();
         }

@@ -34,10 +34,10 @@ impl Client {
     /// The first page of each site is a seed.
     pub(super) fn new(plan: &Plan) -> Client {
         let sites = 0..plan.sites.len();
-        let crawls = plan.priorities.iter().zip(CRAWLS);
-        let crawls = crawls.map(|(priority, crawl_id)| Crawl {
+        let asked = plan.priorities.iter().zip(&plan.crawl_lanes);
+        let crawls = asked.zip(CRAWLS).map(|((priority, lane), crawl_id)| Crawl {
             spec: json!({"app_id": "app", "crawl_id": crawl_id, "max_depth": 1_000,
-                         "follow": "all", "priority": priority, "retry": true}),
+                         "follow": "all", "priority": priority, "lane": lane, "retry": true}),
             key: None,
             fed: 0,
             ended: false,

@@ -108,6 +108,9 @@ impl World {
         if self.suffers(Sabotage::OwnersAreForgotten) && self.coordinator.life > 0 {
             self.coordinator.witness().forget_owners();
         }
+        if self.suffers(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.witness().forget_lanes();
+        }
         self.coordinator.open(terms, self.now_ms);
         self.unstop(Place::Dispatcher);
         for machine in 0..self.machines.len() {
@@ -190,11 +193,16 @@ impl World {
         work: impl FnOnce(&mut Dispatcher, i64) -> Result<(), FrontierError>,
     ) -> Turn {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
+        let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
         let dies_early = self.dice.once_in(self.plan.deaths_in_turn);
         let dies_late = self.dice.once_in(self.plan.deaths_in_turn);
         let Some(dispatcher) = &mut self.coordinator.dispatcher else {
             return Turn::Died;
         };
+        if hurried {
+            // Then ends the lease of one that was last heard of a second ago.
+            dispatcher.lose_patience(now_ms + self.plan.lease_ms as i64);
+        }
         let worked = work(dispatcher, now_ms)
             .and_then(|()| dispatcher.keep_time(now_ms))
             .and_then(|()| dispatcher.hand_out(now_ms));

@@ -2,7 +2,7 @@
 //! deaths around them.
 
 use webfill_supervisor::supervisor::{Supervisor, Terms};
-use webfill_wire::{Credit, SupervisorOutcomes, SupervisorToDispatcher};
+use webfill_wire::{Credit, Lane, SupervisorOutcomes, SupervisorToDispatcher};
 
 use super::plan::Plan;
 use super::worker::Worker;
@@ -11,6 +11,8 @@ use super::worker::Worker;
 #[derive(Debug)]
 pub(super) struct Machine {
     terms: Terms,
+    /// In odd and in even lives.
+    lanes: [Lane; 2],
     /// Counts the starts of the supervisor.
     pub(super) life: u32,
     pub(super) core: Option<Supervisor>,
@@ -38,11 +40,13 @@ pub(super) enum Upwards {
 }
 
 impl Machine {
-    pub(super) fn new(plan: &Plan, name: usize, home: u64) -> Machine {
+    pub(super) fn new(plan: &Plan, name: usize, home: u64, lanes: [Lane; 2]) -> Machine {
         Machine {
+            lanes,
             terms: Terms {
                 id: format!("v{name}"),
                 home,
+                lane: Lane::Http,
                 workers: plan.workers,
                 longest_request_ms: plan.longest_request_ms,
                 limit: Credit {
@@ -68,6 +72,11 @@ impl Machine {
         &self.terms.id
     }
 
+    /// What it can do in this life.
+    pub(super) fn lane(&self) -> Lane {
+        self.terms.lane
+    }
+
     /// The machine's clock since its boot.
     pub(super) fn boot_ms(&self, now_ms: u64) -> u64 {
         self.boot_ms + now_ms
@@ -80,6 +89,7 @@ impl Machine {
     /// A new process of it.
     pub(super) fn start(&mut self, connection: u64) {
         self.life += 1;
+        self.terms.lane = self.lanes[self.life as usize % 2];
         self.core = Some(Supervisor::new(self.terms.clone()));
         self.connection = connection;
         self.speaks_at_ms = u64::MAX;

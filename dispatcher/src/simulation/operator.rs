@@ -7,17 +7,24 @@ use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
 use super::client::CRAWLS;
-use super::plan::Order;
+use super::orders::Order;
 use super::worker::site_name;
 use super::world::{Event, World};
 
-/// Without an answer, an order is given again after this long.
+/// Without an answer, an order is given again after this long, and not before the leases of those
+/// who stand still are over.
 const AGAIN_AFTER_MS: u64 = 3_000;
+const AGAIN_AFTER_LEASES: u64 = 2;
 
 /// What was asked for, and what therefore must not happen.
 #[derive(Debug, Default)]
 pub(super) struct Operator {
     answered: BTreeSet<usize>,
+    /// When orders were given for the first time.
+    given_ms: BTreeMap<usize, u64>,
+    /// Orders after which another one was given that may change what they ask for, so that their
+    /// answers tell nothing.
+    overtaken: BTreeSet<usize>,
     paused: BTreeSet<CrawlKey>,
     stopped: BTreeSet<CrawlKey>,
     /// Sites, until when.
@@ -37,20 +44,43 @@ impl World {
         if self.operator.answered.contains(&number) {
             return;
         }
-        self.later(AGAIN_AFTER_MS, Event::OperatorActs(number));
+        let again_ms = AGAIN_AFTER_MS.max(AGAIN_AFTER_LEASES * self.plan.lease_ms);
+        self.later(again_ms, Event::OperatorActs(number));
         let order = self.plan.orders[number].1;
-        if let Order::Resume { crawl } = order {
-            self.operator.paused.remove(&key(crawl));
-        }
-        if let Order::Delay { site, delay_ms } = order {
+        let now_ms = self.now_ms;
+        self.operator.given_ms.entry(number).or_insert(now_ms);
+        match order {
+            Order::Resume { crawl } => {
+                self.operator.paused.remove(&key(crawl));
+                self.overtake(
+                    number,
+                    |other| matches!(other, Order::Pause { crawl: paused, .. } if paused == crawl),
+                );
+            }
+            Order::Block { site, .. } | Order::Unblock { site } | Order::Forget { site } => {
+                self.operator.blocked.remove(&site);
+                self.overtake(
+                    number,
+                    |other| matches!(other, Order::Block { site: blocked, .. } if blocked == site),
+                );
+            }
             // From now on it may be as short as that.
-            self.web.may_want(site, delay_ms);
-        }
-        if let Order::Unblock { site } | Order::Forget { site } = order {
-            self.operator.blocked.remove(&site);
+            Order::Delay { site, delay_ms } => self.web.may_want(site, delay_ms),
+            _ => {}
         }
         let question = self.question(order).to_string();
         self.ask_as(number as u64, question.as_bytes());
+    }
+
+    /// The answers to other orders given so far tell nothing any more.
+    fn overtake(&mut self, number: usize, changes: impl Fn(Order) -> bool) {
+        let orders = self.plan.orders.iter().enumerate();
+        let given = &self.operator.given_ms;
+        let others = orders
+            .filter(|(other, _)| *other != number && given.contains_key(other))
+            .filter(|(_, (_, order))| changes(*order))
+            .map(|(other, _)| other);
+        self.operator.overtaken.extend(others);
     }
 
     fn question(&self, order: Order) -> Value {
@@ -77,7 +107,8 @@ impl World {
         if !self.operator.answered.insert(number) {
             return;
         }
-        let is_done = answer.get("error").is_none();
+        let is_done = answer.get("error").is_none() && !self.operator.overtaken.contains(&number);
+        let given_ms = self.operator.given_ms.get(&number).copied();
         let taken_back_by = Event::OperatorActs(number + 1);
         match self.plan.orders[number].1 {
             Order::Pause { crawl, for_ms } => {
@@ -88,8 +119,11 @@ impl World {
             }
             Order::Stop { crawl } if is_done => drop(self.operator.stopped.insert(key(crawl))),
             Order::Block { site, for_ms } => {
-                // The orders for one site may overtake each other; the last one holds.
-                self.operator.blocked.insert(site, self.now_ms + for_ms / 2);
+                // Told by the wall clock, which nobody must have set meanwhile.
+                if is_done && !self.plan.sets_clocks() {
+                    let until_ms = given_ms.unwrap_or(0) + for_ms / 2;
+                    self.operator.blocked.insert(site, until_ms);
+                }
                 self.later(for_ms / 2, taken_back_by);
             }
             Order::Limit { for_ms, .. } => self.later(for_ms, taken_back_by),
@@ -97,10 +131,9 @@ impl World {
         }
     }
 
-    /// A page is asked for, though that was ruled out. Only if nothing goes wrong has everybody
-    /// heard of that.
+    /// A page is asked for, though that was ruled out.
     pub(super) fn judge_by_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
-        if self.plan.is_peaceful() && !self.operator.permits(crawl, site, self.now_ms) {
+        if !self.operator.permits(crawl, site, self.now_ms) {
             let fault = format!("against orders: site {site} for crawl {crawl} by {who}");
             self.faults.push(fault);
         }

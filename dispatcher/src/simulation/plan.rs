@@ -1,6 +1,9 @@
 //! What is simulated under one seed: the web, the fleet, the network and the faults.
 
+use webfill_wire::Lane;
+
 use super::dice::Dice;
+use super::orders::Order;
 
 /// Everything that chance decides before the start.
 #[derive(Debug)]
@@ -25,55 +28,12 @@ pub(super) struct Plan {
     pub(super) estimate_ms: u64,
     /// The crawls' priorities: one, or two that go to the same sites.
     pub(super) priorities: Vec<u8>,
+    /// What the crawls need.
+    pub(super) crawl_lanes: Vec<Lane>,
+    /// What each supervisor can do in its odd and in its even lives.
+    pub(super) lanes: Vec<[Lane; 2]>,
     /// What the operator wants, and when. What takes an order back stands behind it.
     pub(super) orders: Vec<(u64, Order)>,
-}
-
-/// What an operator may want: of a crawl, of a site.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Order {
-    Pause {
-        crawl: usize,
-        for_ms: u64,
-    },
-    Resume {
-        crawl: usize,
-    },
-    Stop {
-        crawl: usize,
-    },
-    Delay {
-        site: usize,
-        delay_ms: u64,
-    },
-    Block {
-        site: usize,
-        for_ms: u64,
-    },
-    Unblock {
-        site: usize,
-    },
-    Limit {
-        site: usize,
-        pages: u64,
-        for_ms: u64,
-    },
-    NoLimit {
-        site: usize,
-    },
-    Forget {
-        site: usize,
-    },
-}
-
-impl Order {
-    /// Whether it is given by the answer to the one before.
-    pub(super) fn takes_back(self) -> bool {
-        matches!(
-            self,
-            Order::Resume { .. } | Order::Unblock { .. } | Order::NoLimit { .. }
-        )
-    }
 }
 
 /// How long to wait before the two further attempts that a page gets.
@@ -201,6 +161,8 @@ impl Plan {
             deaths_in_turn: dice.one_of(&[0, 0, 300, 3_000]),
             estimate_ms,
             priorities: vec![50],
+            crawl_lanes: Vec::new(),
+            lanes: Vec::new(),
             orders: Vec::new(),
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
@@ -215,6 +177,10 @@ impl Plan {
         }
         // Thrown apart, so that what stands above is the same with and without.
         plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
+        plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
+        if most_faults > 0 {
+            plan.add_orders_to_the_deaf(&mut Dice::new(seed ^ 0xDEAF));
+        }
         plan
     }
 
@@ -229,42 +195,22 @@ impl Plan {
                 page.fails = dice.one_of(&[1, 2, FAILS_FOR_GOOD]);
             }
         }
-        let most_orders = dice.one_of(&[0, 1, 6]);
-        for _ in 0..dice.between(0, most_orders) {
-            let at_ms = dice.between(0, self.estimate_ms);
-            let for_ms = dice.magnitude(100, self.estimate_ms);
-            let site = dice.between(0, self.sites.len() as u64 - 1) as usize;
-            let crawl = dice.between(0, self.priorities.len() as u64 - 1) as usize;
-            self.order(dice, at_ms, for_ms, site, crawl);
-        }
+        self.add_orders(dice);
     }
 
-    fn order(&mut self, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
-        let (order, taken_back_by) = match dice.between(0, 7) {
-            0..=2 => (
-                Order::Pause { crawl, for_ms },
-                Some(Order::Resume { crawl }),
-            ),
-            3 if crawl > 0 => (Order::Stop { crawl }, None),
-            3 | 4 => {
-                let delay_ms = dice.one_of(&[0, 20, 1_000, 20_000]);
-                (Order::Delay { site, delay_ms }, None)
-            }
-            5 => (Order::Block { site, for_ms }, Some(Order::Unblock { site })),
-            6 => {
-                let pages = dice.between(0, 3);
-                let order = Order::Limit {
-                    site,
-                    pages,
-                    for_ms,
-                };
-                (order, Some(Order::NoLimit { site }))
-            }
-            _ => (Order::Forget { site }, None),
-        };
-        self.orders.push((at_ms, order));
-        self.orders
-            .extend(taken_back_by.map(|order| (at_ms, order)));
+    /// Some have browsers, one of them always, and some crawls need them.
+    fn add_lanes(&mut self, dice: &mut Dice) {
+        let crawls = self.priorities.len();
+        if dice.once_in(2) {
+            self.crawl_lanes = vec![Lane::Http; crawls];
+            self.lanes = vec![[Lane::Http; 2]; self.supervisors];
+            return;
+        }
+        let mut lane = || dice.one_of(&[Lane::Http, Lane::Browser]);
+        self.crawl_lanes = (0..crawls).map(|_| lane()).collect();
+        self.lanes = (0..self.supervisors).map(|_| [lane(), lane()]).collect();
+        let always = dice.between(0, self.supervisors as u64 - 1) as usize;
+        self.lanes[always] = [Lane::Browser; 2];
     }
 
     /// Whether a crawl is stopped at some time.
@@ -281,6 +227,12 @@ impl Plan {
             && self.deaths_in_turn == 0
             && (network.loss_once_in, network.late_once_in) == (0, 0)
             && !self.sites.iter().any(SitePlan::has_killers)
+    }
+
+    /// Whether the wall clock is set at some time.
+    pub(super) fn sets_clocks(&self) -> bool {
+        let sets = |(_, fault): &(u64, Fault)| matches!(fault, Fault::ClockIsSet { .. });
+        self.faults.iter().any(sets)
     }
 
     fn fault(&self, dice: &mut Dice) -> Fault {

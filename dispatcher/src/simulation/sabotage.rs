@@ -1,5 +1,5 @@
 //! Faults that are put in on purpose: if the simulation did not find them, it would find nothing.
-//! Each takes away one of the things that keep sites from harm.
+//! Each takes away one of the things that keep sites from harm, or what was ordered from holding.
 
 use webfill_wire::SupervisorToWorker;
 
@@ -23,19 +23,25 @@ pub(super) enum Sabotage {
     NamesakesShareAHome,
     /// The wall clock jumps farther than is allowed for.
     TheClockIsSetByADay,
+    /// The database does not say which crawls need browsers.
+    LanesAreForgotten,
+    /// Answers wait a second for supervisors, and not until their leases are over.
+    AnswersDoNotWaitForLeases,
 }
 
 impl Sabotage {
     /// Each with a seed that finds it.
-    pub(super) const ALL: [(Sabotage, u64); 8] = [
-        (Sabotage::LeasesAreIgnored, 350),
-        (Sabotage::AnswersStretchTheLease, 2047),
-        (Sabotage::RecallsAreIgnored, 433),
+    pub(super) const ALL: [(Sabotage, u64); 10] = [
+        (Sabotage::LeasesAreIgnored, 1495),
+        (Sabotage::AnswersStretchTheLease, 37870),
+        (Sabotage::RecallsAreIgnored, 28),
         (Sabotage::NothingIsInherited, 49),
         (Sabotage::LastRequestsAreNotTold, 638),
         (Sabotage::OwnersAreForgotten, 68),
         (Sabotage::NamesakesShareAHome, 138),
         (Sabotage::TheClockIsSetByADay, 616),
+        (Sabotage::LanesAreForgotten, 45),
+        (Sabotage::AnswersDoNotWaitForLeases, 832),
     ];
 }
 

@@ -63,7 +63,9 @@ impl World {
             true => supervisor,
             false => machine,
         };
-        let namesake = Machine::new(&self.plan, supervisor, home as u64);
+        // If lanes matter, of another one, perhaps.
+        let [odd, even] = self.plan.lanes[supervisor];
+        let namesake = Machine::new(&self.plan, supervisor, home as u64, [even, odd]);
         self.machines.push(namesake);
         self.start_supervisor(machine);
         self.later(for_ms, Event::NamesakeEnds(machine));

@@ -98,6 +98,11 @@ impl Witness {
         self.db.execute_batch(forget).expect("it runs");
     }
 
+    pub(super) fn forget_lanes(&self) {
+        let forget = "UPDATE crawls SET spec = json_remove(spec, '$.lane')";
+        self.db.execute_batch(forget).expect("it runs");
+    }
+
     pub(super) fn counters(&self) -> Counters {
         let sql = "SELECT coalesce(sum(discovered), 0), coalesce(sum(queued), 0),
                    coalesce(sum(leased), 0), coalesce(sum(done), 0) FROM crawls";

@@ -1,6 +1,6 @@
 //! What happens to workers, and what they send.
 
-use webfill_wire::{SupervisorToWorker, Task, WorkerToSupervisor};
+use webfill_wire::{CrawlKey, Lane, SupervisorToWorker, Task, WorkerToSupervisor};
 
 use super::web::Request;
 use super::worker::{Answered, Next, done, url};
@@ -229,6 +229,7 @@ impl World {
         self.trace(|_| format!("site {site}: {request:?} by {who} until {ends_ms}"));
         if let Request::Page(crawl, _) = request {
             self.judge_by_orders(crawl, site, &who);
+            self.judge_by_lane(machine, crawl, &who);
         }
         self.web.begins(site, request, self.now_ms, ends_ms, &who);
         let answered = Event::Answered {
@@ -238,6 +239,16 @@ impl World {
             site,
         };
         self.at(ends_ms, answered);
+    }
+
+    /// Pages whose scripts must run are nothing for those who cannot do that.
+    fn judge_by_lane(&mut self, machine: usize, crawl: CrawlKey, who: &str) {
+        // The client opens them in order.
+        let needed = self.plan.crawl_lanes[crawl as usize - 1];
+        if needed == Lane::Browser && self.machines[machine].lane() == Lane::Http {
+            let fault = format!("without a browser: a page of crawl {crawl} by {who}");
+            self.faults.push(fault);
+        }
     }
 
     pub(super) fn answer(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {

@@ -157,7 +157,8 @@ impl Event {
 impl World {
     pub(super) fn new(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> World {
         let plan = Plan::of(seed);
-        let machines = (0..plan.supervisors).map(|name| Machine::new(&plan, name, name as u64));
+        let machines = plan.lanes.iter().enumerate();
+        let machines = machines.map(|(name, lanes)| Machine::new(&plan, name, name as u64, *lanes));
         let mut world = World {
             dice: Dice::new(seed ^ 0xD1CE),
             now_ms: 0,

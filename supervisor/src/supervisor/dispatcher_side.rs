@@ -48,6 +48,7 @@ impl Supervisor {
             home: self.terms.home,
             session: self.session.begin(now_ms),
             sent_ms: now_ms,
+            lane: self.terms.lane,
             workers: self.terms.workers,
             longest_request_ms: self.terms.longest_request_ms,
             credit,
@@ -97,7 +98,7 @@ impl Supervisor {
             } => {
                 if self.session.accepts(session, number) {
                     self.learn_crawls(crawls);
-                    self.queue_tasks(tasks);
+                    self.queue_tasks(tasks, self.session.has_overtaken(number));
                 }
             }
             DispatcherToSupervisor::ForgetCrawls { session } => {
@@ -112,6 +113,7 @@ impl Supervisor {
                 scope,
             } => {
                 if self.session.accepts(session, number) {
+                    self.session.note_recall(number);
                     self.recall(recall, scope);
                 }
             }
@@ -197,13 +199,13 @@ impl Supervisor {
         self.tell_ready_workers(&SupervisorToWorker::ForgetCrawls);
     }
 
-    pub(super) fn queue_tasks(&mut self, tasks: Vec<Task>) {
+    fn queue_tasks(&mut self, tasks: Vec<Task>, are_recalled: bool) {
         for task in tasks {
             let slot = slot_of(&task.site, self.terms.workers);
             self.queue.hold(&task, slot, false);
             self.slots[usize::from(slot)].waiting.push(task);
         }
-        if self.draining {
+        if self.draining || are_recalled {
             self.return_waiting(&RecallScope::default());
         }
         for slot in 0..self.slots.len() {

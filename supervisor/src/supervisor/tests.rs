@@ -1,3 +1,4 @@
+use webfill_wire::Lane;
 use webfill_wire::{
     CrawlSettings, DispatcherToSupervisor, Follow, RecallScope, Task, WorkerToSupervisor,
 };
@@ -12,6 +13,7 @@ fn welcomed(ready: &[u16]) -> Supervisor {
         id: "s".into(),
         home: 1,
         workers: 2,
+        lane: Lane::Http,
         longest_request_ms: 1_000,
         limit: Credit {
             tasks: 100,
@@ -148,6 +150,19 @@ fn what_waits_for_a_worker_goes_back_with_the_confirmation() {
 }
 
 #[test]
+fn tasks_that_a_recall_has_overtaken_go_back() {
+    let mut supervisor = welcomed(&[0, 1]);
+    recall(&mut supervisor, 2, 1);
+    hand(&mut supervisor, 1, vec![task(1, 1)]);
+    assert_eq!(told(&mut supervisor).0, [1]);
+    hand(&mut supervisor, 3, vec![task(2, 1)]);
+    assert!(
+        told(&mut supervisor).0.is_empty(),
+        "it was sent after the recall"
+    );
+}
+
+#[test]
 fn a_worker_that_dies_starts_nothing() {
     let mut supervisor = welcomed(&[0, 1]);
     recall(&mut supervisor, 1, 1);
@@ -169,6 +184,7 @@ fn crawls_are_forgotten_but_for_those_of_tasks_that_wait() {
         crawl_id: key.to_string(),
         max_depth: 0,
         follow: Follow::All,
+        lane: Lane::Http,
         useragent: None,
         attrs: None,
         headers: false,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use webfill_wire::Lane;
 
 use super::id;
 
@@ -49,6 +50,10 @@ pub struct SupervisorOptions {
     /// The supervisor's name, unique in the fleet [default: the host's name]
     #[arg(long, value_name = "NAME", value_parser = id)]
     pub id: Option<String>,
+    /// `browser`: its workers run the scripts of pages in Chromium, for crawls that ask for it
+    /// [default: http]
+    #[arg(long, value_name = "http|browser")]
+    pub lane: Option<Lane>,
     /// Worker processes [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
     pub workers: Option<u16>,

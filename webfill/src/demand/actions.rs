@@ -96,7 +96,6 @@ fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
         "action": name,
         "appid": app_id,
         "uuid": fresh_id(),
-        "spiderid": "link",
     });
     if let Some(crawl_id) = crawl_id {
         action["crawlid"] = crawl_id.into();
@@ -116,7 +115,9 @@ fn info_for_people(answer: &Value) -> String {
     let known = [
         ("appid", "application"),
         ("crawlid", "crawl"),
+        ("spiderid", "spider"),
         ("state", "state"),
+        ("waiting_for", "waits for"),
         ("total_pending", "pending"),
         ("total_domains", "pending sites"),
         ("total_crawlids", "pending crawls"),
@@ -169,6 +170,22 @@ pending crawls  2
 crawl    pending  highest  lowest     expires
 2aaabbb        1       29      29  1429216389
 1aaabbb       11       39      29           -";
+        assert_eq!(info_for_people(&answer), expected);
+    }
+
+    #[test]
+    fn info_tells_what_a_crawl_waits_for() {
+        let answer = json!({
+            "appid": "testapp", "crawlid": "scripts", "spiderid": "browser", "state": "running",
+            "waiting_for": "a supervisor of lane browser", "total_pending": 5,
+        });
+        let expected = "\
+application  testapp
+crawl        scripts
+spider       browser
+state        running
+waits for    a supervisor of lane browser
+pending      5";
         assert_eq!(info_for_people(&answer), expected);
     }
 }

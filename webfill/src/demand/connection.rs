@@ -1,5 +1,6 @@
 //! Whom the commands speak with, and how long they wait for an answer.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,8 +15,15 @@ use crate::keys::{KeyFolder, check_reach};
 use crate::roles::endpoints_from;
 use crate::settings::Settings;
 
-/// Longer than a busy dispatcher needs, and than it waits for its supervisors.
+/// Longer than a busy dispatcher needs.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// Longer than it waits until what was ordered holds everywhere: a supervisor that stands still may
+/// begin what it holds until its lease is over, which takes ten seconds unless it was set.
+const ORDER_WAIT: Duration = Duration::from_secs(30);
+
+/// Whoever has waited for so long is told what for.
+const TELL_AFTER: Duration = Duration::from_secs(2);
 
 /// A feed is repeated while its dispatcher is started again: requests may be, for a crawl takes a
 /// URL once.
@@ -80,7 +88,10 @@ pub(super) struct Refusal {
 impl Connection {
     /// Asks once: what an action did is told only once.
     pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
-        let answer = self.ask(&action.to_string(), 1)?;
+        let answer = match action["action"].as_str() {
+            Some("stop" | "pause" | "site") => self.order(&action.to_string())?,
+            _ => self.ask(&action.to_string(), 1)?,
+        };
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
     }
 
@@ -92,15 +103,28 @@ impl Connection {
 
     fn ask(&mut self, question: &str, times: u32) -> Result<Result<Value, Refusal>, Fault> {
         let answer = self.client.ask_times(question.as_bytes(), times, WAIT)?;
-        let answer = answer.ok_or_else(|| self.silence(times))?;
+        let answer = answer.ok_or_else(|| self.silence(WAIT * times))?;
         self.was_answered = true;
-        Ok(match Refusal::of(&answer) {
-            Some(refusal) => Err(refusal),
-            None => Ok(answer),
-        })
+        Ok(Refusal::or(answer))
     }
 
-    fn silence(&self, times: u32) -> Fault {
+    /// Asks once for what is answered when it holds everywhere.
+    fn order(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+        self.client.send(question.as_bytes());
+        let mut answer = self.client.answer_within(TELL_AFTER)?;
+        if answer.is_none() {
+            if std::io::stderr().is_terminal() {
+                eprintln!(
+                    "webfill: waiting for the answer: what stands still is waited for until its lease is over"
+                );
+            }
+            answer = self.client.answer_within(ORDER_WAIT - TELL_AFTER)?;
+        }
+        let answer = answer.ok_or_else(|| self.silence(ORDER_WAIT))?;
+        Ok(Refusal::or(answer))
+    }
+
+    fn silence(&self, waited: Duration) -> Fault {
         let why = match self.has_keys {
             true => "does it run there, and is this key on its list",
             false => "does it run there, and without keys",
@@ -108,12 +132,20 @@ impl Connection {
         Fault::error(format!(
             "the dispatcher at {} has not answered for {} s: {why}?",
             self.endpoint,
-            (WAIT * times).as_secs()
+            waited.as_secs()
         ))
     }
 }
 
 impl Refusal {
+    /// The answer, unless it is a refusal.
+    fn or(answer: Value) -> Result<Value, Refusal> {
+        match Refusal::of(&answer) {
+            Some(refusal) => Err(refusal),
+            None => Ok(answer),
+        }
+    }
+
     fn of(answer: &Value) -> Option<Refusal> {
         let error = answer.get("error")?;
         let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use webfill_dispatcher::crawl_spec::CrawlSpec;
+use webfill_wire::Lane;
 
 use crate::seeds::SeedRequest;
 
@@ -19,6 +20,10 @@ pub fn named_crawl(request: &SeedRequest, command: &CrawlSpec) -> CrawlSpec {
         max_depth: number("maxdepth").unwrap_or(0) as u16,
         priority: number("priority").unwrap_or(50) as u8,
         follow: command.follow,
+        lane: match value("spiderid").and_then(Value::as_str) {
+            Some("browser") => Lane::Browser,
+            _ => Lane::Http,
+        },
         useragent: value("useragent")
             .and_then(Value::as_str)
             .map(str::to_owned),

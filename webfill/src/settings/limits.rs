@@ -48,6 +48,8 @@ fn check_seconds(settings: &Settings) -> Result<(), Fault> {
         ("fetch.head_timeout", fetch.head_timeout),
         ("fetch.body_timeout", fetch.body_timeout),
         ("fetch.total_timeout", fetch.total_timeout),
+        ("browser.settle", settings.browser.settle),
+        ("browser.page_deadline", settings.browser.page_deadline),
     ];
     for (key, seconds) in patience {
         if !(seconds > 0.0 && seconds <= DAY_S) {
@@ -88,6 +90,22 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             "fetch.max_body_bytes",
             settings.fetch.max_body_bytes as u64,
             1..=1 << 40,
+        ),
+        ("browser.tabs", settings.browser.tabs as u64, 1..=1_000),
+        (
+            "browser.max_requests",
+            settings.browser.max_requests as u64,
+            0..=10_000,
+        ),
+        (
+            "browser.memory_mib",
+            settings.browser.memory_mib.into(),
+            256..=1 << 20,
+        ),
+        (
+            "browser.pages",
+            settings.browser.pages.into(),
+            1..=1_000_000,
         ),
         ("log.keep", settings.log.keep as u64, 1..=100_000),
     ];

@@ -70,8 +70,8 @@ fn a_full_window_lets_sites_go_that_are_not_due_for_long() {
     }
     let mut of_another = site(5, NOW + 900_000, None);
     of_another.next = Some(Turn {
-        priority: 50,
         crawl: 2,
+        ..turn(50)
     });
     dispatch.add_site(of_another);
     dispatch.add_site(site(6, NOW + 500, None));

@@ -2,17 +2,15 @@
 //! of Scrapy Cluster's, and what more there is to tell.
 
 use serde_json::{Map, Value, json};
+use webfill_store::CrawlState;
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
 use super::waiting::About;
-use crate::control::{Refusal, Subject};
+use crate::control::{Refusal, Spider, Subject};
 use crate::dispatcher::Dispatcher;
 use crate::frontier::FrontierError;
 use crate::letter::Client;
-
-/// The one way of crawling there is, as Scrapy Cluster calls it.
-pub(super) const SPIDER: &str = "link";
 
 /// Crawls told one by one in the answer about an application; the totals are of all.
 const MOST_TOLD: usize = 10_000;
@@ -52,7 +50,8 @@ impl Dispatcher {
             "total_crawlids": tally.crawls,
             "crawlids": crawls,
         });
-        Ok(answer_to("info", subject, more))
+        let spider = subject.spider.unwrap_or(Spider::Link);
+        Ok(answer_to("info", subject, spider, more))
     }
 
     fn crawl_info(
@@ -79,7 +78,10 @@ impl Dispatcher {
         if let Some(at_ms) = self.frontier.spec(crawl)?.expires_at_ms {
             more["expires"] = (at_ms / 1_000).into();
         }
-        Ok(answer_to("info", subject, more))
+        if let Some(awaited) = self.awaited_by(crawl, now_ms)? {
+            more["waiting_for"] = awaited.into();
+        }
+        Ok(answer_to("info", subject, self.spider_of(crawl)?, more))
     }
 
     /// Holds a crawl: nothing of it starts after the answer, until it is resumed.
@@ -87,8 +89,10 @@ impl Dispatcher {
         &mut self,
         client: &Client,
         subject: Subject,
-        now_ms: i64,
     ) -> Result<Reply, FrontierError> {
+        if let Some(refusal) = self.too_many_wait() {
+            return Ok(refusal.into());
+        }
         let crawl = match self.crawl_that_goes_on(&subject)? {
             Ok(crawl) => crawl,
             Err(refusal) => return Ok(refusal.into()),
@@ -98,7 +102,7 @@ impl Dispatcher {
             crawl: Some(crawl),
             ..RecallScope::default()
         };
-        self.answer_later(client, scope, About::Pause(crawl, subject), now_ms);
+        self.answer_later(client, scope, About::Pause(crawl, subject));
         Ok(Reply::Later)
     }
 
@@ -127,7 +131,23 @@ impl Dispatcher {
             "total_pending": status.queued,
             "state": self.state_name(crawl, now_ms)?,
         });
-        Ok(answer_to(action, subject, more))
+        Ok(answer_to(action, subject, self.spider_of(crawl)?, more))
+    }
+
+    pub(super) fn spider_of(&mut self, crawl: CrawlKey) -> Result<Spider, FrontierError> {
+        Ok(Spider::of(self.frontier.spec(crawl)?.lane))
+    }
+
+    /// What a crawl lacks to go on, for people.
+    fn awaited_by(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<Option<String>, FrontierError> {
+        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
+        let lane = self.frontier.lane_awaited(crawl)?;
+        let lane = lane.filter(|_| state == CrawlState::Running);
+        Ok(lane.map(|lane| format!("a supervisor of lane {lane}")))
     }
 
     /// The crawl that is to be paused or resumed.
@@ -158,10 +178,14 @@ impl Dispatcher {
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         let tally = self.frontier.tally()?;
+        let supervisors = self.dispatch.supervisors();
+        let supervisors: Vec<Value> = supervisors
+            .map(|(name, lane)| json!({"id": name, "lane": lane}))
+            .collect();
         let mut answer = json!({
             "action": "status",
             "server_time": now_ms / 1_000,
-            "supervisors": self.dispatch.supervisor_names(),
+            "supervisors": supervisors,
             "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
             "total_pending": tally.queued,
             "leased": tally.leased,
@@ -184,8 +208,9 @@ fn no_such_crawl() -> Refusal {
 }
 
 /// The answer to an action, with what it was asked by.
-pub(super) fn answer_to(action: &str, subject: &Subject, more: Value) -> Value {
-    let mut answer = json!({"action": action, "appid": subject.app_id, "spiderid": SPIDER});
+pub(super) fn answer_to(action: &str, subject: &Subject, spider: Spider, more: Value) -> Value {
+    let spider = spider.as_str();
+    let mut answer = json!({"action": action, "appid": subject.app_id, "spiderid": spider});
     if let Some(crawl_id) = &subject.crawl_id {
         answer["crawlid"] = crawl_id.as_str().into();
     }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
-use super::actions::{SPIDER, answer_to};
+use super::actions::answer_to;
 use super::waiting::Recalled;
-use crate::control::Subject;
+use crate::control::{Spider, Subject};
 use crate::crawl_spec::CrawlSpec;
 use crate::dispatcher::Dispatcher;
 use crate::frontier::{CrawlStatus, FrontierError};
@@ -53,10 +53,6 @@ impl Endings {
         self.under_way.push_back(ending);
     }
 
-    pub(super) fn recalled(&self) -> impl Iterator<Item = Recalled> + '_ {
-        self.under_way.iter().map(|ending| ending.recalled)
-    }
-
     /// Whether there is something to close in the next turn already.
     pub(in crate::dispatcher) fn are_busy(&self) -> bool {
         self.under_way
@@ -71,13 +67,13 @@ impl Dispatcher {
         &mut self,
         client: &Client,
         subject: Subject,
-        now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
         let crawl = match self.frontier.find_crawl(&subject.app_id, crawl_id)? {
             Some(crawl) => crawl,
             None => {
-                let spec = CrawlSpec::on_demand(&subject.app_id, crawl_id);
+                let mut spec = CrawlSpec::on_demand(&subject.app_id, crawl_id);
+                spec.lane = subject.spider.map_or(spec.lane, Spider::lane);
                 self.frontier.order_crawl(None, spec)?
             }
         };
@@ -86,19 +82,16 @@ impl Dispatcher {
         let mut under_way = self.endings.under_way.iter_mut();
         match under_way.find(|ending| ending.crawl == crawl) {
             Some(ending) => ending.asked.push(asked),
-            None => self.begin_ending(crawl, false, vec![asked], now_ms)?,
+            None => self.begin_ending(crawl, false, vec![asked])?,
         }
         Ok(Reply::Later)
     }
 
     /// After a start: what was ended before has its queue closed.
-    pub(in crate::dispatcher) fn take_up_endings(
-        &mut self,
-        now_ms: i64,
-    ) -> Result<(), FrontierError> {
+    pub(in crate::dispatcher) fn take_up_endings(&mut self) -> Result<(), FrontierError> {
         for crawl in self.frontier.unpurged_crawls()? {
             let has_expired = self.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
-            self.begin_ending(crawl, has_expired, Vec::new(), now_ms)?;
+            self.begin_ending(crawl, has_expired, Vec::new())?;
         }
         self.next_expiry_ms = self.frontier.next_expiry_ms()?;
         Ok(())
@@ -109,7 +102,7 @@ impl Dispatcher {
         if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             for crawl in self.frontier.expired_crawls(now_ms, MOST_AT_ONCE)? {
                 self.frontier.expire_crawl(crawl)?;
-                self.begin_ending(crawl, true, Vec::new(), now_ms)?;
+                self.begin_ending(crawl, true, Vec::new())?;
             }
             self.next_expiry_ms = self.frontier.next_expiry_ms()?;
         }
@@ -121,7 +114,7 @@ impl Dispatcher {
             let Some(mut ending) = self.endings.under_way.pop_front() else {
                 break;
             };
-            let mut is_over = self.look_again(&mut ending.recalled, now_ms);
+            let mut is_over = self.look_again(&mut ending.recalled);
             if is_over && self.frontier.crawl_status(ending.crawl)?.queued > 0 {
                 slices += 1;
                 is_over = !self.frontier.end_queued(ending.crawl, now_ms)?;
@@ -139,7 +132,6 @@ impl Dispatcher {
         crawl: CrawlKey,
         has_expired: bool,
         asked: Vec<(Client, Subject)>,
-        now_ms: i64,
     ) -> Result<(), FrontierError> {
         let status = self.frontier.crawl_status(crawl)?;
         let recalled = match status.leased {
@@ -149,7 +141,7 @@ impl Dispatcher {
                     crawl: Some(crawl),
                     ..RecallScope::default()
                 };
-                self.call_back(scope, now_ms)
+                self.call_back(scope)
             }
         };
         self.endings.begin(Ending {
@@ -173,26 +165,32 @@ impl Dispatcher {
             purged,
             "a crawl is over before its queue was empty"
         );
+        let spider = self.spider_of(ending.crawl)?;
         for (client, subject) in ending.asked {
-            let answer = answer_to("stop", &subject, json!({"total_purged": purged}));
+            let answer = answer_to("stop", &subject, spider, json!({"total_purged": purged}));
             self.notify(&subject.app_id, &answer);
             self.letters.push(Letter::ToClient(client, answer));
         }
         if ending.has_expired {
-            let notice = self.expiry_notice(ending.crawl, purged)?;
+            let notice = self.expiry_notice(ending.crawl, spider, purged)?;
             let app_id = self.frontier.spec(ending.crawl)?.app_id.clone();
             self.notify(&app_id, &notice);
         }
         Ok(())
     }
 
-    fn expiry_notice(&mut self, crawl: CrawlKey, purged: u64) -> Result<Value, FrontierError> {
+    fn expiry_notice(
+        &mut self,
+        crawl: CrawlKey,
+        spider: Spider,
+        purged: u64,
+    ) -> Result<Value, FrontierError> {
         let spec = self.frontier.spec(crawl)?;
         Ok(json!({
             "action": "expired",
             "total_expired": purged,
             "crawlid": spec.crawl_id,
-            "spiderid": SPIDER,
+            "spiderid": spider.as_str(),
             "appid": spec.app_id,
         }))
     }

@@ -1,5 +1,6 @@
 //! What people want of a site: how long between two requests, none before a time, so many further
-//! pages. It holds on all machines once the answer is there, and over restarts.
+//! pages. It holds on all machines once the answer is there, and over restarts; on those that answer
+//! it does within a moment, whoever else stands still.
 
 use serde_json::{Value, json};
 use webfill_wire::RecallScope;
@@ -26,6 +27,9 @@ impl Dispatcher {
         if !action.changes_something() {
             return self.site_answer(&action).map(Reply::Now);
         }
+        if let Some(refusal) = self.too_many_wait() {
+            return Ok(refusal.into());
+        }
         if action.forget {
             let default_delay_ms = self.terms.default_delay_ms;
             self.frontier.forget_site(&action.site, default_delay_ms)?;
@@ -41,7 +45,7 @@ impl Dispatcher {
             forget: action.forget,
             ..RecallScope::default()
         };
-        self.answer_later(client, scope, About::Site(action), now_ms);
+        self.answer_later(client, scope, About::Site(action));
         Ok(Reply::Later)
     }
 

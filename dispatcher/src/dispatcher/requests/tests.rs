@@ -1,12 +1,13 @@
 mod ending;
 mod feeding;
+mod lanes;
 mod states;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_wire::{
-    Credit, DispatcherToSupervisor, Hello, Outcome, ReturnCause, SiteClock, SupervisorOutcomes,
-    SupervisorToDispatcher, Task, TaskDone, TaskReturned,
+    Credit, DispatcherToSupervisor, Hello, Lane, Outcome, ReturnCause, SiteClock,
+    SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher, Task, TaskDone, TaskReturned,
 };
 
 use super::*;
@@ -137,6 +138,10 @@ impl Bench {
     }
 
     fn join(&mut self) {
+        self.join_as(Lane::Http, 1);
+    }
+
+    fn join_as(&mut self, lane: Lane, session: u64) {
         let credit = Credit {
             tasks: 1_000,
             url_bytes: 1 << 20,
@@ -144,13 +149,32 @@ impl Bench {
         self.say(SupervisorToDispatcher::Hello(Hello {
             supervisor: "s".into(),
             home: 1,
-            session: 1,
+            session,
             sent_ms: 1,
+            lane,
             workers: 1,
             longest_request_ms: 1_000,
             credit,
             held: Vec::new(),
         }));
+    }
+
+    /// The supervisor has heard so many messages: whether its lease goes on.
+    fn is_in_step(&mut self, received: u64) -> bool {
+        let before = self.letters.len();
+        self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
+            session: 1,
+            sent_ms: 2,
+            credit: Credit::default(),
+            received,
+            outcomes_sent: 0,
+        }));
+        self.letters[before..].iter().any(|letter| {
+            matches!(
+                letter,
+                Letter::ToSupervisor(_, DispatcherToSupervisor::Heartbeat { .. })
+            )
+        })
     }
 
     /// Grants so many tasks in all.

@@ -1,21 +1,22 @@
 //! Answers that wait until the fleet has given back what they are about, so that no fetch of it
-//! starts after the answer. A supervisor that is away keeps nobody waiting for long.
+//! starts after the answer. A supervisor that stands still or is away is waited for until its lease
+//! is over, see [`crate::dispatcher::recalls`].
 
 use webfill_wire::{CrawlKey, RecallScope};
 
-use crate::control::{SiteAction, Subject};
+use crate::control::{Refusal, SiteAction, Subject};
 use crate::dispatcher::Dispatcher;
-use crate::dispatcher::recalls::PATIENCE_MS;
+use crate::dispatcher::recalls::RecallNumber;
 use crate::frontier::FrontierError;
 use crate::letter::{Client, Letter};
 
-/// Answers that wait at once; a further one does not wait.
+/// Answers that wait at once; what would need a further one is refused.
 const MOST_WAITING: usize = 10_000;
 
 /// How far the supervisors are with giving back.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Recalled {
-    Asked { recall: u64, until_ms: i64 },
+    Asked(RecallNumber),
     Done,
 }
 
@@ -41,34 +42,28 @@ pub(super) enum About {
 
 impl Dispatcher {
     /// Calls back what supervisors hold and have not started.
-    pub(super) fn call_back(&mut self, scope: RecallScope, now_ms: i64) -> Recalled {
-        Recalled::Asked {
-            recall: self.recall(scope, now_ms),
-            until_ms: now_ms + PATIENCE_MS,
-        }
+    pub(super) fn call_back(&mut self, scope: RecallScope) -> Recalled {
+        Recalled::Asked(self.recall(scope))
     }
 
-    /// Whether it has come back by now, or has been waited for long enough.
-    pub(super) fn look_again(&mut self, recalled: &mut Recalled, now_ms: i64) -> bool {
-        if let Recalled::Asked { recall, .. } = *recalled
-            && self.is_recalled(recall, now_ms)
+    /// Whether it has come back by now, or cannot be started any more.
+    pub(super) fn look_again(&mut self, recalled: &mut Recalled) -> bool {
+        if let Recalled::Asked(recall) = *recalled
+            && self.is_recalled(recall)
         {
             *recalled = Recalled::Done;
         }
         recalled.is_done()
     }
 
-    pub(super) fn answer_later(
-        &mut self,
-        client: &Client,
-        scope: RecallScope,
-        about: About,
-        now_ms: i64,
-    ) {
-        let recalled = match self.waiting.len() < MOST_WAITING {
-            true => self.call_back(scope, now_ms),
-            false => Recalled::Done,
-        };
+    /// Why no further answer can wait; asked before anything is done.
+    pub(super) fn too_many_wait(&self) -> Option<Refusal> {
+        let why = "too many answers wait for supervisors that stand still: ask again later";
+        (self.waiting.len() >= MOST_WAITING).then(|| Refusal::new("$", why))
+    }
+
+    pub(super) fn answer_later(&mut self, client: &Client, scope: RecallScope, about: About) {
+        let recalled = self.call_back(scope);
         self.waiting.push(Waiting {
             client: client.clone(),
             recalled,
@@ -85,7 +80,7 @@ impl Dispatcher {
             return Ok(());
         }
         let mut waiting = std::mem::take(&mut self.waiting);
-        let ready = waiting.extract_if(.., |one| self.look_again(&mut one.recalled, now_ms));
+        let ready = waiting.extract_if(.., |one| self.look_again(&mut one.recalled));
         let ready: Vec<Waiting> = ready.collect();
         self.waiting = waiting;
         for one in ready {
@@ -102,16 +97,5 @@ impl Dispatcher {
             self.letters.push(Letter::ToClient(one.client, answer));
         }
         Ok(())
-    }
-
-    /// When answers are sent whether or not everything has come back.
-    pub(in crate::dispatcher) fn patience_ends_ms(&self) -> Option<i64> {
-        let waiting = self.waiting.iter().map(|one| one.recalled);
-        let recalled = waiting.chain(self.endings.recalled());
-        let ends = recalled.filter_map(|recalled| match recalled {
-            Recalled::Asked { until_ms, .. } => Some(until_ms),
-            Recalled::Done => None,
-        });
-        ends.min()
     }
 }

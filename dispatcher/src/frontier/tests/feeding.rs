@@ -172,13 +172,14 @@ fn a_site_in_the_window_is_woken_when_it_gets_something() {
     let turn = Turn {
         priority: 50,
         crawl: bench.crawl,
+        lane: Lane::Http,
     };
     assert_eq!(
         bench.feed(&["http://b.org/1"]).woken,
         [],
         "it waits outside"
     );
-    bench.frontier.lease(site, 10, 0).unwrap();
+    bench.frontier.lease(site, 10, Lane::Http, 0).unwrap();
     assert_eq!(
         bench.feed(&["http://a.org/2", "http://b.org/2"]).woken,
         [Woken { site, turn }]

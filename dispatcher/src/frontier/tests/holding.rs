@@ -24,7 +24,7 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     release(&mut bench);
     bench.frontier.pause_crawl(bench.crawl).unwrap();
     let site = only_site(&mut bench);
-    let batch = bench.frontier.lease(site.id, 5, 0).unwrap();
+    let batch = bench.frontier.lease(site.id, 5, Lane::Http, 0).unwrap();
     assert_eq!(batch, LeaseBatch::default());
     bench.frontier.return_site(site.id, &site.clock).unwrap();
     bench.feed(&["http://a.org/3"]);
@@ -64,11 +64,19 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
     release(&mut bench);
     let site = only_site(&mut bench);
     bench.frontier.pause_crawl(bench.crawl).unwrap();
-    assert_eq!(bench.frontier.lease(site.id, 5, 0).unwrap().left, 0);
+    assert_eq!(
+        bench
+            .frontier
+            .lease(site.id, 5, Lane::Http, 0)
+            .unwrap()
+            .left,
+        0
+    );
     bench.frontier.resume_crawl(bench.crawl).unwrap();
     let turn = Turn {
         priority: 50,
         crawl: bench.crawl,
+        lane: Lane::Http,
     };
     assert_eq!(
         release(&mut bench),
@@ -77,7 +85,15 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
             turn
         }]
     );
-    assert_eq!(bench.frontier.lease(site.id, 5, 0).unwrap().tasks.len(), 1);
+    assert_eq!(
+        bench
+            .frontier
+            .lease(site.id, 5, Lane::Http, 0)
+            .unwrap()
+            .tasks
+            .len(),
+        1
+    );
     bench.assert_conserved();
 }
 
@@ -162,7 +178,12 @@ fn a_limit_lets_so_many_pages_out_and_then_the_queue_waits() {
     let mut bench = bench();
     bench.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let site = only_site(&mut bench);
-    let first = bench.frontier.lease(site.id, 1, 0).unwrap().tasks.remove(0);
+    let first = bench
+        .frontier
+        .lease(site.id, 1, Lane::Http, 0)
+        .unwrap()
+        .tasks
+        .remove(0);
     let mut rule = SiteRule {
         pages_left: Some(1),
         ..SiteRule::default()
@@ -173,25 +194,29 @@ fn a_limit_lets_so_many_pages_out_and_then_the_queue_waits() {
         assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     };
     back(&mut bench, &first);
-    let batch = bench.frontier.lease(site.id, 9, 0).unwrap();
+    let batch = bench.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
     assert_eq!(batch.tasks.len(), 1, "what was out before is not counted");
     assert_eq!((batch.left, batch.next), (0, None));
     assert!(
         bench
             .frontier
-            .lease(site.id, 9, 0)
+            .lease(site.id, 9, Lane::Http, 0)
             .unwrap()
             .tasks
             .is_empty()
     );
     back(&mut bench, &batch.tasks[0]);
-    let again = bench.frontier.lease(site.id, 9, 0).unwrap().tasks;
+    let again = bench
+        .frontier
+        .lease(site.id, 9, Lane::Http, 0)
+        .unwrap()
+        .tasks;
     assert_eq!(again.len(), 1, "it was not used");
     bench.done(&again[0], &[]);
     assert!(
         bench
             .frontier
-            .lease(site.id, 9, 0)
+            .lease(site.id, 9, Lane::Http, 0)
             .unwrap()
             .tasks
             .is_empty()

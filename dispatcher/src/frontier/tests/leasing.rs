@@ -18,12 +18,13 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
     let urgent = Turn {
         priority: 90,
         crawl: bench.crawl,
+        lane: Lane::Http,
     };
     assert_eq!((site.queued, site.next), (3, Some(urgent)));
-    let batch = bench.frontier.lease(site.id, 2, 0).unwrap();
+    let batch = bench.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/3", "http://a.org/1"]);
     assert_eq!(batch.left, 1);
-    let batch = bench.frontier.lease(site.id, 2, 0).unwrap();
+    let batch = bench.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/2"]);
     assert_eq!(batch.left, 0);
     bench.assert_conserved();
@@ -124,6 +125,7 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
     let turn = Turn {
         priority: 50,
         crawl: bench.crawl,
+        lane: Lane::Http,
     };
     assert_eq!(back(&mut bench, &first, false), GivenBack::Requeued(turn));
     assert_eq!(back(&mut bench, &first, false), GivenBack::Stale);
@@ -157,6 +159,7 @@ fn the_third_death_ends_a_task() {
             GivenBack::Requeued(Turn {
                 priority: 50,
                 crawl: bench.crawl,
+                lane: Lane::Http,
             })
         };
         assert_eq!(back, expected);
@@ -176,11 +179,11 @@ fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
     let site = only_site(&mut bench);
     let held = bench
         .frontier
-        .lease(site.id, 1, 999)
+        .lease(site.id, 1, Lane::Http, 999)
         .unwrap()
         .tasks
         .remove(0);
-    let batch = bench.frontier.lease(site.id, 1, 1_000).unwrap();
+    let batch = bench.frontier.lease(site.id, 1, Lane::Http, 1_000).unwrap();
     assert_eq!(batch, LeaseBatch::default());
     assert_eq!(bench.outcomes(), [(Outcome::Expired, 1)]);
     // What was handed out in time still counts, but leads nowhere.

@@ -20,7 +20,12 @@ fn what_was_leased_still_is_and_its_sites_are_in_the_window() {
     let mut bench = bench();
     bench.feed(&["http://a.org/", "http://b.org/"]);
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let leased = bench.frontier.lease(site.id, 1, 0).unwrap().tasks.remove(0);
+    let leased = bench
+        .frontier
+        .lease(site.id, 1, Lane::Http, 0)
+        .unwrap()
+        .tasks
+        .remove(0);
     bench.frontier.commit().unwrap();
 
     let mut bench = bench.reopen(100_000);

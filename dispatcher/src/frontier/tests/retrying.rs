@@ -90,12 +90,17 @@ fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
     let mut bench = bench_that_retries();
     bench.feed(&["http://a.org/1", "http://a.org/2"]);
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let tasks = bench.frontier.lease(site.id, 9, 0).unwrap().tasks;
+    let tasks = bench
+        .frontier
+        .lease(site.id, 9, Lane::Http, 0)
+        .unwrap()
+        .tasks;
     assert!(fails(&mut bench, &tasks[0], 1_000));
     let woken = bench.frontier.take_up_retries(11_000).unwrap();
     let turn = Turn {
         priority: 40,
         crawl: bench.crawl,
+        lane: Lane::Http,
     };
     assert_eq!(
         woken,

@@ -35,7 +35,7 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
     let mut crawls = Vec::new();
     for _ in 0..5 {
-        let batch = bench.frontier.lease(site.id, 1, 0).unwrap();
+        let batch = bench.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
         crawls.push(batch.tasks[0].crawl);
     }
     let big = bench.crawl;
@@ -54,7 +54,7 @@ fn a_batch_is_shared_too_and_no_place_in_it_is_left_empty() {
         &["http://a.org/x", "http://a.org/y"],
     );
     let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let batch = bench.frontier.lease(site.id, 64, 0).unwrap();
+    let batch = bench.frontier.lease(site.id, 64, Lane::Http, 0).unwrap();
     let of_small = batch.tasks.iter().filter(|task| task.crawl == small);
     assert_eq!((of_small.count(), batch.tasks.len()), (2, 64));
     assert_eq!(batch.left, 500 - 62);
@@ -74,7 +74,7 @@ fn a_stream_of_new_crawls_does_not_keep_an_old_one_waiting() {
             50,
             &[&format!("http://a.org/of-{n}")],
         );
-        let batch = bench.frontier.lease(site.id, 1, 0).unwrap();
+        let batch = bench.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
         of_the_old += usize::from(batch.tasks[0].crawl == bench.crawl);
     }
     assert!((2..=8).contains(&of_the_old), "{of_the_old}");
@@ -113,7 +113,7 @@ fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
     bench.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
     let other = other_crawl(&mut bench, "other", 40, &["http://a.org/x"]);
     let site = bench.frontier.next_sites(i64::MAX, 9).unwrap().remove(0);
-    let batch = bench.frontier.lease(site.id, 9, 0).unwrap();
+    let batch = bench.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
     let crawls: Vec<CrawlKey> = batch.tasks.iter().map(|task| task.crawl).collect();
     assert_eq!(crawls, [bench.crawl, other]);
     assert_eq!(
@@ -129,6 +129,14 @@ fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
     assert!(bench.frontier.has_to_release());
     let woken = bench.frontier.release(0).unwrap();
     assert_eq!(woken.first().map(|woken| woken.site), Some(site.id));
-    assert_eq!(bench.frontier.lease(site.id, 9, 0).unwrap().tasks.len(), 1);
+    assert_eq!(
+        bench
+            .frontier
+            .lease(site.id, 9, Lane::Http, 0)
+            .unwrap()
+            .tasks
+            .len(),
+        1
+    );
     bench.assert_conserved();
 }

@@ -76,21 +76,81 @@ fn who_asks_again_hears_the_same_end() {
     );
 }
 
+/// What a lease takes, with the difference between clocks.
+const LEASE_MS: i64 = 11_000;
+
+/// Whether the answer leaves at this time after now, and not before.
+fn is_answered_after(bench: &mut Bench, number: u64, wait_ms: i64) -> bool {
+    bench.now_ms += wait_ms - 1;
+    bench.turn();
+    let now_ms = bench.now_ms;
+    let is_early = bench.answer_to(number).is_some();
+    assert_eq!(
+        is_early,
+        bench.dispatcher().next_look_ms() > now_ms + 1,
+        "it looks then"
+    );
+    bench.now_ms += 1;
+    bench.turn();
+    !is_early && bench.answer_to(number).is_some()
+}
+
 #[test]
-fn a_supervisor_that_is_silent_keeps_a_stop_waiting_for_a_second() {
+fn a_supervisor_that_is_silent_keeps_a_stop_waiting_until_its_lease_is_over() {
     let mut bench = bench();
     bench.accept(&request(json!({})));
     bench.join();
+    bench.now_ms += 500;
     assert_eq!(bench.ask(&action("stop")), None);
     let stopped = bench.asked;
-    bench.now_ms += 999;
-    bench.turn();
-    assert_eq!(bench.answer_to(stopped), None);
-    let now_ms = bench.now_ms;
-    assert_eq!(bench.dispatcher().next_look_ms(), now_ms + 1);
-    bench.now_ms += 1;
-    bench.turn();
-    assert_eq!(bench.answer_to(stopped).unwrap()["total_purged"], 0);
+    assert!(is_answered_after(&mut bench, stopped, LEASE_MS - 500));
+    let answer = bench.answer_to(stopped).unwrap();
+    assert_eq!(answer["total_purged"], 0);
+    assert!(!bench.is_in_step(0), "it is to begin with nothing in hand");
+}
+
+#[test]
+fn a_lease_that_was_given_before_the_recall_was_heard_is_waited_for() {
+    for (received, wait_ms) in [(1, LEASE_MS), (2, LEASE_MS - 500)] {
+        let mut bench = bench();
+        bench.accept(&request(json!({})));
+        bench.join();
+        assert_eq!(bench.ask(&action("pause")), None);
+        let paused = bench.asked;
+        bench.now_ms += 500;
+        assert!(bench.is_in_step(received));
+        assert!(
+            is_answered_after(&mut bench, paused, wait_ms),
+            "{received} received"
+        );
+    }
+}
+
+#[test]
+fn who_was_there_before_a_restart_is_waited_for() {
+    for comes_back in [true, false] {
+        let mut bench = bench();
+        bench.accept(&request(json!({})));
+        bench.join();
+        bench.restart();
+        bench.letters.clear();
+        assert_eq!(
+            bench.ask(&action("pause")),
+            None,
+            "it may start what it has"
+        );
+        let paused = bench.asked;
+        if comes_back {
+            bench.now_ms += 300;
+            bench.join();
+            assert_eq!(bench.answer_to(paused), None);
+            let recalls = bench.recalls();
+            bench.report(|outcomes| outcomes.recalled = recalls);
+            assert!(bench.answer_to(paused).is_some());
+        } else {
+            assert!(is_answered_after(&mut bench, paused, LEASE_MS));
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! One site of the window: its clock, what holds for it, what of it is out and whose turn is next.
+
+use webfill_wire::{CrawlKey, Lane, SiteClock};
+
+use super::ready::Place;
+use super::schedule::LOOKAHEAD_MS;
+use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
+
+/// Tasks of one site that are out at once, at most, however short its delay.
+pub(super) const MOST_OUT: u32 = 64;
+
+/// A site in the window.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) name: String,
+    pub(super) clock: Clock,
+    pub(super) rule: SiteRule,
+    /// Tasks handed out and not ended.
+    pub(super) out: u32,
+    /// The lowest priority that may be among them.
+    pub(super) lowest_out: u8,
+    /// Those below this priority have been called back.
+    pub(super) recalled_below: u8,
+    /// It is in `later` or `ready`, or with its starved owner.
+    pub(super) scheduled: bool,
+    /// When it leaves `later`, if it is there.
+    pub(super) ready_from_ms: Option<i64>,
+    /// Where it stands in `ready`, if it is there.
+    pub(super) place: Option<Place>,
+    /// Tasks queued in the frontier that can be handed out, as last heard; more of them may not.
+    pub(super) queued: u64,
+    /// Whose turn is next; to be changed by [`set_next`](Site::set_next).
+    pub(super) next: Option<Turn>,
+    /// Whoever is next needs another owner: nothing goes to this one.
+    pub(super) is_leaving: bool,
+    /// The crawl that it came into the window for.
+    pub(super) came_for: Option<CrawlKey>,
+    /// The next worker may not know of the site's last request.
+    pub(super) tell_last_request: bool,
+}
+
+impl Site {
+    /// Takes over what a worker knows of the site's clock.
+    pub(super) fn set_clock(&mut self, clock: SiteClock, now_ms: i64) {
+        let next_in_ms = i64::from(clock.next_in_ms);
+        self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + next_in_ms);
+        let Some(delay_ms) = clock.delay_ms else {
+            return;
+        };
+        let last_ms = now_ms + (next_in_ms - i64::from(delay_ms)).min(0);
+        self.clock.last_start_ms = self.clock.last_start_ms.max(Some(last_ms));
+        self.clock.delay_ms = Some(delay_ms);
+        // From now on what the worker knows is in the time that the site is due.
+        self.tell_last_request = false;
+    }
+
+    /// A request may have been under way until now, and the worker that made it is gone.
+    pub(super) fn may_be_asked_now(&mut self, default_delay_ms: u32, now_ms: i64) {
+        let delay_ms = i64::from(self.delay_ms(default_delay_ms));
+        self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
+        self.clock.last_start_ms = Some(now_ms);
+        self.tell_last_request = true;
+    }
+
+    /// Another delay is wanted, or another time. What a server wants beside its delay still holds,
+    /// unless that was forgotten.
+    pub(super) fn follow_rule(&mut self, due: &SiteDue, default_delay_ms: u32) {
+        let is_paced = self.clock.last_start_ms.is_some_and(|last_ms| {
+            self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))
+        });
+        self.rule = due.rule;
+        if due.clock.delay_ms.is_none() && self.clock.delay_ms.is_some() {
+            // It was forgotten.
+            self.clock.delay_ms = None;
+            self.clock.due_at_ms = due.clock.due_at_ms;
+        } else if is_paced && let Some(last_ms) = self.clock.last_start_ms {
+            let delay_ms = self.rule.delay_ms.unwrap_or(default_delay_ms);
+            self.clock.due_at_ms = last_ms + i64::from(delay_ms);
+        }
+        // A delay that was shortened here is kept by the worker, if it knows of the last request.
+        self.tell_last_request = true;
+    }
+
+    /// The delay as far as it is known.
+    fn delay_ms(&self, default_delay_ms: u32) -> u32 {
+        let wanted = self.rule.delay_ms;
+        let known = self.clock.delay_ms.or(wanted).unwrap_or(default_delay_ms);
+        known.max(wanted.unwrap_or(0))
+    }
+
+    /// From when on its next task may be handed out.
+    pub(super) fn can_go_from_ms(&self) -> i64 {
+        let due_at_ms = if self.out > 0 {
+            0
+        } else {
+            self.clock.due_at_ms
+        };
+        due_at_ms.max(self.rule.block_until_ms.unwrap_or(0)) - LOOKAHEAD_MS
+    }
+
+    /// When its next request may start.
+    pub(super) fn starts_at_ms(&self) -> i64 {
+        let blocked = self.rule.block_until_ms.unwrap_or(0);
+        self.clock.due_at_ms.max(blocked)
+    }
+
+    /// Whether what it has out can be called back for a task of this priority.
+    pub(super) fn can_make_way_for(&self, priority: u8) -> bool {
+        self.out > 0 && self.lowest_out < priority && self.recalled_below < priority
+    }
+
+    /// Another turn is next.
+    pub(super) fn set_next(&mut self, next: Option<Turn>) {
+        self.next = next;
+        self.is_leaving = false;
+    }
+
+    pub(super) fn turn(&self) -> Turn {
+        self.next.unwrap_or(Turn {
+            priority: 0,
+            crawl: 0,
+            lane: Lane::Http,
+        })
+    }
+
+    /// Nothing further may be out.
+    pub(super) fn is_full(&self, default_delay_ms: u32) -> bool {
+        (self.is_leaving && self.out > 0) || self.out >= self.most_out(default_delay_ms)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.out == 0 && self.queued == 0 && !self.scheduled
+    }
+
+    /// How many tasks of a site may be out: what its pace lets through within the lookahead. One
+    /// until its delay is known.
+    pub(super) fn most_out(&self, default_delay_ms: u32) -> u32 {
+        if self.clock.delay_ms.is_none() && self.rule.delay_ms.unwrap_or(default_delay_ms) > 0 {
+            return 1;
+        }
+        match self.delay_ms(default_delay_ms) {
+            0 => MOST_OUT,
+            delay_ms => (1 + LOOKAHEAD_MS as u32 / delay_ms).min(MOST_OUT),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Supervisors with browsers and without.
+
+use super::*;
+
+fn scripts(priority: u8) -> Turn {
+    Turn {
+        priority,
+        crawl: 2,
+        lane: Lane::Browser,
+    }
+}
+
+/// A site whose next task needs a browser.
+fn scripts_site(id: i64, owner: Option<&str>) -> SiteDue {
+    SiteDue {
+        next: Some(scripts(50)),
+        ..site(id, 0, owner)
+    }
+}
+
+fn mixed(http: u64, browser: u64) -> Dispatch {
+    let mut dispatch = dispatch(&[("h", http)]);
+    join_lane(&mut dispatch, "b", Lane::Browser, browser);
+    dispatch
+}
+
+/// Who gets the next task, and of which site; its next turn is the one of before.
+fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
+    let grant = dispatch.next_grant(NOW)?;
+    dispatch.handed_out(&grant, &[leased(task, 50)], 9, Some(next));
+    Some((grant.supervisor, grant.site.0))
+}
+
+fn end(dispatch: &mut Dispatch, task: TaskId) {
+    dispatch.ended(task, SiteClock::default(), NOW);
+}
+
+#[test]
+fn new_sites_go_to_their_lanes() {
+    let mut dispatch = mixed(9, 9);
+    for id in [1, 3] {
+        dispatch.add_site(site(id, 0, None));
+        dispatch.add_site(scripts_site(id + 1, None));
+    }
+    let mut given: Vec<(String, i64)> =
+        std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).collect();
+    given.sort();
+    let expected = [("b", 2), ("b", 4), ("h", 1), ("h", 3)];
+    assert_eq!(given, expected.map(|(name, site)| (name.to_owned(), site)));
+}
+
+#[test]
+fn the_grant_tells_what_its_receiver_can() {
+    let mut dispatch = mixed(9, 9);
+    dispatch.add_site(scripts_site(1, None));
+    assert_eq!(dispatch.next_grant(NOW).unwrap().lane, Lane::Browser);
+    dispatch.add_site(site(2, 0, None));
+    assert_eq!(dispatch.next_grant(NOW).unwrap().lane, Lane::Http);
+}
+
+#[test]
+fn a_site_stays_with_its_owner_who_can_do_more_than_is_needed() {
+    let mut dispatch = mixed(9, 9);
+    dispatch.add_site(site(1, 0, Some("b")));
+    assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
+}
+
+#[test]
+fn without_anybody_else_those_with_browsers_get_new_sites_too() {
+    let mut dispatch = dispatch(&[]);
+    join_lane(&mut dispatch, "b", Lane::Browser, 9);
+    dispatch.add_site(site(1, 0, None));
+    assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
+    join(&mut dispatch, "h", 9);
+    dispatch.add_site(site(2, 0, None));
+    assert_eq!(give(&mut dispatch, 2, turn(50)), Some(("h".into(), 2)));
+}
+
+#[test]
+fn new_sites_that_waited_for_a_lane_go_to_the_other_when_it_has_gone() {
+    let mut dispatch = mixed(0, 9);
+    dispatch.add_site(site(1, 0, None));
+    assert_eq!(dispatch.next_grant(NOW), None, "those without are full");
+    dispatch.remove_supervisor("h");
+    assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
+}
+
+#[test]
+fn a_site_changes_hands_when_nothing_of_it_is_out_any_more() {
+    let mut dispatch = mixed(9, 9);
+    let mut fast = site(1, 0, Some("h"));
+    fast.clock.delay_ms = Some(0);
+    fast.clock.last_start_ms = Some(NOW - 5_000);
+    dispatch.add_site(fast);
+    for task in [1, 2] {
+        let next = if task == 1 { turn(50) } else { scripts(50) };
+        assert_eq!(give(&mut dispatch, task, next), Some(("h".into(), 1)));
+    }
+    assert_eq!(dispatch.next_grant(NOW), None, "two are out");
+    end(&mut dispatch, 1);
+    dispatch.wake(Woken {
+        site: SiteId(1),
+        turn: turn(50),
+    });
+    assert_eq!(dispatch.next_grant(NOW), None, "one is out");
+    end(&mut dispatch, 2);
+    let grant = dispatch.next_grant(NOW).expect("nothing is out");
+    assert_eq!(grant.supervisor, "b");
+    assert_eq!(
+        grant.last_request_ago_ms,
+        Some(5_000),
+        "it may not know of the last request"
+    );
+    let clock = grant.new_owner.expect("to be kept with the leases");
+    assert_eq!(clock.owner.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_site_that_is_to_change_hands_goes_on_where_it_is_for_a_higher_priority() {
+    let mut dispatch = mixed(9, 9);
+    let mut fast = site(1, 0, Some("h"));
+    fast.clock.delay_ms = Some(0);
+    dispatch.add_site(fast);
+    give(&mut dispatch, 1, scripts(50));
+    assert_eq!(dispatch.next_grant(NOW), None);
+    dispatch.wake(Woken {
+        site: SiteId(1),
+        turn: turn(90),
+    });
+    assert_eq!(give(&mut dispatch, 2, scripts(50)), Some(("h".into(), 1)));
+    assert_eq!(dispatch.next_grant(NOW), None);
+}
+
+#[test]
+fn what_is_out_elsewhere_is_called_back_for_a_higher_priority_that_needs_a_browser() {
+    let mut dispatch = mixed(9, 9);
+    let mut fast = site(1, 0, Some("h"));
+    fast.clock.delay_ms = Some(0);
+    dispatch.add_site(fast);
+    give(&mut dispatch, 1, turn(50));
+    let site = SiteId(1);
+    let same = scripts(50);
+    assert_eq!(dispatch.wake(Woken { site, turn: same }), None);
+    let turn = scripts(90);
+    let (owner, scope) = dispatch.wake(Woken { site, turn }).expect("in its way");
+    assert_eq!((&*owner, scope.below), ("h", Some(90)));
+    assert_eq!(dispatch.next_grant(NOW), None);
+    dispatch.returned(1, Some(self::turn(50)), LastRequest::None, NOW);
+    assert_eq!(give(&mut dispatch, 2, scripts(90)), Some(("b".into(), 1)));
+}
+
+#[test]
+fn a_full_lane_does_not_hold_up_the_other() {
+    for (http, browser, site_of_other) in [(9, 0, 3), (0, 9, 2)] {
+        let mut dispatch = mixed(http, browser);
+        let mut urgent = scripts_site(2, None);
+        urgent.next = Some(scripts(90));
+        dispatch.add_site(urgent);
+        let mut plain = site(3, 0, None);
+        plain.next = Some(turn(if http == 0 { 95 } else { 50 }));
+        dispatch.add_site(plain);
+        let given = give(&mut dispatch, 1, turn(50)).map(|(_, site)| site);
+        assert_eq!(given, Some(site_of_other));
+        assert_eq!(dispatch.next_grant(NOW), None);
+    }
+}
+
+#[test]
+fn sites_that_wait_for_a_lane_get_its_room_by_their_priority() {
+    let mut dispatch = mixed(9, 0);
+    for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
+        dispatch.add_site(SiteDue {
+            next: Some(scripts(priority)),
+            ..site(id, 0, None)
+        });
+    }
+    assert_eq!(dispatch.next_grant(NOW), None);
+    dispatch.credit(&peer("b"), 1, credit(2), NOW);
+    let given: Vec<i64> = (1..=3)
+        .filter_map(|task| give(&mut dispatch, task, turn(50)))
+        .map(|(_, site)| site)
+        .collect();
+    assert_eq!(given, [2, 3]);
+}
+
+#[test]
+fn what_waits_for_a_browser_leaves_places_in_the_window_to_others() {
+    let mut dispatch = mixed(9, 0);
+    for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
+        dispatch.add_site(SiteDue {
+            next: Some(scripts(priority)),
+            ..site(id, 0, None)
+        });
+    }
+    dispatch.add_site(site(4, 0, None));
+    while give(&mut dispatch, 4, turn(50)).is_some() {}
+    let crowd = dispatch.take_crowd(1, NOW);
+    let left: Vec<i64> = crowd.iter().map(|(site, _)| site.0).collect();
+    assert_eq!(left, [1, 3], "the last first");
+    assert!(crowd.iter().all(|(_, clock)| clock.due_at_ms > NOW));
+    assert_eq!(dispatch.sites_in_window(), 2);
+    dispatch.credit(&peer("b"), 1, credit(1), NOW);
+    assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 2)));
+}
+
+#[test]
+fn who_comes_again_without_browsers_keeps_only_what_needs_none() {
+    let mut dispatch = mixed(9, 9);
+    dispatch.add_site(scripts_site(1, None));
+    assert_eq!(give(&mut dispatch, 1, scripts(50)), Some(("b".into(), 1)));
+    end(&mut dispatch, 1);
+    dispatch.add_site(site(2, 0, Some("b")));
+    join_lane(&mut dispatch, "b", Lane::Http, 9);
+    join_lane(&mut dispatch, "c", Lane::Browser, 9);
+    let mut given: Vec<(String, i64)> = (2..=3)
+        .filter_map(|task| give(&mut dispatch, task, turn(50)))
+        .collect();
+    given.sort();
+    assert_eq!(given, [("b".into(), 2), ("c".into(), 1)]);
+}
+
+#[test]
+fn without_browsers_the_owner_is_asked_who_finds_out_that_the_crawl_waits() {
+    let mut dispatch = dispatch(&[("h", 9)]);
+    dispatch.add_site(scripts_site(1, Some("h")));
+    let grant = dispatch.next_grant(NOW).expect("the crawl is to be held");
+    assert_eq!((&*grant.supervisor, grant.lane), ("h", Lane::Http));
+}

@@ -1,0 +1,144 @@
+//! What is planned for the operator to want, and when.
+
+use super::dice::Dice;
+use super::plan::{Fault, Plan};
+
+/// What an operator may want: of a crawl, of a site.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Order {
+    Pause {
+        crawl: usize,
+        for_ms: u64,
+    },
+    Resume {
+        crawl: usize,
+    },
+    Stop {
+        crawl: usize,
+    },
+    Delay {
+        site: usize,
+        delay_ms: u64,
+    },
+    Block {
+        site: usize,
+        for_ms: u64,
+    },
+    Unblock {
+        site: usize,
+    },
+    Limit {
+        site: usize,
+        pages: u64,
+        for_ms: u64,
+    },
+    NoLimit {
+        site: usize,
+    },
+    Forget {
+        site: usize,
+    },
+}
+
+impl Order {
+    /// Whether it is given by the answer to the one before.
+    pub(super) fn takes_back(self) -> bool {
+        matches!(
+            self,
+            Order::Resume { .. } | Order::Unblock { .. } | Order::NoLimit { .. }
+        )
+    }
+}
+
+impl Plan {
+    pub(super) fn add_orders(&mut self, dice: &mut Dice) {
+        let most_orders = dice.one_of(&[0, 1, 6]);
+        for _ in 0..dice.between(0, most_orders) {
+            let at_ms = dice.between(0, self.estimate_ms);
+            let for_ms = dice.magnitude(100, self.estimate_ms);
+            let (site, crawl) = self.subject(dice);
+            self.order(dice, at_ms, for_ms, site, crawl);
+        }
+    }
+
+    /// Somebody stands still or does not hear, no longer than a lease; and right then something is
+    /// ordered that it does not hear of, and goes against if it still has tasks to start.
+    pub(super) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
+        if !dice.once_in(4) {
+            return;
+        }
+        let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
+        let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
+        let at_ms = dice.between(0, self.estimate_ms);
+        let for_ms = dice.magnitude(2_000, self.lease_ms);
+        let fault = match dice.between(0, 2) {
+            0 => Fault::SupervisorStops { supervisor, for_ms },
+            1 => Fault::WorkerStops {
+                supervisor,
+                slot,
+                for_ms,
+            },
+            _ => Fault::CutOff {
+                supervisor,
+                up: dice.once_in(2),
+                down: true,
+                for_ms,
+            },
+        };
+        self.faults.push((at_ms, fault));
+        let ordered_at_ms = at_ms + dice.between(0, for_ms / 2);
+        let holds_ms = 2 * self.lease_ms;
+        let (site, crawl) = self.subject(dice);
+        let (order, taken_back_by) = match dice.between(0, 2) {
+            0 => block(site, 2 * holds_ms),
+            1 if crawl > 0 => (Order::Stop { crawl }, None),
+            _ => pause(crawl, holds_ms),
+        };
+        self.push_order(ordered_at_ms, order, taken_back_by);
+    }
+
+    fn subject(&self, dice: &mut Dice) -> (usize, usize) {
+        let site = dice.between(0, self.sites.len() as u64 - 1) as usize;
+        let crawl = dice.between(0, self.priorities.len() as u64 - 1) as usize;
+        (site, crawl)
+    }
+
+    fn order(&mut self, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
+        let (order, taken_back_by) = match dice.between(0, 7) {
+            0..=2 => pause(crawl, for_ms),
+            3 if crawl > 0 => (Order::Stop { crawl }, None),
+            3 | 4 => {
+                let delay_ms = dice.one_of(&[0, 20, 1_000, 20_000]);
+                (Order::Delay { site, delay_ms }, None)
+            }
+            5 => block(site, for_ms),
+            6 => {
+                let pages = dice.between(0, 3);
+                let order = Order::Limit {
+                    site,
+                    pages,
+                    for_ms,
+                };
+                (order, Some(Order::NoLimit { site }))
+            }
+            _ => (Order::Forget { site }, None),
+        };
+        self.push_order(at_ms, order, taken_back_by);
+    }
+
+    fn push_order(&mut self, at_ms: u64, order: Order, taken_back_by: Option<Order>) {
+        self.orders.push((at_ms, order));
+        self.orders
+            .extend(taken_back_by.map(|order| (at_ms, order)));
+    }
+}
+
+fn pause(crawl: usize, for_ms: u64) -> (Order, Option<Order>) {
+    let order = Order::Pause { crawl, for_ms };
+    (order, Some(Order::Resume { crawl }))
+}
+
+fn block(site: usize, for_ms: u64) -> (Order, Option<Order>) {
+    let order = Order::Block { site, for_ms };
+    (order, Some(Order::Unblock { site }))
+}

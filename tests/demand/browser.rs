@@ -1,0 +1,145 @@
+//! Requests with the `spiderid` of a browser, in a fleet where some supervisors have one.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::site::{Page, document, page, script};
+
+use crate::fleet::{DELAY, Fleet, action, request, request_with, wait_for};
+
+/// A supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
+const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
+
+fn for_a_browser(url: &str, crawl_id: &str) -> Value {
+    request_with(url, crawl_id, json!({"spiderid": "browser"}))
+}
+
+/// A page whose heading its scripts write.
+fn scripted(title: &str) -> Page {
+    let text = format!("document.body.innerHTML = '<h1>{title}</h1>'");
+    let html = format!("<html><body><h1>without</h1><script>{text}</script></body></html>");
+    document("text/html", html)
+}
+
+#[test]
+fn a_request_for_a_browser_goes_to_a_supervisor_that_has_one() {
+    let mut fleet = Fleet::start();
+    let (shown, plain) = (
+        fleet.web.site("shown.example"),
+        fleet.web.site("plain.example"),
+    );
+    shown.serve("/", scripted("with"));
+    plain.serve("/", scripted("with"));
+    fleet.feed(&[for_a_browser(&shown.url("/"), "shown")]);
+    fleet.feed(&[request(&plain.url("/"), "plain")]);
+    fleet.wait_until_done("plain");
+    assert_eq!(fleet.pending("shown"), 1, "nobody can do it");
+    assert!(shown.visits().is_empty());
+    fleet.add_supervisor_with("two", &BROWSER);
+    fleet.wait_until_done("shown");
+    let pages = fleet.work.stored().pages();
+    let of = |url: &str| {
+        let page = &pages[url];
+        let supervisor = page.worker.split('/').next().unwrap_or_default().to_owned();
+        (page.fields["title"].clone(), supervisor)
+    };
+    assert_eq!(of(&shown.url("/")), (json!("with"), "two".to_owned()));
+    assert_eq!(of(&plain.url("/")), (json!("without"), "one".to_owned()));
+}
+
+#[test]
+fn a_site_with_pages_for_both_keeps_its_distance() {
+    let mut fleet = Fleet::start();
+    fleet.add_supervisor_with("two", &BROWSER);
+    let site = fleet.web.site("both.example");
+    site.otherwise(|_| scripted("with").into());
+    let urls = |kind: &str| {
+        (0..8)
+            .map(|n| site.url(&format!("/{kind}/{n}")))
+            .collect::<Vec<_>>()
+    };
+    let (plain, shown) = (urls("plain"), urls("shown"));
+    for (plain, shown) in plain.iter().zip(&shown) {
+        fleet.feed(&[request(plain, "plain"), for_a_browser(shown, "shown")]);
+    }
+    fleet.wait_until_done("plain");
+    fleet.wait_until_done("shown");
+    let pages = fleet.work.stored().pages();
+    for (urls, title) in [(plain, "without"), (shown, "with")] {
+        for url in urls {
+            assert_eq!(pages[&url].fields["title"], title, "{url}");
+        }
+    }
+    let visits = site.visits();
+    visits.assert_polite(DELAY);
+    assert_eq!(visits.pages().len(), 16);
+}
+
+#[test]
+fn a_stop_ends_what_a_page_asks_for() {
+    let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.3")]);
+    fleet.add_supervisor_with("two", &BROWSER);
+    let site = fleet.web.site("asking.example");
+    let ask = "let n = 0; const ask = () => fetch('/data/' + n++).then(ask); ask()";
+    site.serve(
+        "/",
+        document("text/html", format!("<script>{ask}</script>")),
+    );
+    site.otherwise(|_| page("data").into());
+    fleet.feed(&[for_a_browser(&site.url("/"), "asking")]);
+    let log = fleet.web.log();
+    log.wait_until("the page asks", |visits| visits.len() >= 5);
+    let answer = fleet.client().ask(&action("stop", Some("asking")));
+    let answered = Instant::now();
+    assert_eq!(answer["spiderid"], "browser", "{answer}");
+    // Longer than until its next two requests.
+    std::thread::sleep(Duration::from_millis(1_000));
+    let visits = site.visits();
+    let late = visits.0.iter().filter(|visit| visit.started_at > answered);
+    assert_eq!(late.count(), 0, "requests after the answer");
+    assert_eq!(fleet.pending("asking"), 0);
+    let pages = fleet.work.stored().pages();
+    let stored = pages.get(&site.url("/")).map(|page| page.outcome.as_str());
+    assert!(matches!(stored, None | Some("stopped")), "{stored:?}");
+}
+
+#[test]
+fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
+    let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.2")]);
+    fleet.add_supervisor_with("two", &BROWSER);
+    let site = fleet.web.site("paused.example");
+    let ask = "fetch('/data/1').then(() => fetch('/data/2')).then(() => fetch('/data/3'))
+        .then(() => document.body.innerHTML = '<h1>whole</h1>')";
+    site.serve(
+        "/",
+        document(
+            "text/html",
+            format!("<html><body><script>{ask}</script></body></html>"),
+        ),
+    );
+    site.serve(
+        "/data/2",
+        script()
+            .pause(Duration::from_millis(300))
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    );
+    site.otherwise(|_| page("data").into());
+    fleet.feed(&[for_a_browser(&site.url("/"), "paused")]);
+    let log = fleet.web.log();
+    log.wait_until("the page asks", |visits| {
+        !visits.of_path("/data/1").is_empty()
+    });
+    fleet.client().ask(&action("pause", Some("paused")));
+    wait_for("it is given back", || {
+        (fleet.pending("paused") == 1).then_some(())
+    });
+    fleet.client().ask(&action("resume", Some("paused")));
+    fleet.wait_until_done("paused");
+    let pages = fleet.work.stored().pages();
+    let page = &pages[&site.url("/")];
+    assert_eq!(
+        (page.outcome.as_str(), &page.fields["title"]),
+        ("ok", &json!("whole"))
+    );
+    site.visits().assert_polite(Duration::from_millis(200));
+}

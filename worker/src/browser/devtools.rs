@@ -1,0 +1,372 @@
+//! The Chrome DevTools Protocol over two pipes (`--remote-debugging-pipe`): JSON messages, each ended by
+//! a NUL byte. No port is opened that others on the machine could find.
+//!
+//! A thread reads and a thread writes, since neither may hold up the worker; all else is on its main
+//! thread. Only the few methods that are needed are spoken, so there are no types for them.
+//! <https://chromedevtools.github.io/devtools-protocol/>
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::rc::Rc;
+use std::sync::mpsc as threads;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+/// Messages that were read and not looked at yet; the browser waits then.
+const WAITING_MESSAGES: usize = 256;
+
+/// Kept of a message that is too large: enough to tell what it answers.
+const HEAD_BYTES: usize = 64;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    #[error("the browser is gone")]
+    Gone,
+    #[error("the browser's answer is too large")]
+    TooLarge,
+    #[error("the browser refuses: {0}")]
+    Refused(String),
+}
+
+/// What a browser tells by itself.
+#[derive(Debug)]
+pub struct Event {
+    pub method: String,
+    pub params: Value,
+}
+
+/// A message of the browser.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Message {
+    id: Option<u64>,
+    result: Value,
+    error: Option<Refusal>,
+    method: String,
+    params: Value,
+    session_id: Option<String>,
+    #[serde(skip)]
+    cut: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    message: String,
+}
+
+type Answer = Result<Value, NoAnswer>;
+
+/// A connection to a browser. It is over when the browser closes its pipe.
+#[derive(Clone)]
+pub struct DevTools {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    out: threads::Sender<Vec<u8>>,
+    last_id: Cell<u64>,
+    asked: RefCell<HashMap<u64, oneshot::Sender<Answer>>>,
+    sessions: RefCell<HashMap<String, mpsc::UnboundedSender<Event>>>,
+    gone: Cell<bool>,
+}
+
+impl DevTools {
+    /// Speaks over these pipes; no message may have more than `most_bytes`.
+    pub fn connect(
+        from_browser: impl Read + Send + 'static,
+        to_browser: impl Write + Send + 'static,
+        most_bytes: usize,
+    ) -> std::io::Result<DevTools> {
+        let (out, to_write) = threads::channel();
+        let (inbox, arrived) = mpsc::channel(WAITING_MESSAGES);
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        thread("browser-write").spawn(move || write(to_browser, &to_write))?;
+        thread("browser-read").spawn(move || read(from_browser, most_bytes, &inbox))?;
+        let shared = Rc::new(Shared {
+            out,
+            last_id: Cell::new(0),
+            asked: RefCell::default(),
+            sessions: RefCell::default(),
+            gone: Cell::new(false),
+        });
+        tokio::task::spawn_local(hand_out(Rc::clone(&shared), arrived));
+        Ok(DevTools { shared })
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.shared.gone.get()
+    }
+
+    /// Calls a method, of a session or of the browser itself.
+    pub async fn call(&self, session: Option<&str>, method: &str, params: Value) -> Answer {
+        let (answer, answered) = oneshot::channel();
+        let id = self.send(session, method, params, Some(answer));
+        let answer = answered.await.unwrap_or(Err(NoAnswer::Gone));
+        self.shared.asked.borrow_mut().remove(&id);
+        answer
+    }
+
+    /// Calls a method whose answer says nothing of interest.
+    pub fn tell(&self, session: Option<&str>, method: &str, params: Value) {
+        self.send(session, method, params, None);
+    }
+
+    /// The events of a session, from now on.
+    pub fn events(&self, session: &str) -> mpsc::UnboundedReceiver<Event> {
+        let (sender, events) = mpsc::unbounded_channel();
+        let mut sessions = self.shared.sessions.borrow_mut();
+        // Closed sessions are found here: nobody else would.
+        sessions.retain(|_, sender| !sender.is_closed());
+        sessions.insert(session.to_owned(), sender);
+        events
+    }
+
+    fn send(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+        answer: Option<oneshot::Sender<Answer>>,
+    ) -> u64 {
+        let id = self.shared.last_id.get() + 1;
+        self.shared.last_id.set(id);
+        let mut message = json!({"id": id, "method": method, "params": params});
+        if let Some(session) = session {
+            message["sessionId"] = session.into();
+        }
+        let mut frame = message.to_string().into_bytes();
+        frame.push(0);
+        if let Some(answer) = answer
+            && !self.is_gone()
+        {
+            self.shared.asked.borrow_mut().insert(id, answer);
+        }
+        // If the writer is gone, so is the browser, which the reader tells.
+        let _ = self.shared.out.send(frame);
+        id
+    }
+}
+
+/// Gives each message to whom it is for, until the browser is gone.
+async fn hand_out(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>) {
+    while let Some(message) = arrived.recv().await {
+        match message.id {
+            Some(id) => {
+                if let Some(asked) = shared.asked.borrow_mut().remove(&id) {
+                    // Who asked may have stopped waiting.
+                    let _ = asked.send(message.answer());
+                }
+            }
+            None => {
+                let session = message.session_id.unwrap_or_default();
+                if let Some(session) = shared.sessions.borrow().get(&session) {
+                    let (method, params) = (message.method, message.params);
+                    let _ = session.send(Event { method, params });
+                }
+            }
+        }
+    }
+    shared.gone.set(true);
+    shared.asked.borrow_mut().clear();
+    shared.sessions.borrow_mut().clear();
+}
+
+impl Message {
+    fn answer(self) -> Answer {
+        match self.error {
+            _ if self.cut => Err(NoAnswer::TooLarge),
+            Some(refusal) => Err(NoAnswer::Refused(refusal.message)),
+            None => Ok(self.result),
+        }
+    }
+
+    /// What can be told of a message by its beginning: `{"id":12,...`, if it is an answer.
+    fn cut(head: &[u8]) -> Message {
+        let digits = head.strip_prefix(b"{\"id\":").unwrap_or_default();
+        let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+        let id = digits.fold(None, |id: Option<u64>, digit| {
+            id.unwrap_or(0)
+                .checked_mul(10)?
+                .checked_add((digit - b'0').into())
+        });
+        Message {
+            id,
+            cut: true,
+            ..Message::default()
+        }
+    }
+}
+
+fn write(mut to_browser: impl Write, frames: &threads::Receiver<Vec<u8>>) {
+    while let Ok(frame) = frames.recv() {
+        if to_browser
+            .write_all(&frame)
+            .and_then(|()| to_browser.flush())
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn read(from_browser: impl Read, most_bytes: usize, inbox: &mpsc::Sender<Message>) {
+    let mut from_browser = BufReader::with_capacity(64 << 10, from_browser);
+    // Neither an error nor the end leaves anything to read.
+    while let Ok(Some(frame)) = next_frame(&mut from_browser, most_bytes) {
+        let message = match frame {
+            Frame::Whole(bytes) => match serde_json::from_slice(&bytes) {
+                Ok(message) => message,
+                Err(error) => {
+                    tracing::warn!(event = "unreadable_message", %error, "a message of the browser was dropped");
+                    continue;
+                }
+            },
+            Frame::Cut(head) => Message::cut(&head),
+        };
+        if inbox.blocking_send(message).is_err() {
+            return;
+        }
+    }
+}
+
+enum Frame {
+    Whole(Vec<u8>),
+    /// The beginning of one that is too large.
+    Cut(Vec<u8>),
+}
+
+/// Reads up to the next NUL; `None` at the end.
+fn next_frame(from: &mut impl BufRead, most_bytes: usize) -> std::io::Result<Option<Frame>> {
+    let (mut frame, mut is_cut) = (Vec::new(), false);
+    loop {
+        let read = from.fill_buf()?;
+        if read.is_empty() {
+            return Ok(None);
+        }
+        let end = memchr::memchr(0, read);
+        let part = &read[..end.unwrap_or(read.len())];
+        if !is_cut {
+            frame.extend_from_slice(part);
+        }
+        if frame.len() > most_bytes {
+            is_cut = true;
+            frame = frame[..HEAD_BYTES.min(frame.len())].to_vec();
+        }
+        let used = part.len() + usize::from(end.is_some());
+        from.consume(used);
+        if end.is_some() {
+            return Ok(Some(match is_cut {
+                true => Frame::Cut(frame),
+                false => Frame::Whole(frame),
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    /// A browser that answers each frame by what the function makes of it.
+    fn browser(answers: impl Fn(Value) -> Vec<String> + Send + 'static) -> UnixStream {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(theirs.try_clone().unwrap());
+            let mut writer = theirs;
+            while let Ok(Some(Frame::Whole(frame))) = next_frame(&mut reader, 1 << 20) {
+                for answer in answers(serde_json::from_slice(&frame).unwrap()) {
+                    writer.write_all(answer.as_bytes()).unwrap();
+                    writer.write_all(&[0]).unwrap();
+                }
+            }
+        });
+        ours
+    }
+
+    fn connect(stream: &UnixStream, most_bytes: usize) -> DevTools {
+        let (read, write) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+        DevTools::connect(read, write, most_bytes).unwrap()
+    }
+
+    #[tokio::test]
+    async fn answers_come_to_those_who_asked_and_events_to_their_session() {
+        let stream = browser(|asked| {
+            let id = &asked["id"];
+            let event = json!({"method": "Page.loaded", "params": {"n": 7}, "sessionId": "s1"});
+            let answer = match asked["method"].as_str() {
+                Some("Bad.method") => {
+                    json!({"id": id, "error": {"code": -1, "message": "no such"}})
+                }
+                _ => json!({"id": id, "result": {"session": asked["sessionId"]}}),
+            };
+            vec![event.to_string(), answer.to_string()]
+        });
+        let both = async {
+            let devtools = connect(&stream, 1 << 20);
+            let mut events = devtools.events("s1");
+            let answer = devtools.call(Some("s1"), "Page.enable", json!({})).await;
+            assert_eq!(answer, Ok(json!({"session": "s1"})));
+            let refused = devtools.call(None, "Bad.method", json!({})).await;
+            assert_eq!(refused, Err(NoAnswer::Refused("no such".into())));
+            let event = events.recv().await.unwrap();
+            assert_eq!(
+                (event.method.as_str(), &event.params["n"]),
+                ("Page.loaded", &json!(7))
+            );
+        };
+        LocalSet::new().run_until(both).await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_costs_its_question_alone() {
+        let stream = browser(|asked| {
+            let length = asked["params"]["length"].as_u64().unwrap() as usize;
+            let answer = json!({"id": asked["id"], "result": "x".repeat(length)});
+            // As Chromium does: the id comes first.
+            let text = answer.to_string();
+            assert!(text.starts_with("{\"id\""));
+            vec![text]
+        });
+        let both = async {
+            let devtools = connect(&stream, 100_000);
+            let large = devtools.call(None, "m", json!({"length": 300_000}));
+            let small = devtools.call(None, "m", json!({"length": 10}));
+            let (large, small) = tokio::join!(large, small);
+            assert_eq!(large, Err(NoAnswer::TooLarge));
+            assert_eq!(small, Ok(json!("x".repeat(10))));
+        };
+        LocalSet::new().run_until(both).await;
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_browser_that_goes_is_told() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let both = async {
+            let devtools = connect(&ours, 1 << 20);
+            let mut events = devtools.events("s1");
+            let asked = devtools.call(None, "m", json!({}));
+            let goes = async {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                drop(theirs);
+            };
+            let (asked, ()) = tokio::join!(asked, goes);
+            assert_eq!(asked, Err(NoAnswer::Gone));
+            assert!(events.recv().await.is_none());
+            assert!(devtools.is_gone());
+            assert_eq!(
+                devtools.call(None, "m", json!({})).await,
+                Err(NoAnswer::Gone)
+            );
+        };
+        LocalSet::new().run_until(both).await;
+    }
+}
