@@ -375,6 +375,7 @@ mod tests {
         for (path, kind) in SETTINGS {
             let example = match (*path, kind) {
                 ("politeness.clock", _) => "shared",
+                ("supervisor.lane", _) => "browser",
                 (_, Kind::Text | Kind::List) => "x",
                 (_, Kind::Whole | Kind::Number | Kind::Numbers) => "7",
                 (_, Kind::Switch) => "true",
