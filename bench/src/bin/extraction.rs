@@ -9,11 +9,13 @@
 //!     extraction FOLDER --results           all results as JSON lines, for compare.py
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libxml::parser::{Parser, ParserOptions};
 use libxml::xpath::{Context, Expression};
+use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_document::{Document, Limits, XPath};
 use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
 use webfill_urls::Url;
@@ -30,14 +32,16 @@ const PAGES_WANTED: usize = 100;
 const MAPPING: &str = include_str!("../../extraction/mapping.json");
 const EXPRESSIONS: &str = include_str!("../../extraction/expressions.txt");
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
     let mut arguments = std::env::args().skip(1);
     let folder = arguments
         .next()
         .ok_or("usage: extraction FOLDER [--results]")?;
     let pages = read_pages(Path::new(&folder))?;
     if arguments.next().as_deref() == Some("--results") {
-        return print_results(&pages);
+        print_results(&pages)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if pages.len() < PAGES_WANTED {
         let found = pages.len();
@@ -51,8 +55,9 @@ fn main() -> Result<(), Failure> {
         .iter()
         .map(|page| measure(page, &ours, &peer, ROUNDS))
         .collect::<Result<_, _>>()?;
-    report(&pages, &measured);
-    report_slowest(&pages, &measured, &ours, &peer)
+    let mut verdicts = judge(&pages, &measured);
+    verdicts.push(judge_slowest(&pages, &measured, &ours, &peer)?);
+    Ok(report(&verdicts, size))
 }
 
 struct Page {
@@ -308,42 +313,42 @@ fn evaluate_peer(
     Ok(results)
 }
 
-fn report(pages: &[Page], measured: &[Measured]) {
+/// Prints the mean times of each part; the ratios are judged.
+fn judge(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
     let bytes: usize = pages.iter().map(|page| page.text.len()).sum();
     println!(
         "(a) extraction: {} real pages, {:.1} MB, against libxml2; medians of {ROUNDS}, geometric means",
         pages.len(),
         bytes as f64 / 1e6
     );
-    println!(
-        "{:34}{:>12}{:>12}{:>9}{:>9}",
-        "", "ours ms", "libxml2 ms", "ratio", "limit"
-    );
-    line("parse and build", measured, |times| times.parse, Some(1.25));
-    line(
-        "mapping of 2 parsers and 6 fields",
-        measured,
-        |times| times.mapping,
-        Some(0.7),
-    );
-    line(
-        "whole page, by the mapping engine",
-        measured,
-        |times| times.page,
-        Some(1.15),
-    );
+    println!("{:40}{:>12}{:>12}", "", "ours ms", "libxml2 ms");
     let many = format!("{} expressions", many_expressions().count());
-    line(&many, measured, |times| times.many, None);
+    let part =
+        |name: &str, part: fn(&Times) -> Duration, limit| judge_part(name, measured, part, limit);
+    vec![
+        part("parse and build", |times| times.parse, Limit::AtMost(1.25)),
+        part(
+            "mapping of 2 parsers and 6 fields",
+            |times| times.mapping,
+            Limit::AtMost(0.7),
+        ),
+        part(
+            "whole page, by the mapping engine",
+            |times| times.page,
+            Limit::AtMost(1.15),
+        ),
+        part(&many, |times| times.many, Limit::None),
+    ]
 }
 
 /// The page that is slowest beside libxml2. The slowest ones are measured again in more rounds:
 /// the worst of a hundred medians is otherwise the machine's noise.
-fn report_slowest(
+fn judge_slowest(
     pages: &[Page],
     measured: &[Measured],
     ours: &Ours,
     peer: &Peer,
-) -> Result<(), Failure> {
+) -> Result<Verdict, Failure> {
     let whole = |measured: &Measured| ratio(measured.ours.page, measured.peer.page);
     let mut slowest: Vec<_> = pages.iter().zip(measured).collect();
     slowest.sort_by(|one, other| whole(other.1).total_cmp(&whole(one.1)));
@@ -354,12 +359,21 @@ fn report_slowest(
             worst = (again, &page.name);
         }
     }
-    println!("{:58}{:>9.2}{:>9}  {}", "slowest page", worst.0, 5, worst.1);
-    Ok(())
+    println!("the slowest page beside libxml2 is {}", worst.1);
+    Ok(Verdict {
+        what: "(a) slowest page, as a multiple of libxml2's time".into(),
+        figure: worst.0,
+        limit: Limit::AtMost(5.0),
+    })
 }
 
-/// Prints the means of a part; the ratio is the geometric mean of those of the pages.
-fn line(name: &str, measured: &[Measured], part: fn(&Times) -> Duration, limit: Option<f64>) {
+/// Prints the mean times of a part. What is judged is the geometric mean of the pages' ratios.
+fn judge_part(
+    name: &str,
+    measured: &[Measured],
+    part: fn(&Times) -> Duration,
+    limit: Limit,
+) -> Verdict {
     let count = measured.len() as f64;
     let mean_ms = |times: fn(&Measured) -> &Times| {
         measured
@@ -373,8 +387,12 @@ fn line(name: &str, measured: &[Measured], part: fn(&Times) -> Duration, limit: 
         .map(|page| ratio(part(&page.ours), part(&page.peer)).ln());
     let geometric = (logarithms.sum::<f64>() / count).exp();
     let (ours, peer) = (mean_ms(|page| &page.ours), mean_ms(|page| &page.peer));
-    let limit = limit.map_or_else(String::new, |limit| limit.to_string());
-    println!("{name:34}{ours:>12.3}{peer:>12.3}{geometric:>9.2}{limit:>9}");
+    println!("{name:40}{ours:>12.3}{peer:>12.3}");
+    Verdict {
+        what: format!("(a) {name}, as a multiple of libxml2's time"),
+        figure: geometric,
+        limit,
+    }
 }
 
 fn ratio(ours: Duration, peer: Duration) -> f64 {

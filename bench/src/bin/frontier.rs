@@ -13,9 +13,11 @@
 //! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost.
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
+use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased};
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
@@ -31,8 +33,9 @@ const WANTED_RSS_MIB: f64 = 256.0;
 
 type Failure = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Failure> {
-    let plan = Plan::read(std::env::args().skip(1))?;
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let plan = Plan::read(std::env::args().skip(1), size)?;
     let dir = tempfile::tempdir()?;
     println!(
         "judged links a second on one core, {NEW_LINKS} in {LINKS} new, the others {}",
@@ -46,11 +49,35 @@ fn main() -> Result<(), Failure> {
     let theirs = measure_peer(dir.path(), &plan)?;
     println!(
         "INSERT OR IGNORE of hashes, at {} M seen: {theirs:.0}/s on the core; \
-         the frontier there: {ours:.0}/s, {:.1} times as many",
+         the frontier in its slowest lap: {:.0}/s, {:.1} times as many",
         plan.seen / MILLION,
-        ours / theirs
+        ours.rate,
+        ours.rate / theirs
     );
-    Ok(())
+    let verdicts = [
+        Verdict {
+            what: format!(
+                "links judged a second on one core, {} M seen",
+                plan.seen / MILLION
+            ),
+            figure: ours.rate,
+            limit: Limit::AtLeast(WANTED_RATE),
+        },
+        Verdict {
+            what: "MiB resident at most".into(),
+            figure: ours.peak_mib,
+            limit: Limit::AtMost(WANTED_RSS_MIB),
+        },
+    ];
+    Ok(report(&verdicts, size))
+}
+
+/// What is judged.
+struct Measured {
+    /// Links judged a second on the core: the lowest rate of all laps.
+    rate: f64,
+    /// The most memory that was resident.
+    peak_mib: f64,
 }
 
 struct Plan {
@@ -61,9 +88,9 @@ struct Plan {
 }
 
 impl Plan {
-    fn read(mut args: impl Iterator<Item = String>) -> Result<Plan, Failure> {
+    fn read(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
         let mut plan = Plan {
-            seen: 10 * MILLION,
+            seen: size.pick(10, 1) * MILLION,
             skipped: 0,
             local: true,
             config: FrontierConfig::default(),
@@ -85,8 +112,7 @@ impl Plan {
     }
 }
 
-/// Returns the last rate on the core.
-fn measure_frontier(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
+fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
     let mut frontier = Frontier::open(dir, plan.config.clone(), 0)?;
     let mut spec = CrawlSpec::new("bench", "frontier");
     spec.max_depth = u16::MAX;
@@ -96,7 +122,7 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
     while web.known < seeds {
         feed_seeds(&mut frontier, crawl, &mut web)?;
     }
-    let mut last_rate = 0.0;
+    let mut lowest_rate = f64::INFINITY;
     while web.known < plan.seen {
         let goal = (web.known / MILLION + 1) * MILLION;
         let mut lap = Lap::default();
@@ -104,14 +130,18 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
             lap.add(judge_pages(&mut frontier, &mut web)?);
         }
         print_lap(dir, web.known, &lap)?;
-        last_rate = lap.core_rate();
+        lowest_rate = lowest_rate.min(lap.core_rate());
     }
+    let (_, peak_mib) = memory_mib()?;
     drop(frontier);
     let begun = Instant::now();
     Frontier::open(dir, plan.config.clone(), 0)?;
     let opening = begun.elapsed().as_millis();
     println!("opening it again takes {opening} ms");
-    Ok(last_rate)
+    Ok(Measured {
+        rate: lowest_rate,
+        peak_mib,
+    })
 }
 
 fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result<(), Failure> {
@@ -237,22 +267,15 @@ fn print_lap(dir: &Path, known: u64, lap: &Lap) -> Result<(), Failure> {
         .map(|entry| Ok(entry?.metadata()?.len()))
         .sum::<Result<u64, std::io::Error>>()?;
     println!(
-        "{:>3} M seen: {:>6.0}/s on the core (at least {WANTED_RATE}: {}), {:>6.0}/s by the clock, \
-         longest commit {:>3} ms, RSS {rss:.0} MiB, peak {peak:.0} (at most {WANTED_RSS_MIB}: {}), \
-         disk {:.0} bytes a URL",
+        "{:>3} M seen: {:>6.0}/s on the core, {:>6.0}/s by the clock, longest commit {:>3} ms, \
+         RSS {rss:.0} MiB, peak {peak:.0}, disk {:.0} bytes a URL",
         known / MILLION,
         lap.core_rate(),
-        verdict(lap.core_rate() >= WANTED_RATE),
         lap.rate(),
         lap.longest.as_millis(),
-        verdict(peak <= WANTED_RSS_MIB),
         disk as f64 / known as f64,
     );
     Ok(())
-}
-
-fn verdict(reached: bool) -> &'static str {
-    if reached { "reached" } else { "missed" }
 }
 
 /// Resident now, and at most so far.

@@ -11,14 +11,15 @@ use crate::processes::Cost;
 use crate::scrapy::Spider;
 use crate::web::{Pages, Web};
 use crate::webfill::{Crawl, Fields, bench_file};
-use crate::{Failure, Limit, Verdict};
+use crate::{Failure, Limit, Size, Verdict};
 
 /// Sites that the pages are spread over: webfill never has two requests in flight to one, so
 /// this is its parallelism, as 16 requests at once are Scrapy's by default.
 const SITES: u8 = 16;
 
-const SMALL_PAGES: usize = 10_000;
-const REAL_PAGES: usize = 3_000;
+/// Pages of each kind, in the full and in the small size.
+const SMALL_PAGES: [usize; 2] = [10_000, 1_500];
+const REAL_PAGES: [usize; 2] = [3_000, 300];
 
 /// What is crawled.
 struct Course {
@@ -31,8 +32,10 @@ struct Course {
 }
 
 /// Small pages, reached by links.
-pub fn small() -> Result<Verdict, Failure> {
-    let catalogue = Catalogue::build(SMALL_PAGES.div_ceil(usize::from(SITES)));
+pub fn small(size: Size) -> Result<Verdict, Failure> {
+    let [full, small] = SMALL_PAGES;
+    let pages = size.pick(full, small);
+    let catalogue = Catalogue::build(pages.div_ceil(usize::from(SITES)));
     let described = catalogue.describe();
     let web = serve(catalogue)?;
     let course = Course {
@@ -48,10 +51,11 @@ pub fn small() -> Result<Verdict, Failure> {
 }
 
 /// Real pages, given as seeds.
-pub fn real() -> Result<Verdict, Failure> {
+pub fn real(size: Size) -> Result<Verdict, Failure> {
     let articles = Articles::load()?;
     let described = articles.describe();
-    let paths: Vec<String> = articles.paths(REAL_PAGES).collect();
+    let [full, small] = REAL_PAGES;
+    let paths: Vec<String> = articles.paths(size.pick(full, small)).collect();
     let web = serve(articles)?;
     let sites: Vec<String> = sites(web.port).collect();
     let spread = paths.iter().zip(sites.iter().cycle());

@@ -14,16 +14,18 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 use crate::processes::cpu_of_tree;
 use crate::web::{Answer, Pages, Web, page};
 use crate::webfill::binary;
-use crate::{Failure, Limit, Verdict};
+use crate::{Failure, Limit, Size, Verdict};
 
-/// Requests, one after another, and some before them that are not counted.
-const REQUESTS: usize = 500;
+/// Requests, one after another, in the full and in the small size; and some before them that are
+/// not counted.
+const REQUESTS: [usize; 2] = [500, 50];
 const WARM_UP: usize = 50;
 
 /// Between two requests, so that each finds a fleet at rest.
 const PAUSE: Duration = Duration::from_millis(15);
 
-const IDLE: Duration = Duration::from_secs(20);
+/// How long the idle fleet is measured, in seconds.
+const IDLE_S: [u64; 2] = [20, 6];
 
 /// Not the default, so that a fleet on this machine is left alone.
 const HOST: &str = "127.7.7.7";
@@ -39,13 +41,15 @@ impl Pages for Greeting {
     }
 }
 
-pub fn run() -> Result<Vec<Verdict>, Failure> {
-    println!("(g) a fleet at rest; {REQUESTS} requests, each for a site that was never met");
+pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
+    let [full, small] = REQUESTS;
+    let requests = size.pick(full, small);
+    println!("(g) a fleet at rest; {requests} requests, each for a site that was never met");
     let body = b"<!DOCTYPE html><title>here</title><p>here</p>";
     let web = Web::serve(Greeting(page("text/html; charset=utf-8", body)), 1)?;
     let fleet = Fleet::start(web.port)?;
     let mut waits = Vec::new();
-    for number in 0..WARM_UP + REQUESTS {
+    for number in 0..WARM_UP + requests {
         let wait = fleet.wait_of(number, &web)?;
         if number >= WARM_UP {
             waits.push(wait);
@@ -54,13 +58,14 @@ pub fn run() -> Result<Vec<Verdict>, Failure> {
     }
     waits.sort();
     let ms = |wait: Duration| wait.as_secs_f64() * 1_000.0;
-    let (median, late) = (waits[REQUESTS / 2], waits[REQUESTS * 99 / 100]);
+    let (median, late) = (waits[requests / 2], waits[requests * 99 / 100]);
     println!(
         "  {:.1} ms at best, {:.1} at worst",
         ms(waits[0]),
-        ms(waits[REQUESTS - 1])
+        ms(waits[requests - 1])
     );
-    let idle = fleet.idle_share()?;
+    let [full, small] = IDLE_S;
+    let idle = fleet.idle_share(Duration::from_secs(size.pick(full, small)))?;
     let verdict = |what: &str, figure: f64, most: f64| Verdict {
         what: format!("(g) {what}"),
         figure,
@@ -164,12 +169,12 @@ impl Fleet {
     }
 
     /// The share of a core that all processes take while there is nothing to do.
-    fn idle_share(&self) -> Result<f64, Failure> {
+    fn idle_share(&self, measured: Duration) -> Result<f64, Failure> {
         // What the last pages left to do.
         std::thread::sleep(Duration::from_secs(3));
         let cpu = || self.processes.iter().map(cpu_of_tree).sum::<Duration>();
         let (before, started) = (cpu(), Instant::now());
-        std::thread::sleep(IDLE);
+        std::thread::sleep(measured);
         let share = (cpu() - before).as_secs_f64() / started.elapsed().as_secs_f64();
         Ok(share)
     }

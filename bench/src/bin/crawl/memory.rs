@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::articles::Articles;
 use crate::web::{Answer, Pages, Web};
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Verdict};
+use crate::{Failure, Limit, Size, Verdict};
 
 const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;
@@ -14,7 +14,6 @@ const FETCHES: usize = WORKERS * CONCURRENCY;
 
 /// Twice as many sites as fetches: which worker a site falls to is chance, and none may idle.
 const SITES: usize = 2 * FETCHES;
-const PAGES_PER_SITE: usize = 6;
 
 /// How long the server thinks about each page: all fetches are then in flight most of the time.
 const HOLD: Duration = Duration::from_secs(3);
@@ -34,14 +33,15 @@ impl Pages for Slow {
     }
 }
 
-pub fn run() -> Result<Vec<Verdict>, Failure> {
+pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let articles = Articles::load()?;
     println!(
         "(e) {WORKERS} workers of {CONCURRENCY} fetches; {}, each after {} s",
         articles.describe(),
         HOLD.as_secs()
     );
-    let paths: Vec<String> = articles.paths(SITES * PAGES_PER_SITE).collect();
+    let pages_per_site = size.pick(6, 2);
+    let paths: Vec<String> = articles.paths(SITES * pages_per_site).collect();
     let web = Web::serve(Slow(articles), 1)?;
     let mut most_in_flight = 0;
     let crawled =

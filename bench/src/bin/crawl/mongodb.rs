@@ -11,28 +11,27 @@ use mongodb::bson::doc;
 use serde_json::json;
 use webfill_test_mongod::Mongod;
 
-use crate::pace::{self, DELAY, LASTS, SITES, Seen, Sites};
+use crate::pace::{self, DELAY, Plan, Seen, Sites};
 use crate::web::Web;
 use crate::webfill::{Crawl, Crawled, bench_file};
-use crate::{Failure, Limit, Verdict};
+use crate::{Failure, Limit, Size, Verdict};
 
 const LIMIT: f64 = 50.0;
 
-/// More pages of each site than a crawl of this length can fetch.
-const PAGES_PER_SITE: usize = LASTS.as_secs() as usize + 1;
-
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
-pub fn run() -> Result<Vec<Verdict>, Failure> {
+pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
+    let plan = Plan::of(size);
     println!(
-        "(f) {SITES} sites, a delay of {} s, store and cache in MongoDB, a record for each page",
+        "(f) {} sites, a delay of {} s, store and cache in MongoDB, a record for each page",
+        plan.sites,
         DELAY.as_secs()
     );
     let mongod = Mongod::start().ok_or("this machine can have no MongoDB server")?;
-    let web = Web::serve(Sites::build(PAGES_PER_SITE), 1)?;
+    let web = Web::serve(Sites::build(pages_per_site(plan)), 1)?;
     let counting = Counting::start(&mongod.uri("admin"))?;
-    let crawled = crawl(&web, &mongod.uri("bench"))?;
-    let seen = pace::judge(&web)?;
+    let crawled = crawl(&web, plan, &mongod.uri("bench"))?;
+    let seen = pace::judge(&web, plan)?;
     let requests = counting.finish()?.rate_within(&seen)?;
     seen.print("webfill", &crawled.cost);
     println!(
@@ -47,15 +46,21 @@ pub fn run() -> Result<Vec<Verdict>, Failure> {
         },
         Verdict {
             what: "(f) pages/s meanwhile, each with a record, as a share of (d)'s".into(),
-            figure: seen.rate * DELAY.as_secs_f64() / SITES as f64,
+            figure: seen.rate * DELAY.as_secs_f64() / plan.sites as f64,
             limit: Limit::None,
         },
     ])
 }
 
+/// More pages of each site than a crawl of this length can fetch.
+fn pages_per_site(plan: Plan) -> usize {
+    plan.duration.as_secs() as usize + 1
+}
+
 /// All sites' first pages, then their second ones, and so on.
-fn seeds(port: u16) -> Vec<String> {
-    let pages = (0..PAGES_PER_SITE).flat_map(|page| (0..SITES).map(move |site| (page, site)));
+fn seeds(port: u16, plan: Plan) -> Vec<String> {
+    let pages =
+        (0..pages_per_site(plan)).flat_map(|page| (0..plan.sites).map(move |site| (page, site)));
     let record = |(page, site): (usize, usize)| {
         let url = format!("http://{}:{port}/item/{page}", pace::host(site));
         json!({"id": format!("{site}/{page}"), "urls": [url], "want": ["name", "price"]})
@@ -64,14 +69,14 @@ fn seeds(port: u16) -> Vec<String> {
     pages.map(record).collect()
 }
 
-fn crawl(web: &Web, store: &str) -> Result<Crawled, Failure> {
+fn crawl(web: &Web, plan: Plan, store: &str) -> Result<Crawled, Failure> {
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --delay 1 --depth 0 --max-time {}s --store {store}",
-        LASTS.as_secs(),
+        plan.duration.as_secs(),
         port = web.port,
     );
     let crawl = Crawl {
-        seeds: seeds(web.port),
+        seeds: seeds(web.port, plan),
         mapping: bench_file("catalogue/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     };

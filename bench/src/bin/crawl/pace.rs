@@ -1,5 +1,5 @@
 //! (d) How close 1,000 sites with a delay of a second come to 1,000 pages a second, and whether
-//! any site is asked again too early. The server's log is the witness.
+//! any site gets a request before its delay is over. The server's log is the witness.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -12,15 +12,30 @@ use crate::processes::Cost;
 use crate::scrapy::Spider;
 use crate::web::{Answer, Arrival, Pages, Web, page};
 use crate::webfill::{Crawl, bench_file};
-use crate::{Failure, Limit, Verdict};
+use crate::{Failure, Limit, Size, Verdict};
 
-pub const SITES: usize = 1_000;
 pub const DELAY: Duration = Duration::from_secs(1);
 
-/// How long each crawl may take, and how much of its beginning is not counted: meeting a site
-/// costs more than coming back to it.
-pub const LASTS: Duration = Duration::from_secs(45);
-const WARM_UP: Duration = Duration::from_secs(15);
+/// One paced crawl.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    pub sites: usize,
+    /// When the crawl is ended.
+    pub duration: Duration,
+    /// Not counted, from the first request on: the first request to a site costs more than the
+    /// next ones.
+    pub warm_up: Duration,
+}
+
+impl Plan {
+    pub fn of(size: Size) -> Plan {
+        Plan {
+            sites: size.pick(1_000, 100),
+            duration: Duration::from_secs(size.pick(45, 20)),
+            warm_up: Duration::from_secs(size.pick(15, 8)),
+        }
+    }
+}
 
 /// Every page links to so many that follow, so that a site never runs out of known pages.
 const LINKS: usize = 4;
@@ -70,15 +85,17 @@ pub struct Seen {
     pub requests: usize,
 }
 
-pub fn run() -> Result<Vec<Verdict>, Failure> {
+pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
+    let plan = Plan::of(size);
     println!(
-        "(d) {SITES} sites, a delay of {} s, robots.txt heeded",
+        "(d) {} sites, a delay of {} s, robots.txt heeded",
+        plan.sites,
         DELAY.as_secs()
     );
-    let web = Web::serve(Sites::build(2 * LASTS.as_secs() as usize), 1)?;
-    let ours = crawl(&web)?;
-    let theirs = scrape(&web)?;
-    let allowed = SITES as f64 / DELAY.as_secs_f64();
+    let web = Web::serve(Sites::build(2 * plan.duration.as_secs() as usize), 1)?;
+    let ours = crawl(&web, plan)?;
+    let theirs = scrape(&web, plan)?;
+    let allowed = plan.sites as f64 / DELAY.as_secs_f64();
     Ok(vec![
         Verdict {
             what: "(d) pages/s, as a share of what the delay allows".into(),
@@ -102,62 +119,62 @@ pub fn host(number: usize) -> String {
     format!("site-{number}.example")
 }
 
-fn seeds(port: u16) -> Vec<String> {
-    (0..SITES)
+fn seeds(port: u16, sites: usize) -> Vec<String> {
+    (0..sites)
         .map(|number| format!("http://{}:{port}/item/0", host(number)))
         .collect()
 }
 
-fn crawl(web: &Web) -> Result<Seen, Failure> {
+fn crawl(web: &Web, plan: Plan) -> Result<Seen, Failure> {
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --delay 1 --follow all --depth 1000 --max-time {}s",
-        LASTS.as_secs(),
+        plan.duration.as_secs(),
         port = web.port,
     );
     let crawl = Crawl {
-        seeds: seeds(web.port),
+        seeds: seeds(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
         flags: flags.split(' ').map(str::to_owned).collect(),
     };
     let crawled = crawl.run(|_| {})?;
-    let seen = judge(web)?;
+    let seen = judge(web, plan)?;
     seen.print("webfill", &crawled.cost);
     Ok(seen)
 }
 
-fn scrape(web: &Web) -> Result<Seen, Failure> {
+fn scrape(web: &Web, plan: Plan) -> Result<Seen, Failure> {
     let spider = Spider {
-        seeds: seeds(web.port),
+        seeds: seeds(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
         depth: 1_000,
         settings: json!({
             "ROBOTSTXT_OBEY": true,
             "DOWNLOAD_DELAY": DELAY.as_secs(),
             "RANDOMIZE_DOWNLOAD_DELAY": false,
-            "CONCURRENT_REQUESTS": SITES,
+            "CONCURRENT_REQUESTS": plan.sites,
             "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
             // As its documentation advises for broad crawls.
             "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
             "DEPTH_PRIORITY": 1,
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
             "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-            "CLOSESPIDER_TIMEOUT": LASTS.as_secs(),
+            "CLOSESPIDER_TIMEOUT": plan.duration.as_secs(),
         }),
-        hosts: (0..SITES).map(host).collect(),
+        hosts: (0..plan.sites).map(host).collect(),
     };
     let spun = spider.run()?;
-    let seen = judge(web)?;
+    let seen = judge(web, plan)?;
     seen.print("Scrapy", &spun.cost);
     Ok(seen)
 }
 
 /// Reads the server's log. robots.txt is the one request that may come right before a page.
-pub fn judge(web: &Web) -> Result<Seen, Failure> {
+pub fn judge(web: &Web, plan: Plan) -> Result<Seen, Failure> {
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
     // The end is a little before the crawl's: it started up before its first request.
-    let window = first + WARM_UP..first + LASTS - Duration::from_secs(3);
+    let window = first + plan.warm_up..first + plan.duration - Duration::from_secs(3);
     let counted = arrivals
         .iter()
         .filter(|arrival| window.contains(&arrival.at))

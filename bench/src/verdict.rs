@@ -1,0 +1,114 @@
+//! A measured figure beside its limit.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use crate::Size;
+
+/// What a figure may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Reported for comparison only.
+    None,
+}
+
+/// A figure beside its limit.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// What was measured, with its unit.
+    pub what: String,
+    pub figure: f64,
+    pub limit: Limit,
+}
+
+impl Verdict {
+    /// Whether the figure keeps its limit, loosened by the size's tolerance.
+    pub fn is_met(&self, size: Size) -> bool {
+        match self.limit.loosened(size.tolerance()) {
+            Limit::AtMost(most) => self.figure <= most,
+            Limit::AtLeast(least) => self.figure >= least,
+            Limit::None => true,
+        }
+    }
+}
+
+impl Limit {
+    fn loosened(self, tolerance: f64) -> Limit {
+        match self {
+            Limit::AtMost(most) => Limit::AtMost(most * tolerance),
+            Limit::AtLeast(least) => Limit::AtLeast(least / tolerance),
+            Limit::None => Limit::None,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::AtMost(most) => write!(out, "<= {most:.3}"),
+            Limit::AtLeast(least) => write!(out, ">= {least:.3}"),
+            Limit::None => Ok(()),
+        }
+    }
+}
+
+/// Prints every figure beside its limit. The exit code is a failure if one limit is missed.
+pub fn report(verdicts: &[Verdict], size: Size) -> ExitCode {
+    println!("\n{:<72} {:>12} {:>13}", "figure", "measured", "limit");
+    for verdict in verdicts {
+        let limit = verdict.limit.loosened(size.tolerance());
+        let judged = match (limit, verdict.is_met(size)) {
+            (Limit::None, _) => "",
+            (_, true) => "met",
+            (_, false) => "MISSED",
+        };
+        println!(
+            "{:<72} {:>12.3} {:>13} {judged}",
+            verdict.what,
+            verdict.figure,
+            limit.to_string()
+        );
+    }
+    match verdicts.iter().all(|verdict| verdict.is_met(size)) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(figure: f64, limit: Limit) -> Verdict {
+        Verdict {
+            what: "a figure".into(),
+            figure,
+            limit,
+        }
+    }
+
+    #[test]
+    fn a_small_run_fails_only_when_a_limit_is_broken_by_a_factor() {
+        for (figure, limit, full, small) in [
+            (0.9, Limit::AtMost(1.0), true, true),
+            (3.9, Limit::AtMost(1.0), false, true),
+            (4.1, Limit::AtMost(1.0), false, false),
+            (0.3, Limit::AtLeast(1.0), false, true),
+            (0.2, Limit::AtLeast(1.0), false, false),
+            (9.0, Limit::None, true, true),
+        ] {
+            let verdict = verdict(figure, limit);
+            assert_eq!(verdict.is_met(Size::Full), full, "{verdict:?}");
+            assert_eq!(verdict.is_met(Size::Small), small, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_zero_in_either_size() {
+        let gaps = verdict(1.0, Limit::AtMost(0.0));
+        assert!(!gaps.is_met(Size::Full));
+        assert!(!gaps.is_met(Size::Small));
+    }
+}
