@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz bench
+.PHONY: help demo build quick test chaos check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -12,10 +12,20 @@ RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build webfill and let it crawl a small site that it serves itself; STORE=URI keeps the records
+demo: ## Build webfill quickly and let it crawl a small site that it serves itself; STORE=URI keeps the records
+	@deploy/install-build-deps.sh
+	cargo build --profile demo --locked --package webfill
+	@target/demo/webfill demo $(if $(STORE),--store '$(STORE)')
+
+build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh
 	cargo build --release --locked --package webfill
-	@cargo run --release --locked --quiet --package webfill -- demo $(if $(STORE),--store '$(STORE)')
+
+# BASE=REV names the commit that changes are counted from; otherwise it is the upstream branch, or
+# what is not committed yet.
+quick: ## Run the tests of what changed, in less than a minute once they are built
+	@deploy/install-build-deps.sh --tests
+	@tests/quick.sh "$(BASE)"
 
 # Built with all targets first: the tests drive the `webfill` binary, and so the dependencies are
 # compiled once, with the features that tests and binary need together.
@@ -37,14 +47,15 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS="$(RUSTDOCFLAGS)" cargo doc --workspace --lib --no-deps --locked --quiet
-	python3 -B -m doctest .ci/check_dependencies.py
+	python3 -B -m doctest .ci/check_dependencies.py .ci/check_rebuild.py .ci/report_flaky.py
 	python3 .ci/check_dependencies.py
 
 fuzz: ## Feed every reader of foreign input hostile input; TIME=120 seconds each, TARGETS="urls pages"
 	@deploy/install-build-deps.sh
 	TIME="$(TIME)" TARGETS="$(TARGETS)" fuzz/run.sh
 
+# SIZE=small takes the debug build and a tenth of the work: to see that no limit is broken by a factor.
 bench: ## Measure speed and memory, each figure beside what it is measured against
 	@deploy/install-build-deps.sh --bench
 	@deploy/install-mongod.sh >/dev/null
-	bench/run.sh
+	BENCH_SIZE="$(SIZE)" bench/run.sh
