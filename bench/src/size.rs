@@ -13,7 +13,7 @@ pub enum Size {
 impl Size {
     /// In the small size a limit may be missed by this factor: for the debug build and the busy
     /// machine that it usually runs on. A limit of zero allows nothing in either size.
-    const SMALL_TOLERANCE: f64 = 4.0;
+    const SMALL_TOLERANCE: f64 = 2.5;
 
     /// Reads `BENCH_SIZE`. The error names the variable and its values.
     pub fn from_env() -> Result<Size, String> {

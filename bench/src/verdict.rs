@@ -93,9 +93,9 @@ mod tests {
     fn a_small_run_fails_only_when_a_limit_is_broken_by_a_factor() {
         for (figure, limit, full, small) in [
             (0.9, Limit::AtMost(1.0), true, true),
-            (3.9, Limit::AtMost(1.0), false, true),
-            (4.1, Limit::AtMost(1.0), false, false),
-            (0.3, Limit::AtLeast(1.0), false, true),
+            (2.4, Limit::AtMost(1.0), false, true),
+            (2.6, Limit::AtMost(1.0), false, false),
+            (0.5, Limit::AtLeast(1.0), false, true),
             (0.2, Limit::AtLeast(1.0), false, false),
             (9.0, Limit::None, true, true),
         ] {
