@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use webfill_store::{MappingOrder, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
-use crate::app_limits::AppLimits;
+use crate::application_limits::ApplicationLimits;
 use crate::retry_table::RetryTable;
 
 /// Where a dispatcher listens and how much memory it may use.
@@ -121,7 +121,7 @@ pub struct DispatcherSetup {
     /// What is tried again, and when.
     pub retries: RetryTable,
     /// Limits of applications, by name.
-    pub applications: BTreeMap<String, AppLimits>,
+    pub applications: BTreeMap<String, ApplicationLimits>,
     pub config: DispatcherConfig,
 }
 

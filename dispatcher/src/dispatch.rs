@@ -13,25 +13,26 @@ use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, Credit, Hello, Lane, RecallScope, SiteClock, SupervisorHeartbeat};
 
 use self::fleet::Fleet;
-use self::out::Out;
+use self::lease_counts::LeaseCounts;
 use self::schedule::Schedule;
-use crate::frontier::{Clock, HeldLease, KeptSupervisor, SiteDue, SiteId, TaskId, Turn, Woken};
+use crate::frontier::{Clock, HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn, Woken};
 
 mod fleet;
 mod granting;
-mod out;
+mod lease_counts;
 mod ready;
 mod schedule;
 mod session;
 mod site;
 
-pub use self::fleet::{Greeting, Heard};
-pub use self::schedule::{CROWD_RETURNS_AFTER_MS, LOOKAHEAD_MS};
+pub use self::fleet::{Greeting, HeartbeatReply};
+pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
+pub use self::site::LOOKAHEAD_MS;
 
 /// A task that is out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    pub attempt: u32,
+    pub delivery: u32,
     pub supervisor: String,
     pub site: SiteId,
     pub priority: u8,
@@ -56,7 +57,7 @@ pub struct Grant {
 }
 
 /// A site's clock has moved and is to be kept.
-pub type Moved = (SiteId, Clock);
+pub type ClockUpdate = (SiteId, Clock);
 
 /// Schedule, fleet and leases.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ pub struct Dispatch {
     fleet: Fleet,
     leases: BTreeMap<TaskId, Lease>,
     /// The leases, counted.
-    out: Out,
+    lease_counts: LeaseCounts,
 }
 
 impl Dispatch {
@@ -74,7 +75,7 @@ impl Dispatch {
             schedule: Schedule::new(default_delay_ms),
             fleet: Fleet::new(lease_ms),
             leases: BTreeMap::new(),
-            out: Out::default(),
+            lease_counts: LeaseCounts::default(),
         }
     }
 
@@ -120,10 +121,10 @@ impl Dispatch {
         let priority = woken.turn.priority;
         let default_delay_ms = self.schedule.default_delay_ms();
         let owner = self.schedule.site(woken.site)?.clock.owner.clone()?;
-        let must_leave = self.must_leave(woken.site, &owner);
+        let needs_other_owner = self.needs_other_owner(woken.site, &owner);
         let site = self.schedule.site_mut(woken.site)?;
-        let is_in_the_way = must_leave || site.is_full(default_delay_ms);
-        if !is_in_the_way || !site.can_make_way_for(priority) {
+        let is_in_the_way = needs_other_owner || site.is_full(default_delay_ms);
+        if !is_in_the_way || !site.can_be_preempted_by(priority) {
             return None;
         }
         site.recalled_below = priority;
@@ -141,20 +142,20 @@ impl Dispatch {
     }
 
     /// Sites in the window that came into it for a crawl.
-    pub fn came_for(&self, crawl: CrawlKey) -> usize {
-        self.schedule.came_for(crawl)
+    pub fn admitted_for(&self, crawl: CrawlKey) -> usize {
+        self.schedule.admitted_for(crawl)
     }
 
     /// Up to `most` sites that leave a full window, because they are not due for long; crawls keep
     /// `few` each as long as others have more.
-    pub fn take_far(&mut self, most: usize, few: usize, now_ms: i64) -> Vec<Moved> {
-        self.schedule.take_far(most, few, now_ms)
+    pub fn evict_distant(&mut self, most: usize, few: usize, now_ms: i64) -> Vec<ClockUpdate> {
+        self.schedule.evict_distant(most, few, now_ms)
     }
 
     /// Sites that leave the window for a while, because more than `most` wait in it until somebody
     /// with browsers has room, and others need its places.
-    pub fn take_crowd(&mut self, most: usize, now_ms: i64) -> Vec<Moved> {
-        self.schedule.take_crowd(Lane::Browser, most, now_ms)
+    pub fn evict_surplus(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
+        self.schedule.evict_surplus(Lane::Browser, most, now_ms)
     }
 
     /// When the next site becomes ready.
@@ -163,8 +164,8 @@ impl Dispatch {
     }
 
     /// Sites that leave the window: nothing queued, nothing out.
-    pub fn take_idle(&mut self) -> Vec<Moved> {
-        self.schedule.take_idle()
+    pub fn evict_idle(&mut self) -> Vec<ClockUpdate> {
+        self.schedule.evict_idle()
     }
 
     pub fn site_name(&self, id: SiteId) -> Option<&str> {
@@ -179,13 +180,13 @@ impl Dispatch {
             site.lowest_out = site.lowest_out.min(lease.priority);
             site.recalled_below = 0;
         }
-        self.out.add(&lease.supervisor, lease.priority);
+        self.lease_counts.add(&lease.supervisor, lease.priority);
         self.leases.insert(task, lease);
     }
 
     fn remove_lease(&mut self, task: TaskId) -> Option<Lease> {
         let lease = self.leases.remove(&task)?;
-        self.out.remove(&lease.supervisor, lease.priority);
+        self.lease_counts.remove(&lease.supervisor, lease.priority);
         Some(lease)
     }
 
@@ -197,15 +198,15 @@ impl Dispatch {
 
     /// Whether the supervisor must forget the crawls it was told of, because they are too many;
     /// asks once.
-    pub fn must_forget_crawls(&mut self, supervisor: &str) -> bool {
+    pub fn forget_crawls_if_too_many(&mut self, supervisor: &str) -> bool {
         let session = self.fleet.session_of(supervisor);
-        session.is_some_and(|session| session.knows_too_many_crawls())
+        session.is_some_and(|session| session.forget_crawls_if_too_many())
     }
 
     /// Whether the supervisor must be told of a crawl before its first task; asks once.
-    pub fn must_tell_crawl(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
+    pub fn note_crawl_told(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
         let session = self.fleet.session_of(supervisor);
-        session.is_some_and(|session| session.must_tell(crawl))
+        session.is_some_and(|session| session.note_crawl_told(crawl))
     }
 
     /// A crawl's settings have changed: everybody is to be told again.
@@ -217,9 +218,9 @@ impl Dispatch {
 
     /// Takes up what was out before our start: the leases stay with the owners of their sites.
     /// Returns those whose owner is nobody that could hold them.
-    pub fn take_up(
+    pub fn restore(
         &mut self,
-        supervisors: Vec<KeptSupervisor>,
+        supervisors: Vec<SavedSupervisor>,
         sites: Vec<SiteDue>,
         leases: Vec<HeldLease>,
         now_ms: i64,
@@ -234,7 +235,7 @@ impl Dispatch {
         for held in leases {
             let owner = self.owner_of(held.site);
             let lease = Lease {
-                attempt: held.attempt,
+                delivery: held.delivery,
                 supervisor: owner.clone().unwrap_or_default(),
                 site: held.site,
                 priority: held.priority,
@@ -254,34 +255,39 @@ impl Dispatch {
     /// A greeted supervisor joins. Returns the leases that it was thought to hold and does not.
     pub fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
-        self.feed_starved(&hello.supervisor, now_ms);
+        self.make_starved_ready(&hello.supervisor, now_ms);
         let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
         let leases = self.leases_of(&hello.supervisor);
         leases
-            .filter(|(task, lease)| !held.contains(&(*task, lease.attempt)))
+            .filter(|(task, lease)| !held.contains(&(*task, lease.delivery)))
             .map(|(task, lease)| (task, lease.clone()))
             .collect()
     }
 
-    pub fn heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) -> Heard {
+    pub fn heartbeat(
+        &mut self,
+        peer: &Peer,
+        beat: &SupervisorHeartbeat,
+        now_ms: i64,
+    ) -> HeartbeatReply {
         let heard = self.fleet.heartbeat(peer, beat, now_ms);
-        self.feed_starved_of(peer, now_ms);
+        self.make_starved_ready_of(peer, now_ms);
         heard
     }
 
     /// A supervisor has room again.
     pub fn credit(&mut self, peer: &Peer, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.credit(peer, session, credit);
-        self.feed_starved_of(peer, now_ms);
+        self.make_starved_ready_of(peer, now_ms);
     }
 
-    fn feed_starved_of(&mut self, peer: &Peer, now_ms: i64) {
+    fn make_starved_ready_of(&mut self, peer: &Peer, now_ms: i64) {
         if let Some(name) = self.fleet.name_of(peer).cloned() {
-            self.feed_starved(&name, now_ms);
+            self.make_starved_ready(&name, now_ms);
         }
     }
 
-    fn feed_starved(&mut self, name: &str, now_ms: i64) {
+    fn make_starved_ready(&mut self, name: &str, now_ms: i64) {
         for id in self.fleet.take_starved(name, now_ms) {
             self.schedule.make_ready(id);
         }
@@ -347,7 +353,7 @@ impl Dispatch {
     // Endings.
 
     /// A task has ended; what its worker knows of the site's clock.
-    pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<Moved> {
+    pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<ClockUpdate> {
         let lease = self.remove_lease(task)?;
         if let Some(site) = self.schedule.site_mut(lease.site) {
             site.set_clock(clock, now_ms);
@@ -363,14 +369,16 @@ impl Dispatch {
         requeued: Option<Turn>,
         request: LastRequest,
         now_ms: i64,
-    ) -> Option<Moved> {
+    ) -> Option<ClockUpdate> {
         let lease = self.remove_lease(task)?;
         let default_delay_ms = self.schedule.default_delay_ms();
         if let Some(site) = self.schedule.site_mut(lease.site) {
             match request {
                 LastRequest::None => {}
                 LastRequest::Known(clock) => site.set_clock(clock, now_ms),
-                LastRequest::MayBeNow => site.may_be_asked_now(default_delay_ms, now_ms),
+                LastRequest::PossiblyUntilNow => {
+                    site.note_possible_request(default_delay_ms, now_ms)
+                }
             }
         }
         if let Some(turn) = requeued {
@@ -380,7 +388,7 @@ impl Dispatch {
         self.lease_over(lease.site)
     }
 
-    fn lease_over(&mut self, site: SiteId) -> Option<Moved> {
+    fn lease_over(&mut self, site: SiteId) -> Option<ClockUpdate> {
         let clock = self.schedule.lease_over(site)?;
         Some((site, clock))
     }
@@ -394,7 +402,7 @@ pub enum LastRequest {
     /// The site's clock counts it.
     Known(SiteClock),
     /// One may have been under way until just now.
-    MayBeNow,
+    PossiblyUntilNow,
 }
 
 #[cfg(test)]

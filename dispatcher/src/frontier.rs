@@ -23,25 +23,26 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use webfill_wire::CrawlKey;
 
+use self::application_limits::LimitedApplications;
 use self::crawls::Crawl;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
 use self::retries::Retries;
-use self::tenants::Tenants;
-use crate::app_limits::AppLimits;
+use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;
 use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
 mod answers;
+mod backfill;
+mod completion;
 mod crawls;
-mod done;
 mod error;
 mod feed;
+mod give_back;
 mod holding;
 mod lanes;
-mod late;
 mod lease;
 mod names;
 mod on_demand;
@@ -50,19 +51,19 @@ mod resolved;
 mod retries;
 mod rules;
 mod schema;
-mod serving;
+
+mod application_limits;
 mod sites;
 mod supervisors;
-mod tenants;
 
 pub use self::answers::{
-    AlreadyDone, AttrsId, Candidate, Clock, CrawlStatus, Done, DoneTally, FeedTally, GivenBack,
-    HeldLease, LeaseBatch, Leased, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch,
-    Turn, Woken,
+    AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus, FeedTally,
+    GivenBack, HeldLease, LeaseBatch, Leased, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId,
+    TaskSketch, Turn, Woken,
 };
 pub use self::error::FrontierError;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
-pub use self::supervisors::KeptSupervisor;
+pub use self::supervisors::SavedSupervisor;
 
 /// The frontier's file within the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";
@@ -80,7 +81,7 @@ pub struct FrontierConfig {
     /// What is tried again, and when.
     pub retries: RetryTable,
     /// Of applications that have some, by name.
-    pub applications: BTreeMap<String, AppLimits>,
+    pub applications: BTreeMap<String, ApplicationLimits>,
 }
 
 impl Default for FrontierConfig {
@@ -110,7 +111,7 @@ pub struct Frontier {
     excluded: ExcludedSites,
     retries: Retries,
     holding: Holding,
-    tenants: Tenants,
+    limited_applications: LimitedApplications,
     lanes: Lanes,
     /// The last turn that a crawl had at a site; each has a higher one.
     last_turn: i64,
@@ -131,11 +132,12 @@ impl Frontier {
         let db = schema::open(&path, &config)?;
         let fault = |source| FrontierError::database("open the frontier", &path, source);
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
-        recovery::settle(&db, now_ms).map_err(fault)?;
+        recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
         let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
         let retries = Retries::open(&db, config.retries).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
-        let tenants = Tenants::open(&db, config.applications, now_ms).map_err(fault)?;
+        let limited_applications =
+            LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         Ok(Frontier {
@@ -149,7 +151,7 @@ impl Frontier {
             excluded: config.excluded,
             retries,
             holding,
-            tenants,
+            limited_applications,
             lanes: Lanes::default(),
             last_turn,
             in_transaction: false,
@@ -160,13 +162,13 @@ impl Frontier {
     }
 
     /// Tells the time, for the next commit to note.
-    pub fn keep_time(&mut self, now_ms: i64) {
+    pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
     }
 
     /// Notes the time though nothing else has changed: sites that wait have waited until now.
     pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        self.keep_time(now_ms);
+        self.set_now(now_ms);
         self.guarded("note the time", |frontier| {
             recovery::note_commit(&frontier.db, now_ms, frontier.last_turn)
         })
@@ -178,7 +180,7 @@ impl Frontier {
             return Ok(());
         }
         self.guarded("commit", |frontier| {
-            frontier.settle_crawls()?;
+            frontier.flush_crawls()?;
             if frontier.db.total_changes() > frontier.changes {
                 recovery::note_commit(&frontier.db, frontier.now_ms, frontier.last_turn)?;
                 frontier.changes = frontier.db.total_changes();

@@ -9,7 +9,7 @@ mod answers;
 mod body;
 mod feed;
 mod guard;
-mod questions;
+mod pending_requests;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use webfill_startup::Fault;
 
 use self::answers::{Answer, answer, refused, said};
-pub(crate) use self::questions::Questions;
+pub(crate) use self::pending_requests::PendingRequests;
 use crate::clock::SteadyClock;
 use crate::control::{self, Asked, Refusal, SCHEMA};
 
@@ -37,7 +37,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
 /// What the answers need.
 struct Service {
-    questions: Questions,
+    pending_requests: PendingRequests,
     clock: SteadyClock,
     /// For bodies that are read as a whole.
     large_bodies: Semaphore,
@@ -47,7 +47,7 @@ struct Service {
 pub(crate) fn start(
     address: SocketAddr,
     clock: SteadyClock,
-    questions: Questions,
+    pending_requests: PendingRequests,
 ) -> Result<SocketAddr, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!(
@@ -62,7 +62,7 @@ pub(crate) fn start(
         .build()
         .map_err(cannot)?;
     let service = Arc::new(Service {
-        questions,
+        pending_requests,
         clock,
         large_bodies: Semaphore::new(body::MOST_LARGE),
     });
@@ -165,7 +165,7 @@ impl Service {
     }
 
     async fn ask(&self, asked: Asked) -> Answer {
-        match self.questions.ask(asked).await {
+        match self.pending_requests.ask(asked).await {
             Some(told) if told.get("error").is_some() => answer(400, told),
             Some(told) => answer(200, told),
             None => refused(503, "the dispatcher does not answer"),

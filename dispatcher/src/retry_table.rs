@@ -44,11 +44,16 @@ impl Default for RetryTable {
 const LONGEST_WAIT: f64 = 2_592_000.0;
 
 /// Further attempts that a kind may have.
-const MOST_TRIES: usize = 20;
+const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
     /// How long to wait after the failure that follows so many others; `None` if it is for good.
-    pub fn wait_ms(&self, outcome: Outcome, status: Option<u16>, tries: usize) -> Option<i64> {
+    pub fn wait_ms(
+        &self,
+        outcome: Outcome,
+        status: Option<u16>,
+        failed_attempts: usize,
+    ) -> Option<i64> {
         let waits = match (outcome, status) {
             (Outcome::Timeout, _) => &self.timeout,
             (Outcome::NetworkError, _) => &self.network_error,
@@ -62,7 +67,7 @@ impl RetryTable {
             (Outcome::HttpError, Some(504)) => &self.http_504,
             _ => return None,
         };
-        let seconds = waits.get(tries)?;
+        let seconds = waits.get(failed_attempts)?;
         Some((seconds * 1_000.0) as i64)
     }
 
@@ -70,9 +75,9 @@ impl RetryTable {
     pub fn check(&self) -> Result<(), String> {
         for (kind, waits) in self.kinds() {
             let fits = |wait: &f64| (0.0..=LONGEST_WAIT).contains(wait);
-            if waits.len() > MOST_TRIES || !waits.iter().all(fits) {
+            if waits.len() > MOST_RETRIES || !waits.iter().all(fits) {
                 return Err(format!(
-                    "retries.{kind}: at most {MOST_TRIES} waits, each from 0 to {LONGEST_WAIT} seconds"
+                    "retries.{kind}: at most {MOST_RETRIES} waits, each from 0 to {LONGEST_WAIT} seconds"
                 ));
             }
         }
@@ -105,7 +110,8 @@ mod tests {
             timeout: vec![1.5, 20.0],
             ..RetryTable::default()
         };
-        let waits = [0, 1, 2].map(|tries| table.wait_ms(Outcome::Timeout, None, tries));
+        let waits =
+            [0, 1, 2].map(|failed_attempts| table.wait_ms(Outcome::Timeout, None, failed_attempts));
         assert_eq!(waits, [Some(1_500), Some(20_000), None]);
         let busy = table.wait_ms(Outcome::HttpError, Some(503), 0);
         assert_eq!(busy, Some(60_000));

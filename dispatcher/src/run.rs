@@ -12,16 +12,16 @@ use webfill_wire::keys::{self, Role};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{MappingSource, SupervisorOutcomes, SupervisorToDispatcher, codec};
 
-use crate::clerk::{Clerk, Question};
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
-use crate::dispatcher::{Dispatcher, Terms};
+use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
+use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
-use crate::herald::{Herald, Subscriptions};
-use crate::http::{self, Questions};
-use crate::ledger::{Ledger, Written};
-use crate::letter::{Client, Letter};
+use crate::http::{self, PendingRequests};
+use crate::outgoing::{Client, OutgoingMessage};
+use crate::request_reader::{ClientRequest, RequestReader};
+use crate::store_writer::{StoreWriter, WriteResult};
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
@@ -31,8 +31,8 @@ const FIREHOSE: SocketName = 4;
 /// Something that the loop reacts to.
 enum Event {
     Frame(Arrived),
-    Asked(Question),
-    Written(Written),
+    Request(ClientRequest),
+    WriteResult(WriteResult),
 }
 
 /// Commits are at least this far apart: what arrives meanwhile shares the next one.
@@ -54,11 +54,11 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     let written = events.clone();
     let (by_socket, by_http) = (events.clone(), events.clone());
     // Sends fail only while everything ends: the loop outlives the sockets.
-    let clerk = Clerk::start(clock, move |question| {
-        let _ = by_socket.send(Event::Asked(question));
+    let request_reader = RequestReader::start(clock, move |request| {
+        let _ = by_socket.send(Event::Request(request));
     })?;
-    let questions = Questions::new(move |question| {
-        let _ = by_http.send(Event::Asked(question));
+    let pending_requests = PendingRequests::new(move |request| {
+        let _ = by_http.send(Event::Request(request));
     });
     // The sockets come first, so that a port in use leaves nothing behind; what arrives waits in
     // the channel until there is somebody to answer it.
@@ -66,8 +66,8 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         match (frame.socket, frame.peer) {
-            (FIREHOSE, _) => heard.heard(&frame.frame),
-            (CONTROL, Some(peer)) => clerk.take(peer, frame.frame),
+            (FIREHOSE, _) => heard.apply_frame(&frame.frame),
+            (CONTROL, Some(peer)) => request_reader.enqueue(peer, frame.frame),
             (_, peer) => {
                 let _ = events.send(Event::Frame(Arrived { peer, ..frame }));
             }
@@ -75,23 +75,23 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     })
     .map_err(Fault::error)?;
     if let Some(address) = setup.http {
-        http::start(address, clock, questions.clone())?;
+        http::start(address, clock, pending_requests.clone())?;
     }
     let store = setup.store.clone();
-    let herald = Herald::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
-    let ledger = Ledger::start(&setup, move |answer| {
-        let _ = written.send(Event::Written(answer));
+    let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
+    let store_writer = StoreWriter::start(&setup, move |answer| {
+        let _ = written.send(Event::WriteResult(answer));
     })?;
     let mut process = Process {
-        dispatcher: open(&setup, mappings, clock)?,
+        core: open(&setup, mappings, clock)?,
         clock,
         outbox: sockets.outbox(),
-        ledger,
-        herald,
-        questions,
+        store_writer,
+        firehose,
+        pending_requests,
     };
     eprintln!("ready");
-    let ended = process.turn_until_the_end(&arrived);
+    let ended = process.run_until_drained(&arrived);
     process.close();
     drop(sockets);
     ended
@@ -101,7 +101,7 @@ fn open(
     setup: &DispatcherSetup,
     mappings: Vec<MappingSource>,
     clock: SteadyClock,
-) -> Result<Dispatcher, Fault> {
+) -> Result<Core, Fault> {
     let excluded = match &setup.config.exclude_sites {
         Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
         None => ExcludedSites::default(),
@@ -113,54 +113,54 @@ fn open(
         retries: setup.retries.clone(),
         applications: setup.applications.clone(),
     };
-    let terms = Terms {
+    let settings = CoreSettings {
         default_delay_ms: setup.default_delay_ms,
         lease_ms: setup.config.lease_ms(),
         window_sites: setup.config.window_sites,
     };
     let now_ms = clock.now_ms();
     Frontier::open(&setup.state, config, now_ms)
-        .and_then(|frontier| Dispatcher::open(frontier, terms, mappings, now_ms))
+        .and_then(|frontier| Core::open(frontier, settings, mappings, now_ms))
         .map_err(frontier_fault)
 }
 
 /// The dispatcher with what it needs of the world.
 struct Process {
-    dispatcher: Dispatcher,
+    core: Core,
     clock: SteadyClock,
     outbox: Outbox,
-    ledger: Ledger,
-    herald: Herald,
+    store_writer: StoreWriter,
+    firehose: Firehose,
     /// Those that came by HTTP.
-    questions: Questions,
+    pending_requests: PendingRequests,
 }
 
 impl Process {
-    fn turn_until_the_end(&mut self, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
+    fn run_until_drained(&mut self, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
         let mut committed = Instant::now();
         loop {
-            let batch = self.gather(arrived, committed)?;
-            self.take_batch(batch)?;
+            let batch = self.collect_events(arrived, committed)?;
+            self.apply_events(batch)?;
             if signals::asked() >= Asked::Drain {
-                self.dispatcher.drain();
+                self.core.drain();
             }
-            self.dispatcher.store_is_behind = self.ledger.is_behind();
+            self.core.store_is_behind = self.store_writer.is_behind();
             let now_ms = self.clock.now_ms();
-            self.dispatcher
-                .keep_time(now_ms)
-                .and_then(|()| self.dispatcher.hand_out(now_ms))
-                .and_then(|()| self.dispatcher.commit(now_ms))
+            self.core
+                .on_tick(now_ms)
+                .and_then(|()| self.core.hand_out(now_ms))
+                .and_then(|()| self.core.commit(now_ms))
                 .map_err(frontier_fault)?;
             committed = Instant::now();
-            self.send();
-            if self.dispatcher.is_drained() || signals::asked() == Asked::Stop {
+            self.send_committed();
+            if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
         }
     }
 
     /// Waits for something to do, and then a little longer for what may share its commit.
-    fn gather(
+    fn collect_events(
         &self,
         arrived: &mpsc::Receiver<Event>,
         committed: Instant,
@@ -186,28 +186,29 @@ impl Process {
 
     /// How long nothing will be to do unless something arrives.
     fn idle_time(&self) -> Duration {
-        let look_ms = self.dispatcher.next_look_ms();
-        let next_ms = self.dispatcher.next_ready_ms().unwrap_or(look_ms);
+        let look_ms = self.core.next_tick_ms();
+        let next_ms = self.core.next_ready_ms().unwrap_or(look_ms);
         let wait_ms = next_ms.min(look_ms).saturating_sub(self.clock.now_ms());
         Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
-    fn take_batch(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
+    fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
         for event in batch {
             match event {
-                Event::Frame(frame) => take(&mut self.dispatcher, frame, now_ms),
-                Event::Asked(question) => {
-                    self.dispatcher.ask(question.client, question.asked, now_ms)
+                Event::Frame(frame) => apply_frame(&mut self.core, frame, now_ms),
+                Event::Request(request) => {
+                    self.core
+                        .handle_request(request.client, request.asked, now_ms)
                 }
-                Event::Written(Written::Failed(fault)) => return Err(fault),
-                Event::Written(Written::Applied {
-                    application,
+                Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
+                Event::WriteResult(WriteResult::Backfilled {
+                    backfill,
                     resolved,
                     links,
                 }) => self
-                    .dispatcher
-                    .applied(&application, resolved, &links, now_ms),
+                    .core
+                    .backfill_applied(&backfill, resolved, &links, now_ms),
             }
             .map_err(frontier_fault)?;
         }
@@ -215,41 +216,43 @@ impl Process {
     }
 
     /// Sends what rests on the commit.
-    fn send(&mut self) {
-        for letter in self.dispatcher.take_letters() {
-            match letter {
-                Letter::ToSupervisor(peer, message) => {
+    fn send_committed(&mut self) {
+        for message in self.core.take_outgoing() {
+            match message {
+                OutgoingMessage::ToSupervisor(peer, message) => {
                     self.outbox.send_to(TASKS, &peer, codec::encode(&message));
                 }
-                Letter::ToClient(Client::Socket(peer), answer) => {
+                OutgoingMessage::ToClient(Client::Socket(peer), answer) => {
                     let frame = answer.to_string().into_bytes();
                     self.outbox.send_to(CONTROL, &peer, frame);
                 }
-                Letter::ToClient(Client::Http(number), answer) => {
-                    self.questions.answer(number, answer);
+                OutgoingMessage::ToClient(Client::Http(number), answer) => {
+                    self.pending_requests.answer(number, answer);
                 }
-                Letter::Finished(page) => self.herald.announce(page),
-                Letter::Notice { app_id, notice } => self.herald.notice(&app_id, &notice),
+                OutgoingMessage::FinishedPage(page) => self.firehose.announce(page),
+                OutgoingMessage::Notice { app_id, notice } => {
+                    self.firehose.notice(&app_id, &notice)
+                }
             }
         }
-        for entry in self.dispatcher.take_entries() {
-            self.ledger.write(entry);
+        for write in self.core.take_store_writes() {
+            self.store_writer.write(write);
         }
     }
 
     /// The last counters and the last state of the crawls.
     fn close(mut self) {
-        if let Err(error) = self.dispatcher.close(self.clock.now_ms()) {
+        if let Err(error) = self.core.close(self.clock.now_ms()) {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
         }
-        self.send();
-        self.questions.forget_all();
-        self.ledger.finish();
-        self.herald.finish();
+        self.send_committed();
+        self.pending_requests.forget_all();
+        self.store_writer.finish();
+        self.firehose.finish();
     }
 }
 
-fn take(dispatcher: &mut Dispatcher, arrived: Arrived, now_ms: i64) -> Result<(), FrontierError> {
+fn apply_frame(core: &mut Core, arrived: Arrived, now_ms: i64) -> Result<(), FrontierError> {
     let Arrived {
         socket,
         peer,
@@ -262,12 +265,12 @@ fn take(dispatcher: &mut Dispatcher, arrived: Arrived, now_ms: i64) -> Result<()
             Ok(SupervisorToDispatcher::Hello(hello)) if is_impostor(&sender, &hello.supervisor) => {
                 return Ok(());
             }
-            Ok(message) => return dispatcher.take_from_supervisor(&peer, message, now_ms),
+            Ok(message) => return core.handle_supervisor_message(&peer, message, now_ms),
             Err(error) => error,
         },
         _ => match codec::decode::<SupervisorOutcomes>(&frame) {
             Ok(outcomes) if is_impostor(&sender, &outcomes.supervisor) => return Ok(()),
-            Ok(outcomes) => return dispatcher.take_outcomes(outcomes, now_ms),
+            Ok(outcomes) => return core.handle_outcomes(outcomes, now_ms),
             Err(error) => error,
         },
     };

@@ -101,7 +101,7 @@ impl Seen {
         if self.hot.contains(key) || self.tail.contains_key(&key) {
             return Ok(true);
         }
-        if !self.filter.may_hold(key) {
+        if !self.filter.may_contain(key) {
             return Ok(false);
         }
         // The oldest run is the largest by far.
@@ -119,7 +119,7 @@ impl Seen {
         if let Some(task) = self.tail.get(&key) {
             return Ok(Some(*task));
         }
-        if !self.filter.may_hold(key) {
+        if !self.filter.may_contain(key) {
             return Ok(None);
         }
         for run in self.runs.iter().rev() {
@@ -138,7 +138,7 @@ impl Seen {
     }
 
     /// Whether this was noted lately; kept in memory only, so that "no" may be wrong.
-    pub(crate) fn recall(&mut self, pair_key: u64) -> bool {
+    pub(crate) fn was_noted_lately(&mut self, pair_key: u64) -> bool {
         self.hot.contains(pair_key)
     }
 
@@ -150,7 +150,7 @@ impl Seen {
 
     /// Keeps the tail within its bounds and goes on with the merge, inside the transaction of
     /// the tasks. To be called after each batch of insertions.
-    pub(crate) fn settle(&mut self, db: &Connection) -> Result<()> {
+    pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
             self.advance_merge(db, u64::MAX)?;
             self.write_tail(db)?;

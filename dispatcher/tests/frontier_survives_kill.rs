@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::frontier::{
-    Candidate, Done, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
+    Candidate, Completion, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
 };
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
@@ -58,7 +58,7 @@ fn report(task: &Leased) -> TaskDone {
     let links = [2 * id, 2 * id + 1, id, id / 2, id / 3];
     TaskDone {
         task: task.task,
-        attempt: task.attempt,
+        delivery: task.delivery,
         outcome: Outcome::Ok,
         status_code: Some(200),
         body_bytes: 10,
@@ -103,7 +103,7 @@ fn works_until_it_is_killed() {
             .iter()
             .flat_map(|(_, tasks)| &tasks[..tasks.len() / 2])
         {
-            frontier.done(&report(task), 0).unwrap();
+            frontier.complete(&report(task), 0).unwrap();
         }
         frontier.commit().unwrap();
         announce(&mut frontier, crawl);
@@ -215,7 +215,7 @@ fn merged_runs(dir: &Path) -> i64 {
 /// As when their holder tells that it has lost them.
 fn give_back_leases(frontier: &mut Frontier) {
     for lease in frontier.leases().unwrap() {
-        let back = frontier.give_back(lease.task, lease.attempt, false, 0);
+        let back = frontier.give_back(lease.task, lease.delivery, false, 0);
         assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     }
 }
@@ -235,7 +235,10 @@ fn end_all_that_is_left(dir: &Path) {
                 links: vec![],
                 ..report(task)
             };
-            assert!(matches!(frontier.done(&last, 0).unwrap(), Done::Counted(_)));
+            assert!(matches!(
+                frontier.complete(&last, 0).unwrap(),
+                Completion::Counted(_)
+            ));
         }
         frontier.commit().unwrap();
     }

@@ -77,10 +77,10 @@ impl StateFolder {
         &self.path
     }
 
-    /// A number that stands for this folder on this machine since its last boot: a copy of the
-    /// folder on another machine is another home, and who holds the lock of the same home has
-    /// outlived the holder before.
-    pub fn home(&self) -> Result<u64, Fault> {
+    /// Identifies this folder on this machine since its last boot. A copy of the folder on another
+    /// machine is another instance; a process that holds the lock of the same instance can only be
+    /// the successor of a dead one.
+    pub fn instance(&self) -> Result<u64, Fault> {
         let unknown = |path: &Path, error: std::io::Error| {
             Fault::error(format!(
                 "cannot tell this machine from others by {}: {error}",
@@ -165,12 +165,12 @@ mod tests {
     #[test]
     fn each_folder_is_a_home_of_its_own() {
         let folder = |name: &str| {
-            let name = format!("webfill-home-{}-{name}", std::process::id());
+            let name = format!("webfill-instance-{}-{name}", std::process::id());
             StateFolder::open(&std::env::temp_dir().join(name), "supervisor").unwrap()
         };
         let (here, there) = (folder("a"), folder("b"));
-        assert_eq!(here.home().unwrap(), here.home().unwrap());
-        assert_ne!(here.home().unwrap(), there.home().unwrap());
+        assert_eq!(here.instance().unwrap(), here.instance().unwrap());
+        assert_ne!(here.instance().unwrap(), there.instance().unwrap());
         std::fs::remove_dir_all(here.path()).unwrap();
         std::fs::remove_dir_all(there.path()).unwrap();
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use webfill_wire::{Outcome, Try};
+use webfill_wire::{FailedAttempt, Outcome};
 
 /// No page or record is larger than this, on any backend: a MongoDB document ends at 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
@@ -38,14 +38,14 @@ pub struct Page {
     /// Start of the fetch, milliseconds since the epoch. Of two saves of a page the later wins.
     pub started_at_ms: i64,
     pub elapsed_ms: u64,
-    /// Which attempt of the task this was, from 1.
-    pub attempts: u32,
+    /// Which delivery of the task brought this outcome, from 1; stored as `attempts`.
+    pub delivery: u32,
     /// The worker that fetched it.
     pub worker: String,
     /// The application's own object, handed through.
     pub attrs: Option<Value>,
-    /// Attempts that ended before this one, the oldest first.
-    pub tries: Vec<Try>,
+    /// Earlier attempts that failed and were retried, the oldest first; stored as `tries`.
+    pub failed_attempts: Vec<FailedAttempt>,
     /// The answer's headers, `{name: [value]}`, if its crawl wants them kept.
     pub headers: Option<Map<String, Value>>,
     /// The page's text, if its crawl wants it kept.

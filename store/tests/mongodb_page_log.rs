@@ -33,10 +33,10 @@ fn page(number: u64) -> Page {
         content_hash: None,
         started_at_ms: 0,
         elapsed_ms: 0,
-        attempts: 1,
+        delivery: 1,
         worker: String::from("w"),
         attrs: None,
-        tries: Vec::new(),
+        failed_attempts: Vec::new(),
         headers: None,
         body: None,
     }

@@ -42,7 +42,7 @@ impl Default for SupervisorConfig {
 pub struct SupervisorSetup {
     pub id: String,
     /// See [`webfill_wire::Hello`].
-    pub home: u64,
+    pub instance: u64,
     pub lane: Lane,
     /// The longest that one request may take, in milliseconds.
     pub longest_request_ms: u64,

@@ -8,7 +8,7 @@ use webfill_wire::{Credit, ReturnCause, Task, TaskReturned};
 #[derive(Debug, Clone)]
 struct Held {
     site: String,
-    attempt: u32,
+    delivery: u32,
     slot: u16,
     url_bytes: u64,
     /// The worker has it; otherwise it waits for the worker to be ready.
@@ -58,13 +58,13 @@ impl Queue {
     /// The leases held, as hello lists them.
     pub fn leases(&self) -> Vec<(u64, u32)> {
         let leases = self.held.iter();
-        leases.map(|(task, held)| (*task, held.attempt)).collect()
+        leases.map(|(task, held)| (*task, held.delivery)).collect()
     }
 
     pub fn hold(&mut self, task: &Task, slot: u16, sent: bool) {
         let held = Held {
             site: task.site.clone(),
-            attempt: task.attempt,
+            delivery: task.delivery,
             slot,
             url_bytes: (task.url.len() + task.attrs.as_ref().map_or(0, String::len)) as u64,
             sent,
@@ -79,9 +79,9 @@ impl Queue {
     }
 
     /// A lease has ended. Returns false if it is not held (any more), so that it is not told twice.
-    pub fn release(&mut self, task: u64, attempt: u32) -> bool {
+    pub fn release(&mut self, task: u64, delivery: u32) -> bool {
         match self.held.get(&task) {
-            Some(held) if held.attempt == attempt => {
+            Some(held) if held.delivery == delivery => {
                 self.granted.tasks += 1;
                 self.granted.url_bytes += held.url_bytes;
                 self.held.remove(&task);
@@ -101,7 +101,7 @@ impl Queue {
             lost.sites.insert(held.site.clone());
             lost.returned.push(TaskReturned {
                 task: *task,
-                attempt: held.attempt,
+                delivery: held.delivery,
                 cause: match blamed {
                     Some(suspect) if suspect == *task => ReturnCause::KilledWorker,
                     _ => ReturnCause::WorkerDied,
@@ -110,7 +110,7 @@ impl Queue {
             });
         }
         for returned in &lost.returned {
-            self.release(returned.task, returned.attempt);
+            self.release(returned.task, returned.delivery);
         }
         lost
     }
@@ -141,7 +141,7 @@ mod tests {
         Task {
             attrs: None,
             task: id,
-            attempt: 1,
+            delivery: 1,
             crawl: 1,
             url: "https://example.com/".into(),
             site: "example.com".into(),
@@ -152,7 +152,7 @@ mod tests {
             records: Vec::new(),
             priority: 50,
             delay_ms: None,
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(queue.credit(), LIMIT);
         assert!(queue.release(1, 1));
         assert!(!queue.release(1, 1), "a lease ends once");
-        assert!(!queue.release(2, 9), "another attempt is another lease");
+        assert!(!queue.release(2, 9), "another delivery is another lease");
         assert_eq!(queue.credit().tasks, 11);
         assert_eq!(queue.fresh_credit().tasks, 9);
         assert_eq!(queue.credit().url_bytes, 1_000 - 20);

@@ -10,7 +10,7 @@ use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Soc
 use webfill_wire::{Credit, WorkerToSupervisor, codec};
 
 use crate::config::SupervisorSetup;
-use crate::supervisor::{Letter, Supervisor, Terms};
+use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
 use crate::workers::{Sight, Worker};
 
 const TASKS: SocketName = 1;
@@ -59,7 +59,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
 fn terms(setup: &SupervisorSetup) -> Terms {
     Terms {
         id: setup.id.clone(),
-        home: setup.home,
+        instance: setup.instance,
         lane: setup.lane,
         workers: setup.workers,
         longest_request_ms: setup.longest_request_ms,
@@ -126,16 +126,18 @@ impl Process {
     }
 
     fn send(&mut self) {
-        for letter in self.supervisor.take_letters() {
-            match letter {
-                Letter::ToDispatcher(message) => self.outbox.send(TASKS, codec::encode(&message)),
-                Letter::ToDispatcherNow(message) => {
+        for message in self.supervisor.take_outgoing() {
+            match message {
+                OutgoingMessage::ToDispatcher(message) => {
+                    self.outbox.send(TASKS, codec::encode(&message))
+                }
+                OutgoingMessage::ToDispatcherNow(message) => {
                     self.outbox.send_now(TASKS, codec::encode(&message));
                 }
-                Letter::Outcomes(outcomes) => {
+                OutgoingMessage::Outcomes(outcomes) => {
                     self.outbox.send(OUTCOMES, codec::encode(&*outcomes));
                 }
-                Letter::ToWorker(slot, message) => {
+                OutgoingMessage::ToWorker(slot, message) => {
                     let socket = self.workers[usize::from(slot)].socket();
                     self.outbox.send(socket, codec::encode(&message));
                 }

@@ -1,5 +1,5 @@
 //! The supervisor's state, and what each message does to it. No sockets, no processes, no clock:
-//! what arrives is handed in with the time, and what is to be sent is collected as letters.
+//! what arrives is handed in with the time, and what is to be sent is collected as outgoing messages.
 //!
 //! Tasks come in at the [`dispatcher_side`], wait in the queue, and leave at the [`worker_side`];
 //! outcomes go the other way.
@@ -28,7 +28,7 @@ pub struct Terms {
     /// Its name.
     pub id: String,
     /// See [`webfill_wire::Hello`].
-    pub home: u64,
+    pub instance: u64,
     pub lane: Lane,
     pub workers: u16,
     pub longest_request_ms: u64,
@@ -38,7 +38,7 @@ pub struct Terms {
 
 /// A message and whom it goes to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Letter {
+pub enum OutgoingMessage {
     ToDispatcher(SupervisorToDispatcher),
     /// Sent at once or not at all: what is not heard is said anew.
     ToDispatcherNow(SupervisorToDispatcher),
@@ -63,7 +63,7 @@ pub struct Supervisor {
     draining: bool,
     /// The dispatcher was found to be silent, or the name to be taken, and that was logged.
     complained: bool,
-    letters: Vec<Letter>,
+    outgoing: Vec<OutgoingMessage>,
 }
 
 impl Supervisor {
@@ -80,13 +80,13 @@ impl Supervisor {
             told_credit: terms.limit,
             draining: false,
             complained: false,
-            letters: Vec::new(),
+            outgoing: Vec::new(),
             terms,
         }
     }
 
-    pub fn take_letters(&mut self) -> Vec<Letter> {
-        std::mem::take(&mut self.letters)
+    pub fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
+        std::mem::take(&mut self.outgoing)
     }
 
     /// Tasks held.
@@ -95,11 +95,12 @@ impl Supervisor {
     }
 
     fn say(&mut self, message: SupervisorToDispatcher) {
-        self.letters.push(Letter::ToDispatcher(message));
+        self.outgoing.push(OutgoingMessage::ToDispatcher(message));
     }
 
     fn tell(&mut self, slot: usize, message: SupervisorToWorker) {
-        self.letters.push(Letter::ToWorker(slot as u16, message));
+        self.outgoing
+            .push(OutgoingMessage::ToWorker(slot as u16, message));
     }
 
     fn ready_slots(&self) -> Vec<usize> {
@@ -135,10 +136,10 @@ impl Supervisor {
         for slot in &mut self.slots {
             let is_meant = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
             for task in slot.waiting.extract_if(.., is_meant) {
-                if self.queue.release(task.task, task.attempt) {
+                if self.queue.release(task.task, task.delivery) {
                     self.outcomes.returned.push(TaskReturned {
                         task: task.task,
-                        attempt: task.attempt,
+                        delivery: task.delivery,
                         cause: ReturnCause::Unstarted,
                         clock: None,
                     });

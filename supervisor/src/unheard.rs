@@ -38,9 +38,9 @@ impl Unheard {
 
 /// The leases that outcomes end.
 pub(crate) fn leases_of(outcomes: &SupervisorOutcomes) -> impl Iterator<Item = (u64, u32)> {
-    let done = outcomes.done.iter().map(|done| (done.task, done.attempt));
+    let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
     let returned = outcomes.returned.iter();
-    done.chain(returned.map(|returned| (returned.task, returned.attempt)))
+    done.chain(returned.map(|returned| (returned.task, returned.delivery)))
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     fn sent(number: u64, task: u64) -> Arc<SupervisorOutcomes> {
         let returned = TaskReturned {
             task,
-            attempt: 1,
+            delivery: 1,
             cause: ReturnCause::Unstarted,
             clock: None,
         };

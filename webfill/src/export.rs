@@ -293,10 +293,10 @@ mod tests {
             content_hash: None,
             started_at_ms: 0,
             elapsed_ms: 1,
-            attempts: 1,
+            delivery: 1,
             worker: String::from("w"),
             attrs: None,
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
             headers: None,
             body: None,
         }

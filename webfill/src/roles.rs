@@ -113,7 +113,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     told_to_log(webfill_supervisor::run(SupervisorSetup {
         id,
         // In `webfill crawl` the lock of the state folder sees to it that there is only one.
-        home: if options.local { 0 } else { state.home()? },
+        instance: if options.local { 0 } else { state.instance()? },
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
         workers,

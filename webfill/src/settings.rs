@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
-use webfill_dispatcher::{AppLimits, DispatcherConfig, RetryTable};
+use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RetryTable};
 use webfill_startup::Fault;
 use webfill_startup::log::LogConfig;
 use webfill_store::StoreUri;
@@ -40,7 +40,7 @@ pub struct Settings {
     /// What is tried again, and when.
     pub retries: RetryTable,
     /// Limits of applications, by name; in the file alone.
-    pub applications: BTreeMap<String, AppLimits>,
+    pub applications: BTreeMap<String, ApplicationLimits>,
     pub log: LogConfig,
 }
 

@@ -38,10 +38,10 @@ fn page(app_id: &str, number: usize) -> Page {
         content_hash: None,
         started_at_ms: 0,
         elapsed_ms: 0,
-        attempts: 1,
+        delivery: 1,
         worker: String::from("w"),
         attrs: None,
-        tries: Vec::new(),
+        failed_attempts: Vec::new(),
         headers: None,
         body: None,
     }

@@ -51,7 +51,7 @@ mod tests {
         Task {
             attrs: None,
             task: u64::MAX,
-            attempt: 3,
+            delivery: 3,
             crawl: 1,
             url: url.into(),
             site: "example.com".into(),
@@ -62,7 +62,7 @@ mod tests {
             records: vec!["42".into()],
             priority: 50,
             delay_ms: Some(1_000),
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
         }
     }
 

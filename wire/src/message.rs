@@ -35,11 +35,12 @@ pub struct MappingSource {
     pub text: String,
 }
 
-/// One URL to fetch. `task` and `attempt` together are the lease that the outcome must carry.
+/// One URL to fetch. `task` and `delivery` together are the lease that the outcome must carry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub task: u64,
-    pub attempt: u32,
+    /// How many times the task has been handed out, this time included: 1 for the first.
+    pub delivery: u32,
     pub crawl: CrawlKey,
     pub url: String,
     /// The site, as the dispatcher routes by it.
@@ -61,13 +62,13 @@ pub struct Task {
     /// The delay that the operator wants between two requests to the site, in milliseconds; what
     /// robots.txt asks for is still the least.
     pub delay_ms: Option<u32>,
-    /// The attempts before this one that ended, and were to be made again; the oldest first.
-    pub tries: Vec<Try>,
+    /// Earlier attempts that failed in a way worth retrying, the oldest first.
+    pub failed_attempts: Vec<FailedAttempt>,
 }
 
-/// An attempt at a task that ended in a way that may pass, and was followed by another.
+/// An attempt at a task that failed in a transient way and was followed by a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Try {
+pub struct FailedAttempt {
     /// When its outcome was known; milliseconds since the epoch.
     pub ended_at_ms: i64,
     pub outcome: Outcome,
@@ -100,7 +101,7 @@ impl RecallScope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskDone {
     pub task: u64,
-    pub attempt: u32,
+    pub delivery: u32,
     pub outcome: Outcome,
     /// The HTTP status, if there was an answer.
     pub status_code: Option<u16>,
@@ -130,7 +131,7 @@ pub struct SiteClock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskReturned {
     pub task: u64,
-    pub attempt: u32,
+    pub delivery: u32,
     pub cause: ReturnCause,
     /// The site's clock, where its robots.txt may have been asked for on behalf of this task.
     pub clock: Option<SiteClock>,
@@ -163,10 +164,11 @@ pub struct Credit {
 pub struct Hello {
     /// Its name, unique in the fleet.
     pub supervisor: String,
-    /// Where it runs: a number that no other supervisor shares while this one may be alive. Who
-    /// comes again from the same home has outlived, or is, the one before.
-    pub home: u64,
-    /// Grows with every hello from the same home.
+    /// Identifies the supervisor's state folder on this machine since its boot. Only one process at
+    /// a time holds the folder's lock, so a second hello with the same instance comes from the same
+    /// process or from the successor of a dead one.
+    pub instance: u64,
+    /// Grows with every hello from the same instance.
     pub session: u64,
     /// When this was sent, by the supervisor's own clock.
     pub sent_ms: u64,
@@ -176,7 +178,7 @@ pub struct Hello {
     pub longest_request_ms: u64,
     pub credit: Credit,
     /// Leases still held, or ended without a word from the dispatcher that it knows: tasks with
-    /// their attempts.
+    /// their deliveries.
     pub held: Vec<(u64, u32)>,
 }
 

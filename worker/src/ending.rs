@@ -84,7 +84,7 @@ impl Ending {
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
         TaskDone {
             task: self.task.task,
-            attempt: self.task.attempt,
+            delivery: self.task.delivery,
             outcome: self.outcome,
             status_code: self.status_code,
             body_bytes: self.body_bytes,

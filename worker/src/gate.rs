@@ -214,7 +214,7 @@ mod tests {
         Task {
             attrs: None,
             task: 1,
-            attempt: 1,
+            delivery: 1,
             crawl,
             url: format!("http://{site}/"),
             site: site.into(),
@@ -225,7 +225,7 @@ mod tests {
             records: Vec::new(),
             priority,
             delay_ms: None,
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
         }
     }
 

@@ -367,7 +367,7 @@ impl Journey {
     fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
         (self.give_back)(vec![TaskReturned {
             task: task.task,
-            attempt: task.attempt,
+            delivery: task.delivery,
             cause,
             clock,
         }]);

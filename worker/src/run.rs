@@ -331,7 +331,7 @@ impl Worker {
         let queued = self.journey.sites.borrow_mut().take_queued(scope);
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,
-            attempt: task.attempt,
+            delivery: task.delivery,
             cause: ReturnCause::Unstarted,
             clock: None,
         });

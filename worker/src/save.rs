@@ -134,10 +134,10 @@ impl Saver {
             content_hash: ending.content_hash.clone(),
             started_at_ms: ending.started_at_ms,
             elapsed_ms: ending.elapsed.as_millis() as u64,
-            attempts: ending.task.attempt,
+            delivery: ending.task.delivery,
             worker: self.worker.clone(),
             attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
-            tries: ending.task.tries.clone(),
+            failed_attempts: ending.task.failed_attempts.clone(),
             headers: ending.headers.clone(),
             body: ending.body.as_ref().map(|body| Arc::clone(&body.text)),
         };
@@ -178,7 +178,7 @@ fn log_end(ending: &Ending) {
         links = ending.links.len(),
         body_bytes = ending.body_bytes,
         elapsed_ms = ending.elapsed.as_millis() as u64,
-        attempt = ending.task.attempt,
+        attempt = ending.task.delivery,
         "task ended"
     );
 }

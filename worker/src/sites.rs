@@ -258,7 +258,7 @@ mod tests {
     fn task(id: u64, site: &str, priority: u8) -> Task {
         Task {
             task: id,
-            attempt: 1,
+            delivery: 1,
             crawl: 1,
             url: format!("http://{site}/{id}"),
             site: site.into(),
@@ -270,7 +270,7 @@ mod tests {
             records: Vec::new(),
             priority,
             delay_ms: None,
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
         }
     }
 

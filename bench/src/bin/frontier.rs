@@ -201,7 +201,7 @@ fn judge_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let reports: Vec<_> = leased.iter().map(|task| page(task, web)).collect();
     watch.lap()?;
     for report in &reports {
-        frontier.done(report, 0)?;
+        frontier.complete(report, 0)?;
     }
     frontier.commit()?;
     let mut lap = watch.lap()?;
@@ -249,7 +249,7 @@ fn time_on_core() -> Result<Duration, Failure> {
 fn page(task: &Leased, web: &mut Web) -> TaskDone {
     TaskDone {
         task: task.task,
-        attempt: task.attempt,
+        delivery: task.delivery,
         outcome: Outcome::Ok,
         status_code: Some(200),
         body_bytes: 11_000,

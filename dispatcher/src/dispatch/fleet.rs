@@ -11,8 +11,8 @@ use std::ops::Bound;
 use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
-use super::session::{Room, Session};
-use crate::frontier::{KeptSupervisor, SiteId};
+use super::session::{AvailableCredit, Session};
+use crate::frontier::{SavedSupervisor, SiteId};
 
 /// Clocks of different machines do not run equally fast.
 const CLOCK_SLACK_MS: i64 = 1_000;
@@ -23,7 +23,7 @@ const LONGEST_REQUEST_MS: u64 = 86_400_000;
 /// A supervisor that may hold leases.
 #[derive(Debug)]
 struct Supervisor {
-    home: u64,
+    instance: u64,
     longest_request_ms: u64,
     /// When the last message was heard that its lease counts from.
     heard_ms: i64,
@@ -48,18 +48,18 @@ pub(super) struct Fleet {
 pub enum Greeting {
     Joins,
     /// It has been overtaken by a later one.
-    Late,
+    Outdated,
     /// Another supervisor of that name may be alive.
     NameTaken,
 }
 
 /// What to answer to a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum HeartbeatReply {
     /// The newest time heard, by the supervisor's own clock.
-    InStep { heard_ms: u64, outcomes_heard: u64 },
+    InSync { heard_ms: u64, outcomes_heard: u64 },
     /// Unknown, or messages are missing, or its lease has run out: it must say hello.
-    OutOfStep,
+    OutOfSync,
 }
 
 impl Fleet {
@@ -78,9 +78,9 @@ impl Fleet {
     }
 
     /// A supervisor from before our start; its silence goes on.
-    pub(super) fn await_return(&mut self, kept: KeptSupervisor, now_ms: i64) {
+    pub(super) fn await_return(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
-            home: kept.home,
+            instance: kept.instance,
             longest_request_ms: kept.longest_request_ms,
             heard_ms: now_ms.saturating_sub_unsigned(kept.silent_ms),
             session: None,
@@ -112,8 +112,8 @@ impl Fleet {
 
     pub(super) fn greet(&self, hello: &Hello) -> Greeting {
         match self.supervisors.get(&hello.supervisor) {
-            Some(known) if known.home != hello.home => Greeting::NameTaken,
-            Some(known) if known.is_beyond(hello.session) => Greeting::Late,
+            Some(known) if known.instance != hello.instance => Greeting::NameTaken,
+            Some(known) if known.has_session_since(hello.session) => Greeting::Outdated,
             _ => Greeting::Joins,
         }
     }
@@ -123,7 +123,7 @@ impl Fleet {
         let former = self.forget(&hello.supervisor);
         self.names.insert(peer.clone(), hello.supervisor.clone());
         let supervisor = Supervisor {
-            home: hello.home,
+            instance: hello.instance,
             longest_request_ms: hello.longest_request_ms.min(LONGEST_REQUEST_MS),
             heard_ms: now_ms,
             session: Some(Session::begin(hello, peer, now_ms)),
@@ -159,21 +159,21 @@ impl Fleet {
         peer: &Peer,
         beat: &SupervisorHeartbeat,
         now_ms: i64,
-    ) -> Heard {
+    ) -> HeartbeatReply {
         let (patience_ms, lease_ms) = (self.patience_ms(), self.lease_ms);
         let Some(supervisor) = self.session(peer, beat.session) else {
-            return Heard::OutOfStep;
+            return HeartbeatReply::OutOfSync;
         };
         // Nobody has waited any longer for what it may hold: that must not come to life again.
         let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
-            return Heard::OutOfStep;
+            return HeartbeatReply::OutOfSync;
         };
         if !session.heartbeat(beat, now_ms, patience_ms) {
-            return Heard::OutOfStep;
+            return HeartbeatReply::OutOfSync;
         }
         supervisor.heard_ms = now_ms;
-        Heard::InStep {
+        HeartbeatReply::InSync {
             heard_ms: session.heard_sent_ms,
             outcomes_heard: session.outcomes_heard(),
         }
@@ -248,10 +248,10 @@ impl Fleet {
     }
 
     /// Tasks that may be sent to a supervisor now.
-    pub(super) fn room(&self, name: &str, now_ms: i64) -> Room {
+    pub(super) fn available_credit(&self, name: &str, now_ms: i64) -> AvailableCredit {
         let supervisor = self.supervisors.get(name);
-        supervisor.map_or(Room::default(), |supervisor| {
-            supervisor.room(now_ms, self.lease_ms)
+        supervisor.map_or(AvailableCredit::default(), |supervisor| {
+            supervisor.available_credit(now_ms, self.lease_ms)
         })
     }
 
@@ -295,7 +295,7 @@ impl Fleet {
 
     /// The sites that waited for this supervisor, once it has room.
     pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
-        if self.room(name, now_ms).reserved == 0 {
+        if self.available_credit(name, now_ms).reserved == 0 {
             return Vec::new();
         }
         let supervisor = self.supervisors.get_mut(name);
@@ -332,7 +332,7 @@ impl Fleet {
 }
 
 impl Supervisor {
-    fn is_beyond(&self, session: u64) -> bool {
+    fn has_session_since(&self, session: u64) -> bool {
         let current = self.session.as_ref();
         current.is_some_and(|current| current.id >= session)
     }
@@ -346,10 +346,10 @@ impl Supervisor {
         self.heard_ms + lease_ms + CLOCK_SLACK_MS
     }
 
-    fn room(&self, now_ms: i64, lease_ms: i64) -> Room {
+    fn available_credit(&self, now_ms: i64, lease_ms: i64) -> AvailableCredit {
         match &self.session {
-            Some(session) if now_ms - self.heard_ms <= lease_ms => session.room(),
-            _ => Room::default(),
+            Some(session) if now_ms - self.heard_ms <= lease_ms => session.available_credit(),
+            _ => AvailableCredit::default(),
         }
     }
 }

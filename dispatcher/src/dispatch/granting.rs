@@ -29,23 +29,23 @@ impl Dispatch {
             let owner = match self.receiver(id) {
                 Receiver::Owner(owner) => owner,
                 Receiver::NotYet => {
-                    self.schedule.leave_owner(id);
+                    self.schedule.await_owner_change(id);
                     continue;
                 }
                 Receiver::AnyOf(lane) => match self.next_with_room(lane, priority, now_ms) {
                     Some(owner) => owner,
                     None => {
-                        self.schedule.await_room(id, lane);
+                        self.schedule.await_lane_room(id, lane);
                         full.insert(lane);
                         continue;
                     }
                 },
             };
-            self.schedule.pop_ready(id);
+            self.schedule.remove_from_ready(id);
             match self.room(&owner, priority, now_ms) {
                 0 => self.starve(id, owner),
                 room => {
-                    if let Some(grant) = self.grant(id, owner, room, now_ms) {
+                    if let Some(grant) = self.make_grant(id, owner, room, now_ms) {
                         return Some(grant);
                     }
                 }
@@ -57,8 +57,8 @@ impl Dispatch {
     /// How many tasks of this priority may be sent to a supervisor now. Of its reserve, one at a
     /// time: those that go along may be of a lower priority.
     fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
-        let room = self.fleet.room(owner, now_ms);
-        if room.ordinary == 0 && self.out.at_least(owner, priority) < room.reserve {
+        let room = self.fleet.available_credit(owner, now_ms);
+        if room.ordinary == 0 && self.lease_counts.at_least(owner, priority) < room.reserve {
             return room.reserved.min(1);
         }
         room.ordinary
@@ -69,7 +69,7 @@ impl Dispatch {
         let Some(owner) = self.owner_of(id) else {
             return Receiver::AnyOf(lane);
         };
-        if !self.must_leave(id, &owner) {
+        if !self.needs_other_owner(id, &owner) {
             return Receiver::Owner(owner);
         }
         let is_empty = self.schedule.site(id).is_none_or(|site| site.out == 0);
@@ -95,7 +95,7 @@ impl Dispatch {
     }
 
     /// Whether the next task needs what the owner has not, and somebody else has.
-    pub(super) fn must_leave(&self, id: SiteId, owner: &str) -> bool {
+    pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
         self.next_lane(id) == Lane::Browser
             && self.fleet.has(Lane::Browser)
             && self.fleet.lane_of(owner) != Some(Lane::Browser)
@@ -119,7 +119,7 @@ impl Dispatch {
         self.fleet.starve(&owner, id);
     }
 
-    fn grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
+    fn make_grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
         let pace = self.schedule.pace(id);
         let site = self.schedule.site_mut(id)?;
         site.scheduled = false;
@@ -136,7 +136,7 @@ impl Dispatch {
             lane: self.fleet.lane_of(&owner).unwrap_or(Lane::Http),
             supervisor: owner,
             tasks: u64::from(pace).min(room) as usize,
-            wait_ms: millis(site.starts_at_ms().saturating_sub(now_ms)),
+            wait_ms: millis(site.next_request_ms().saturating_sub(now_ms)),
             last_request_ago_ms: last_request.map(|at_ms| millis(now_ms.saturating_sub(at_ms))),
             delay_ms: site.rule.delay_ms,
             new_owner: is_new.then(|| site.clock.clone()),
@@ -145,10 +145,16 @@ impl Dispatch {
 
     /// Tasks were handed out by a grant; `left` are still queued that could be, the next of them
     /// in this turn.
-    pub fn handed_out(&mut self, grant: &Grant, tasks: &[Leased], left: u64, next: Option<Turn>) {
+    pub fn record_handed_out(
+        &mut self,
+        grant: &Grant,
+        tasks: &[Leased],
+        left: u64,
+        next: Option<Turn>,
+    ) {
         for task in tasks {
             let lease = Lease {
-                attempt: task.attempt,
+                delivery: task.delivery,
                 supervisor: grant.supervisor.clone(),
                 site: grant.site,
                 priority: task.priority,

@@ -20,27 +20,23 @@ use super::ready::Ready;
 use super::site::Site;
 use crate::frontier::{Clock, SiteDue, SiteId, Woken};
 
-/// A task is handed out this long before its site's clock allows it, so that it is there when it
-/// does: longer than a commit and two sockets take, shorter than a wait worth a queue place.
-pub const LOOKAHEAD_MS: i64 = 300;
-
 /// A site that is not due for this long may leave a window that is needed by others.
 const LONG_MS: i64 = 1_000;
 
 /// A site that waits for room in a lane, and leaves the window for it, comes back after this long.
-pub const CROWD_RETURNS_AFTER_MS: i64 = 10_000;
+pub const SURPLUS_RETURNS_AFTER_MS: i64 = 10_000;
 
 /// The sites of the window, by when they are due.
 #[derive(Debug)]
 pub(super) struct Schedule {
     default_delay_ms: u32,
     sites: HashMap<SiteId, Site>,
-    later: BTreeSet<(i64, SiteId)>,
+    delayed: BTreeSet<(i64, SiteId)>,
     ready: Ready,
     /// Sites whose last outcome is in and that have nothing to hand out.
     idle: Vec<SiteId>,
     /// Sites by the crawls that they came for.
-    came_for: HashMap<CrawlKey, usize>,
+    admitted_for: HashMap<CrawlKey, usize>,
 }
 
 impl Schedule {
@@ -48,10 +44,10 @@ impl Schedule {
         Schedule {
             default_delay_ms,
             sites: HashMap::new(),
-            later: BTreeSet::new(),
+            delayed: BTreeSet::new(),
             ready: Ready::default(),
             idle: Vec::new(),
-            came_for: HashMap::new(),
+            admitted_for: HashMap::new(),
         }
     }
 
@@ -60,8 +56,8 @@ impl Schedule {
     }
 
     /// Sites that came into the window for a crawl.
-    pub(super) fn came_for(&self, crawl: CrawlKey) -> usize {
-        self.came_for.get(&crawl).copied().unwrap_or(0)
+    pub(super) fn admitted_for(&self, crawl: CrawlKey) -> usize {
+        self.admitted_for.get(&crawl).copied().unwrap_or(0)
     }
 
     pub(super) fn site(&self, id: SiteId) -> Option<&Site> {
@@ -78,7 +74,7 @@ impl Schedule {
 
     /// A site enters the window.
     pub(super) fn add(&mut self, due: SiteDue) {
-        let came_for = due.next.map(|turn| turn.crawl);
+        let admitted_for = due.next.map(|turn| turn.crawl);
         let site = Site {
             name: due.name,
             clock: due.clock,
@@ -92,11 +88,11 @@ impl Schedule {
             queued: if due.next.is_some() { due.queued } else { 0 },
             next: due.next,
             is_leaving: false,
-            came_for,
+            admitted_for,
             tell_last_request: true,
         };
-        if let Some(crawl) = came_for {
-            *self.came_for.entry(crawl).or_default() += 1;
+        if let Some(crawl) = admitted_for {
+            *self.admitted_for.entry(crawl).or_default() += 1;
         }
         self.sites.insert(due.id, site);
         self.schedule(due.id);
@@ -105,12 +101,12 @@ impl Schedule {
     fn take_out(&mut self, id: SiteId) -> Option<(SiteId, Clock)> {
         self.unschedule(id);
         let site = self.sites.remove(&id)?;
-        if let Some(crawl) = site.came_for
-            && let Some(n) = self.came_for.get_mut(&crawl)
+        if let Some(crawl) = site.admitted_for
+            && let Some(n) = self.admitted_for.get_mut(&crawl)
         {
             *n -= 1;
             if *n == 0 {
-                self.came_for.remove(&crawl);
+                self.admitted_for.remove(&crawl);
             }
         }
         Some((id, site.clock))
@@ -127,7 +123,7 @@ impl Schedule {
             .is_none_or(|next| next.priority < woken.turn.priority);
         if is_higher {
             site.set_next(Some(woken.turn));
-            self.set_place_anew(woken.site);
+            self.requeue_ready(woken.site);
         }
         self.schedule(woken.site);
     }
@@ -155,14 +151,14 @@ impl Schedule {
             return;
         }
         site.scheduled = true;
-        self.set_later(id);
+        self.delay_until_due(id);
     }
 
-    fn set_later(&mut self, id: SiteId) {
+    fn delay_until_due(&mut self, id: SiteId) {
         if let Some(site) = self.sites.get_mut(&id) {
-            let from_ms = site.can_go_from_ms();
+            let from_ms = site.earliest_handout_ms();
             site.ready_from_ms = Some(from_ms);
-            self.later.insert((from_ms, id));
+            self.delayed.insert((from_ms, id));
         }
     }
 
@@ -173,7 +169,7 @@ impl Schedule {
         };
         site.scheduled = false;
         if let Some(from_ms) = site.ready_from_ms.take() {
-            self.later.remove(&(from_ms, id));
+            self.delayed.remove(&(from_ms, id));
         }
         if let Some(place) = site.place.take() {
             self.ready.remove(id, place);
@@ -182,16 +178,16 @@ impl Schedule {
 
     /// When the next site becomes ready.
     pub(super) fn next_ready_ms(&self) -> Option<i64> {
-        self.later.first().map(|(from_ms, _)| *from_ms)
+        self.delayed.first().map(|(from_ms, _)| *from_ms)
     }
 
     /// The ready site whose turn it is: the highest priority, then crawls in turn, then the longest
     /// due. Those that were found to wait for a lane that is full are passed over.
     pub(super) fn first_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
-        while let Some((from_ms, id)) = self.later.first().copied()
+        while let Some((from_ms, id)) = self.delayed.first().copied()
             && from_ms <= now_ms
         {
-            self.later.pop_first();
+            self.delayed.pop_first();
             if let Some(site) = self.sites.get_mut(&id) {
                 site.ready_from_ms = None;
             }
@@ -202,18 +198,18 @@ impl Schedule {
             if self
                 .sites
                 .get(&id)
-                .is_some_and(|site| site.can_go_from_ms() <= now_ms)
+                .is_some_and(|site| site.earliest_handout_ms() <= now_ms)
             {
                 return Some(id);
             }
             // Something has changed while it waited for room.
-            self.pop_ready(id);
-            self.set_later(id);
+            self.remove_from_ready(id);
+            self.delay_until_due(id);
         }
     }
 
     /// Takes away what [`first_ready`](Schedule::first_ready) told.
-    pub(super) fn pop_ready(&mut self, id: SiteId) {
+    pub(super) fn remove_from_ready(&mut self, id: SiteId) {
         if let Some(site) = self.sites.get_mut(&id)
             && let Some(place) = site.place.take()
         {
@@ -237,8 +233,8 @@ impl Schedule {
     }
 
     /// A ready site waits until somebody of a lane has room.
-    pub(super) fn await_room(&mut self, id: SiteId, lane: Lane) {
-        self.pop_ready(id);
+    pub(super) fn await_lane_room(&mut self, id: SiteId, lane: Lane) {
+        self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
             let (turn, due_at_ms) = (site.turn(), site.clock.due_at_ms);
             site.place = Some(self.ready.insert(id, turn, due_at_ms, Some(lane)));
@@ -246,8 +242,8 @@ impl Schedule {
     }
 
     /// A ready site waits for its last outcome, to get another owner.
-    pub(super) fn leave_owner(&mut self, id: SiteId) {
-        self.pop_ready(id);
+    pub(super) fn await_owner_change(&mut self, id: SiteId) {
+        self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
             site.scheduled = false;
             site.is_leaving = true;
@@ -256,8 +252,8 @@ impl Schedule {
 
     /// Another turn is next at a site: if it is ready, it stands elsewhere now, and if it waits for
     /// room, it may not have to.
-    fn set_place_anew(&mut self, id: SiteId) {
-        self.pop_ready(id);
+    fn requeue_ready(&mut self, id: SiteId) {
+        self.remove_from_ready(id);
         self.make_ready(id);
     }
 
@@ -298,7 +294,7 @@ impl Schedule {
     }
 
     /// Sites that leave the window: nothing to hand out, nothing out.
-    pub(super) fn take_idle(&mut self) -> Vec<(SiteId, Clock)> {
+    pub(super) fn evict_idle(&mut self) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
         for id in std::mem::take(&mut self.idle) {
             if self.sites.get(&id).is_some_and(Site::is_idle) {
@@ -309,7 +305,7 @@ impl Schedule {
     }
 
     /// Sites that leave the window because more than `most` wait in it for room in a lane.
-    pub(super) fn take_crowd(
+    pub(super) fn evict_surplus(
         &mut self,
         lane: Lane,
         most: usize,
@@ -320,7 +316,7 @@ impl Schedule {
             && let Some(id) = self.ready.last(lane)
             && let Some((_, mut clock)) = self.take_out(id)
         {
-            let back_ms = now_ms + CROWD_RETURNS_AFTER_MS;
+            let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;
             clock.due_at_ms = clock.due_at_ms.max(back_ms);
             left.push((id, clock));
         }
@@ -329,7 +325,7 @@ impl Schedule {
 
     /// Up to `most` sites that leave the window because they are not due for long: first those of
     /// crawls that have more than `few` others in it.
-    pub(super) fn take_far(
+    pub(super) fn evict_distant(
         &mut self,
         most: usize,
         few: usize,
@@ -338,7 +334,7 @@ impl Schedule {
         let mut left = Vec::new();
         for spare in [few, 0] {
             let mut far = Vec::new();
-            let latest_first = self.later.iter().rev();
+            let latest_first = self.delayed.iter().rev();
             for (from_ms, id) in latest_first.take_while(|(at_ms, _)| *at_ms > now_ms + LONG_MS) {
                 if left.len() + far.len() >= most {
                     break;
@@ -347,8 +343,8 @@ impl Schedule {
                     continue;
                 };
                 let company = site
-                    .came_for
-                    .map_or(usize::MAX, |crawl| self.came_for(crawl));
+                    .admitted_for
+                    .map_or(usize::MAX, |crawl| self.admitted_for(crawl));
                 if site.out == 0 && company > spare {
                     far.push((*from_ms, *id));
                 }

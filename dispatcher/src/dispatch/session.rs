@@ -38,7 +38,7 @@ const RESERVE_ONE_IN: u64 = 16;
 
 /// Tasks that may still be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct AvailableCredit {
     /// Any tasks.
     pub(super) ordinary: u64,
     /// Those that may use the reserve.
@@ -57,7 +57,7 @@ struct Check {
 impl Check {
     /// Whether something has been missing for too long. A number that has arrived is followed by
     /// the one that was sent last.
-    fn is_overdue(&mut self, arrived: u64, sent: u64, now_ms: i64, patience_ms: i64) -> bool {
+    fn record_arrived(&mut self, arrived: u64, sent: u64, now_ms: i64, patience_ms: i64) -> bool {
         if arrived >= self.number {
             *self = Check {
                 number: sent,
@@ -94,13 +94,13 @@ impl Session {
     }
 
     /// Tasks that may still be sent.
-    pub(super) fn room(&self) -> Room {
+    pub(super) fn available_credit(&self) -> AvailableCredit {
         let is_leaving = self.draining || self.leaving.is_some();
         if is_leaving || self.used.url_bytes >= self.granted.url_bytes {
-            return Room::default();
+            return AvailableCredit::default();
         }
         let reserved = self.granted.tasks.saturating_sub(self.used.tasks);
-        Room {
+        AvailableCredit {
             ordinary: reserved.saturating_sub(self.reserve),
             reserved,
             reserve: self.reserve,
@@ -118,7 +118,7 @@ impl Session {
 
     /// Whether it has been told of so many crawls that it had better forget them; asks once, and
     /// counts them as not told.
-    pub(super) fn knows_too_many_crawls(&mut self) -> bool {
+    pub(super) fn forget_crawls_if_too_many(&mut self) -> bool {
         let too_many = self.crawls.len() >= MOST_CRAWLS;
         if too_many {
             self.crawls.clear();
@@ -127,7 +127,7 @@ impl Session {
     }
 
     /// Whether a crawl is to be told; asks once.
-    pub(super) fn must_tell(&mut self, crawl: CrawlKey) -> bool {
+    pub(super) fn note_crawl_told(&mut self, crawl: CrawlKey) -> bool {
         self.crawls.insert(crawl)
     }
 
@@ -162,8 +162,8 @@ impl Session {
         self.grant(beat.credit);
         let tasks_missing =
             self.sent_check
-                .is_overdue(beat.received, self.sent, now_ms, patience_ms);
-        let outcomes_missing = self.outcomes_check.is_overdue(
+                .record_arrived(beat.received, self.sent, now_ms, patience_ms);
+        let outcomes_missing = self.outcomes_check.record_arrived(
             self.outcomes.complete(),
             beat.outcomes_sent,
             now_ms,

@@ -3,8 +3,12 @@
 use webfill_wire::{CrawlKey, Lane, SiteClock};
 
 use super::ready::Place;
-use super::schedule::LOOKAHEAD_MS;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
+
+/// A task is handed out this long before its site's clock allows the request, so that it is with the
+/// worker in time: longer than a commit and two socket hops take, short enough that waiting tasks
+/// take up little room in queues.
+pub const LOOKAHEAD_MS: i64 = 300;
 
 /// Tasks of one site that are out at once, at most, however short its delay.
 pub(super) const MOST_OUT: u32 = 64;
@@ -34,7 +38,7 @@ pub(super) struct Site {
     /// Whoever is next needs another owner: nothing goes to this one.
     pub(super) is_leaving: bool,
     /// The crawl that it came into the window for.
-    pub(super) came_for: Option<CrawlKey>,
+    pub(super) admitted_for: Option<CrawlKey>,
     /// The next worker may not know of the site's last request.
     pub(super) tell_last_request: bool,
 }
@@ -55,7 +59,7 @@ impl Site {
     }
 
     /// A request may have been under way until now, and the worker that made it is gone.
-    pub(super) fn may_be_asked_now(&mut self, default_delay_ms: u32, now_ms: i64) {
+    pub(super) fn note_possible_request(&mut self, default_delay_ms: u32, now_ms: i64) {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
         self.clock.last_start_ms = Some(now_ms);
@@ -89,7 +93,7 @@ impl Site {
     }
 
     /// From when on its next task may be handed out.
-    pub(super) fn can_go_from_ms(&self) -> i64 {
+    pub(super) fn earliest_handout_ms(&self) -> i64 {
         let due_at_ms = if self.out > 0 {
             0
         } else {
@@ -99,13 +103,13 @@ impl Site {
     }
 
     /// When its next request may start.
-    pub(super) fn starts_at_ms(&self) -> i64 {
+    pub(super) fn next_request_ms(&self) -> i64 {
         let blocked = self.rule.block_until_ms.unwrap_or(0);
         self.clock.due_at_ms.max(blocked)
     }
 
     /// Whether what it has out can be called back for a task of this priority.
-    pub(super) fn can_make_way_for(&self, priority: u8) -> bool {
+    pub(super) fn can_be_preempted_by(&self, priority: u8) -> bool {
         self.out > 0 && self.lowest_out < priority && self.recalled_below < priority
     }
 

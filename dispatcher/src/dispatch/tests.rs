@@ -25,7 +25,7 @@ fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> 
 
 fn join_lane(dispatch: &mut Dispatch, name: &str, lane: Lane, room: u64) -> Vec<(TaskId, Lease)> {
     let mut session = 1;
-    while dispatch.greet(&hello(name, session)) == Greeting::Late {
+    while dispatch.greet(&hello(name, session)) == Greeting::Outdated {
         session += 1;
     }
     let hello = Hello {
@@ -39,7 +39,7 @@ fn join_lane(dispatch: &mut Dispatch, name: &str, lane: Lane, room: u64) -> Vec<
 fn hello(name: &str, session: u64) -> Hello {
     Hello {
         supervisor: name.into(),
-        home: 1,
+        instance: 1,
         session,
         sent_ms: 0,
         lane: Lane::Http,
@@ -63,7 +63,7 @@ fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
 /// A heartbeat of the first session, whatever has arrived.
 fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
     let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 100), now_ms);
-    matches!(heard, Heard::InStep { .. })
+    matches!(heard, HeartbeatReply::InSync { .. })
 }
 
 /// It is heard of again and again up to this time.
@@ -113,7 +113,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
     Leased {
         attrs: None,
         task,
-        attempt: 1,
+        delivery: 1,
         crawl: 1,
         url: "http://a.example/12345".into(),
         depth: 0,
@@ -121,7 +121,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
         parent: None,
         records: Vec::new(),
         deaths: 0,
-        tries: Vec::new(),
+        failed_attempts: Vec::new(),
     }
 }
 
@@ -129,7 +129,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-    dispatch.handed_out(&grant, &[leased(task, 50)], 9, Some(turn(50)));
+    dispatch.record_handed_out(&grant, &[leased(task, 50)], 9, Some(turn(50)));
     Some((grant.supervisor, grant.site.0))
 }
 
@@ -266,7 +266,12 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
     assert!(dispatch.join(&holds, peer("a"), NOW).is_empty());
     let lost = join(&mut dispatch, "a", 10);
     assert_eq!(lost.len(), 1);
-    let moved = dispatch.returned(lost[0].0, Some(turn(50)), LastRequest::MayBeNow, NOW);
+    let moved = dispatch.returned(
+        lost[0].0,
+        Some(turn(50)),
+        LastRequest::PossiblyUntilNow,
+        NOW,
+    );
     let (_, clock) = moved.unwrap();
     assert_eq!(
         clock.due_at_ms,
@@ -309,7 +314,12 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     let later = hand_over + 2_000;
     assert_eq!(dispatch.lost_supervisors(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
-    dispatch.returned(leases[0].0, Some(turn(50)), LastRequest::MayBeNow, later);
+    dispatch.returned(
+        leases[0].0,
+        Some(turn(50)),
+        LastRequest::PossiblyUntilNow,
+        later,
+    );
     let later = later + 15_000;
     assert!(hear_until(&mut dispatch, "b", later));
     assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
@@ -318,19 +328,19 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
 /// As after a restart: supervisor `a` was known, and held task 7 of site 1.
 fn restarted() -> Dispatch {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
-    let kept = KeptSupervisor {
+    let kept = SavedSupervisor {
         name: "a".into(),
-        home: 1,
+        instance: 1,
         longest_request_ms: LONGEST_REQUEST_MS,
         silent_ms: 0,
     };
     let lease = HeldLease {
         task: 7,
-        attempt: 3,
+        delivery: 3,
         site: SiteId(1),
         priority: 50,
     };
-    let ownerless = dispatch.take_up(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
+    let ownerless = dispatch.restore(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert!(ownerless.is_empty());
     dispatch
 }
@@ -370,13 +380,13 @@ fn a_dispatcher_that_dies_again_and_again_gives_sites_away_all_the_same() {
     let mut silent_ms = 0;
     for _ in 0..1_000 {
         let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
-        let kept = KeptSupervisor {
+        let kept = SavedSupervisor {
             name: "a".into(),
-            home: 1,
+            instance: 1,
             longest_request_ms: LONGEST_REQUEST_MS,
             silent_ms,
         };
-        dispatch.take_up(vec![kept], Vec::new(), Vec::new(), NOW);
+        dispatch.restore(vec![kept], Vec::new(), Vec::new(), NOW);
         if dispatch.lost_supervisors(NOW) == ["a"] {
             return;
         }
@@ -390,11 +400,11 @@ fn a_lease_whose_holder_is_unknown_comes_back_at_once() {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
     let lease = HeldLease {
         task: 7,
-        attempt: 3,
+        delivery: 3,
         site: SiteId(1),
         priority: 50,
     };
-    let ownerless = dispatch.take_up(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
+    let ownerless = dispatch.restore(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert_eq!(ownerless.len(), 1);
 }
 
@@ -402,11 +412,11 @@ fn a_lease_whose_holder_is_unknown_comes_back_at_once() {
 fn a_name_belongs_to_its_home_as_long_as_its_owner_may_be_alive() {
     let mut dispatch = dispatch(&[("a", 10)]);
     let elsewhere = Hello {
-        home: 2,
+        instance: 2,
         ..hello("a", 9)
     };
     assert_eq!(dispatch.greet(&elsewhere), Greeting::NameTaken);
-    assert_eq!(dispatch.greet(&hello("a", 1)), Greeting::Late);
+    assert_eq!(dispatch.greet(&hello("a", 1)), Greeting::Outdated);
     assert_eq!(dispatch.greet(&hello("a", 2)), Greeting::Joins);
     dispatch.remove_supervisor("a");
     assert_eq!(dispatch.greet(&elsewhere), Greeting::Joins);
@@ -426,7 +436,7 @@ fn lost_messages_are_noticed_on_both_ways() {
         };
         let mut in_step = |at_ms| {
             let heard = dispatch.heartbeat(&peer("a"), &beat, NOW + at_ms);
-            heard != Heard::OutOfStep
+            heard != HeartbeatReply::OutOfSync
         };
         assert!(in_step(1_000), "it is noted");
         assert!(in_step(1_000 + patience_ms), "it may be on its way");
@@ -458,7 +468,7 @@ fn an_unknown_session_is_asked_to_say_hello() {
     assert!(!hear(&mut dispatch, "stranger", NOW));
     assert_eq!(
         dispatch.heartbeat(&peer("a"), &beat(7, 0, 1), NOW),
-        Heard::OutOfStep
+        HeartbeatReply::OutOfSync
     );
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use webfill_wire::{CrawlKey, Lane, Outcome, Reason, Try};
+use webfill_wire::{CrawlKey, FailedAttempt, Lane, Outcome, Reason};
 
 /// Names a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
@@ -60,7 +60,7 @@ pub struct FeedTally {
     /// judged nor counted as discovered.
     pub unwanted: u64,
     /// Pages that are done already and are now wanted for a further record.
-    pub already_done: Vec<AlreadyDone>,
+    pub backfills: Vec<Backfill>,
     /// Sites inside the window that got something.
     pub woken: Vec<Woken>,
 }
@@ -94,7 +94,7 @@ pub struct Refused {
 /// A page that was fetched before a further record asked for it. The stored page serves the
 /// record without a second fetch, and the page's links go on for that record at `depth + 1`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AlreadyDone {
+pub struct Backfill {
     pub task: TaskId,
     /// Canonical, as the page was stored.
     pub url: String,
@@ -107,7 +107,7 @@ pub struct AlreadyDone {
 pub struct Leased {
     pub task: TaskId,
     /// 1 for the first time that it is handed out.
-    pub attempt: u32,
+    pub delivery: u32,
     pub crawl: CrawlKey,
     pub url: String,
     pub depth: u16,
@@ -121,14 +121,14 @@ pub struct Leased {
     /// The application's own object, as JSON.
     pub attrs: Option<String>,
     /// Earlier attempts that were followed by another, the oldest first.
-    pub tries: Vec<Try>,
+    pub failed_attempts: Vec<FailedAttempt>,
 }
 
 /// A lease in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldLease {
     pub task: TaskId,
-    pub attempt: u32,
+    pub delivery: u32,
     pub site: SiteId,
     pub priority: u8,
 }
@@ -157,19 +157,19 @@ pub struct LeaseBatch {
 
 /// What an outcome led to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Done {
+pub enum Completion {
     /// The lease was not in force any more: nothing was changed.
     Stale,
     /// The task is to be tried again, and waits for that in the queue.
-    ToRetry {
+    WillRetry {
         site: SiteId,
     },
-    Counted(DoneTally),
+    Counted(CompletionTally),
 }
 
 /// What a counted outcome led to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DoneTally {
+pub struct CompletionTally {
     pub crawl: CrawlKey,
     pub site: SiteId,
     /// Canonical, as the page was stored.
@@ -177,7 +177,7 @@ pub struct DoneTally {
     pub depth: u16,
     /// Unresolved records that came to want the page after it was handed out: the stored page
     /// is still to be applied to them.
-    pub late_records: Vec<String>,
+    pub backfill_records: Vec<String>,
     /// What became of the links and the redirect.
     pub links: FeedTally,
 }

@@ -201,7 +201,7 @@ impl Frontier {
 
     /// Writes the counters, and lets crawls go that were not met lately if there are many. Each is
     /// read again when it is met again.
-    pub(super) fn settle_crawls(&mut self) -> Result<()> {
+    pub(super) fn flush_crawls(&mut self) -> Result<()> {
         self.write_counters()?;
         if self.crawls.len() > MOST_IN_MEMORY {
             self.crawls
@@ -221,7 +221,7 @@ impl Frontier {
 }
 
 /// A crawl as its row has it.
-struct Stored {
+struct CrawlRow {
     spec: CrawlSpec,
     status: CrawlStatus,
     ended: Option<Outcome>,
@@ -229,7 +229,7 @@ struct Stored {
     waiting: BTreeMap<u8, u64>,
 }
 
-fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
+fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
     let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
                links, bytes, sites, seeds_ended, paused, waiting FROM crawls WHERE id = ?1";
     let stored = |row: &Row<'_>| {
@@ -254,7 +254,7 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<Stored>> {
             skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
         };
         let waiting: String = row.get(14)?;
-        Ok(Stored {
+        Ok(CrawlRow {
             spec,
             status,
             ended,

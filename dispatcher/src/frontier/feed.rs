@@ -7,7 +7,7 @@ use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Reason};
 
 use super::answers::{
-    AlreadyDone, AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
+    AttrsId, Backfill, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
 };
 use super::crawls::Crawl;
 use super::lanes::Lanes;
@@ -29,28 +29,28 @@ impl Frontier {
         self.crawl(crawl)?;
         self.guarded("queue URLs", |frontier| {
             let records = frontier.record_ids(candidates)?;
-            let mut feeding = frontier.feeding(crawl, now_ms);
+            let mut batch = frontier.begin_feed(crawl, now_ms);
             for (index, (candidate, records)) in candidates.iter().zip(&records).enumerate() {
-                if feeding.is_unwanted(candidate.records.len(), records) {
-                    feeding.tally.unwanted += 1;
+                if batch.is_unwanted(candidate.records.len(), records) {
+                    batch.tally.unwanted += 1;
                     continue;
                 }
-                let origin = Origin {
+                let context = LinkContext {
                     depth: candidate.depth,
                     priority: candidate
                         .priority
-                        .unwrap_or_else(|| feeding.crawl.spec.priority_at(candidate.depth)),
+                        .unwrap_or_else(|| batch.crawl.spec.priority_at(candidate.depth)),
                     redirects: 0,
                     parent: candidate.parent,
                     base: None,
                     records,
                     attrs: candidate.attrs,
                 };
-                if let Some(refusal) = feeding.judge(candidate.url, &origin)? {
-                    feeding.note_refused(index, &refusal);
+                if let Some(refusal) = batch.judge(candidate.url, &context)? {
+                    batch.note_refused(index, &refusal);
                 }
             }
-            feeding.finish()
+            batch.finish()
         })
     }
 
@@ -71,12 +71,12 @@ impl Frontier {
     }
 
     /// Begins a batch for a crawl that is in memory.
-    pub(super) fn feeding(&mut self, key: CrawlKey, now_ms: i64) -> Feeding<'_> {
+    pub(super) fn begin_feed(&mut self, key: CrawlKey, now_ms: i64) -> FeedBatch<'_> {
         let crawl = self
             .crawls
             .get_mut(&key)
             .expect("the caller has read the crawl");
-        Feeding {
+        FeedBatch {
             db: &self.db,
             seen: &mut self.seen,
             site_names: &mut self.sites,
@@ -94,7 +94,7 @@ impl Frontier {
 }
 
 /// Where candidates come from, and what their tasks take over.
-pub(super) struct Origin<'a> {
+pub(super) struct LinkContext<'a> {
     pub(super) depth: u16,
     pub(super) priority: u8,
     pub(super) redirects: u8,
@@ -107,7 +107,7 @@ pub(super) struct Origin<'a> {
 }
 
 /// A batch being judged. What it adds to the sites is written once, at its end.
-pub(super) struct Feeding<'a> {
+pub(super) struct FeedBatch<'a> {
     db: &'a Connection,
     seen: &'a mut Seen,
     site_names: &'a mut Names,
@@ -132,7 +132,7 @@ struct FedSite {
     accepted_before: Option<u64>,
 }
 
-impl Feeding<'_> {
+impl FeedBatch<'_> {
     /// Whether nothing is to be gained: of its records none is unresolved, or the crawl is over.
     pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
         (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.now_ms).is_some()
@@ -140,9 +140,13 @@ impl Feeding<'_> {
 
     /// Judges one URL and queues it if it is new. Returns why it was refused, unless it is a
     /// duplicate.
-    pub(super) fn judge(&mut self, text: &str, origin: &Origin<'_>) -> Result<Option<Refusal>> {
-        let refusal = match self.intake(text, origin) {
-            Ok(url) => match self.admit(&url, origin)? {
+    pub(super) fn judge(
+        &mut self,
+        text: &str,
+        context: &LinkContext<'_>,
+    ) -> Result<Option<Refusal>> {
+        let refusal = match self.intake(text, context) {
+            Ok(url) => match self.admit(&url, context)? {
                 None => return Ok(None),
                 Some(reason) => Refusal::Scope(reason),
             },
@@ -154,20 +158,20 @@ impl Feeding<'_> {
         Ok((reason != Reason::Duplicate).then_some(refusal))
     }
 
-    fn intake(&self, text: &str, origin: &Origin<'_>) -> std::result::Result<Url, Refusal> {
+    fn intake(&self, text: &str, context: &LinkContext<'_>) -> std::result::Result<Url, Refusal> {
         // Before the URL is parsed: on most pages of a shallow crawl it decides about all links.
-        if !self.crawl.scope.reaches(origin.depth) || origin.redirects > MAX_REDIRECTS {
+        if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
-        intake::judge(text, origin.base, &self.crawl.scope, self.excluded)
+        intake::judge(text, context.base, &self.crawl.scope, self.excluded)
     }
 
     /// Queues a URL of the crawl's scope, or says why not.
-    fn admit(&mut self, url: &Url, origin: &Origin<'_>) -> Result<Option<Reason>> {
+    fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
         if self.seen.contains(self.db, key)? && !self.is_stale(key)? {
-            for record in origin.records {
-                self.attach(key, *record)?;
+            for record in context.records {
+                self.attach_record(key, *record)?;
             }
             return Ok(Some(Reason::Duplicate));
         }
@@ -175,7 +179,7 @@ impl Feeding<'_> {
         if !self.within_budget(site)? {
             return Ok(Some(Reason::Budget));
         }
-        self.enqueue(key, url, site, origin)?;
+        self.enqueue(key, url, site, context)?;
         Ok(None)
     }
 
@@ -195,9 +199,9 @@ impl Feeding<'_> {
     }
 
     /// Makes a URL that is a task already serve one more record.
-    fn attach(&mut self, key: u64, record: i64) -> Result<()> {
+    fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
         let pair_key = self.seen.pair_key(key, record);
-        if self.seen.recall(pair_key) {
+        if self.seen.was_noted_lately(pair_key) {
             return Ok(());
         }
         let Some(task) = self.seen.task_of(self.db, key)? else {
@@ -210,7 +214,7 @@ impl Feeding<'_> {
         let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
         self.seen.note(pair_key);
         if is_new && let Some(done) = done_page(self.db, task, record)? {
-            self.tally.already_done.push(done);
+            self.tally.backfills.push(done);
         }
         Ok(())
     }
@@ -228,30 +232,36 @@ impl Feeding<'_> {
         Ok(before + fed.queued < budget)
     }
 
-    fn enqueue(&mut self, key: u64, url: &Url, site: SiteId, origin: &Origin<'_>) -> Result<()> {
+    fn enqueue(
+        &mut self,
+        key: u64,
+        url: &Url,
+        site: SiteId,
+        context: &LinkContext<'_>,
+    ) -> Result<()> {
         let sql = "INSERT INTO tasks
                    (crawl, site, priority, depth, redirects, parent, seen_at_ms, url, attrs)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let task = self.db.prepare_cached(sql)?.insert(params![
             self.key,
             site,
-            origin.priority,
-            origin.depth,
-            origin.redirects,
-            origin.parent.map(|parent| parent as i64),
+            context.priority,
+            context.depth,
+            context.redirects,
+            context.parent.map(|parent| parent as i64),
             self.now_ms,
             url.as_str(),
-            origin.attrs,
+            context.attrs,
         ])?;
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
-        for record in origin.records {
+        for record in context.records {
             self.db.prepare_cached(sql)?.execute([task, *record])?;
         }
         self.seen.insert(key, task as u64);
         let fed = self.fed.entry(site).or_default();
         fed.queued += 1;
-        fed.top_priority = fed.top_priority.max(origin.priority);
-        *self.queued.entry(origin.priority).or_default() += 1;
+        fed.top_priority = fed.top_priority.max(context.priority);
+        *self.queued.entry(context.priority).or_default() += 1;
         self.tally.accepted += 1;
         Ok(())
     }
@@ -268,7 +278,7 @@ impl Feeding<'_> {
     /// Writes what the batch adds to its sites and its crawl.
     pub(super) fn finish(mut self) -> Result<FeedTally> {
         // What a crawl is fed that hands nothing out stays where it is until that changes.
-        let is_held = self.lanes.room_of(self.key, self.crawl) == 0;
+        let is_held = self.lanes.room_or_await_lane(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
             let priority = if is_held { 0 } else { fed.top_priority };
             if sites::count_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
@@ -297,7 +307,7 @@ impl Feeding<'_> {
         }
         self.crawl.held |= is_held;
         self.crawl.changed = true;
-        self.seen.settle(self.db)?;
+        self.seen.maintain(self.db)?;
         Ok(self.tally)
     }
 }
@@ -311,11 +321,11 @@ fn accepted(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
     Ok(accepted.unwrap_or(0) as u64)
 }
 
-fn done_page(db: &Connection, task: TaskId, record: i64) -> Result<Option<AlreadyDone>> {
+fn done_page(db: &Connection, task: TaskId, record: i64) -> Result<Option<Backfill>> {
     let sql = "SELECT url, depth, name FROM tasks, records
                WHERE tasks.id = ?1 AND state = ?2 AND records.id = ?3";
     let page = |row: &rusqlite::Row<'_>| {
-        Ok(AlreadyDone {
+        Ok(Backfill {
             task,
             url: row.get(0)?,
             depth: row.get(1)?,

@@ -24,7 +24,7 @@ const MOST_CLOSED: usize = 2_000;
 #[derive(Debug, Default)]
 pub(super) struct Holding {
     /// Crawls that go on, each with the last of its sites that was told.
-    going_on: VecDeque<(CrawlKey, i64)>,
+    to_release: VecDeque<(CrawlKey, i64)>,
     /// Sites that have a limit.
     limits: HashMap<SiteId, Limit>,
     /// Sites whose rules have changed.
@@ -44,8 +44,8 @@ impl Holding {
         let sql = "SELECT id FROM crawls WHERE paused = 0 AND id IN
                    (SELECT crawl FROM crawl_sites WHERE queued > 0 AND top_priority = 0)";
         let mut select = db.prepare(sql)?;
-        let going_on = select.query_map([], |row| Ok((row.get(0)?, 0)))?;
-        let going_on = going_on.collect::<Result<_>>()?;
+        let to_release = select.query_map([], |row| Ok((row.get(0)?, 0)))?;
+        let to_release = to_release.collect::<Result<_>>()?;
         let mut select =
             db.prepare("SELECT id, pages_left FROM sites WHERE pages_left NOT NULL")?;
         let limits = select.query_map([], |row| {
@@ -54,7 +54,7 @@ impl Holding {
             Ok((row.get(0)?, Limit { left, out }))
         })?;
         Ok(Holding {
-            going_on,
+            to_release,
             limits: limits.collect::<Result<_>>()?,
             changed_sites: Vec::new(),
         })
@@ -119,7 +119,7 @@ impl Frontier {
             let mut closed = 0;
             for site in queued_sites(&frontier.db, key, SLICE)? {
                 let most = MOST_CLOSED - closed;
-                let n = frontier.close_at(site, key, outcome, most, now_ms)?;
+                let n = frontier.close_tasks_at(site, key, outcome, most, now_ms)?;
                 sites::count_taken(&frontier.db, site, n as u64)?;
                 closed += n;
                 if closed >= MOST_CLOSED {
@@ -149,7 +149,7 @@ impl Frontier {
     }
 
     /// How many tasks of a crawl may be handed out at a site. If none: what it waits for is noted.
-    pub(super) fn room_at(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
+    pub(super) fn room_or_hold(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
         let room = self.room_of(key)?;
         if room == 0 {
             self.known_crawl(key)?.held = true;
@@ -159,9 +159,9 @@ impl Frontier {
             return Ok(0);
         };
         let app = &crawl.spec.app_id;
-        let room_of_app = self.tenants.room_at(app, site, now_ms);
+        let room_of_app = self.limited_applications.room_at(app, site, now_ms);
         if room_of_app == 0 {
-            self.tenants.hold(app, key, 0);
+            self.limited_applications.hold(app, key, 0);
         }
         Ok(room.min(room_of_app))
     }
@@ -169,26 +169,27 @@ impl Frontier {
     fn room_of(&mut self, key: CrawlKey) -> Result<u64> {
         self.known_crawl(key)?;
         let crawl = self.crawls.get(&key);
-        Ok(crawl.map_or(0, |crawl| self.lanes.room_of(key, crawl)))
+        Ok(crawl.map_or(0, |crawl| self.lanes.room_or_await_lane(key, crawl)))
     }
 
     /// A lease of a crawl is over, perhaps with a page.
     pub(super) fn note_lease_over(&mut self, key: CrawlKey, site: SiteId, is_page: bool) {
         if let Some(crawl) = self.crawls.get(&key) {
-            self.tenants.note_over(&crawl.spec.app_id, site, is_page);
+            self.limited_applications
+                .note_over(&crawl.spec.app_id, site, is_page);
         }
         self.release_if_room(key);
     }
 
     /// Crawls that waited for their applications may go on, as far as there is room by now.
-    pub fn free_tenants(&mut self, now_ms: i64) {
-        let freed = self.tenants.take_freed(now_ms);
-        self.holding.going_on.extend(freed);
+    pub fn release_limited_applications(&mut self, now_ms: i64) {
+        let freed = self.limited_applications.take_freed(now_ms);
+        self.holding.to_release.extend(freed);
     }
 
     /// When time alone lets something go on.
     pub fn next_room_ms(&self) -> Option<i64> {
-        self.tenants.next_room_ms()
+        self.limited_applications.next_room_ms()
     }
 
     /// A crawl hands out again: its sites are to be told.
@@ -197,26 +198,26 @@ impl Frontier {
             crawl.held = false;
         }
         // A second round for a crawl that is in its first one: what was held since is behind it.
-        self.holding.going_on.push_back((key, 0));
+        self.holding.to_release.push_back((key, 0));
     }
 
     /// The same, if it was held back and is not any more.
     pub(super) fn release_if_room(&mut self, key: CrawlKey) {
         let crawl = self.crawls.get(&key).filter(|crawl| crawl.held);
-        if crawl.is_some_and(|crawl| self.lanes.room_of(key, crawl) > 0) {
+        if crawl.is_some_and(|crawl| self.lanes.room_or_await_lane(key, crawl) > 0) {
             self.release_later(key);
         }
     }
 
     /// Whether [`release`](Frontier::release) has something to do.
-    pub fn has_to_release(&self) -> bool {
-        !self.holding.going_on.is_empty()
+    pub fn has_crawls_to_release(&self) -> bool {
+        !self.holding.to_release.is_empty()
     }
 
     /// Tells some of the sites of crawls that go on that they do. Returns those inside the window
     /// that have something to hand out again.
     pub fn release(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
-        let Some((key, told)) = self.holding.going_on.pop_front() else {
+        let Some((key, told)) = self.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };
         self.crawl(key)?;
@@ -227,9 +228,9 @@ impl Frontier {
             }
             let spec = &frontier.known_crawl(key)?.spec;
             let (app, lane) = (spec.app_id.clone(), spec.lane);
-            let room = frontier.tenants.room(&app, now_ms);
+            let room = frontier.limited_applications.room(&app, now_ms);
             if room == 0 {
-                frontier.tenants.hold(&app, key, told);
+                frontier.limited_applications.hold(&app, key, told);
                 return Ok(Vec::new());
             }
             let slice = usize::try_from(room).unwrap_or(SLICE).min(SLICE);
@@ -249,11 +250,13 @@ impl Frontier {
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),
                 // Around again, for those that were held meanwhile.
-                None => (told > 0 && frontier.tenants.has(&app)).then_some(0),
+                None => (told > 0 && frontier.limited_applications.has(&app)).then_some(0),
             };
             match next {
-                Some(next) if frontier.tenants.has(&app) => frontier.tenants.hold(&app, key, next),
-                Some(next) => frontier.holding.going_on.push_front((key, next)),
+                Some(next) if frontier.limited_applications.has(&app) => {
+                    frontier.limited_applications.hold(&app, key, next)
+                }
+                Some(next) => frontier.holding.to_release.push_front((key, next)),
                 None => {}
             }
             Ok(woken)
@@ -261,7 +264,7 @@ impl Frontier {
     }
 
     /// Tasks of a site were handed out.
-    pub(super) fn use_pages(&mut self, site: SiteId, tasks: &[Leased]) -> Result<()> {
+    pub(super) fn spend_site_pages(&mut self, site: SiteId, tasks: &[Leased]) -> Result<()> {
         let Some(limit) = self.holding.limits.get_mut(&site) else {
             return Ok(());
         };
@@ -271,7 +274,7 @@ impl Frontier {
     }
 
     /// A task came back unfetched: if it was handed out under the limit, there is one more page.
-    pub(super) fn give_back_page(&mut self, site: SiteId, task: TaskId) -> Result<()> {
+    pub(super) fn refund_site_page(&mut self, site: SiteId, task: TaskId) -> Result<()> {
         let Some(limit) = self.holding.limits.get_mut(&site) else {
             return Ok(());
         };

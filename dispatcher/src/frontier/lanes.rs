@@ -10,7 +10,7 @@ use webfill_wire::{CrawlKey, Lane};
 
 use super::answers::{SiteDue, Turn};
 use super::crawls::Crawl;
-use super::sites::{Kept, Standing};
+use super::sites::{NextCrawl, SiteRow};
 use super::{Frontier, FrontierError};
 use crate::crawl_spec::CrawlSpec;
 
@@ -24,13 +24,13 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    fn serve(&self, crawl: &Crawl) -> bool {
+    fn serves(&self, crawl: &Crawl) -> bool {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
     /// How many tasks of a crawl may be handed out now. One that nobody serves is noted.
-    pub(super) fn room_of(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
-        if self.serve(crawl) {
+    pub(super) fn room_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
+        if self.serves(crawl) {
             return crawl.room();
         }
         self.waiting.insert(key);
@@ -39,7 +39,7 @@ impl Lanes {
 }
 
 /// Whether one of this lane can fetch what needs that one.
-pub(super) fn can(lane: Lane, needed: Lane) -> bool {
+pub(super) fn can_serve(lane: Lane, needed: Lane) -> bool {
     lane == Lane::Browser || needed == Lane::Http
 }
 
@@ -61,12 +61,12 @@ impl Frontier {
     ) -> std::result::Result<Option<Lane>, FrontierError> {
         self.crawl(key)?;
         let crawl = self.crawls.get(&key);
-        let unserved = crawl.filter(|crawl| !self.lanes.serve(crawl));
+        let unserved = crawl.filter(|crawl| !self.lanes.serves(crawl));
         Ok(unserved.map(|crawl| crawl.spec.lane))
     }
 
-    pub(super) fn turn(&self, standing: Standing) -> Result<Turn> {
-        let Standing { priority, crawl } = standing;
+    pub(super) fn turn(&self, next: NextCrawl) -> Result<Turn> {
+        let NextCrawl { priority, crawl } = next;
         let lane = self.lane_of(crawl)?;
         Ok(Turn {
             priority,
@@ -76,11 +76,11 @@ impl Frontier {
     }
 
     /// Sites with the turns that are next at them; each crawl is looked up once.
-    pub(super) fn with_turns(&self, sites: Vec<Kept>) -> Result<Vec<SiteDue>> {
+    pub(super) fn add_turns(&self, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
         let mut lanes = HashMap::new();
         let mut due = Vec::with_capacity(sites.len());
-        for Kept { mut site, next } in sites {
-            if let Some(Standing { priority, crawl }) = next {
+        for SiteRow { mut site, next } in sites {
+            if let Some(NextCrawl { priority, crawl }) = next {
                 let lane = match lanes.get(&crawl) {
                     Some(lane) => *lane,
                     None => self.lane_of(crawl)?,

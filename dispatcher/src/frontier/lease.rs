@@ -1,155 +1,245 @@
-//! Tasks that are handed out: taken back without an outcome, or closed.
+//! Handing tasks out: whose turn it is at a site, and what goes.
+//!
+//! The highest priority at a site goes first, whichever crawl it is of. Crawls that have tasks of
+//! the same priority there are served in turn, the one that has waited longest first, so that the
+//! length of a crawl's queue delays nobody but itself. Within a crawl the oldest task goes first.
 
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
-use webfill_wire::{CrawlKey, Outcome};
+use rusqlite::{Connection, Result, params};
+use webfill_wire::{CrawlKey, Lane, Outcome};
 
-use super::answers::{AttrsId, GivenBack, SiteId, TaskId, TaskSketch};
-use super::schema::{DONE, LEASED, QUEUED};
-use super::sites::Standing;
-use super::{Frontier, FrontierError, sites};
+use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
+use super::crawls::Crawl;
+use super::schema::LEASED;
+use super::sites::NextCrawl;
+use super::{Frontier, FrontierError, lanes, retries, sites};
 
-/// A task that has killed so many workers is not handed out again.
-const MOST_DEATHS: u32 = 3;
+/// Tasks of ended crawls that one call closes on its way, and crawls that it passes over, so that no
+/// call takes long.
+const MOST_PASSED: usize = 1_000;
+
+/// Crawls that share one call.
+const MOST_CRAWLS: usize = 16;
+
+/// One call of [`Frontier::lease`], as far as it has come.
+#[derive(Default)]
+struct LeaseRun {
+    handed_out: Vec<Leased>,
+    closed: usize,
+    passed: usize,
+    /// It is the turn of a crawl that needs another supervisor.
+    is_another_lanes_turn: bool,
+}
+
+impl LeaseRun {
+    fn continues(&self, limit: usize) -> bool {
+        let wants_more = self.handed_out.len() < limit && self.closed + self.passed < MOST_PASSED;
+        wants_more && !self.is_another_lanes_turn
+    }
+}
 
 impl Frontier {
-    /// Takes a task back that its holder did not finish. `blamed`: it seems to have killed its
-    /// worker; the third time, it ends in `crashed`.
-    pub fn give_back(
+    /// Hands out what a site has queued: the highest priority first, crawls in turn, the oldest
+    /// task of each first. Tasks of crawls that are over end in `expired` or `stopped` instead;
+    /// those of crawls that hand nothing out for now stay. It ends where it is the turn of a crawl
+    /// that needs more than a supervisor of this lane can.
+    pub fn lease(
         &mut self,
-        task: TaskId,
-        attempt: u32,
-        blamed: bool,
+        site: SiteId,
+        limit: usize,
+        lane: Lane,
         now_ms: i64,
-    ) -> Result<GivenBack, FrontierError> {
-        self.guarded("take a task back", |frontier| {
-            let Some(held) = held_task(&frontier.db, task, attempt)? else {
-                return Ok(GivenBack::Stale);
-            };
-            let deaths = held.deaths + u32::from(blamed);
-            let sql = "UPDATE tasks SET state = ?2, deaths = ?3 WHERE id = ?1";
-            let values = params![task as i64, QUEUED, deaths];
-            frontier.db.prepare_cached(sql)?.execute(values)?;
-            let crawl = frontier.known_crawl(held.crawl)?;
-            crawl.changed = true;
-            crawl.status.leased -= 1;
-            let ending = crawl.ending(now_ms);
-            frontier.note_lease_over(held.crawl, held.site, false);
-            frontier.give_back_page(held.site, task)?;
-            if deaths >= MOST_DEATHS {
-                frontier.close(held.crawl, task, Outcome::Crashed, None, now_ms)?;
-                return Ok(GivenBack::Quarantined);
+    ) -> std::result::Result<LeaseBatch, FrontierError> {
+        self.guarded("hand out tasks", |frontier| {
+            let limit = frontier.holding.limit(site, limit);
+            let mut run = LeaseRun::default();
+            while run.continues(limit) {
+                let left = limit - run.handed_out.len();
+                let turns = sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?;
+                if turns.is_empty() {
+                    break;
+                }
+                let share = left.div_ceil(turns.len());
+                for turn in turns {
+                    if run.is_another_lanes_turn {
+                        break;
+                    }
+                    let left = limit - run.handed_out.len();
+                    let share = share.min(left);
+                    frontier.lease_turn(site, turn, share, lane, now_ms, &mut run)?;
+                }
             }
-            if let Some(outcome) = ending {
-                frontier.close(held.crawl, task, outcome, None, now_ms)?;
-                return Ok(GivenBack::Ended);
-            }
-            frontier
-                .known_crawl(held.crawl)?
-                .count_queued(held.priority, 1);
-            let (site, crawl) = (held.site, held.crawl);
-            sites::count_queued_of(&frontier.db, site, crawl, 1, held.priority)?;
-            sites::count_queued(&frontier.db, site, 1, held.priority)?;
-            let (priority, crawl) = (held.priority, held.crawl);
-            let turn = frontier.turn(Standing { priority, crawl })?;
-            Ok(GivenBack::Requeued(turn))
+            let handed_out = run.handed_out.len();
+            frontier.spend_site_pages(site, &run.handed_out)?;
+            let taken = (handed_out + run.closed) as u64;
+            let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
+            let next = next.map(|next| frontier.turn(next)).transpose()?;
+            Ok(LeaseBatch {
+                tasks: run.handed_out,
+                left: if next.is_some() { left } else { 0 },
+                next,
+            })
         })
     }
 
-    /// A task as it is kept, by its id.
-    pub fn task(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
-        self.guarded("read a task", |frontier| {
-            let sql = "SELECT crawl, url, name, depth, json FROM tasks
-                       JOIN sites ON sites.id = site LEFT JOIN attrs ON attrs.id = tasks.attrs
-                       WHERE tasks.id = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
-            let sketch = |row: &Row<'_>| {
-                Ok(TaskSketch {
-                    crawl: row.get(0)?,
-                    url: row.get(1)?,
-                    site: row.get(2)?,
-                    depth: row.get(3)?,
-                    attrs: row.get(4)?,
-                })
-            };
-            select.query_row([task as i64], sketch).optional()
-        })
-    }
-
-    /// Tasks that have ended in `crashed` since then: which, at which attempt, and when.
-    pub fn crashed_since(&mut self, ms: i64) -> Result<Vec<(TaskId, u32, i64)>, FrontierError> {
-        self.guarded("look for crashed tasks", |frontier| {
-            let sql = "SELECT id, attempt, done_at_ms FROM tasks
-                       WHERE outcome = 'crashed' AND done_at_ms >= ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
-            let crashed = select.query_map([ms], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))
-            })?;
-            crashed.collect()
-        })
-    }
-
-    /// Ends a task that was not handed out. The site's count is left to the caller.
-    pub(super) fn close_queued(
+    /// One crawl's turn at a site.
+    fn lease_turn(
         &mut self,
-        crawl: CrawlKey,
-        task: TaskId,
-        priority: u8,
-        outcome: Outcome,
+        site: SiteId,
+        turn: NextCrawl,
+        share: usize,
+        lane: Lane,
         now_ms: i64,
+        run: &mut LeaseRun,
     ) -> Result<()> {
-        self.known_crawl(crawl)?.count_unqueued(priority);
-        self.close(crawl, task, outcome, None, now_ms)
+        if share == 0 {
+            return Ok(());
+        }
+        let crawl = self.known_crawl(turn.crawl)?;
+        if let Some(outcome) = crawl.ending(now_ms) {
+            let most = MOST_PASSED.saturating_sub(run.closed).max(1);
+            run.closed += self.close_tasks_at(site, turn.crawl, outcome, most, now_ms)?;
+            return Ok(());
+        }
+        let room = self.room_or_hold(site, turn.crawl, now_ms)?;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        if room == 0 {
+            run.passed += 1;
+            return sites::hold(&self.db, site, turn.crawl);
+        }
+        if !lanes::can_serve(lane, self.known_crawl(turn.crawl)?.spec.lane) {
+            run.is_another_lanes_turn = true;
+            return Ok(());
+        }
+        let queued = first_queued(&self.db, site, turn, share.min(room))?;
+        let taken = queued.len() as u64;
+        for task in queued {
+            let leased = self.lease_task(task, site, turn.crawl)?;
+            run.handed_out.push(leased);
+        }
+        // A turn in which nothing was found corrects the priority that promised something.
+        run.passed += usize::from(taken == 0);
+        self.last_turn += 1;
+        sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
     }
 
-    /// Ends a task. The count of the state that it leaves is left to the caller.
-    pub(super) fn close(
+    /// Ends tasks of a crawl at a site; the site's count is left to the caller.
+    pub(super) fn close_tasks_at(
         &mut self,
+        site: SiteId,
         crawl: CrawlKey,
-        task: TaskId,
         outcome: Outcome,
-        status_code: Option<u16>,
+        most: usize,
         now_ms: i64,
-    ) -> Result<()> {
-        let sql = "UPDATE tasks SET state = ?2, outcome = ?3, status_code = ?4, done_at_ms = ?5,
-                       not_before_ms = 0
-                   WHERE id = ?1";
-        let values = params![task as i64, DONE, outcome.as_str(), status_code, now_ms];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.known_crawl(crawl)?.count_outcome(outcome);
-        Ok(())
+    ) -> Result<usize> {
+        let mut queued = ready_of(&self.db, site, crawl, most)?;
+        if queued.len() < most {
+            let most = most - queued.len();
+            queued.extend(retries::waiting_at(&self.db, site, crawl, most)?);
+        }
+        for (task, priority) in &queued {
+            self.close_queued(crawl, *task, *priority, outcome, now_ms)?;
+        }
+        sites::count_taken_of(&self.db, site, crawl, queued.len() as u64, None)?;
+        Ok(queued.len())
+    }
+
+    fn lease_task(&mut self, task: QueuedTask, site: SiteId, crawl: CrawlKey) -> Result<Leased> {
+        let sql = "UPDATE tasks SET state = ?2, attempt = ?3 WHERE id = ?1";
+        let delivery = task.deliveries + 1;
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![task.id as i64, LEASED, delivery])?;
+        let mut failed_attempts = Vec::new();
+        if task.deliveries > 0 {
+            // Those that came since the last time go along from now on.
+            let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
+            self.db.prepare_cached(sql)?.execute([task.id as i64])?;
+            failed_attempts = retries::failed_attempts(&self.db, task.id)?;
+        }
+        let counted: &mut Crawl = self.known_crawl(crawl)?;
+        counted.count_unqueued(task.priority);
+        counted.status.leased += 1;
+        let counted = self.crawls.get(&crawl);
+        if let Some(counted) = counted {
+            self.limited_applications
+                .note_handed_out(&counted.spec.app_id, site);
+        }
+        Ok(Leased {
+            task: task.id,
+            delivery,
+            crawl,
+            url: task.url,
+            depth: task.depth,
+            priority: task.priority,
+            parent: task.parent,
+            records: record_names(&self.db, task.id)?,
+            deaths: task.deaths,
+            attrs: task.attrs,
+            failed_attempts,
+        })
     }
 }
 
-/// What is known of a task that is handed out.
-pub(super) struct HeldTask {
-    pub(super) crawl: CrawlKey,
-    pub(super) site: SiteId,
-    pub(super) depth: u16,
-    pub(super) priority: u8,
-    pub(super) redirects: u8,
-    pub(super) deaths: u32,
-    pub(super) url: String,
-    pub(super) attrs: Option<AttrsId>,
+struct QueuedTask {
+    id: TaskId,
+    deliveries: u32,
+    depth: u16,
+    priority: u8,
+    deaths: u32,
+    url: String,
+    parent: Option<String>,
+    attrs: Option<String>,
 }
 
-/// The task, if this lease of it is in force.
-pub(super) fn held_task(db: &Connection, task: TaskId, attempt: u32) -> Result<Option<HeldTask>> {
-    let sql = "SELECT crawl, site, depth, priority, redirects, deaths, url, attrs FROM tasks
-               WHERE id = ?1 AND state = ?2 AND attempt = ?3";
+fn first_queued(
+    db: &Connection,
+    site: SiteId,
+    turn: NextCrawl,
+    limit: usize,
+) -> Result<Vec<QueuedTask>> {
+    let sql = "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
+               FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
+               LEFT JOIN attrs ON attrs.id = t.attrs
+               WHERE t.site = ?1 AND t.crawl = ?2 AND t.priority >= ?3
+                   AND t.state = 0 AND t.not_before_ms = 0
+               ORDER BY t.priority DESC, t.id LIMIT ?4";
     let mut select = db.prepare_cached(sql)?;
-    let held = |row: &Row<'_>| {
-        Ok(HeldTask {
-            crawl: row.get(0)?,
-            site: row.get(1)?,
+    let values = params![site, turn.crawl, turn.priority, limit as i64];
+    let tasks = select.query_map(values, |row| {
+        Ok(QueuedTask {
+            id: row.get::<_, i64>(0)? as u64,
+            deliveries: row.get(1)?,
             depth: row.get(2)?,
             priority: row.get(3)?,
-            redirects: row.get(4)?,
-            deaths: row.get(5)?,
-            url: row.get(6)?,
+            deaths: row.get(4)?,
+            url: row.get(5)?,
+            parent: row.get(6)?,
             attrs: row.get(7)?,
         })
-    };
-    select
-        .query_row(params![task as i64, LEASED, attempt], held)
-        .optional()
+    })?;
+    tasks.collect()
+}
+
+/// Tasks of a crawl at a site that could be handed out, with their priorities.
+fn ready_of(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    limit: usize,
+) -> Result<Vec<(TaskId, u8)>> {
+    let sql = "SELECT id, priority FROM tasks
+               WHERE site = ?1 AND crawl = ?2 AND state = 0 AND not_before_ms = 0 LIMIT ?3";
+    let mut select = db.prepare_cached(sql)?;
+    let tasks = select.query_map(params![site, crawl, limit as i64], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+    })?;
+    tasks.collect()
+}
+
+fn record_names(db: &Connection, task: TaskId) -> Result<Vec<String>> {
+    let sql =
+        "SELECT name FROM task_records, records WHERE task = ?1 AND id = record ORDER BY record";
+    db.prepare_cached(sql)?
+        .query_map([task as i64], |row| row.get(0))?
+        .collect()
 }

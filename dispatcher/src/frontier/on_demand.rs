@@ -60,7 +60,7 @@ impl Frontier {
 
     /// Opens a crawl of new ids, or has a known one ask for something else from now on. How far
     /// it has come stays as it is. One that had expired goes on.
-    pub fn order_crawl(
+    pub fn upsert_crawl(
         &mut self,
         known: Option<CrawlKey>,
         spec: CrawlSpec,
@@ -90,7 +90,7 @@ impl Frontier {
             let key = insert.query_row(values, |row| row.get(0))?;
             drop(insert);
             // Thousands of new crawls may come in one transaction.
-            frontier.settle_crawls()?;
+            frontier.flush_crawls()?;
             frontier.crawls.insert(key, Crawl::new(spec, scope));
             Ok(key)
         })

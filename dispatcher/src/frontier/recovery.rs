@@ -21,7 +21,7 @@ impl Frontier {
             let leases = select.query_map([], |row| {
                 Ok(HeldLease {
                     task: row.get::<_, i64>(0)? as u64,
-                    attempt: row.get(1)?,
+                    delivery: row.get(1)?,
                     site: row.get(2)?,
                     priority: row.get(3)?,
                 })
@@ -40,13 +40,13 @@ impl Frontier {
             );
             let mut select = frontier.db.prepare_cached(&sql)?;
             let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
-            frontier.with_turns(kept)
+            frontier.add_turns(kept)
         })
     }
 }
 
 /// Empties the window, and brings the times of the sites to the clock of now.
-pub(super) fn settle(db: &Connection, now_ms: i64) -> Result<()> {
+pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()> {
     db.execute_batch(
         "UPDATE sites SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0)
          WHERE in_window = 1",

@@ -84,7 +84,7 @@ pub(super) struct Served {
     pub(super) id: i64,
     pub(super) name: String,
     /// It came while the task was leased.
-    pub(super) late: bool,
+    pub(super) needs_backfill: bool,
     pub(super) resolved: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn served_by(db: &Connection, task: TaskId) -> Result<Vec<Served>> {
         Ok(Served {
             id: row.get(0)?,
             name: row.get(1)?,
-            late: row.get(2)?,
+            needs_backfill: row.get(2)?,
             resolved: row.get(3)?,
         })
     };

@@ -2,12 +2,12 @@
 //! among those that can be handed out.
 
 use rusqlite::{Connection, Result, Row, params};
-use webfill_wire::{CrawlKey, TaskDone, Try};
+use webfill_wire::{CrawlKey, FailedAttempt, TaskDone};
 
 use super::answers::{SiteId, TaskId, Woken};
-use super::lease::HeldTask;
+use super::give_back::HeldTask;
 use super::schema::QUEUED;
-use super::sites::Standing;
+use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, sites};
 use crate::retry_table::RetryTable;
 
@@ -39,7 +39,7 @@ impl Frontier {
 
     /// Takes up tasks whose wait for another try is over. Returns the sites inside the window that
     /// have something to hand out.
-    pub fn take_up_retries(
+    pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,
     ) -> std::result::Result<Vec<Woken>, FrontierError> {
@@ -48,13 +48,13 @@ impl Frontier {
         }
         self.guarded("take up retries", |frontier| {
             let mut woken = Vec::new();
-            for task in due(&frontier.db, now_ms)? {
+            for task in due_retries(&frontier.db, now_ms)? {
                 let sql = "UPDATE tasks SET not_before_ms = 0 WHERE id = ?1";
                 frontier.db.prepare_cached(sql)?.execute([task.id as i64])?;
                 sites::count_queued_of(&frontier.db, task.site, task.crawl, 0, task.priority)?;
                 if sites::count_queued(&frontier.db, task.site, 0, task.priority)? {
                     let (site, crawl, priority) = (task.site, task.crawl, task.priority);
-                    let turn = frontier.turn(Standing { priority, crawl })?;
+                    let turn = frontier.turn(NextCrawl { priority, crawl })?;
                     woken.push(Woken { site, turn });
                 }
             }
@@ -74,13 +74,15 @@ impl Frontier {
         if !crawl.spec.retry || crawl.ending(now_ms).is_some() {
             return Ok(false);
         }
-        let tries = tries(&self.db, report.task)?;
+        let failed_attempts = failed_attempts(&self.db, report.task)?;
         let table = &self.retries.table;
-        let Some(wait_ms) = table.wait_ms(report.outcome, report.status_code, tries.len()) else {
+        let Some(wait_ms) =
+            table.wait_ms(report.outcome, report.status_code, failed_attempts.len())
+        else {
             return Ok(false);
         };
         // Each try has a time of its own, which is its key.
-        let ended_at_ms = tries
+        let ended_at_ms = failed_attempts
             .last()
             .map_or(now_ms, |last| now_ms.max(last.ended_at_ms + 1));
         let sql = "INSERT INTO tries VALUES (?1, ?2, ?3, ?4)";
@@ -121,7 +123,7 @@ struct Due {
     priority: u8,
 }
 
-fn due(db: &Connection, now_ms: i64) -> Result<Vec<Due>> {
+fn due_retries(db: &Connection, now_ms: i64) -> Result<Vec<Due>> {
     let sql = "SELECT id, site, crawl, priority FROM tasks
                WHERE state = 0 AND not_before_ms > 0 AND not_before_ms <= ?1
                ORDER BY not_before_ms LIMIT ?2";
@@ -143,13 +145,13 @@ fn next_ms(db: &Connection) -> Result<Option<i64>> {
 }
 
 /// Attempts at a task that were followed by another, the oldest first.
-pub(super) fn tries(db: &Connection, task: TaskId) -> Result<Vec<Try>> {
+pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<FailedAttempt>> {
     let sql = "SELECT ended_at_ms, outcome, status_code FROM tries WHERE task = ?1
                ORDER BY ended_at_ms";
     let mut select = db.prepare_cached(sql)?;
     let read = |row: &Row<'_>| {
         let outcome: String = row.get(1)?;
-        Ok(Try {
+        Ok(FailedAttempt {
             ended_at_ms: row.get(0)?,
             outcome: outcome.parse().map_err(|error: String| {
                 let kind = rusqlite::types::Type::Text;

@@ -23,7 +23,7 @@ impl Frontier {
         self.guarded("look for due sites", |frontier| {
             let sites = waiting(&frontier.db, due_before_ms, limit)?;
             enter(&frontier.db, &sites)?;
-            frontier.with_turns(sites)
+            frontier.add_turns(sites)
         })
     }
 
@@ -38,7 +38,7 @@ impl Frontier {
         self.guarded("look for a crawl's due sites", |frontier| {
             let sites = waiting_of(&frontier.db, crawl, due_before_ms, limit)?;
             enter(&frontier.db, &sites)?;
-            frontier.with_turns(sites)
+            frontier.add_turns(sites)
         })
     }
 
@@ -83,22 +83,22 @@ impl Frontier {
             let sql = format!("SELECT {COLUMNS} FROM sites WHERE id = ?1");
             let mut select = frontier.db.prepare_cached(&sql)?;
             let kept = select.query_map([site], read)?.collect::<Result<_>>()?;
-            Ok(frontier.with_turns(kept)?.pop())
+            Ok(frontier.add_turns(kept)?.pop())
         })
     }
 }
 
 /// A crawl that has something to hand out at a site, and its priority there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct NextCrawl {
     pub(super) priority: u8,
     pub(super) crawl: CrawlKey,
 }
 
 /// A site as its row has it; whose turn it is stands beside it, until the lane is known.
-pub(super) struct Kept {
+pub(super) struct SiteRow {
     pub(super) site: SiteDue,
-    pub(super) next: Option<Standing>,
+    pub(super) next: Option<NextCrawl>,
 }
 
 /// With the crawl whose turn it is.
@@ -108,7 +108,7 @@ pub(super) const COLUMNS: &str =
      (SELECT crawl FROM crawl_sites WHERE site = sites.id AND crawl_sites.top_priority > 0
       ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1)";
 
-pub(super) fn read(row: &Row<'_>) -> Result<Kept> {
+pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
     let clock = Clock {
         due_at_ms: row.get(2)?,
         delay_ms: row.get(3)?,
@@ -127,8 +127,8 @@ pub(super) fn read(row: &Row<'_>) -> Result<Kept> {
     };
     let next = crawl
         .filter(|_| priority > 0)
-        .map(|crawl| Standing { priority, crawl });
-    Ok(Kept { site, next })
+        .map(|crawl| NextCrawl { priority, crawl });
+    Ok(SiteRow { site, next })
 }
 
 /// Three columns from this one on.
@@ -159,7 +159,7 @@ fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
     Ok(())
 }
 
-fn enter(db: &Connection, sites: &[Kept]) -> Result<()> {
+fn enter(db: &Connection, sites: &[SiteRow]) -> Result<()> {
     let mut enter = db.prepare_cached("UPDATE sites SET in_window = 1 WHERE id = ?1")?;
     for kept in sites {
         enter.execute([kept.site.id])?;
@@ -167,7 +167,7 @@ fn enter(db: &Connection, sites: &[Kept]) -> Result<()> {
     Ok(())
 }
 
-fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<Kept>> {
+fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<SiteRow>> {
     let mut sites = Vec::new();
     each_priority(db, |priority| {
         let sql = format!(
@@ -194,7 +194,7 @@ fn waiting_of(
     crawl: CrawlKey,
     due_before_ms: i64,
     limit: usize,
-) -> Result<Vec<Kept>> {
+) -> Result<Vec<SiteRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM sites
          WHERE id IN (SELECT site FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)
@@ -274,7 +274,7 @@ pub(super) fn count_taken(
     db: &Connection,
     site: SiteId,
     n: u64,
-) -> Result<(u64, Option<Standing>)> {
+) -> Result<(u64, Option<NextCrawl>)> {
     let next = next_turns(db, site, 1)?.pop();
     let sql = "UPDATE sites SET queued = queued - ?2,
                    top_priority = iif(pages_left = 0, 0, ?3)
@@ -290,17 +290,17 @@ pub(super) fn count_taken(
 
 /// The crawls whose turn it is at a site: those of the highest priority, the one that has waited
 /// longest first.
-pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<Standing>> {
+pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let turns = select.query_map(params![site, limit as i64], |row| {
-        Ok(Standing {
+        Ok(NextCrawl {
             crawl: row.get(0)?,
             priority: row.get(1)?,
         })
     })?;
-    let mut turns: Vec<Standing> = turns.collect::<Result<_>>()?;
+    let mut turns: Vec<NextCrawl> = turns.collect::<Result<_>>()?;
     let highest = turns.first().map_or(0, |turn| turn.priority);
     turns.retain(|turn| turn.priority == highest);
     Ok(turns)

@@ -6,10 +6,10 @@ use super::{Frontier, FrontierError};
 
 /// A supervisor as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptSupervisor {
+pub struct SavedSupervisor {
     pub name: String,
     /// See [`webfill_wire::Hello`].
-    pub home: u64,
+    pub instance: u64,
     pub longest_request_ms: u64,
     /// For how long it has not been heard, as far as is known: over several lives of a dispatcher
     /// that dies often, too.
@@ -18,15 +18,15 @@ pub struct KeptSupervisor {
 
 impl Frontier {
     /// Those kept, by name.
-    pub fn supervisors(&mut self) -> Result<Vec<KeptSupervisor>, FrontierError> {
+    pub fn supervisors(&mut self) -> Result<Vec<SavedSupervisor>, FrontierError> {
         self.guarded("list the supervisors", |frontier| {
             let sql =
                 "SELECT name, home, longest_request_ms, silent_ms FROM supervisors ORDER BY name";
             let mut select = frontier.db.prepare_cached(sql)?;
             let kept = select.query_map([], |row| {
-                Ok(KeptSupervisor {
+                Ok(SavedSupervisor {
                     name: row.get(0)?,
-                    home: row.get::<_, i64>(1)? as u64,
+                    instance: row.get::<_, i64>(1)? as u64,
                     longest_request_ms: row.get::<_, i64>(2)? as u64,
                     silent_ms: row.get::<_, i64>(3)? as u64,
                 })
@@ -35,11 +35,11 @@ impl Frontier {
         })
     }
 
-    pub fn keep_supervisor(&mut self, kept: &KeptSupervisor) -> Result<(), FrontierError> {
+    pub fn save_supervisor(&mut self, kept: &SavedSupervisor) -> Result<(), FrontierError> {
         self.guarded("keep a supervisor", |frontier| {
             let sql = "INSERT OR REPLACE INTO supervisors VALUES (?1, ?2, ?3, ?4)";
             let (longest_ms, silent_ms) = (kept.longest_request_ms as i64, kept.silent_ms as i64);
-            let values = params![kept.name, kept.home as i64, longest_ms, silent_ms];
+            let values = params![kept.name, kept.instance as i64, longest_ms, silent_ms];
             frontier.db.prepare_cached(sql)?.execute(values)?;
             Ok(())
         })

@@ -7,6 +7,7 @@ use webfill_wire::{Lane, Outcome, Reason, SiteClock, TaskDone};
 use super::*;
 use crate::crawl_spec::CrawlSpec;
 
+mod application_limits;
 mod feeding;
 mod holding;
 mod lanes;
@@ -16,7 +17,6 @@ mod opening;
 mod retrying;
 mod serving_records;
 mod sharing;
-mod tenants;
 
 /// A frontier's tables with nothing in them.
 pub(crate) fn empty_database() -> (TempDir, Connection) {
@@ -26,25 +26,25 @@ pub(crate) fn empty_database() -> (TempDir, Connection) {
 }
 
 /// A frontier with one crawl of depth 3.
-struct Bench {
+struct Fixture {
     dir: TempDir,
     frontier: Frontier,
     spec: CrawlSpec,
     crawl: CrawlKey,
 }
 
-fn bench() -> Bench {
-    bench_with(|_| ())
+fn fixture() -> Fixture {
+    fixture_with(|_| ())
 }
 
-fn bench_with(change: impl FnOnce(&mut CrawlSpec)) -> Bench {
+fn fixture_with(change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
     let mut spec = CrawlSpec::new("app", "crawl");
     spec.max_depth = 3;
     change(&mut spec);
     let crawl = frontier.open_crawl(&spec).unwrap();
-    Bench {
+    Fixture {
         dir,
         frontier,
         spec,
@@ -52,7 +52,7 @@ fn bench_with(change: impl FnOnce(&mut CrawlSpec)) -> Bench {
     }
 }
 
-impl Bench {
+impl Fixture {
     fn feed(&mut self, urls: &[&str]) -> FeedTally {
         self.feed_for(urls, &[], 0)
     }
@@ -95,22 +95,22 @@ impl Bench {
         tasks.remove(0)
     }
 
-    fn done(&mut self, task: &Leased, links: &[&str]) -> DoneTally {
+    fn done(&mut self, task: &Leased, links: &[&str]) -> CompletionTally {
         self.report(&TaskDone {
             links: owned(links),
             ..report(task)
         })
     }
 
-    fn report(&mut self, report: &TaskDone) -> DoneTally {
+    fn report(&mut self, report: &TaskDone) -> CompletionTally {
         self.report_at(report, 0)
     }
 
-    fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> DoneTally {
-        match self.frontier.done(report, now_ms).unwrap() {
-            Done::Counted(tally) => tally,
-            Done::ToRetry { .. } => panic!("to be tried again: {report:?}"),
-            Done::Stale => panic!("stale: {report:?}"),
+    fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
+        match self.frontier.complete(report, now_ms).unwrap() {
+            Completion::Counted(tally) => tally,
+            Completion::WillRetry { .. } => panic!("to be tried again: {report:?}"),
+            Completion::Stale => panic!("stale: {report:?}"),
         }
     }
 
@@ -123,8 +123,8 @@ impl Bench {
     }
 
     /// As after kill -9: what is not committed is lost.
-    fn reopen(self, now_ms: i64) -> Bench {
-        let Bench {
+    fn reopen(self, now_ms: i64) -> Fixture {
+        let Fixture {
             dir,
             frontier,
             spec,
@@ -133,7 +133,7 @@ impl Bench {
         drop(frontier);
         let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), now_ms).unwrap();
         let crawl = frontier.open_crawl(&spec).unwrap();
-        Bench {
+        Fixture {
             dir,
             frontier,
             spec,
@@ -150,7 +150,7 @@ impl Bench {
 fn report(task: &Leased) -> TaskDone {
     TaskDone {
         task: task.task,
-        attempt: task.attempt,
+        delivery: task.delivery,
         outcome: Outcome::Ok,
         status_code: Some(200),
         body_bytes: 1_000,

@@ -132,7 +132,7 @@ impl Lines<'_> {
             batch,
             whole: false,
         };
-        let Some(mut told) = self.service.questions.ask(asked).await else {
+        let Some(mut told) = self.service.pending_requests.ask(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));
         };
         self.accepted += told["accepted"].as_u64().unwrap_or(0);

@@ -3,25 +3,26 @@ use std::net::TcpStream;
 use std::sync::{Mutex, mpsc};
 
 use super::*;
-use crate::clerk::Question;
-use crate::letter::Client;
+use crate::outgoing::Client;
+use crate::request_reader::ClientRequest;
 
 /// A service whose loop answers by a function.
 fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
-    let (ask, asked) = mpsc::channel::<Question>();
+    let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
-    let questions = Questions::new(move |question| ask.lock().unwrap().send(question).unwrap());
-    let answers = questions.clone();
+    let pending_requests =
+        PendingRequests::new(move |request| ask.lock().unwrap().send(request).unwrap());
+    let answers = pending_requests.clone();
     std::thread::spawn(move || {
-        for question in asked {
-            let Client::Http(number) = question.client else {
+        for request in asked {
+            let Client::Http(number) = request.client else {
                 panic!("nobody else asks");
             };
-            answers.answer(number, answer(question.asked.unwrap()));
+            answers.answer(number, answer(request.asked.unwrap()));
         }
     });
     let any = "127.0.0.1:0".parse().unwrap();
-    start(any, SteadyClock::start(), questions).unwrap()
+    start(any, SteadyClock::start(), pending_requests).unwrap()
 }
 
 /// Accepts every batch and tells everything else as it was read.
@@ -196,12 +197,12 @@ fn who_sends_nothing_further_keeps_nobody_waiting() {
 
 #[test]
 fn a_loop_that_has_ended_is_told() {
-    let questions = Questions::new(|_| {});
-    let forgetful = questions.clone();
+    let pending_requests = PendingRequests::new(|_| {});
+    let forgetful = pending_requests.clone();
     let to = start(
         "127.0.0.1:0".parse().unwrap(),
         SteadyClock::start(),
-        questions,
+        pending_requests,
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);

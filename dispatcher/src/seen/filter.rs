@@ -45,7 +45,7 @@ impl Filter {
         }
     }
 
-    pub(super) fn may_hold(&mut self, key: u64) -> bool {
+    pub(super) fn may_contain(&mut self, key: u64) -> bool {
         let line = self.lines.line_of(key);
         places(key).all(|(word, bit)| line[word] & bit != 0)
     }
@@ -75,8 +75,10 @@ mod tests {
     fn what_was_inserted_is_found_and_few_others_are() {
         let mut filter = Filter::for_keys(100_000, usize::MAX);
         keys(1, 100_000).for_each(|key| filter.insert(key));
-        assert!(keys(1, 100_000).all(|key| filter.may_hold(key)));
-        let alarms = keys(2, 100_000).filter(|key| filter.may_hold(*key)).count();
+        assert!(keys(1, 100_000).all(|key| filter.may_contain(key)));
+        let alarms = keys(2, 100_000)
+            .filter(|key| filter.may_contain(*key))
+            .count();
         assert!(alarms < 2_000, "{alarms} false alarms in 100,000");
     }
 
@@ -85,6 +87,6 @@ mod tests {
         let mut filter = Filter::for_keys(u64::MAX / 64, 1 << 16);
         assert!(!filter.is_outgrown(u64::MAX / 64, 1 << 16));
         keys(1, 50_000).for_each(|key| filter.insert(key));
-        assert!(keys(1, 50_000).all(|key| filter.may_hold(key)));
+        assert!(keys(1, 50_000).all(|key| filter.may_contain(key)));
     }
 }

@@ -27,7 +27,7 @@ fn insert_all(seen: &mut Seen, db: &Connection, keys: impl Iterator<Item = u64>)
         assert!(!seen.contains(db, key).unwrap());
         seen.insert(key, nth as u64 + 1);
         if nth % 50 == 0 {
-            seen.settle(db).unwrap();
+            seen.maintain(db).unwrap();
         }
     }
 }
@@ -67,7 +67,7 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
     let mut merging = 0;
     for (nth, key) in keys(1, 30_000).enumerate() {
         seen.insert(key, nth as u64 + 1);
-        seen.settle(&db).unwrap();
+        seen.maintain(&db).unwrap();
         if seen.merge.is_some() && nth % 7 == 0 {
             merging += 1;
             let tail = std::mem::take(&mut seen.tail);
@@ -88,7 +88,7 @@ fn the_latest_task_of_a_key_counts_through_merges() {
     insert_all(&mut seen, &db, keys(1, 5_000));
     for (nth, key) in keys(1, 5_000).enumerate() {
         seen.insert(key, 5_001 + nth as u64);
-        seen.settle(&db).unwrap();
+        seen.maintain(&db).unwrap();
     }
     for (nth, key) in keys(1, 5_000).enumerate() {
         assert_eq!(seen.task_of(&db, key).unwrap(), Some(5_001 + nth as u64));

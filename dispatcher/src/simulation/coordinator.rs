@@ -10,9 +10,9 @@ use super::sabotage::Sabotage;
 use super::witness::Witness;
 use super::world::{Event, Place, World};
 use crate::control;
-use crate::dispatcher::{Dispatcher, Terms};
+use crate::core::{Core, CoreSettings};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
-use crate::letter::{Client, Letter};
+use crate::outgoing::{Client, OutgoingMessage};
 use crate::retry_table::RetryTable;
 
 /// What the wall clock says at the beginning.
@@ -20,7 +20,7 @@ const EPOCH_MS: i64 = 1_800_000_000_000;
 
 pub(super) struct Coordinator {
     folder: tempfile::TempDir,
-    dispatcher: Option<Dispatcher>,
+    dispatcher: Option<Core>,
     /// Counts the starts.
     pub(super) life: u32,
     /// The wall clock, less the true time.
@@ -64,7 +64,7 @@ impl Coordinator {
         self.dispatcher.is_some()
     }
 
-    fn open(&mut self, terms: Terms, true_ms: u64) {
+    fn open(&mut self, terms: CoreSettings, true_ms: u64) {
         self.life += 1;
         self.ahead_ms = EPOCH_MS + self.clock_ahead_ms;
         self.wakes_at_ms = 0;
@@ -79,7 +79,7 @@ impl Coordinator {
             ..FrontierConfig::default()
         };
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
-        let dispatcher = Dispatcher::open(frontier, terms, Vec::new(), now_ms);
+        let dispatcher = Core::open(frontier, terms, Vec::new(), now_ms);
         self.dispatcher = Some(dispatcher.expect("it goes on"));
     }
 
@@ -100,7 +100,7 @@ impl World {
         if self.coordinator.is_up() {
             return;
         }
-        let terms = Terms {
+        let terms = CoreSettings {
             default_delay_ms: self.plan.default_delay_ms as u32,
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,
@@ -140,7 +140,9 @@ impl World {
         }
         match message {
             Upwards::Word(word) => {
-                self.turn(|dispatcher, now_ms| dispatcher.take_from_supervisor(peer, word, now_ms));
+                self.turn(|dispatcher, now_ms| {
+                    dispatcher.handle_supervisor_message(peer, word, now_ms)
+                });
             }
             Upwards::Outcomes(outcomes) => self.hand_over_outcomes(outcomes),
         }
@@ -150,7 +152,7 @@ impl World {
         let witness = self.coordinator.witness();
         let is_stale = witness.all_stale(&outcomes);
         let before = witness.counters();
-        let turned = self.turn(|dispatcher, now_ms| dispatcher.take_outcomes(outcomes, now_ms));
+        let turned = self.turn(|dispatcher, now_ms| dispatcher.handle_outcomes(outcomes, now_ms));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
             // What else happens in a turn may lease tasks or take them back, or end a stopped crawl.
@@ -172,7 +174,7 @@ impl World {
         debug_assert!(before.is_none());
         self.turn(|dispatcher, now_ms| {
             let client = Client::Socket(b"client".to_vec());
-            dispatcher.ask(client, control::read(frame, now_ms), now_ms)
+            dispatcher.handle_request(client, control::read(frame, now_ms), now_ms)
         });
         self.client.answer.take()
     }
@@ -182,16 +184,13 @@ impl World {
         if self.coordinator.is_up() && !self.is_stopped(Place::Dispatcher) {
             self.turn(|dispatcher, now_ms| {
                 let asked = control::read(frame, now_ms);
-                dispatcher.ask(Client::Http(number), asked, now_ms)
+                dispatcher.handle_request(Client::Http(number), asked, now_ms)
             });
         }
     }
 
     /// One turn of the dispatcher's loop around `work`. It may die before or after the commit.
-    fn turn(
-        &mut self,
-        work: impl FnOnce(&mut Dispatcher, i64) -> Result<(), FrontierError>,
-    ) -> Turn {
+    fn turn(&mut self, work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>) -> Turn {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
         let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
         let dies_early = self.dice.once_in(self.plan.deaths_in_turn);
@@ -201,10 +200,10 @@ impl World {
         };
         if hurried {
             // Then ends the lease of one that was last heard of a second ago.
-            dispatcher.lose_patience(now_ms + self.plan.lease_ms as i64);
+            dispatcher.expire_recalls(now_ms + self.plan.lease_ms as i64);
         }
         let worked = work(dispatcher, now_ms)
-            .and_then(|()| dispatcher.keep_time(now_ms))
+            .and_then(|()| dispatcher.on_tick(now_ms))
             .and_then(|()| dispatcher.hand_out(now_ms));
         worked.expect("the database is healthy");
         if !dies_early {
@@ -215,18 +214,18 @@ impl World {
             self.kill_dispatcher(down_ms);
             return Turn::Died;
         }
-        let letters = dispatcher.take_letters();
-        let entries = dispatcher.take_entries();
+        let letters = dispatcher.take_outgoing();
+        let entries = dispatcher.take_store_writes();
         drop(entries);
         self.schedule_wake();
         for letter in letters {
             match letter {
-                Letter::ToSupervisor(peer, message) => self.send_down(&peer, message),
-                Letter::ToClient(Client::Http(number), answer) => {
+                OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
+                OutgoingMessage::ToClient(Client::Http(number), answer) => {
                     self.take_operators_answer(number as usize, &answer);
                 }
-                Letter::ToClient(_, answer) => self.client.answer = Some(answer),
-                Letter::Finished(_) | Letter::Notice { .. } => {}
+                OutgoingMessage::ToClient(_, answer) => self.client.answer = Some(answer),
+                OutgoingMessage::FinishedPage(_) | OutgoingMessage::Notice { .. } => {}
             }
         }
         self.coordinator.turns += 1;
@@ -246,7 +245,7 @@ impl World {
         let Some(dispatcher) = &self.coordinator.dispatcher else {
             return;
         };
-        let look_ms = dispatcher.next_look_ms();
+        let look_ms = dispatcher.next_tick_ms();
         let next_ms = dispatcher.next_ready_ms().unwrap_or(look_ms).min(look_ms);
         let at_ms = (next_ms - self.coordinator.ahead_ms).max(self.now_ms as i64 + 1) as u64;
         if at_ms < self.coordinator.wakes_at_ms {

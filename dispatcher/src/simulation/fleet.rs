@@ -40,12 +40,12 @@ pub(super) enum Upwards {
 }
 
 impl Machine {
-    pub(super) fn new(plan: &Plan, name: usize, home: u64, lanes: [Lane; 2]) -> Machine {
+    pub(super) fn new(plan: &Plan, name: usize, instance: u64, lanes: [Lane; 2]) -> Machine {
         Machine {
             lanes,
             terms: Terms {
                 id: format!("v{name}"),
-                home,
+                instance,
                 lane: Lane::Http,
                 workers: plan.workers,
                 longest_request_ms: plan.longest_request_ms,
@@ -64,7 +64,7 @@ impl Machine {
             away_ms: 0,
             speaks_at_ms: 0,
             last_arrival_ms: [0; 3],
-            boot_ms: 1_000 + home * 77_777_777,
+            boot_ms: 1_000 + instance * 77_777_777,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What happens to supervisors, and what they send.
 
-use webfill_supervisor::supervisor::{Letter, Supervisor};
+use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
 use webfill_wire::{DispatcherToSupervisor, WorkerToSupervisor};
 
 use super::fleet::Upwards;
@@ -84,7 +84,7 @@ impl World {
         };
         work(core, boot_ms);
         core.report();
-        let letters = core.take_letters();
+        let letters = core.take_outgoing();
         let (held, speaks_ms) = (core.held() as u64, core.next_word_ms());
         if held > self.plan.queue {
             let name = self.machines[machine].name().to_owned();
@@ -108,19 +108,23 @@ impl World {
             return;
         };
         core.say_goodbye();
-        for letter in core.take_letters() {
+        for letter in core.take_outgoing() {
             self.deliver(machine, letter);
         }
         let away_ms = self.machines[machine].away_ms;
         self.later(away_ms, Event::SupervisorStarts(machine));
     }
 
-    fn deliver(&mut self, machine: usize, letter: Letter) {
+    fn deliver(&mut self, machine: usize, letter: OutgoingMessage) {
         let message = match letter {
-            Letter::ToWorker(slot, message) => return self.send_to_worker(machine, slot, message),
-            Letter::ToDispatcherNow(_) if !self.coordinator.is_up() => return,
-            Letter::ToDispatcher(word) | Letter::ToDispatcherNow(word) => Upwards::Word(word),
-            Letter::Outcomes(outcomes) => Upwards::Outcomes((*outcomes).clone()),
+            OutgoingMessage::ToWorker(slot, message) => {
+                return self.send_to_worker(machine, slot, message);
+            }
+            OutgoingMessage::ToDispatcherNow(_) if !self.coordinator.is_up() => return,
+            OutgoingMessage::ToDispatcher(word) | OutgoingMessage::ToDispatcherNow(word) => {
+                Upwards::Word(word)
+            }
+            OutgoingMessage::Outcomes(outcomes) => Upwards::Outcomes((*outcomes).clone()),
         };
         if self.coordinator.is_up() {
             self.send_up(machine, message);

@@ -59,13 +59,13 @@ impl World {
 
     fn add_namesake(&mut self, supervisor: usize, for_ms: u64) {
         let machine = self.machines.len();
-        let home = match self.suffers(Sabotage::NamesakesShareAHome) {
+        let instance = match self.suffers(Sabotage::NamesakesShareAHome) {
             true => supervisor,
             false => machine,
         };
         // If lanes matter, of another one, perhaps.
         let [odd, even] = self.plan.lanes[supervisor];
-        let namesake = Machine::new(&self.plan, supervisor, home as u64, [even, odd]);
+        let namesake = Machine::new(&self.plan, supervisor, instance as u64, [even, odd]);
         self.machines.push(namesake);
         self.start_supervisor(machine);
         self.later(for_ms, Event::NamesakeEnds(machine));

@@ -120,15 +120,15 @@ impl Witness {
 
     /// Whether no lease that the outcomes speak of is in force.
     pub(super) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
-        let done = outcomes.done.iter().map(|done| (done.task, done.attempt));
+        let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
         let returned = outcomes.returned.iter();
-        let returned = returned.map(|returned| (returned.task, returned.attempt));
+        let returned = returned.map(|returned| (returned.task, returned.delivery));
         let mut leases = done.chain(returned);
         let sql =
             "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND attempt = ?2 AND state = 1)";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
-        !leases.any(|(task, attempt)| {
-            let in_force = select.query_row((task as i64, attempt), |row| row.get(0));
+        !leases.any(|(task, delivery)| {
+            let in_force = select.query_row((task as i64, delivery), |row| row.get(0));
             in_force.expect("there is one row")
         })
     }

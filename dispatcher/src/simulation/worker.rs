@@ -354,7 +354,7 @@ pub(super) fn done(
 ) -> TaskDone {
     TaskDone {
         task: task.task,
-        attempt: task.attempt,
+        delivery: task.delivery,
         outcome: match links {
             Some(_) => Outcome::Ok,
             None => Outcome::HttpError,
@@ -375,7 +375,7 @@ pub(super) fn done(
 fn unstarted(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
     TaskReturned {
         task: task.task,
-        attempt: task.attempt,
+        delivery: task.delivery,
         cause: ReturnCause::Unstarted,
         clock,
     }

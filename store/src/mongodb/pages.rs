@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{DateTime, RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value};
-use webfill_wire::Try;
+use webfill_wire::FailedAttempt;
 
 use super::command::Db;
 use super::fault::Fault;
@@ -151,26 +151,26 @@ fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
     stored.append(cstr!("content_hash"), or_null(page.content_hash.as_deref()));
     stored.append(cstr!("started_at"), date(page.started_at_ms));
     stored.append(cstr!("elapsed_ms"), clamped(page.elapsed_ms));
-    stored.append(cstr!("attempts"), i64::from(page.attempts));
+    stored.append(cstr!("attempts"), i64::from(page.delivery));
     stored.append(cstr!("worker"), page.worker.as_str());
     let attrs = page.attrs.as_ref().map(bson).transpose()?;
     stored.append(cstr!("attrs"), or_null(attrs));
-    stored.append(cstr!("tries"), tries(&page.tries));
+    stored.append(cstr!("tries"), failed_attempts(&page.failed_attempts));
     let headers = page.headers.as_ref().map(document).transpose()?;
     stored.append(cstr!("headers"), or_null(headers));
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
     Ok(stored)
 }
 
-fn tries(tries: &[Try]) -> RawArrayBuf {
-    let one = |one: &Try| {
+fn failed_attempts(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {
+    let one = |one: &FailedAttempt| {
         rawdoc! {
             "ended_at": date(one.ended_at_ms),
             "outcome": one.outcome.as_str(),
             "status_code": or_null(one.status_code.map(i32::from)),
         }
     };
-    tries.iter().map(one).collect()
+    failed_attempts.iter().map(one).collect()
 }
 
 /// What of a stored page a record needs.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value, json};
-use webfill_wire::Try;
+use webfill_wire::FailedAttempt;
 
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
@@ -85,19 +85,25 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
         page.content_hash,
         iso_time(page.started_at_ms),
         clamped(page.elapsed_ms),
-        page.attempts,
+        page.delivery,
         page.worker,
         attrs,
         fields,
         links,
-        to_json(&page.tries.iter().map(stored_try).collect::<Vec<_>>())?,
+        to_json(
+            &page
+                .failed_attempts
+                .iter()
+                .map(stored_failed_attempt)
+                .collect::<Vec<_>>()
+        )?,
         headers,
         body,
     ])?;
     Ok(())
 }
 
-fn stored_try(one: &Try) -> Value {
+fn stored_failed_attempt(one: &FailedAttempt) -> Value {
     json!({
         "ended_at": iso_time(one.ended_at_ms),
         "outcome": one.outcome.as_str(),

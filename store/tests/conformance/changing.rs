@@ -165,7 +165,7 @@ pub(crate) async fn a_page_that_was_saved_anew_comes_anew(clients: &Clients) {
     let (_, end) = changes(store, &Cursor::start(), &everything()).await;
     let again = Page {
         started_at_ms: NOON_MS + 1,
-        attempts: 2,
+        delivery: 2,
         ..page(&url(1))
     };
     save(store, again, &[]).await.unwrap();
@@ -179,7 +179,7 @@ pub(crate) async fn a_stale_save_hides_no_page(clients: &Clients) {
     save_batch(store, 0..3).await;
     let stale = Page {
         started_at_ms: NOON_MS - 1,
-        attempts: 9,
+        delivery: 9,
         ..page(&url(1))
     };
     save(store, stale, &[]).await.unwrap();

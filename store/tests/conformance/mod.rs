@@ -164,10 +164,10 @@ pub(crate) fn page(url: &str) -> Page {
         content_hash: None,
         started_at_ms: NOON_MS,
         elapsed_ms: 250,
-        attempts: 1,
+        delivery: 1,
         worker: String::from("host/0"),
         attrs: None,
-        tries: Vec::new(),
+        failed_attempts: Vec::new(),
         headers: None,
         body: None,
     }

@@ -1,6 +1,6 @@
 use serde_json::json;
 use webfill_store::{Kept, MAX_ENTRY_BYTES, Page, Save, page_id};
-use webfill_wire::{Outcome, Try};
+use webfill_wire::{FailedAttempt, Outcome};
 
 use super::*;
 
@@ -15,9 +15,9 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         links: vec![String::from("https://example.com/b")],
         content_hash: Some(String::from("abc")),
         bytes: 1 << 40,
-        attempts: 2,
+        delivery: 2,
         attrs: Some(json!({"deep": [1, 2.5, {"x": null}]})),
-        tries: vec![Try {
+        failed_attempts: vec![FailedAttempt {
             ended_at_ms: NOON_MS - 1_000,
             outcome: Outcome::HttpError,
             status_code: Some(503),

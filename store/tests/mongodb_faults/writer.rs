@@ -40,10 +40,10 @@ pub(crate) fn page(number: u64) -> Page {
         content_hash: None,
         started_at_ms: NOON_MS,
         elapsed_ms: 1,
-        attempts: 1,
+        delivery: 1,
         worker: String::from("test"),
         attrs: None,
-        tries: Vec::new(),
+        failed_attempts: Vec::new(),
         headers: None,
         body: None,
     }

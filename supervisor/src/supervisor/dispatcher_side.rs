@@ -9,7 +9,7 @@ use webfill_wire::{
     SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
 };
 
-use super::{Letter, Supervisor, no_outcomes};
+use super::{OutgoingMessage, Supervisor, no_outcomes};
 use crate::queue::slot_of;
 use crate::session::Due;
 use crate::unheard::leases_of;
@@ -28,7 +28,7 @@ impl Supervisor {
             Due::Heartbeat => {
                 let beat = self.session.heartbeat(self.queue.credit(), now_ms);
                 let beat = SupervisorToDispatcher::Heartbeat(beat);
-                self.letters.push(Letter::ToDispatcherNow(beat));
+                self.outgoing.push(OutgoingMessage::ToDispatcherNow(beat));
             }
         }
         if self.session.is_welcomed() {
@@ -45,7 +45,7 @@ impl Supervisor {
         self.told_credit = credit;
         let hello = SupervisorToDispatcher::Hello(Hello {
             supervisor: self.terms.id.clone(),
-            home: self.terms.home,
+            instance: self.terms.instance,
             session: self.session.begin(now_ms),
             sent_ms: now_ms,
             lane: self.terms.lane,
@@ -54,7 +54,7 @@ impl Supervisor {
             credit,
             held,
         });
-        self.letters.push(Letter::ToDispatcherNow(hello));
+        self.outgoing.push(OutgoingMessage::ToDispatcherNow(hello));
         if goes_on {
             // The dispatcher may have given what we hold to others. Only what has been started can
             // come to an end; for the rest new leases will come.
@@ -238,7 +238,7 @@ impl Supervisor {
         outcomes.number = self.session.next_outcomes();
         let outcomes = Arc::new(outcomes);
         self.unheard.note(&outcomes);
-        self.letters.push(Letter::Outcomes(outcomes));
+        self.outgoing.push(OutgoingMessage::Outcomes(outcomes));
     }
 
     /// A new session begins with what may have been lost in the last one.

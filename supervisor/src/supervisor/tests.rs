@@ -11,7 +11,7 @@ const NOW_MS: u64 = 1_000;
 fn welcomed(ready: &[u16]) -> Supervisor {
     let mut supervisor = Supervisor::new(Terms {
         id: "s".into(),
-        home: 1,
+        instance: 1,
         workers: 2,
         lane: Lane::Http,
         longest_request_ms: 1_000,
@@ -39,7 +39,7 @@ fn welcomed(ready: &[u16]) -> Supervisor {
             ..word(*slot)
         });
     }
-    supervisor.take_letters();
+    supervisor.take_outgoing();
     supervisor
 }
 
@@ -57,7 +57,7 @@ fn word(slot: u16) -> WorkerToSupervisor {
 fn task(id: u64, crawl: u32) -> Task {
     Task {
         task: id,
-        attempt: 1,
+        delivery: 1,
         crawl,
         url: "http://a.org/".into(),
         site: format!("site-{id}.org"),
@@ -69,7 +69,7 @@ fn task(id: u64, crawl: u32) -> Task {
         records: Vec::new(),
         priority: 50,
         delay_ms: None,
-        tries: Vec::new(),
+        failed_attempts: Vec::new(),
     }
 }
 
@@ -100,8 +100,8 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
 fn told(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
     supervisor.report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());
-    for letter in supervisor.take_letters() {
-        if let Letter::Outcomes(outcomes) = letter {
+    for message in supervisor.take_outgoing() {
+        if let OutgoingMessage::Outcomes(outcomes) = message {
             returned.extend(outcomes.returned.iter().map(|returned| returned.task));
             recalled.extend(&outcomes.recalled);
         }
@@ -114,12 +114,12 @@ fn told(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
 fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
     let mut supervisor = welcomed(&[0, 1]);
     hand(&mut supervisor, 1, (1..=20).map(|id| task(id, 1)).collect());
-    supervisor.take_letters();
+    supervisor.take_outgoing();
     recall(&mut supervisor, 2, 1);
-    let told_workers = supervisor.letters.iter().filter(|letter| {
+    let told_workers = supervisor.outgoing.iter().filter(|message| {
         matches!(
-            letter,
-            Letter::ToWorker(_, SupervisorToWorker::Recall { recall: 77, .. })
+            message,
+            OutgoingMessage::ToWorker(_, SupervisorToWorker::Recall { recall: 77, .. })
         )
     });
     assert_eq!(told_workers.count(), 2);
@@ -210,10 +210,10 @@ fn crawls_are_forgotten_but_for_those_of_tasks_that_wait() {
         });
     }
     let told = supervisor
-        .take_letters()
+        .take_outgoing()
         .into_iter()
-        .filter_map(|letter| match letter {
-            Letter::ToWorker(_, SupervisorToWorker::Crawl(crawl)) => Some(crawl.key),
+        .filter_map(|message| match message {
+            OutgoingMessage::ToWorker(_, SupervisorToWorker::Crawl(crawl)) => Some(crawl.key),
             _ => None,
         });
     assert_eq!(told.collect::<Vec<_>>(), [2], "with its task");

@@ -37,12 +37,12 @@ impl Supervisor {
             self.welcome_worker(slot);
         }
         for done in message.done {
-            if self.queue.release(done.task, done.attempt) {
+            if self.queue.release(done.task, done.delivery) {
                 self.outcomes.done.push(done);
             }
         }
         for returned in message.returned {
-            if self.queue.release(returned.task, returned.attempt) {
+            if self.queue.release(returned.task, returned.delivery) {
                 self.outcomes.returned.push(returned);
             }
         }

@@ -26,7 +26,7 @@ use crate::slots::Slot;
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 /// A page that was handed out so often, and whose browser was gone again, is to blame.
-const MOST_ATTEMPTS: u32 = 8;
+const MOST_DELIVERIES: u32 = 8;
 
 /// The task must be given back: it was called back, or its browser is gone.
 pub(super) struct GivenBack(pub Box<Task>);
@@ -126,7 +126,7 @@ impl Journey {
                 Ok(ended(page, outcome, reason))
             }
             Unrendered::Unread(Unread::BrowserGone)
-                if page.ending.task.attempt >= MOST_ATTEMPTS =>
+                if page.ending.task.delivery >= MOST_DELIVERIES =>
             {
                 Ok(ended(
                     page,

@@ -27,7 +27,7 @@ fn mixed(http: u64, browser: u64) -> Dispatch {
 /// Who gets the next task, and of which site; its next turn is the one of before.
 fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(NOW)?;
-    dispatch.handed_out(&grant, &[leased(task, 50)], 9, Some(next));
+    dispatch.record_handed_out(&grant, &[leased(task, 50)], 9, Some(next));
     Some((grant.supervisor, grant.site.0))
 }
 
@@ -194,10 +194,10 @@ fn what_waits_for_a_browser_leaves_places_in_the_window_to_others() {
     }
     dispatch.add_site(site(4, 0, None));
     while give(&mut dispatch, 4, turn(50)).is_some() {}
-    let crowd = dispatch.take_crowd(1, NOW);
-    let left: Vec<i64> = crowd.iter().map(|(site, _)| site.0).collect();
+    let surplus = dispatch.evict_surplus(1, NOW);
+    let left: Vec<i64> = surplus.iter().map(|(site, _)| site.0).collect();
     assert_eq!(left, [1, 3], "the last first");
-    assert!(crowd.iter().all(|(_, clock)| clock.due_at_ms > NOW));
+    assert!(surplus.iter().all(|(_, clock)| clock.due_at_ms > NOW));
     assert_eq!(dispatch.sites_in_window(), 2);
     dispatch.credit(&peer("b"), 1, credit(1), NOW);
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 2)));

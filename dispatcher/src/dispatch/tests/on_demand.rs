@@ -55,7 +55,7 @@ fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
     let mut urgent = Vec::new();
     while let Some(grant) = dispatch.next_grant(NOW) {
         let task = leased(1_000 + grant.site.0 as u64, 90);
-        dispatch.handed_out(&grant, &[task], 9, Some(turn(90)));
+        dispatch.record_handed_out(&grant, &[task], 9, Some(turn(90)));
         urgent.push(grant.site.0);
     }
     assert_eq!(urgent.len(), 2, "the reserve is used up: {urgent:?}");
@@ -75,16 +75,16 @@ fn a_full_window_lets_sites_go_that_are_not_due_for_long() {
     });
     dispatch.add_site(of_another);
     dispatch.add_site(site(6, NOW + 500, None));
-    let far = dispatch.take_far(3, 1, NOW);
+    let far = dispatch.evict_distant(3, 1, NOW);
     let ids: Vec<i64> = far.iter().map(|(id, _)| id.0).collect();
     assert_eq!(ids, [4, 3, 2], "a crawl with few sites keeps them");
     assert_eq!(
-        dispatch.take_far(9, 1, NOW).len(),
+        dispatch.evict_distant(9, 1, NOW).len(),
         2,
         "until there are no others"
     );
     assert_eq!(dispatch.sites_in_window(), 1, "what is due soon stays");
-    assert_eq!((dispatch.came_for(1), dispatch.came_for(2)), (1, 0));
+    assert_eq!((dispatch.admitted_for(1), dispatch.admitted_for(2)), (1, 0));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
         Some(5_000),
         "the worker keeps what robots.txt says"
     );
-    dispatch.handed_out(&grant, &[leased(7, 50)], 9, Some(turn(50)));
+    dispatch.record_handed_out(&grant, &[leased(7, 50)], 9, Some(turn(50)));
     dispatch.returned(7, Some(turn(50)), LastRequest::None, NOW);
 
     known.rule.block_until_ms = Some(NOW + 60_000);

@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn new_urls_are_queued_and_the_others_counted_by_reason() {
-    let mut bench = bench_with(|spec| spec.allowed_domains = vec!["a.org".into()]);
-    let tally = bench.feed(&[
+    let mut fixture = fixture_with(|spec| spec.allowed_domains = vec!["a.org".into()]);
+    let tally = fixture.feed(&[
         "http://a.org/1",
         "http://A.org:80/1#top",
         "mailto:me@a.org",
@@ -30,59 +30,59 @@ fn new_urls_are_queued_and_the_others_counted_by_reason() {
         (4, Reason::DeniedExtension),
     ];
     assert_eq!(refused, expected);
-    let status = bench.status();
+    let status = fixture.status();
     assert_eq!((status.discovered, status.queued, status.sites), (6, 2, 1));
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn crawls_do_not_see_each_others_urls() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/"]);
-    let other = bench
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/"]);
+    let other = fixture
         .frontier
         .open_crawl(&CrawlSpec::new("app", "other"))
         .unwrap();
-    let first = std::mem::replace(&mut bench.crawl, other);
+    let first = std::mem::replace(&mut fixture.crawl, other);
     assert_ne!(first, other);
-    assert_eq!(bench.feed(&["http://a.org/"]).accepted, 1);
-    assert_eq!(bench.feed(&["http://a.org/"]).accepted, 0);
-    bench.assert_conserved();
+    assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 1);
+    assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 0);
+    fixture.assert_conserved();
 }
 
 #[test]
 fn links_go_one_level_deeper_and_ten_priorities_lower() {
-    let mut bench = bench_with(|spec| spec.max_depth = 1);
-    bench.feed(&["http://a.org/"]);
-    let seed = bench.lease_one();
+    let mut fixture = fixture_with(|spec| spec.max_depth = 1);
+    fixture.feed(&["http://a.org/"]);
+    let seed = fixture.lease_one();
     assert_eq!(
         (seed.depth, seed.priority, seed.parent.as_deref()),
         (0, 50, None)
     );
-    let tally = bench.done(&seed, &["/next", "http://a.org/", "tel:1"]);
+    let tally = fixture.done(&seed, &["/next", "http://a.org/", "tel:1"]);
     assert_eq!(tally.links.accepted, 1);
     let expected = skipped(&[(Reason::Duplicate, 1), (Reason::UnsupportedScheme, 1)]);
     assert_eq!(tally.links.skipped, expected);
-    let link = bench.lease_one();
+    let link = fixture.lease_one();
     assert_eq!(link.url, "http://a.org/next");
     assert_eq!((link.depth, link.priority), (1, 40));
     assert_eq!(link.parent.as_deref(), Some("http://a.org/"));
-    let tally = bench.done(&link, &["/deeper", "/deeper"]);
+    let tally = fixture.done(&link, &["/deeper", "/deeper"]);
     assert_eq!(tally.links.skipped, skipped(&[(Reason::TooDeep, 2)]));
-    let status = bench.status();
+    let status = fixture.status();
     assert_eq!(
         (status.pages, status.fields, status.links, status.bytes),
         (2, 4, 5, 2_000)
     );
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
-    let mut bench = bench_with(|spec| spec.max_depth = 0);
-    bench.feed(&["http://a.org/0"]);
+    let mut fixture = fixture_with(|spec| spec.max_depth = 0);
+    fixture.feed(&["http://a.org/0"]);
     for hop in 1..=6 {
-        let task = bench.lease_one();
+        let task = fixture.lease_one();
         assert_eq!((task.depth, task.priority), (0, 50));
         let redirect = Some(format!("http://a.org/{hop}"));
         let redirected = TaskDone {
@@ -90,7 +90,7 @@ fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
             redirect,
             ..report(&task)
         };
-        let tally = bench.report(&redirected);
+        let tally = fixture.report(&redirected);
         let refused = if hop == 6 {
             skipped(&[(Reason::TooDeep, 1)])
         } else {
@@ -98,51 +98,51 @@ fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
         };
         assert_eq!(tally.links.skipped, refused, "hop {hop}");
     }
-    assert_eq!(bench.status().queued, 0);
-    bench.assert_conserved();
+    assert_eq!(fixture.status().queued, 0);
+    fixture.assert_conserved();
 }
 
 #[test]
 fn the_budget_of_a_site_is_kept_over_batches_and_restarts() {
-    let mut bench = bench_with(|spec| spec.domain_max_pages = Some(3));
-    let tally = bench.feed(&["http://a.org/1", "http://www.a.org/2", "http://b.org/1"]);
+    let mut fixture = fixture_with(|spec| spec.domain_max_pages = Some(3));
+    let tally = fixture.feed(&["http://a.org/1", "http://www.a.org/2", "http://b.org/1"]);
     assert_eq!(tally.accepted, 3);
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(0);
-    let tally = bench.feed(&["http://a.org/1", "http://a.org/3", "http://a.org/4"]);
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    let tally = fixture.feed(&["http://a.org/1", "http://a.org/3", "http://a.org/4"]);
     assert_eq!(tally.accepted, 1);
     assert_eq!(
         tally.skipped,
         skipped(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
     );
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_url_is_fetched_again_once_its_outcome_is_old_enough() {
-    let mut bench = bench_with(|spec| spec.refresh_after_ms = Some(1_000));
-    bench.feed(&["http://a.org/"]);
+    let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
+    fixture.feed(&["http://a.org/"]);
     assert_eq!(
-        bench.feed_for(&["http://a.org/"], &[], 5_000).accepted,
+        fixture.feed_for(&["http://a.org/"], &[], 5_000).accepted,
         0,
         "still queued"
     );
-    let task = bench.lease_one();
-    bench.report_at(&report(&task), 5_000);
+    let task = fixture.lease_one();
+    fixture.report_at(&report(&task), 5_000);
     assert_eq!(
-        bench.feed_for(&["http://a.org/"], &[], 5_999).accepted,
+        fixture.feed_for(&["http://a.org/"], &[], 5_999).accepted,
         0,
         "too young"
     );
-    assert_eq!(bench.feed_for(&["http://a.org/"], &[], 6_000).accepted, 1);
+    assert_eq!(fixture.feed_for(&["http://a.org/"], &[], 6_000).accepted, 1);
     assert_eq!(
-        bench.feed_for(&["http://a.org/"], &[], 9_000).accepted,
+        fixture.feed_for(&["http://a.org/"], &[], 9_000).accepted,
         0,
         "queued again"
     );
-    let again = bench.lease_one();
+    let again = fixture.lease_one();
     assert!(again.task > task.task);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
@@ -155,41 +155,41 @@ fn excluded_sites_are_refused() {
         excluded,
         ..FrontierConfig::default()
     };
-    let mut bench = bench();
-    bench.frontier = Frontier::open(dir.path(), config, 0).unwrap();
-    bench.crawl = bench.frontier.open_crawl(&bench.spec).unwrap();
-    let tally = bench.feed(&["http://www.big.com/", "http://other.com/"]);
+    let mut fixture = fixture();
+    fixture.frontier = Frontier::open(dir.path(), config, 0).unwrap();
+    fixture.crawl = fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    let tally = fixture.feed(&["http://www.big.com/", "http://other.com/"]);
     assert_eq!(tally.accepted, 1);
     assert_eq!(tally.skipped, skipped(&[(Reason::ExcludedSite, 1)]));
 }
 
 #[test]
 fn a_site_in_the_window_is_woken_when_it_gets_something() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/", "http://b.org/"]);
-    let sites = bench.frontier.next_sites(i64::MAX, 1).unwrap();
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/", "http://b.org/"]);
+    let sites = fixture.frontier.next_sites(i64::MAX, 1).unwrap();
     let site = sites[0].id;
     let turn = Turn {
         priority: 50,
-        crawl: bench.crawl,
+        crawl: fixture.crawl,
         lane: Lane::Http,
     };
     assert_eq!(
-        bench.feed(&["http://b.org/1"]).woken,
+        fixture.feed(&["http://b.org/1"]).woken,
         [],
         "it waits outside"
     );
-    bench.frontier.lease(site, 10, Lane::Http, 0).unwrap();
+    fixture.frontier.lease(site, 10, Lane::Http, 0).unwrap();
     assert_eq!(
-        bench.feed(&["http://a.org/2", "http://b.org/2"]).woken,
+        fixture.feed(&["http://a.org/2", "http://b.org/2"]).woken,
         [Woken { site, turn }]
     );
 }
 
 #[test]
 fn a_crawl_without_a_key_is_refused_and_the_frontier_lives_on() {
-    let mut bench = bench();
-    let error = bench.frontier.feed(99, &[], 0).unwrap_err();
+    let mut fixture = fixture();
+    let error = fixture.frontier.feed(99, &[], 0).unwrap_err();
     assert!(matches!(error, FrontierError::UnknownCrawl(99)));
-    assert_eq!(bench.feed(&["http://a.org/"]).accepted, 1);
+    assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 1);
 }

@@ -3,32 +3,32 @@
 use super::*;
 
 /// Opens another crawl of this lane and feeds it.
-fn crawl_of(bench: &mut Bench, name: &str, lane: Lane, urls: &[&str]) -> CrawlKey {
+fn crawl_of(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&str]) -> CrawlKey {
     let mut spec = CrawlSpec::new("app", name);
     spec.lane = lane;
-    let crawl = bench.frontier.open_crawl(&spec).unwrap();
-    let first = std::mem::replace(&mut bench.crawl, crawl);
-    bench.feed(urls);
-    bench.crawl = first;
+    let crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    let first = std::mem::replace(&mut fixture.crawl, crawl);
+    fixture.feed(urls);
+    fixture.crawl = first;
     crawl
 }
 
-fn release(bench: &mut Bench) -> Vec<Woken> {
+fn release(fixture: &mut Fixture) -> Vec<Woken> {
     let mut woken = Vec::new();
-    while bench.frontier.has_to_release() {
-        woken.extend(bench.frontier.release(0).unwrap());
+    while fixture.frontier.has_crawls_to_release() {
+        woken.extend(fixture.frontier.release(0).unwrap());
     }
     woken
 }
 
-fn only_site(bench: &mut Bench) -> SiteDue {
-    let mut sites = bench.frontier.next_sites(i64::MAX, 10).unwrap();
+fn only_site(fixture: &mut Fixture) -> SiteDue {
+    let mut sites = fixture.frontier.next_sites(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
 }
 
-fn lease(bench: &mut Bench, site: &SiteDue, limit: usize, lane: Lane) -> LeaseBatch {
-    bench.frontier.lease(site.id, limit, lane, 0).unwrap()
+fn lease(fixture: &mut Fixture, site: &SiteDue, limit: usize, lane: Lane) -> LeaseBatch {
+    fixture.frontier.lease(site.id, limit, lane, 0).unwrap()
 }
 
 fn crawls(batch: &LeaseBatch) -> Vec<CrawlKey> {
@@ -37,48 +37,48 @@ fn crawls(batch: &LeaseBatch) -> Vec<CrawlKey> {
 
 #[test]
 fn a_batch_ends_where_a_crawl_needs_more_than_its_receiver_can() {
-    let mut bench = bench();
-    bench.frontier.set_browsers(true);
-    bench.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let urls = ["http://a.org/1", "http://a.org/2"];
-    let scripts = crawl_of(&mut bench, "scripts", Lane::Browser, &urls);
-    let plain = bench.crawl;
-    let site = only_site(&mut bench);
+    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
+    let plain = fixture.crawl;
+    let site = only_site(&mut fixture);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
 
-    let batch = lease(&mut bench, &site, 4, Lane::Http);
+    let batch = lease(&mut fixture, &site, 4, Lane::Http);
     assert_eq!(crawls(&batch), [plain, plain], "its share of four");
     let next = batch.next.expect("the other crawl's turn");
     assert_eq!((next.crawl, next.lane), (scripts, Lane::Browser));
-    let batch = lease(&mut bench, &site, 4, Lane::Http);
+    let batch = lease(&mut fixture, &site, 4, Lane::Http);
     assert!(batch.tasks.is_empty(), "it is not passed over");
     assert_eq!(batch.next, Some(next));
 
-    let batch = lease(&mut bench, &site, 9, Lane::Browser);
+    let batch = lease(&mut fixture, &site, 9, Lane::Browser);
     assert_eq!(crawls(&batch), [scripts, scripts, plain]);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_crawl_that_nobody_can_serve_is_in_nobodys_way() {
-    let mut bench = bench();
+    let mut fixture = fixture();
     let urls = ["http://a.org/1", "http://a.org/2", "http://b.org/"];
-    let scripts = crawl_of(&mut bench, "scripts", Lane::Browser, &urls);
-    assert!(bench.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
+    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
+    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
     assert_eq!(
-        bench.frontier.lane_awaited(scripts).unwrap(),
+        fixture.frontier.lane_awaited(scripts).unwrap(),
         Some(Lane::Browser)
     );
-    bench.feed(&["http://a.org/1"]);
-    release(&mut bench);
-    let site = only_site(&mut bench);
-    let batch = lease(&mut bench, &site, 9, Lane::Http);
-    assert_eq!(crawls(&batch), [bench.crawl]);
+    fixture.feed(&["http://a.org/1"]);
+    release(&mut fixture);
+    let site = only_site(&mut fixture);
+    let batch = lease(&mut fixture, &site, 9, Lane::Http);
+    assert_eq!(crawls(&batch), [fixture.crawl]);
     assert_eq!((batch.left, batch.next), (0, None));
 
-    bench.frontier.set_browsers(true);
-    assert_eq!(bench.frontier.lane_awaited(scripts).unwrap(), None);
-    let woken = release(&mut bench);
+    fixture.frontier.set_browsers(true);
+    assert_eq!(fixture.frontier.lane_awaited(scripts).unwrap(), None);
+    let woken = release(&mut fixture);
     let turn = Turn {
         priority: 50,
         crawl: scripts,
@@ -86,84 +86,88 @@ fn a_crawl_that_nobody_can_serve_is_in_nobodys_way() {
     };
     let site = site.id;
     assert_eq!(woken, [Woken { site, turn }], "of the site in the window");
-    assert_eq!(only_site(&mut bench).name, "b.org");
-    bench.assert_conserved();
+    assert_eq!(only_site(&mut fixture).name, "b.org");
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_crawl_is_held_when_the_last_browser_has_gone_and_goes_on_with_the_next_over_restarts_too() {
-    let mut bench = bench();
-    bench.frontier.set_browsers(true);
-    let scripts = crawl_of(&mut bench, "scripts", Lane::Browser, &["http://a.org/1"]);
-    release(&mut bench);
-    bench.frontier.set_browsers(false);
-    let site = only_site(&mut bench);
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
+    release(&mut fixture);
+    fixture.frontier.set_browsers(false);
+    let site = only_site(&mut fixture);
     assert_eq!(
-        lease(&mut bench, &site, 9, Lane::Http),
+        lease(&mut fixture, &site, 9, Lane::Http),
         LeaseBatch::default()
     );
-    bench.frontier.return_site(site.id, &site.clock).unwrap();
+    fixture.frontier.return_site(site.id, &site.clock).unwrap();
 
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(0);
-    release(&mut bench);
-    assert!(bench.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
-    bench.frontier.set_browsers(true);
-    release(&mut bench);
-    let site = only_site(&mut bench);
-    let batch = lease(&mut bench, &site, 9, Lane::Browser);
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    release(&mut fixture);
+    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
+    fixture.frontier.set_browsers(true);
+    release(&mut fixture);
+    let site = only_site(&mut fixture);
+    let batch = lease(&mut fixture, &site, 9, Lane::Browser);
     assert_eq!(crawls(&batch), [scripts]);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_crawl_that_is_ended_needs_nobody_for_that() {
-    let mut bench = bench();
-    bench.frontier.set_browsers(true);
-    let scripts = crawl_of(&mut bench, "scripts", Lane::Browser, &["http://a.org/1"]);
-    bench.frontier.stop_crawl(scripts).unwrap();
-    let site = only_site(&mut bench);
-    let batch = lease(&mut bench, &site, 9, Lane::Http);
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
+    fixture.frontier.stop_crawl(scripts).unwrap();
+    let site = only_site(&mut fixture);
+    let batch = lease(&mut fixture, &site, 9, Lane::Http);
     assert_eq!(batch, LeaseBatch::default());
-    let status = bench.frontier.crawl_status(scripts).unwrap();
+    let status = fixture.frontier.crawl_status(scripts).unwrap();
     assert_eq!((status.queued, status.done), (0, 1));
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_crawl_that_changes_its_lane_is_another_from_then_on() {
-    let mut bench = bench();
-    let scripts = crawl_of(&mut bench, "scripts", Lane::Browser, &["http://a.org/1"]);
-    assert!(bench.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
-    let mut spec = bench.frontier.spec(scripts).unwrap().clone();
+    let mut fixture = fixture();
+    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
+    assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
+    let mut spec = fixture.frontier.spec(scripts).unwrap().clone();
     spec.lane = Lane::Http;
-    bench
+    fixture
         .frontier
-        .order_crawl(Some(scripts), spec.clone())
+        .upsert_crawl(Some(scripts), spec.clone())
         .unwrap();
-    release(&mut bench);
-    let site = only_site(&mut bench);
+    release(&mut fixture);
+    let site = only_site(&mut fixture);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
 
-    bench.frontier.set_browsers(true);
+    fixture.frontier.set_browsers(true);
     spec.lane = Lane::Browser;
-    bench.frontier.order_crawl(Some(scripts), spec).unwrap();
-    let batch = lease(&mut bench, &site, 9, Lane::Http);
+    fixture.frontier.upsert_crawl(Some(scripts), spec).unwrap();
+    let batch = lease(&mut fixture, &site, 9, Lane::Http);
     assert!(batch.tasks.is_empty(), "whatever was said before");
     assert_eq!(batch.next.map(|turn| turn.lane), Some(Lane::Browser));
 }
 
 #[test]
 fn the_lane_of_a_crawl_that_is_not_in_memory_is_known_too() {
-    let mut bench = bench();
-    bench.frontier.set_browsers(true);
-    crawl_of(&mut bench, "scripts", Lane::Browser, &["http://a.org/"]);
-    bench.feed(&["http://b.org/"]);
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(0);
-    bench.frontier.set_browsers(true);
-    assert_eq!(bench.frontier.crawls_in_memory(), 1, "the one that is open");
-    let sites = bench.frontier.next_sites(i64::MAX, 9).unwrap();
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/"]);
+    fixture.feed(&["http://b.org/"]);
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    fixture.frontier.set_browsers(true);
+    assert_eq!(
+        fixture.frontier.crawls_in_memory(),
+        1,
+        "the one that is open"
+    );
+    let sites = fixture.frontier.next_sites(i64::MAX, 9).unwrap();
     let lanes: Vec<(&str, Option<Lane>)> = sites
         .iter()
         .map(|site| (&*site.name, site.next.map(|turn| turn.lane)))

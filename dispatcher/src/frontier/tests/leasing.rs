@@ -1,39 +1,39 @@
 use super::*;
 
-fn only_site(bench: &mut Bench) -> SiteDue {
-    let mut sites = bench.frontier.next_sites(i64::MAX, 10).unwrap();
+fn only_site(fixture: &mut Fixture) -> SiteDue {
+    let mut sites = fixture.frontier.next_sites(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1);
     sites.remove(0)
 }
 
 #[test]
 fn the_highest_priority_goes_first_and_then_the_oldest() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/1", "http://a.org/2"]);
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let mut urgent = CrawlSpec::new("app", "urgent");
     urgent.priority = 90;
-    bench.crawl = bench.frontier.open_crawl(&urgent).unwrap();
-    bench.feed(&["http://a.org/3"]);
-    let site = only_site(&mut bench);
+    fixture.crawl = fixture.frontier.open_crawl(&urgent).unwrap();
+    fixture.feed(&["http://a.org/3"]);
+    let site = only_site(&mut fixture);
     let urgent = Turn {
         priority: 90,
-        crawl: bench.crawl,
+        crawl: fixture.crawl,
         lane: Lane::Http,
     };
     assert_eq!((site.queued, site.next), (3, Some(urgent)));
-    let batch = bench.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
+    let batch = fixture.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/3", "http://a.org/1"]);
     assert_eq!(batch.left, 1);
-    let batch = bench.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
+    let batch = fixture.frontier.lease(site.id, 2, Lane::Http, 0).unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/2"]);
     assert_eq!(batch.left, 0);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
-    let mut bench = bench();
-    bench.feed(&[
+    let mut fixture = fixture();
+    fixture.feed(&[
         "http://a.org/",
         "http://b.org/",
         "http://c.org/",
@@ -45,38 +45,41 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
         "c.org" => 200,
         _ => 900,
     };
-    for site in bench.frontier.next_sites(i64::MAX, 10).unwrap() {
+    for site in fixture.frontier.next_sites(i64::MAX, 10).unwrap() {
         let clock = Clock {
             due_at_ms: due_at(&site.name),
             ..Clock::default()
         };
-        bench.frontier.return_site(site.id, &clock).unwrap();
+        fixture.frontier.return_site(site.id, &clock).unwrap();
     }
     let mut urgent = CrawlSpec::new("app", "urgent");
     urgent.priority = 90;
-    bench.crawl = bench.frontier.open_crawl(&urgent).unwrap();
-    bench.feed(&["http://a.org/urgent", "http://d.org/urgent"]);
+    fixture.crawl = fixture.frontier.open_crawl(&urgent).unwrap();
+    fixture.feed(&["http://a.org/urgent", "http://d.org/urgent"]);
 
-    assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(100));
+    assert_eq!(fixture.frontier.next_due_ms().unwrap(), Some(100));
     let names = |sites: Vec<SiteDue>| sites.into_iter().map(|s| s.name).collect::<Vec<_>>();
     assert_eq!(
-        names(bench.frontier.next_sites(500, 2).unwrap()),
+        names(fixture.frontier.next_sites(500, 2).unwrap()),
         ["a.org", "b.org"]
     );
-    assert_eq!(names(bench.frontier.next_sites(500, 2).unwrap()), ["c.org"]);
-    assert_eq!(bench.frontier.next_due_ms().unwrap(), Some(900));
     assert_eq!(
-        names(bench.frontier.next_sites(i64::MAX, 2).unwrap()),
+        names(fixture.frontier.next_sites(500, 2).unwrap()),
+        ["c.org"]
+    );
+    assert_eq!(fixture.frontier.next_due_ms().unwrap(), Some(900));
+    assert_eq!(
+        names(fixture.frontier.next_sites(i64::MAX, 2).unwrap()),
         ["d.org"]
     );
-    assert_eq!(bench.frontier.next_due_ms().unwrap(), None);
+    assert_eq!(fixture.frontier.next_due_ms().unwrap(), None);
 }
 
 #[test]
 fn a_clock_is_kept_with_its_owner() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/"]);
-    let site = only_site(&mut bench);
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/"]);
+    let site = only_site(&mut fixture);
     assert_eq!(site.clock, Clock::default());
     let clock = Clock {
         due_at_ms: 7_000,
@@ -84,110 +87,125 @@ fn a_clock_is_kept_with_its_owner() {
         last_start_ms: Some(4_500),
         owner: Some("vm-3".into()),
     };
-    bench.frontier.save_clock(site.id, &clock).unwrap();
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(0);
-    assert_eq!(only_site(&mut bench).clock, clock);
-    assert_eq!(bench.frontier.site(site.id).unwrap().unwrap().clock, clock);
+    fixture.frontier.save_clock(site.id, &clock).unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    assert_eq!(only_site(&mut fixture).clock, clock);
+    assert_eq!(
+        fixture.frontier.site(site.id).unwrap().unwrap().clock,
+        clock
+    );
 }
 
 #[test]
 fn an_outcome_counts_once() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/"]);
-    let task = bench.lease_one();
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/"]);
+    let task = fixture.lease_one();
     let mut wrong = report(&task);
-    wrong.attempt += 1;
+    wrong.delivery += 1;
     wrong.links = owned(&["/a"]);
-    assert_eq!(bench.frontier.done(&wrong, 0).unwrap(), Done::Stale);
+    assert_eq!(
+        fixture.frontier.complete(&wrong, 0).unwrap(),
+        Completion::Stale
+    );
     let unknown = TaskDone {
         task: u64::MAX,
         ..report(&task)
     };
-    assert_eq!(bench.frontier.done(&unknown, 0).unwrap(), Done::Stale);
-    bench.done(&task, &[]);
-    assert_eq!(bench.frontier.done(&report(&task), 0).unwrap(), Done::Stale);
-    assert_eq!(bench.outcomes(), [(Outcome::Ok, 1)]);
-    bench.assert_conserved();
+    assert_eq!(
+        fixture.frontier.complete(&unknown, 0).unwrap(),
+        Completion::Stale
+    );
+    fixture.done(&task, &[]);
+    assert_eq!(
+        fixture.frontier.complete(&report(&task), 0).unwrap(),
+        Completion::Stale
+    );
+    assert_eq!(fixture.outcomes(), [(Outcome::Ok, 1)]);
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/"]);
-    let first = bench.lease_one();
-    let back = |bench: &mut Bench, task: &Leased, blamed| {
-        bench
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/"]);
+    let first = fixture.lease_one();
+    let back = |fixture: &mut Fixture, task: &Leased, blamed| {
+        fixture
             .frontier
-            .give_back(task.task, task.attempt, blamed, 0)
+            .give_back(task.task, task.delivery, blamed, 0)
             .unwrap()
     };
     let turn = Turn {
         priority: 50,
-        crawl: bench.crawl,
+        crawl: fixture.crawl,
         lane: Lane::Http,
     };
-    assert_eq!(back(&mut bench, &first, false), GivenBack::Requeued(turn));
-    assert_eq!(back(&mut bench, &first, false), GivenBack::Stale);
-    let second = bench.lease_one();
+    assert_eq!(back(&mut fixture, &first, false), GivenBack::Requeued(turn));
+    assert_eq!(back(&mut fixture, &first, false), GivenBack::Stale);
+    let second = fixture.lease_one();
     assert_eq!(
-        (second.task, second.attempt, second.deaths),
+        (second.task, second.delivery, second.deaths),
         (first.task, 2, 0)
     );
     assert_eq!(
-        bench.frontier.done(&report(&first), 0).unwrap(),
-        Done::Stale
+        fixture.frontier.complete(&report(&first), 0).unwrap(),
+        Completion::Stale
     );
-    bench.done(&second, &[]);
-    bench.assert_conserved();
+    fixture.done(&second, &[]);
+    fixture.assert_conserved();
 }
 
 #[test]
 fn the_third_death_ends_a_task() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/"]);
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/"]);
     for death in 1..=3 {
-        let task = bench.lease_one();
+        let task = fixture.lease_one();
         assert_eq!(task.deaths, death - 1);
-        let back = bench
+        let back = fixture
             .frontier
-            .give_back(task.task, task.attempt, true, 0)
+            .give_back(task.task, task.delivery, true, 0)
             .unwrap();
         let expected = if death == 3 {
             GivenBack::Quarantined
         } else {
             GivenBack::Requeued(Turn {
                 priority: 50,
-                crawl: bench.crawl,
+                crawl: fixture.crawl,
                 lane: Lane::Http,
             })
         };
         assert_eq!(back, expected);
-        bench.assert_conserved();
+        fixture.assert_conserved();
     }
-    assert_eq!(bench.outcomes(), [(Outcome::Crashed, 1)]);
-    assert!(bench.lease_all().is_empty());
-    let crashed = bench.frontier.crashed_since(0).unwrap();
+    assert_eq!(fixture.outcomes(), [(Outcome::Crashed, 1)]);
+    assert!(fixture.lease_all().is_empty());
+    let crashed = fixture.frontier.crashed_since(0).unwrap();
     assert_eq!(crashed, [(1, 3, 0)]);
-    assert_eq!(bench.frontier.crashed_since(1).unwrap(), []);
+    assert_eq!(fixture.frontier.crashed_since(1).unwrap(), []);
 }
 
 #[test]
 fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
-    let mut bench = bench_with(|spec| spec.expires_at_ms = Some(1_000));
-    bench.feed(&["http://a.org/1", "http://a.org/2"]);
-    let site = only_site(&mut bench);
-    let held = bench
+    let mut fixture = fixture_with(|spec| spec.expires_at_ms = Some(1_000));
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let site = only_site(&mut fixture);
+    let held = fixture
         .frontier
         .lease(site.id, 1, Lane::Http, 999)
         .unwrap()
         .tasks
         .remove(0);
-    let batch = bench.frontier.lease(site.id, 1, Lane::Http, 1_000).unwrap();
+    let batch = fixture
+        .frontier
+        .lease(site.id, 1, Lane::Http, 1_000)
+        .unwrap();
     assert_eq!(batch, LeaseBatch::default());
-    assert_eq!(bench.outcomes(), [(Outcome::Expired, 1)]);
+    assert_eq!(fixture.outcomes(), [(Outcome::Expired, 1)]);
     // What was handed out in time still counts, but leads nowhere.
-    let tally = bench.report_at(
+    let tally = fixture.report_at(
         &TaskDone {
             links: owned(&["/3"]),
             ..report(&held)
@@ -195,43 +213,43 @@ fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
         2_000,
     );
     assert_eq!(tally.links.unwanted, 1);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
-    let mut bench = bench();
+    let mut fixture = fixture();
     let urls: Vec<String> = (0..50)
         .map(|n| format!("http://s{}.org/{n}", n % 7))
         .collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    bench.feed(&urls);
+    fixture.feed(&urls);
     assert!(
-        !bench.frontier.end_queued(bench.crawl, 0).unwrap(),
+        !fixture.frontier.end_queued(fixture.crawl, 0).unwrap(),
         "it is not over"
     );
-    bench.frontier.stop_crawl(bench.crawl).unwrap();
-    while bench.frontier.end_queued(bench.crawl, 0).unwrap() {}
-    assert_eq!(bench.outcomes(), [(Outcome::Stopped, 50)]);
-    assert_eq!(bench.frontier.next_due_ms().unwrap(), None);
-    bench.assert_conserved();
-    let mut bench = bench.reopen(0);
-    assert_eq!(bench.feed(&["http://s0.org/new"]).accepted, 1);
-    assert_eq!(bench.lease_all().len(), 1);
+    fixture.frontier.stop_crawl(fixture.crawl).unwrap();
+    while fixture.frontier.end_queued(fixture.crawl, 0).unwrap() {}
+    assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 50)]);
+    assert_eq!(fixture.frontier.next_due_ms().unwrap(), None);
+    fixture.assert_conserved();
+    let mut fixture = fixture.reopen(0);
+    assert_eq!(fixture.feed(&["http://s0.org/new"]).accepted, 1);
+    assert_eq!(fixture.lease_all().len(), 1);
 }
 
 #[test]
 fn hostile_figures_are_counted_without_a_panic() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/1", "http://a.org/2"]);
-    for task in bench.lease_all() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    for task in fixture.lease_all() {
         let report = TaskDone {
             body_bytes: u64::MAX,
             fields: u32::MAX,
             ..report(&task)
         };
-        bench.report(&report);
+        fixture.report(&report);
     }
-    assert_eq!(bench.status().bytes, i64::MAX as u64);
-    bench.assert_conserved();
+    assert_eq!(fixture.status().bytes, i64::MAX as u64);
+    fixture.assert_conserved();
 }

@@ -20,54 +20,56 @@ const TO_VERSION_1: &str = "
 
 #[test]
 fn a_frontier_of_version_1_goes_on_where_it_was() {
-    let mut bench = bench_with(|spec| spec.expires_at_ms = Some(5_000_000));
-    bench.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
-    let leased = bench.lease_all().remove(0);
-    let back = bench
+    let mut fixture = fixture_with(|spec| spec.expires_at_ms = Some(5_000_000));
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
+    let leased = fixture.lease_all().remove(0);
+    let back = fixture
         .frontier
-        .give_back(leased.task, leased.attempt, false, 0);
+        .give_back(leased.task, leased.delivery, false, 0);
     assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
-    bench.done(&bench_task(&leased), &[]);
-    bench.frontier.commit().unwrap();
-    let Bench {
+    fixture.done(&fixture_task(&leased), &[]);
+    fixture.frontier.commit().unwrap();
+    let Fixture {
         dir,
         frontier,
         spec,
         crawl,
-    } = bench;
+    } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
     db.execute_batch(TO_VERSION_1).unwrap();
     drop(db);
 
     let frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
-    let mut bench = Bench {
+    let mut fixture = Fixture {
         dir,
         frontier,
         spec,
         crawl,
     };
-    bench.assert_conserved();
-    let pending = bench.frontier.pending(bench.crawl).unwrap();
+    fixture.assert_conserved();
+    let pending = fixture.frontier.pending(fixture.crawl).unwrap();
     assert_eq!((pending.total, pending.sites), (1, 1));
     assert_eq!(
         (pending.low_priority, pending.high_priority),
         (Some(50), Some(50))
     );
     assert_eq!(
-        bench.frontier.expired_crawls(5_000_000, 9).unwrap(),
-        [bench.crawl]
+        fixture.frontier.expired_crawls(5_000_000, 9).unwrap(),
+        [fixture.crawl]
     );
-    assert_eq!(bench.lease_one().url, leased.url);
+    assert_eq!(fixture.lease_one().url, leased.url);
     assert_eq!(
-        bench.feed(&["http://a.org/1", "http://a.org/new"]).accepted,
+        fixture
+            .feed(&["http://a.org/1", "http://a.org/new"])
+            .accepted,
         1
     );
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 /// Another task than the one that came back, which is not in force any more.
-fn bench_task(leased: &Leased) -> Leased {
+fn fixture_task(leased: &Leased) -> Leased {
     Leased {
         task: leased.task + 1,
         ..leased.clone()

@@ -2,49 +2,49 @@ use super::*;
 
 #[test]
 fn what_is_committed_survives_and_the_rest_is_undone() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/1"]);
-    bench.frontier.set_fed(bench.crawl, 1).unwrap();
-    bench.frontier.commit().unwrap();
-    bench.feed(&["http://a.org/2"]);
-    bench.frontier.set_fed(bench.crawl, 2).unwrap();
-    let mut bench = bench.reopen(0);
-    assert_conserved(bench.dir.path());
-    assert_eq!(bench.status().fed_lines, 1);
-    assert_eq!(bench.feed(&["http://a.org/1"]).accepted, 0);
-    assert_eq!(bench.feed(&["http://a.org/2"]).accepted, 1);
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    fixture.frontier.set_fed(fixture.crawl, 1).unwrap();
+    fixture.frontier.commit().unwrap();
+    fixture.feed(&["http://a.org/2"]);
+    fixture.frontier.set_fed(fixture.crawl, 2).unwrap();
+    let mut fixture = fixture.reopen(0);
+    assert_conserved(fixture.dir.path());
+    assert_eq!(fixture.status().fed_lines, 1);
+    assert_eq!(fixture.feed(&["http://a.org/1"]).accepted, 0);
+    assert_eq!(fixture.feed(&["http://a.org/2"]).accepted, 1);
 }
 
 #[test]
 fn what_was_leased_still_is_and_its_sites_are_in_the_window() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/", "http://b.org/"]);
-    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let leased = bench
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/", "http://b.org/"]);
+    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let leased = fixture
         .frontier
         .lease(site.id, 1, Lane::Http, 0)
         .unwrap()
         .tasks
         .remove(0);
-    bench.frontier.commit().unwrap();
+    fixture.frontier.commit().unwrap();
 
-    let mut bench = bench.reopen(100_000);
-    bench.assert_conserved();
+    let mut fixture = fixture.reopen(100_000);
+    fixture.assert_conserved();
     let held = HeldLease {
         task: leased.task,
-        attempt: 1,
+        delivery: 1,
         site: site.id,
         priority: 50,
     };
-    assert_eq!(bench.frontier.leases().unwrap(), [held]);
-    let sites = bench.frontier.leased_sites().unwrap();
+    assert_eq!(fixture.frontier.leases().unwrap(), [held]);
+    let sites = fixture.frontier.leased_sites().unwrap();
     assert_eq!(
         sites.iter().map(|site| site.id).collect::<Vec<_>>(),
         [site.id]
     );
-    assert_eq!(bench.frontier.next_sites(i64::MAX, 9).unwrap().len(), 1);
-    bench.done(&leased, &[]);
-    bench.assert_conserved();
+    assert_eq!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().len(), 1);
+    fixture.done(&leased, &[]);
+    fixture.assert_conserved();
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -52,14 +52,14 @@ const HOUR_MS: i64 = 3_600_000;
 /// The clock of a site by the dispatcher's clock after a restart at `now_ms`; the last commit was
 /// made at 13 o'clock.
 fn clock_after_restart(clock: Clock, now_ms: i64) -> Clock {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/"]);
-    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    bench.frontier.return_site(site.id, &clock).unwrap();
-    bench.frontier.keep_time(13 * HOUR_MS);
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(now_ms);
-    bench.frontier.site(site.id).unwrap().unwrap().clock
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/"]);
+    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    fixture.frontier.return_site(site.id, &clock).unwrap();
+    fixture.frontier.set_now(13 * HOUR_MS);
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(now_ms);
+    fixture.frontier.site(site.id).unwrap().unwrap().clock
 }
 
 fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
@@ -118,51 +118,57 @@ fn a_long_wait_is_over_a_day_later_all_the_same() {
 
 #[test]
 fn supervisors_are_known_again() {
-    let mut bench = bench();
-    let kept = |name: &str, home| KeptSupervisor {
+    let mut fixture = fixture();
+    let kept = |name: &str, instance| SavedSupervisor {
         name: name.into(),
-        home,
+        instance,
         longest_request_ms: 60_000,
         silent_ms: 0,
     };
-    for (name, home) in [("a", 7), ("b", u64::MAX), ("a", 8)] {
-        bench.frontier.keep_supervisor(&kept(name, home)).unwrap();
+    for (name, instance) in [("a", 7), ("b", u64::MAX), ("a", 8)] {
+        fixture
+            .frontier
+            .save_supervisor(&kept(name, instance))
+            .unwrap();
     }
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(0);
-    let known = bench.frontier.supervisors().unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    let known = fixture.frontier.supervisors().unwrap();
     assert_eq!(known, [kept("a", 8), kept("b", u64::MAX)]);
-    bench.frontier.note_silence("b", 7).unwrap();
-    assert_eq!(bench.frontier.supervisors().unwrap()[1].silent_ms, 7);
-    bench.frontier.forget_supervisor("a").unwrap();
-    assert_eq!(bench.frontier.supervisors().unwrap().len(), 1);
+    fixture.frontier.note_silence("b", 7).unwrap();
+    assert_eq!(fixture.frontier.supervisors().unwrap()[1].silent_ms, 7);
+    fixture.frontier.forget_supervisor("a").unwrap();
+    assert_eq!(fixture.frontier.supervisors().unwrap().len(), 1);
 }
 
 #[test]
 fn a_crawl_opened_again_goes_on_with_its_counters_and_its_new_limits() {
-    let mut bench = bench_with(|spec| spec.max_depth = 0);
-    bench.feed(&["http://a.org/", "http://a.org/", "x:y"]);
-    let page = bench.lease_one();
-    bench.done(&page, &["/too-deep"]);
-    let before = bench.status();
-    bench.frontier.commit().unwrap();
-    bench.spec.max_depth = 1;
-    let mut bench = bench.reopen(0);
-    assert_eq!(bench.status(), before);
-    assert_eq!(bench.frontier.spec(bench.crawl).unwrap().max_depth, 1);
-    assert!(bench.frontier.unfinished_crawls().unwrap().is_empty());
-    bench.feed(&["http://a.org/new"]);
-    assert_eq!(bench.frontier.unfinished_crawls().unwrap(), [bench.crawl]);
-    let page = bench.lease_one();
-    assert_eq!(bench.done(&page, &["/too-deep"]).links.accepted, 1);
+    let mut fixture = fixture_with(|spec| spec.max_depth = 0);
+    fixture.feed(&["http://a.org/", "http://a.org/", "x:y"]);
+    let page = fixture.lease_one();
+    fixture.done(&page, &["/too-deep"]);
+    let before = fixture.status();
+    fixture.frontier.commit().unwrap();
+    fixture.spec.max_depth = 1;
+    let mut fixture = fixture.reopen(0);
+    assert_eq!(fixture.status(), before);
+    assert_eq!(fixture.frontier.spec(fixture.crawl).unwrap().max_depth, 1);
+    assert!(fixture.frontier.unfinished_crawls().unwrap().is_empty());
+    fixture.feed(&["http://a.org/new"]);
+    assert_eq!(
+        fixture.frontier.unfinished_crawls().unwrap(),
+        [fixture.crawl]
+    );
+    let page = fixture.lease_one();
+    assert_eq!(fixture.done(&page, &["/too-deep"]).links.accepted, 1);
 }
 
 #[test]
 fn a_faulty_scope_is_refused_before_anything_is_stored() {
-    let mut bench = bench();
+    let mut fixture = fixture();
     let mut spec = CrawlSpec::new("app", "faulty");
     spec.allow_regex = vec!["[".into()];
-    let error = bench.frontier.open_crawl(&spec).unwrap_err();
+    let error = fixture.frontier.open_crawl(&spec).unwrap_err();
     assert!(
         error
             .to_string()
@@ -170,7 +176,7 @@ fn a_faulty_scope_is_refused_before_anything_is_stored() {
         "{error}"
     );
     assert_eq!(
-        bench.feed(&["http://a.org/"]).accepted,
+        fixture.feed(&["http://a.org/"]).accepted,
         1,
         "the frontier lives on"
     );
@@ -225,10 +231,10 @@ fn a_state_folder_that_is_missing_is_named() {
 
 #[test]
 fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
-    let mut bench = bench();
-    bench.feed(&["http://a.org/kept"]);
-    bench.frontier.commit().unwrap();
-    bench
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/kept"]);
+    fixture.frontier.commit().unwrap();
+    fixture
         .frontier
         .db
         .pragma_update(None, "max_page_count", 60)
@@ -244,7 +250,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
             records: &[],
             attrs: None,
         };
-        bench.frontier.feed(bench.crawl, &[candidate], 0).err()
+        fixture.frontier.feed(fixture.crawl, &[candidate], 0).err()
     });
     assert!(
         error
@@ -252,10 +258,10 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
             .to_string()
             .starts_with("no space left on disk for ")
     );
-    let closed = bench.frontier.commit().unwrap_err();
+    let closed = fixture.frontier.commit().unwrap_err();
     assert!(matches!(closed, FrontierError::Closed { .. }));
 
-    let mut bench = bench.reopen(0);
-    bench.assert_conserved();
-    assert_eq!(bench.status().queued, 1);
+    let mut fixture = fixture.reopen(0);
+    fixture.assert_conserved();
+    assert_eq!(fixture.status().queued, 1);
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::retry_table::RetryTable;
 
-fn bench_that_retries() -> Bench {
+fn fixture_that_retries() -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let config = FrontierConfig {
         retries: RetryTable {
@@ -14,7 +14,7 @@ fn bench_that_retries() -> Bench {
     let mut spec = CrawlSpec::new("app", "crawl");
     spec.retry = true;
     let crawl = frontier.open_crawl(&spec).unwrap();
-    Bench {
+    Fixture {
         dir,
         frontier,
         spec,
@@ -30,33 +30,39 @@ fn timed_out(task: &Leased) -> TaskDone {
     }
 }
 
-fn fails(bench: &mut Bench, task: &Leased, now_ms: i64) -> bool {
-    let done = bench.frontier.done(&timed_out(task), now_ms).unwrap();
-    matches!(done, Done::ToRetry { .. })
+fn fails(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
+    let done = fixture.frontier.complete(&timed_out(task), now_ms).unwrap();
+    matches!(done, Completion::WillRetry { .. })
 }
 
 #[test]
 fn what_timed_out_waits_ever_longer_and_ends_after_the_last_try() {
-    let mut bench = bench_that_retries();
-    bench.feed(&["http://a.org/"]);
-    let task = bench.lease_one();
-    assert!(fails(&mut bench, &task, 1_000));
-    assert_eq!((bench.status().queued, bench.status().done), (1, 0));
-    assert_eq!(bench.frontier.next_retry_ms(), Some(11_000));
-    assert!(bench.frontier.take_up_retries(10_999).unwrap().is_empty());
-    assert!(bench.lease_all_at(10_999).is_empty(), "it waits");
-    bench.assert_conserved();
+    let mut fixture = fixture_that_retries();
+    fixture.feed(&["http://a.org/"]);
+    let task = fixture.lease_one();
+    assert!(fails(&mut fixture, &task, 1_000));
+    assert_eq!((fixture.status().queued, fixture.status().done), (1, 0));
+    assert_eq!(fixture.frontier.next_retry_ms(), Some(11_000));
+    assert!(
+        fixture
+            .frontier
+            .requeue_due_retries(10_999)
+            .unwrap()
+            .is_empty()
+    );
+    assert!(fixture.lease_all_at(10_999).is_empty(), "it waits");
+    fixture.assert_conserved();
 
-    bench.frontier.take_up_retries(11_000).unwrap();
-    let task = bench.lease_all_at(11_000).remove(0);
-    assert_eq!((task.attempt, task.priority), (2, 40));
-    assert_eq!(task.tries.len(), 1);
-    assert!(fails(&mut bench, &task, 11_000));
-    assert_eq!(bench.frontier.next_retry_ms(), Some(111_000));
-    bench.frontier.take_up_retries(111_000).unwrap();
-    let task = bench.lease_all_at(111_000).remove(0);
+    fixture.frontier.requeue_due_retries(11_000).unwrap();
+    let task = fixture.lease_all_at(11_000).remove(0);
+    assert_eq!((task.delivery, task.priority), (2, 40));
+    assert_eq!(task.failed_attempts.len(), 1);
+    assert!(fails(&mut fixture, &task, 11_000));
+    assert_eq!(fixture.frontier.next_retry_ms(), Some(111_000));
+    fixture.frontier.requeue_due_retries(111_000).unwrap();
+    let task = fixture.lease_all_at(111_000).remove(0);
     let tried: Vec<(i64, Outcome)> = task
-        .tries
+        .failed_attempts
         .iter()
         .map(|t| (t.ended_at_ms, t.outcome))
         .collect();
@@ -64,42 +70,45 @@ fn what_timed_out_waits_ever_longer_and_ends_after_the_last_try() {
         tried,
         [(1_000, Outcome::Timeout), (11_000, Outcome::Timeout)]
     );
-    assert!(!fails(&mut bench, &task, 112_000), "that was the last try");
-    assert_eq!(bench.outcomes(), [(Outcome::Timeout, 1)]);
-    assert_eq!(bench.frontier.next_retry_ms(), None);
-    bench.assert_conserved();
+    assert!(
+        !fails(&mut fixture, &task, 112_000),
+        "that was the last try"
+    );
+    assert_eq!(fixture.outcomes(), [(Outcome::Timeout, 1)]);
+    assert_eq!(fixture.frontier.next_retry_ms(), None);
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_wait_goes_on_over_a_restart() {
-    let mut bench = bench_that_retries();
-    bench.feed(&["http://a.org/"]);
-    let task = bench.lease_one();
-    assert!(fails(&mut bench, &task, 1_000));
-    bench.frontier.commit().unwrap();
-    let mut bench = bench.reopen(2_000);
-    assert_eq!(bench.frontier.next_retry_ms(), Some(11_000));
-    assert!(bench.lease_all().is_empty());
-    bench.frontier.take_up_retries(12_000).unwrap();
-    assert_eq!(bench.lease_all().len(), 1);
-    bench.assert_conserved();
+    let mut fixture = fixture_that_retries();
+    fixture.feed(&["http://a.org/"]);
+    let task = fixture.lease_one();
+    assert!(fails(&mut fixture, &task, 1_000));
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(2_000);
+    assert_eq!(fixture.frontier.next_retry_ms(), Some(11_000));
+    assert!(fixture.lease_all().is_empty());
+    fixture.frontier.requeue_due_retries(12_000).unwrap();
+    assert_eq!(fixture.lease_all().len(), 1);
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
-    let mut bench = bench_that_retries();
-    bench.feed(&["http://a.org/1", "http://a.org/2"]);
-    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let tasks = bench
+    let mut fixture = fixture_that_retries();
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let tasks = fixture
         .frontier
         .lease(site.id, 9, Lane::Http, 0)
         .unwrap()
         .tasks;
-    assert!(fails(&mut bench, &tasks[0], 1_000));
-    let woken = bench.frontier.take_up_retries(11_000).unwrap();
+    assert!(fails(&mut fixture, &tasks[0], 1_000));
+    let woken = fixture.frontier.requeue_due_retries(11_000).unwrap();
     let turn = Turn {
         priority: 40,
-        crawl: bench.crawl,
+        crawl: fixture.crawl,
         lane: Lane::Http,
     };
     assert_eq!(
@@ -113,12 +122,12 @@ fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
 
 #[test]
 fn one_off_crawls_and_stopped_ones_do_not_retry() {
-    let mut plain = bench();
+    let mut plain = fixture();
     plain.feed(&["http://a.org/"]);
     let task = plain.lease_one();
     assert!(!fails(&mut plain, &task, 0));
 
-    let mut stopped = bench_that_retries();
+    let mut stopped = fixture_that_retries();
     stopped.feed(&["http://a.org/1", "http://a.org/2"]);
     let tasks = stopped.lease_all();
     assert!(fails(&mut stopped, &tasks[0], 0));
@@ -133,7 +142,7 @@ fn one_off_crawls_and_stopped_ones_do_not_retry() {
     assert!(
         stopped
             .frontier
-            .take_up_retries(i64::MAX)
+            .requeue_due_retries(i64::MAX)
             .unwrap()
             .is_empty()
     );

@@ -3,14 +3,14 @@
 use super::*;
 
 /// Opens another crawl of this priority, and returns to the first.
-fn other_crawl(bench: &mut Bench, name: &str, priority: u8, urls: &[&str]) -> CrawlKey {
-    let first = bench.crawl;
+fn other_crawl(fixture: &mut Fixture, name: &str, priority: u8, urls: &[&str]) -> CrawlKey {
+    let first = fixture.crawl;
     let mut spec = CrawlSpec::new("app", name);
     spec.priority = priority;
-    let crawl = bench.frontier.open_crawl(&spec).unwrap();
-    bench.crawl = crawl;
-    bench.feed(urls);
-    bench.crawl = first;
+    let crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    fixture.crawl = crawl;
+    fixture.feed(urls);
+    fixture.crawl = first;
     crawl
 }
 
@@ -24,98 +24,98 @@ fn strs(urls: &[String]) -> Vec<&str> {
 
 #[test]
 fn crawls_of_one_priority_take_turns_at_a_site() {
-    let mut bench = bench();
-    bench.feed(&strs(&many("a.org", 500)));
+    let mut fixture = fixture();
+    fixture.feed(&strs(&many("a.org", 500)));
     let small = other_crawl(
-        &mut bench,
+        &mut fixture,
         "small",
         50,
         &["http://a.org/x", "http://a.org/y"],
     );
-    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
     let mut crawls = Vec::new();
     for _ in 0..5 {
-        let batch = bench.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
+        let batch = fixture.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
         crawls.push(batch.tasks[0].crawl);
     }
-    let big = bench.crawl;
+    let big = fixture.crawl;
     assert_eq!(crawls, [big, small, big, small, big]);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_batch_is_shared_too_and_no_place_in_it_is_left_empty() {
-    let mut bench = bench();
-    bench.feed(&strs(&many("a.org", 500)));
+    let mut fixture = fixture();
+    fixture.feed(&strs(&many("a.org", 500)));
     let small = other_crawl(
-        &mut bench,
+        &mut fixture,
         "small",
         50,
         &["http://a.org/x", "http://a.org/y"],
     );
-    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
-    let batch = bench.frontier.lease(site.id, 64, Lane::Http, 0).unwrap();
+    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let batch = fixture.frontier.lease(site.id, 64, Lane::Http, 0).unwrap();
     let of_small = batch.tasks.iter().filter(|task| task.crawl == small);
     assert_eq!((of_small.count(), batch.tasks.len()), (2, 64));
     assert_eq!(batch.left, 500 - 62);
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_stream_of_new_crawls_does_not_keep_an_old_one_waiting() {
-    let mut bench = bench();
-    bench.feed(&strs(&many("a.org", 10)));
-    let site = bench.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
+    let mut fixture = fixture();
+    fixture.feed(&strs(&many("a.org", 10)));
+    let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
     let mut of_the_old = 0;
     for n in 0..10 {
         other_crawl(
-            &mut bench,
+            &mut fixture,
             &format!("new-{n}"),
             50,
             &[&format!("http://a.org/of-{n}")],
         );
-        let batch = bench.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
-        of_the_old += usize::from(batch.tasks[0].crawl == bench.crawl);
+        let batch = fixture.frontier.lease(site.id, 1, Lane::Http, 0).unwrap();
+        of_the_old += usize::from(batch.tasks[0].crawl == fixture.crawl);
     }
     assert!((2..=8).contains(&of_the_old), "{of_the_old}");
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }
 
 #[test]
 fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
-    let mut bench = bench();
+    let mut fixture = fixture();
     let big: Vec<String> = (0..300).map(|n| format!("http://s{n}.org/")).collect();
-    bench.feed(&strs(&big));
+    fixture.feed(&strs(&big));
     let small = other_crawl(
-        &mut bench,
+        &mut fixture,
         "small",
         50,
         &["http://t1.org/", "http://t2.org/"],
     );
-    let found = bench.frontier.next_sites_of(small, i64::MAX, 10).unwrap();
+    let found = fixture.frontier.next_sites_of(small, i64::MAX, 10).unwrap();
     let mut names: Vec<String> = found.into_iter().map(|site| site.name).collect();
     names.sort();
     assert_eq!(names, ["t1.org", "t2.org"]);
     assert!(
-        bench
+        fixture
             .frontier
             .next_sites_of(small, i64::MAX, 10)
             .unwrap()
             .is_empty()
     );
-    let others = bench.frontier.next_sites(i64::MAX, 1_000).unwrap();
+    let others = fixture.frontier.next_sites(i64::MAX, 1_000).unwrap();
     assert_eq!(others.len(), 300);
 }
 
 #[test]
 fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
-    let mut bench = bench_with(|spec| spec.max_pages = Some(1));
-    bench.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
-    let other = other_crawl(&mut bench, "other", 40, &["http://a.org/x"]);
-    let site = bench.frontier.next_sites(i64::MAX, 9).unwrap().remove(0);
-    let batch = bench.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
+    let mut fixture = fixture_with(|spec| spec.max_pages = Some(1));
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
+    let other = other_crawl(&mut fixture, "other", 40, &["http://a.org/x"]);
+    let site = fixture.frontier.next_sites(i64::MAX, 9).unwrap().remove(0);
+    let batch = fixture.frontier.lease(site.id, 9, Lane::Http, 0).unwrap();
     let crawls: Vec<CrawlKey> = batch.tasks.iter().map(|task| task.crawl).collect();
-    assert_eq!(crawls, [bench.crawl, other]);
+    assert_eq!(crawls, [fixture.crawl, other]);
     assert_eq!(
         (batch.left, batch.next),
         (0, None),
@@ -125,12 +125,12 @@ fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
     // It came to nothing, so there is room for another page.
     let mut failed = report(&batch.tasks[0]);
     (failed.outcome, failed.status_code) = (Outcome::DnsError, None);
-    bench.report(&failed);
-    assert!(bench.frontier.has_to_release());
-    let woken = bench.frontier.release(0).unwrap();
+    fixture.report(&failed);
+    assert!(fixture.frontier.has_crawls_to_release());
+    let woken = fixture.frontier.release(0).unwrap();
     assert_eq!(woken.first().map(|woken| woken.site), Some(site.id));
     assert_eq!(
-        bench
+        fixture
             .frontier
             .lease(site.id, 9, Lane::Http, 0)
             .unwrap()
@@ -138,5 +138,5 @@ fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
             .len(),
         1
     );
-    bench.assert_conserved();
+    fixture.assert_conserved();
 }

@@ -1,0 +1,249 @@
+//! Due tasks are leased and leave to the owners of their sites.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
+
+use super::Core;
+use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
+use crate::frontier::{FrontierError, Leased, Woken};
+
+/// Sites that turn out to have nothing to hand out, after which a turn of the loop ends.
+const MOST_FRUITLESS: usize = 1_000;
+
+/// How often a full window is looked at for sites that may leave it.
+const FILL_EVERY_MS: i64 = 100;
+
+/// A crawl with so many sites in the window needs no help to get more into it.
+const FEW_SITES: usize = 32;
+
+/// Crawls whose sites are looked for in one turn.
+const MOST_HELPED: usize = 16;
+
+/// Crawls that have sites outside the window, perhaps; in turn.
+#[derive(Debug, Default)]
+pub(super) struct UnderservedCrawls {
+    line: VecDeque<CrawlKey>,
+    in_line: BTreeSet<CrawlKey>,
+}
+
+/// More crawls than that are not kept in line; those that follow get in as everybody does.
+const MOST_IN_LINE: usize = 100_000;
+
+impl UnderservedCrawls {
+    pub(super) fn add(&mut self, crawl: CrawlKey) {
+        if self.line.len() < MOST_IN_LINE && self.in_line.insert(crawl) {
+            self.line.push_back(crawl);
+        }
+    }
+
+    fn next(&mut self) -> Option<CrawlKey> {
+        let crawl = self.line.pop_front()?;
+        self.in_line.remove(&crawl);
+        Some(crawl)
+    }
+}
+
+impl Core {
+    /// Leases tasks of sites that are due to supervisors with room.
+    pub(crate) fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.apply_frontier_changes(now_ms)?;
+        if self.draining {
+            return Ok(());
+        }
+        self.fill_window(now_ms)?;
+        let mut fruitless = 0;
+        while fruitless < MOST_FRUITLESS {
+            let Some(grant) = self.dispatch.next_grant(now_ms) else {
+                break;
+            };
+            let handed_out = self.hand_out_site(&grant, now_ms)?;
+            fruitless += usize::from(handed_out == 0);
+        }
+        self.has_more = fruitless >= MOST_FRUITLESS;
+        for (site, clock) in self.dispatch.evict_idle() {
+            self.frontier.return_site(site, &clock)?;
+        }
+        self.evict_surplus(now_ms)
+    }
+
+    /// Sites that wait for a browser leave half of the window to others.
+    fn evict_surplus(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let surplus = self
+            .dispatch
+            .evict_surplus(self.settings.window_sites / 2, now_ms);
+        if surplus.is_empty() {
+            return Ok(());
+        }
+        for (site, clock) in surplus {
+            self.frontier.return_site(site, &clock)?;
+        }
+        let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;
+        self.next_site_ms = Some(
+            self.next_site_ms
+                .map_or(back_ms, |due_ms| due_ms.min(back_ms)),
+        );
+        Ok(())
+    }
+
+    /// Crawls that go on, waits that are over, rules that have changed.
+    fn apply_frontier_changes(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.frontier.release_limited_applications(now_ms);
+        if self.frontier.has_crawls_to_release() {
+            let woken = self.frontier.release(now_ms)?;
+            self.wake(woken);
+            self.next_site_ms = Some(now_ms);
+        }
+        if self
+            .frontier
+            .next_retry_ms()
+            .is_some_and(|at_ms| at_ms <= now_ms)
+        {
+            let woken = self.frontier.requeue_due_retries(now_ms)?;
+            self.wake(woken);
+            self.next_site_ms = Some(now_ms);
+        }
+        for site in self.frontier.take_changed_sites()? {
+            self.dispatch.change_rule(&site);
+            self.next_site_ms = Some(now_ms);
+        }
+        Ok(())
+    }
+
+    /// When there will be something to do for the frontier alone.
+    pub(super) fn next_frontier_event_ms(&self) -> Option<i64> {
+        if self.frontier.has_crawls_to_release() || self.has_more {
+            return Some(self.last_tick_ms);
+        }
+        let (retry_ms, room_ms) = (self.frontier.next_retry_ms(), self.frontier.next_room_ms());
+        retry_ms.into_iter().chain(room_ms).min()
+    }
+
+    /// Sites in the window have got something to hand out. What they have out of a lower priority
+    /// is called back, where it is in the way.
+    pub(super) fn wake(&mut self, woken: Vec<Woken>) {
+        for woken in woken {
+            if let Some((owner, scope)) = self.dispatch.wake(woken) {
+                self.recall_from(&owner, &scope);
+            }
+        }
+    }
+
+    pub(super) fn room_in_window(&self) -> usize {
+        let in_window = self.dispatch.sites_in_window();
+        self.settings.window_sites.saturating_sub(in_window)
+    }
+
+    /// Sites that will be due soon enter the window, while it has room. When it has little, sites
+    /// that are not due for long leave it, and what is left is for crawls that have few in it.
+    fn fill_window(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let is_due = self
+            .next_site_ms
+            .is_some_and(|due_ms| due_ms - LOOKAHEAD_MS <= now_ms);
+        if !is_due || self.dispatch.supervisor_count() == 0 {
+            return Ok(());
+        }
+        let spare = self.settings.window_sites / 8;
+        let needed = (spare + 1).saturating_sub(self.room_in_window());
+        for (site, clock) in self.dispatch.evict_distant(needed, FEW_SITES, now_ms) {
+            self.frontier.return_site(site, &clock)?;
+        }
+        if self.room_in_window() > 0 {
+            self.admit_underserved(now_ms)?;
+        }
+        let room = self.room_in_window().saturating_sub(spare);
+        if room > 0 {
+            for site in self.frontier.next_sites(now_ms + LOOKAHEAD_MS, room)? {
+                self.dispatch.add_site(site);
+            }
+            self.next_site_ms = self.frontier.next_due_ms()?;
+        }
+        if self.room_in_window() <= spare {
+            self.fill_again_ms = now_ms + FILL_EVERY_MS;
+        }
+        Ok(())
+    }
+
+    /// Crawls that have few sites in a window without much room get theirs into it.
+    fn admit_underserved(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if self.room_in_window() > self.settings.window_sites / 2 {
+            return Ok(());
+        }
+        for _ in 0..MOST_HELPED {
+            let Some(crawl) = self.underserved.next() else {
+                break;
+            };
+            let wanted = FEW_SITES.saturating_sub(self.dispatch.admitted_for(crawl));
+            let most = wanted.min(self.room_in_window());
+            let found = self
+                .frontier
+                .next_sites_of(crawl, now_ms + LOOKAHEAD_MS, most)?;
+            if found.len() == most {
+                self.underserved.add(crawl);
+            }
+            for site in found {
+                self.dispatch.add_site(site);
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_out_site(&mut self, grant: &Grant, now_ms: i64) -> Result<usize, FrontierError> {
+        if let Some(clock) = &grant.new_owner {
+            // In the same commit as its leases: whoever reads them must know who holds them.
+            self.frontier.save_clock(grant.site, clock)?;
+        }
+        let batch = self
+            .frontier
+            .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
+        self.dispatch
+            .record_handed_out(grant, &batch.tasks, batch.left, batch.next);
+        let handed_out = batch.tasks.len();
+        if handed_out > 0 {
+            self.send_tasks(grant, batch.tasks)?;
+        }
+        Ok(handed_out)
+    }
+
+    fn send_tasks(&mut self, grant: &Grant, leased: Vec<Leased>) -> Result<(), FrontierError> {
+        let Some((peer, session, number)) = self.dispatch.address(&grant.supervisor) else {
+            return Ok(());
+        };
+        let site = self.dispatch.site_name(grant.site);
+        let site = site.unwrap_or_default().to_owned();
+        if self.dispatch.forget_crawls_if_too_many(&grant.supervisor) {
+            self.send_to_supervisor(&peer, DispatcherToSupervisor::ForgetCrawls { session });
+        }
+        let mut crawls = Vec::new();
+        let mut tasks = Vec::with_capacity(leased.len());
+        for task in leased {
+            if self.dispatch.note_crawl_told(&grant.supervisor, task.crawl) {
+                crawls.push(self.crawls.settings(&mut self.frontier, task.crawl)?);
+            }
+            tasks.push(Task {
+                attrs: task.attrs,
+                task: task.task,
+                delivery: task.delivery,
+                crawl: task.crawl,
+                url: task.url,
+                site: site.clone(),
+                depth: task.depth,
+                wait_ms: grant.wait_ms,
+                last_request_ago_ms: grant.last_request_ago_ms,
+                parent: task.parent,
+                records: task.records,
+                priority: task.priority,
+                delay_ms: grant.delay_ms,
+                failed_attempts: task.failed_attempts,
+            });
+        }
+        let message = DispatcherToSupervisor::Tasks {
+            session,
+            number,
+            crawls,
+            tasks,
+        };
+        self.send_to_supervisor(&peer, message);
+        Ok(())
+    }
+}

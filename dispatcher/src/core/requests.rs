@@ -1,0 +1,103 @@
+//! What clients ask for. Every question has one answer; it leaves after the commit of what it
+//! tells. Some answers have to wait for the fleet, and nothing else waits for them.
+
+mod actions;
+mod closing;
+mod feeding;
+mod local_crawl;
+mod sites;
+mod waiting;
+
+use serde_json::Value;
+
+pub(super) use self::closing::ClosingCrawls;
+pub(super) use self::waiting::WaitingAnswer;
+use super::Core;
+use crate::control::{Action, Asked, Refusal, Request};
+use crate::frontier::FrontierError;
+use crate::outgoing::{Client, OutgoingMessage};
+
+/// What came of a question.
+enum Reply {
+    Now(Value),
+    /// The answer follows, or is for the end.
+    Later,
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Reply {
+        Reply::Now(refusal.answer())
+    }
+}
+
+impl Core {
+    /// Carries out what a client has asked, as it was read.
+    pub(crate) fn handle_request(
+        &mut self,
+        client: Client,
+        asked: Result<Asked, Refusal>,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let reply = match asked {
+            Ok(asked) => self.carry_out(&client, asked, now_ms),
+            Err(refusal) => Ok(refusal.into()),
+        };
+        let answer = match reply {
+            Ok(Reply::Now(answer)) => answer,
+            Ok(Reply::Later) => return Ok(()),
+            Err(FrontierError::UnknownCrawl(crawl)) => {
+                Refusal::new("crawl", FrontierError::UnknownCrawl(crawl)).answer()
+            }
+            Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
+            Err(fault) => return Err(fault),
+        };
+        self.outgoing
+            .push(OutgoingMessage::ToClient(client, answer));
+        Ok(())
+    }
+
+    fn carry_out(
+        &mut self,
+        client: &Client,
+        asked: Asked,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        match asked {
+            Asked::Own(Request::Drain { crawls }) => {
+                self.drain_asked = Some((client.clone(), crawls));
+                self.drain();
+                Ok(Reply::Later)
+            }
+            Asked::Own(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
+            Asked::Feed { batch, whole } => self.take_batch(batch, whole, now_ms).map(Reply::Now),
+            Asked::Act(action) => self.act(client, action, now_ms),
+        }
+    }
+
+    fn act(
+        &mut self,
+        client: &Client,
+        action: Action,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        match action {
+            Action::Info(subject) => self.info(&subject, now_ms),
+            Action::Stop(subject) => self.stop(client, subject),
+            Action::Pause(subject) => self.pause(client, subject),
+            Action::Resume(subject) => self.resume(subject, now_ms),
+            Action::Status { uuid } => self.fleet_status(uuid, now_ms),
+            Action::Site(action) => self.control_site(client, action, now_ms),
+        }
+    }
+
+    /// Tells an application, and whoever else listens, what was done.
+    fn notify(&mut self, app_id: &str, notice: &Value) {
+        self.outgoing.push(OutgoingMessage::Notice {
+            app_id: app_id.to_owned(),
+            notice: notice.clone(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

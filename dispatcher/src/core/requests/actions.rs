@@ -1,0 +1,224 @@
+//! Actions: what applications ask about their crawls and do with them. The answers carry the names
+//! of Scrapy Cluster's, and what more there is to tell.
+
+use serde_json::{Map, Value, json};
+use webfill_store::CrawlState;
+use webfill_wire::{CrawlKey, Outcome, RecallScope};
+
+use super::Reply;
+use super::waiting::AnswerKind;
+use crate::control::{Refusal, Spider, Subject};
+use crate::core::Core;
+use crate::frontier::FrontierError;
+use crate::outgoing::Client;
+
+/// Crawls told one by one in the answer about an application; the totals are of all.
+const MOST_TOLD: usize = 10_000;
+
+impl Core {
+    pub(super) fn info(&mut self, subject: &Subject, now_ms: i64) -> Result<Reply, FrontierError> {
+        let answer = match &subject.crawl_id {
+            None => self.app_info(subject, now_ms)?,
+            Some(crawl_id) => match self.frontier.find_crawl(&subject.app_id, crawl_id)? {
+                Some(crawl) => self.crawl_info(crawl, subject, now_ms)?,
+                None => return Ok(no_such_crawl().into()),
+            },
+        };
+        self.notify(&subject.app_id, &answer);
+        Ok(Reply::Now(answer))
+    }
+
+    fn app_info(&mut self, subject: &Subject, now_ms: i64) -> Result<Value, FrontierError> {
+        let tally = self.frontier.app_tally(&subject.app_id)?;
+        let mut crawls = Map::new();
+        for crawl in self.frontier.pending_crawls(&subject.app_id, MOST_TOLD)? {
+            let pending = self.frontier.pending(crawl.key)?;
+            let mut told = json!({
+                "total": pending.total,
+                "low_priority": pending.low_priority,
+                "high_priority": pending.high_priority,
+            });
+            if let Some(at_ms) = crawl.expires_at_ms {
+                told["expires"] = (at_ms / 1_000).into();
+            }
+            crawls.insert(crawl.crawl_id, told);
+        }
+        let more = json!({
+            "server_time": now_ms / 1_000,
+            "total_pending": tally.queued,
+            "total_domains": self.frontier.pending_sites_of(&subject.app_id)?,
+            "total_crawlids": tally.crawls,
+            "crawlids": crawls,
+        });
+        let spider = subject.spider.unwrap_or(Spider::Link);
+        Ok(action_answer("info", subject, spider, more))
+    }
+
+    fn crawl_info(
+        &mut self,
+        crawl: CrawlKey,
+        subject: &Subject,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let pending = self.frontier.pending(crawl)?;
+        let status = self.frontier.crawl_status(crawl)?;
+        let mut more = json!({
+            "server_time": now_ms / 1_000,
+            "total_pending": pending.total,
+            "total_domains": pending.sites,
+            "low_priority": pending.low_priority,
+            "high_priority": pending.high_priority,
+            "state": self.state_name(crawl, now_ms)?,
+            "leased": status.leased,
+            "done": status.done,
+            "pages": status.pages,
+            "outcomes": status.outcomes,
+            "skipped": status.skipped,
+        });
+        if let Some(at_ms) = self.frontier.spec(crawl)?.expires_at_ms {
+            more["expires"] = (at_ms / 1_000).into();
+        }
+        if let Some(awaited) = self.awaited_by(crawl, now_ms)? {
+            more["waiting_for"] = awaited.into();
+        }
+        Ok(action_answer("info", subject, self.spider_of(crawl)?, more))
+    }
+
+    /// Holds a crawl: nothing of it starts after the answer, until it is resumed.
+    pub(super) fn pause(
+        &mut self,
+        client: &Client,
+        subject: Subject,
+    ) -> Result<Reply, FrontierError> {
+        if let Some(refusal) = self.refusal_if_too_many_wait() {
+            return Ok(refusal.into());
+        }
+        let crawl = match self.crawl_that_goes_on(&subject)? {
+            Ok(crawl) => crawl,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        self.frontier.pause_crawl(crawl)?;
+        let scope = RecallScope {
+            crawl: Some(crawl),
+            ..RecallScope::default()
+        };
+        self.answer_later(client, scope, AnswerKind::Pause(crawl, subject));
+        Ok(Reply::Later)
+    }
+
+    pub(super) fn resume(&mut self, subject: Subject, now_ms: i64) -> Result<Reply, FrontierError> {
+        let crawl = match self.crawl_that_goes_on(&subject)? {
+            Ok(crawl) => crawl,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        self.frontier.resume_crawl(crawl)?;
+        self.next_site_ms = Some(now_ms);
+        let answer = self.pause_answer("resume", crawl, &subject, now_ms)?;
+        self.notify(&subject.app_id, &answer);
+        Ok(Reply::Now(answer))
+    }
+
+    pub(super) fn pause_answer(
+        &mut self,
+        action: &str,
+        crawl: CrawlKey,
+        subject: &Subject,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let status = self.frontier.crawl_status(crawl)?;
+        let more = json!({
+            "server_time": now_ms / 1_000,
+            "total_pending": status.queued,
+            "state": self.state_name(crawl, now_ms)?,
+        });
+        Ok(action_answer(action, subject, self.spider_of(crawl)?, more))
+    }
+
+    pub(super) fn spider_of(&mut self, crawl: CrawlKey) -> Result<Spider, FrontierError> {
+        Ok(Spider::of(self.frontier.spec(crawl)?.lane))
+    }
+
+    /// What a crawl lacks to go on, for people.
+    fn awaited_by(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<Option<String>, FrontierError> {
+        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
+        let lane = self.frontier.lane_awaited(crawl)?;
+        let lane = lane.filter(|_| state == CrawlState::Running);
+        Ok(lane.map(|lane| format!("a supervisor of lane {lane}")))
+    }
+
+    /// The crawl that is to be paused or resumed.
+    fn crawl_that_goes_on(
+        &mut self,
+        subject: &Subject,
+    ) -> Result<Result<CrawlKey, Refusal>, FrontierError> {
+        let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
+        let Some(crawl) = self.frontier.find_crawl(&subject.app_id, crawl_id)? else {
+            return Ok(Err(no_such_crawl()));
+        };
+        let why = match self.frontier.crawl_end(crawl)? {
+            None => return Ok(Ok(crawl)),
+            Some(Outcome::Expired) => "the crawl has expired",
+            Some(_) => "the crawl was stopped for good",
+        };
+        Ok(Err(Refusal::new("$.crawlid", why)))
+    }
+
+    fn state_name(&mut self, crawl: CrawlKey, now_ms: i64) -> Result<&'static str, FrontierError> {
+        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
+        Ok(state.as_str())
+    }
+
+    pub(super) fn fleet_status(
+        &mut self,
+        uuid: Option<String>,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        let tally = self.frontier.tally()?;
+        let supervisors = self.dispatch.supervisors();
+        let supervisors: Vec<Value> = supervisors
+            .map(|(name, lane)| json!({"id": name, "lane": lane}))
+            .collect();
+        let mut answer = json!({
+            "action": "status",
+            "server_time": now_ms / 1_000,
+            "supervisors": supervisors,
+            "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
+            "total_pending": tally.queued,
+            "leased": tally.leased,
+            "done": tally.done,
+            "pages": tally.pages,
+            "bytes": tally.bytes,
+            "discovered": tally.discovered,
+            "sites": {"waiting": tally.sites_waiting, "in_window": self.dispatch.sites_in_window()},
+            "draining": self.draining,
+        });
+        if let Some(uuid) = uuid {
+            answer["uuid"] = uuid.into();
+        }
+        Ok(Reply::Now(answer))
+    }
+}
+
+fn no_such_crawl() -> Refusal {
+    Refusal::new("$.crawlid", "the application has no crawl of this id")
+}
+
+/// The answer to an action, with what it was asked by.
+pub(super) fn action_answer(action: &str, subject: &Subject, spider: Spider, more: Value) -> Value {
+    let spider = spider.as_str();
+    let mut answer = json!({"action": action, "appid": subject.app_id, "spiderid": spider});
+    if let Some(crawl_id) = &subject.crawl_id {
+        answer["crawlid"] = crawl_id.as_str().into();
+    }
+    if let Some(uuid) = &subject.uuid {
+        answer["uuid"] = uuid.as_str().into();
+    }
+    if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {
+        answer.extend(more);
+    }
+    answer
+}

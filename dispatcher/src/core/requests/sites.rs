@@ -1,0 +1,117 @@
+//! What people want of a site: how long between two requests, none before a time, so many further
+//! pages. It holds on all machines once the answer is there, and over restarts; on those that answer
+//! it does within a moment, whoever else stands still.
+
+use serde_json::{Value, json};
+use webfill_wire::RecallScope;
+
+use super::Reply;
+use super::waiting::AnswerKind;
+use crate::control::{Refusal, SiteAction};
+use crate::core::Core;
+use crate::frontier::FrontierError;
+use crate::outgoing::Client;
+use crate::scope;
+
+impl Core {
+    pub(super) fn control_site(
+        &mut self,
+        client: &Client,
+        mut action: SiteAction,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        action.site = match site_named(&action.site) {
+            Ok(site) => site,
+            Err(refusal) => return Ok(refusal.into()),
+        };
+        if !action.changes_something() {
+            return self.site_answer(&action).map(Reply::Now);
+        }
+        if let Some(refusal) = self.refusal_if_too_many_wait() {
+            return Ok(refusal.into());
+        }
+        if action.forget {
+            let default_delay_ms = self.settings.default_delay_ms;
+            self.frontier.forget_site(&action.site, default_delay_ms)?;
+        }
+        let mut rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
+        rule.delay_ms = action.delay_ms.unwrap_or(rule.delay_ms);
+        rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
+        rule.pages_left = action.limit.unwrap_or(rule.pages_left);
+        self.frontier.set_site_rule(&action.site, &rule)?;
+        self.next_site_ms = Some(now_ms);
+        let scope = RecallScope {
+            site: Some(action.site.clone()),
+            forget: action.forget,
+            ..RecallScope::default()
+        };
+        self.answer_later(client, scope, AnswerKind::Site(action));
+        Ok(Reply::Later)
+    }
+
+    /// What holds for the site.
+    pub(super) fn site_answer(&mut self, action: &SiteAction) -> Result<Value, FrontierError> {
+        let rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
+        let mut answer = json!({
+            "action": "site",
+            "site": action.site,
+            "delay": rule.delay_ms.map(|ms| f64::from(ms) / 1_000.0),
+            "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
+            "limit": rule.pages_left,
+        });
+        if let Some(uuid) = &action.uuid {
+            answer["uuid"] = uuid.as_str().into();
+        }
+        Ok(answer)
+    }
+}
+
+/// The site that is meant, as tasks have it.
+fn site_named(text: &str) -> Result<String, Refusal> {
+    let named = match text.starts_with('[') {
+        true => Some(text.to_owned()),
+        false => scope::canonical_domain(text),
+    };
+    let refuse = |why: String| Refusal::new("$.site", why);
+    let url = named.and_then(|host| webfill_urls::canonical(&format!("http://{host}/"), None).ok());
+    let Some(url) = url else {
+        let shown = scope::shown(text);
+        return Err(refuse(format!(
+            "`{shown}` is no site; write it like `example.com`"
+        )));
+    };
+    let site = webfill_urls::site(&url);
+    match url.host_str() == Some(&site) {
+        true => Ok(site),
+        false => Err(refuse(format!(
+            "its site is `{site}`, with all hosts below it: name that"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_named_by_its_registrable_domain_or_address() {
+        for (text, site) in [
+            ("example.com", "example.com"),
+            ("Example.COM.", "example.com"),
+            ("bücher.de", "xn--bcher-kva.de"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("[::1]", "[::1]"),
+        ] {
+            assert_eq!(site_named(text).unwrap(), site, "{text}");
+        }
+        for wrong in ["", "http://example.com/", "a b", "example.com:80", "[::1"] {
+            assert_eq!(site_named(wrong).unwrap_err().path, "$.site", "{wrong}");
+        }
+        let refusal = site_named("www.example.co.uk").unwrap_err();
+        assert!(
+            refusal.message.contains("`example.co.uk`"),
+            "{}",
+            refusal.message
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! Crawls that are stopped or expire.
+
+use super::*;
+
+#[test]
+fn stop_is_answered_when_nothing_can_start_any_more() {
+    let mut fixture = fixture();
+    fixture.accept(&requests("c1", 5));
+    fixture.accept(&request(json!({"crawlid": "c2"})));
+    fixture.join();
+    let tasks = fixture.tasks();
+    assert_eq!(tasks.len(), 6);
+    let of_c1: Vec<Task> = tasks
+        .into_iter()
+        .filter(|task| task.url != "http://a.org/")
+        .collect();
+    assert_eq!(
+        fixture.ask(&action("stop")),
+        None,
+        "the supervisor has not answered"
+    );
+    let stopped = fixture.asked;
+    let recalls = fixture.recalls();
+    fixture.report(|outcomes| {
+        outcomes.done.push(done(&of_c1[0], &["http://a.org/link"]));
+        outcomes.returned.extend(of_c1[2..].iter().map(unstarted));
+        outcomes.recalled = recalls;
+    });
+    let answer = fixture.action_answer(stopped).expect("all has come back");
+    assert_eq!(
+        answer["total_purged"], 3,
+        "all but what was fetched and what is: {answer}"
+    );
+    assert_eq!(
+        (&answer["action"], &answer["spiderid"]),
+        (&json!("stop"), &json!("link"))
+    );
+    assert_eq!(fixture.notices().last(), Some(&answer));
+    let info = fixture.accept(&action("info"));
+    assert_eq!(
+        (&info["state"], &info["total_pending"]),
+        (&json!("stopped"), &json!(0))
+    );
+    fixture.report(|outcomes| outcomes.done.push(done(&of_c1[1], &[])));
+    assert!(
+        fixture.tasks().is_empty(),
+        "nothing starts after the answer"
+    );
+}
+
+#[test]
+fn who_asks_again_hears_the_same_end() {
+    let mut fixture = fixture();
+    let expires = NOW_MS / 1_000 + 1;
+    fixture.accept(&request(json!({"expires": expires})));
+    fixture.accept(&request(json!({"url": "http://b.org/"})));
+    fixture.join();
+    let tasks = fixture.tasks();
+    fixture.now_ms += 1_000;
+    fixture.turn();
+    assert_eq!(fixture.ask(&action("stop")), None);
+    let first = fixture.asked;
+    assert_eq!(fixture.ask(&action("stop")), None);
+    let second = fixture.asked;
+    let recalls = fixture.recalls();
+    fixture.report(|outcomes| {
+        outcomes.returned.extend(tasks.iter().map(unstarted));
+        outcomes.recalled = recalls;
+    });
+    let answer = fixture.action_answer(first).unwrap();
+    assert_eq!(answer["total_purged"], 2);
+    assert_eq!(fixture.action_answer(second), Some(answer));
+    let told: Vec<Value> = fixture.notices();
+    let names: Vec<&Value> = told.iter().map(|notice| &notice["action"]).collect();
+    assert_eq!(names, ["stop", "stop", "expired"]);
+    assert_eq!(
+        fixture.refused(&request(json!({"expires": expires + 9}))),
+        "$.crawlid"
+    );
+}
+
+/// What a lease takes, with the difference between clocks.
+const LEASE_MS: i64 = 11_000;
+
+/// Whether the answer leaves at this time after now, and not before.
+fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
+    fixture.now_ms += wait_ms - 1;
+    fixture.turn();
+    let now_ms = fixture.now_ms;
+    let is_early = fixture.action_answer(number).is_some();
+    assert_eq!(
+        is_early,
+        fixture.core().next_tick_ms() > now_ms + 1,
+        "it looks then"
+    );
+    fixture.now_ms += 1;
+    fixture.turn();
+    !is_early && fixture.action_answer(number).is_some()
+}
+
+#[test]
+fn a_supervisor_that_is_silent_keeps_a_stop_waiting_until_its_lease_is_over() {
+    let mut fixture = fixture();
+    fixture.accept(&request(json!({})));
+    fixture.join();
+    fixture.now_ms += 500;
+    assert_eq!(fixture.ask(&action("stop")), None);
+    let stopped = fixture.asked;
+    assert!(is_answered_after(&mut fixture, stopped, LEASE_MS - 500));
+    let answer = fixture.action_answer(stopped).unwrap();
+    assert_eq!(answer["total_purged"], 0);
+    assert!(
+        !fixture.is_in_step(0),
+        "it is to begin with nothing in hand"
+    );
+}
+
+#[test]
+fn a_lease_that_was_given_before_the_recall_was_heard_is_waited_for() {
+    for (received, wait_ms) in [(1, LEASE_MS), (2, LEASE_MS - 500)] {
+        let mut fixture = fixture();
+        fixture.accept(&request(json!({})));
+        fixture.join();
+        assert_eq!(fixture.ask(&action("pause")), None);
+        let paused = fixture.asked;
+        fixture.now_ms += 500;
+        assert!(fixture.is_in_step(received));
+        assert!(
+            is_answered_after(&mut fixture, paused, wait_ms),
+            "{received} received"
+        );
+    }
+}
+
+#[test]
+fn who_was_there_before_a_restart_is_waited_for() {
+    for comes_back in [true, false] {
+        let mut fixture = fixture();
+        fixture.accept(&request(json!({})));
+        fixture.join();
+        fixture.restart();
+        fixture.outgoing.clear();
+        assert_eq!(
+            fixture.ask(&action("pause")),
+            None,
+            "it may start what it has"
+        );
+        let paused = fixture.asked;
+        if comes_back {
+            fixture.now_ms += 300;
+            fixture.join();
+            assert_eq!(fixture.action_answer(paused), None);
+            let recalls = fixture.recalls();
+            fixture.report(|outcomes| outcomes.recalled = recalls);
+            assert!(fixture.action_answer(paused).is_some());
+        } else {
+            assert!(is_answered_after(&mut fixture, paused, LEASE_MS));
+        }
+    }
+}
+
+#[test]
+fn an_id_that_was_stopped_before_it_was_used_is_refused() {
+    let mut fixture = fixture();
+    assert_eq!(fixture.accept(&action("stop"))["total_purged"], 0);
+    fixture.restart();
+    assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
+    assert_eq!(fixture.refused(&action("resume")), "$.crawlid");
+    assert_eq!(
+        fixture.accept(&action("stop"))["total_purged"],
+        0,
+        "again does no harm"
+    );
+}
+
+#[test]
+fn a_crawl_whose_time_has_come_is_purged_and_its_application_told() {
+    let mut fixture = fixture();
+    let expires = NOW_MS / 1_000 + 10;
+    fixture.accept(&requests("c1", 3));
+    fixture.accept(&request(json!({"expires": expires})));
+    let info = fixture.accept(&json!({"action": "info", "appid": "app"}));
+    assert_eq!(info["crawlids"]["c1"]["expires"], expires);
+    fixture.now_ms += 9_999;
+    fixture.turn();
+    fixture.notices();
+    let now_ms = fixture.now_ms;
+    assert_eq!(fixture.core().next_tick_ms().max(now_ms + 1), now_ms + 1);
+    fixture.now_ms += 1;
+    fixture.turn();
+    let notice = json!({
+        "action": "expired", "total_expired": 4, "crawlid": "c1", "spiderid": "link", "appid": "app",
+    });
+    assert_eq!(fixture.notices(), [notice]);
+    assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
+    let later = request(json!({"expires": expires + 60, "url": "http://b.org/"}));
+    assert_eq!(fixture.accept(&later), json!({"accepted": 1}));
+    fixture.join();
+    assert_eq!(fixture.tasks().len(), 1);
+}
+
+#[test]
+fn the_end_of_a_crawl_goes_on_after_a_restart() {
+    let mut fixture = fixture();
+    fixture.accept(&requests("c1", 3));
+    let core = fixture.core();
+    let crawl = core.frontier.find_crawl("app", "c1").unwrap().unwrap();
+    core.frontier.stop_crawl(crawl).unwrap();
+    core.commit(NOW_MS).unwrap();
+    fixture.restart();
+    fixture.turn();
+    let info = fixture.accept(&action("info"));
+    assert_eq!(
+        (&info["total_pending"], &info["outcomes"]["stopped"]),
+        (&json!(0), &json!(3))
+    );
+}

@@ -1,0 +1,148 @@
+//! Crawls that need browsers, as their applications see them.
+
+use super::*;
+
+fn scripts(change: Value) -> Value {
+    let mut request = request(json!({"crawlid": "scripts", "spiderid": "browser"}));
+    for (key, value) in change.as_object().unwrap() {
+        request[key] = value.clone();
+    }
+    request
+}
+
+fn about(action: &str, crawl: &str) -> Value {
+    json!({"action": action, "appid": "app", "crawlid": crawl})
+}
+
+/// The crawls that were told of, with what they need.
+fn told(fixture: &Fixture) -> Vec<(String, Lane)> {
+    let told = fixture.outgoing.iter().filter_map(|message| match message {
+        OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { crawls, .. }) => {
+            Some(crawls)
+        }
+        _ => None,
+    });
+    told.flatten()
+        .map(|crawl| (crawl.crawl_id.clone(), crawl.lane))
+        .collect()
+}
+
+fn urls(tasks: &[Task]) -> Vec<&str> {
+    tasks.iter().map(|task| task.url.as_str()).collect()
+}
+
+#[test]
+fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
+    let mut fixture = fixture();
+    fixture.join();
+    fixture.accept(&scripts(json!({})));
+    fixture.accept(&request(json!({"url": "http://a.org/plain"})));
+    let plain = fixture.tasks();
+    assert_eq!(urls(&plain), ["http://a.org/plain"]);
+    fixture.report(|outcomes| outcomes.done.push(done(&plain[0], &[])));
+    let info = fixture.accept(&about("info", "scripts"));
+    assert_eq!(info["waiting_for"], "a supervisor of lane browser");
+    assert_eq!(
+        (&info["spiderid"], &info["state"]),
+        (&json!("browser"), &json!("running"))
+    );
+    assert_eq!(
+        fixture.accept(&about("info", "c1")).get("waiting_for"),
+        None
+    );
+
+    fixture.join_as(Lane::Browser, 2);
+    fixture.turn();
+    assert_eq!(told(&fixture), [("scripts".to_owned(), Lane::Browser)]);
+    assert_eq!(urls(&fixture.tasks()), ["http://a.org/"]);
+    let info = fixture.accept(&about("info", "scripts"));
+    assert_eq!(info.get("waiting_for"), None);
+    let status = fixture.accept(&json!({"action": "status"}));
+    assert_eq!(
+        status["supervisors"],
+        json!([{"id": "s", "lane": "browser"}])
+    );
+}
+
+#[test]
+fn a_crawl_is_held_again_when_the_last_browser_has_left() {
+    let mut fixture = fixture();
+    fixture.join_as(Lane::Browser, 1);
+    fixture.say(SupervisorToDispatcher::Goodbye {
+        session: 1,
+        outcomes_sent: 0,
+    });
+    fixture.accept(&scripts(json!({})));
+    fixture.join_as(Lane::Http, 2);
+    assert!(fixture.tasks().is_empty());
+    let info = fixture.accept(&about("info", "scripts"));
+    assert_eq!(info["waiting_for"], "a supervisor of lane browser");
+    fixture.accept(&about("resume", "scripts"));
+    fixture.turn();
+    assert!(fixture.tasks().is_empty(), "it was not paused");
+    fixture.restart();
+    fixture.join_as(Lane::Http, 3);
+    fixture.turn();
+    assert!(fixture.tasks().is_empty(), "also after a restart");
+    fixture.join_as(Lane::Browser, 4);
+    fixture.turn();
+    assert_eq!(fixture.tasks().len(), 1);
+}
+
+#[test]
+fn a_later_request_changes_the_lane_and_workers_hear_of_it() {
+    let mut fixture = fixture();
+    fixture.join_as(Lane::Browser, 1);
+    fixture.accept(&scripts(json!({})));
+    let next = |path: &str| json!({"url": format!("http://b.org/{path}")});
+    let mut unsaid = scripts(next("1"));
+    unsaid.as_object_mut().unwrap().remove("spiderid");
+    fixture.accept(&unsaid);
+    assert_eq!(told(&fixture), [("scripts".to_owned(), Lane::Browser)]);
+    assert_eq!(fixture.tasks().len(), 2);
+    let mut plain = scripts(json!({"url": "http://c.org/"}));
+    plain["spiderid"] = "link".into();
+    fixture.accept(&plain);
+    assert_eq!(told(&fixture), [("scripts".to_owned(), Lane::Http)]);
+    let info = fixture.accept(&about("info", "scripts"));
+    assert_eq!(info["spiderid"], "link");
+}
+
+#[test]
+fn an_answer_tells_the_crawls_own_spider_or_the_one_that_was_named() {
+    let mut fixture = fixture();
+    fixture.accept(&scripts(json!({})));
+    fixture.accept(&request(json!({})));
+    let spider = |fixture: &mut Fixture, mut question: Value, named: Option<&str>| {
+        if let Some(named) = named {
+            question["spiderid"] = named.into();
+        }
+        fixture.accept(&question)["spiderid"].clone()
+    };
+    for named in [None, Some("link"), Some("browser")] {
+        for action in ["info", "pause", "resume"] {
+            let question = about(action, "scripts");
+            assert_eq!(spider(&mut fixture, question, named), "browser", "{action}");
+        }
+        assert_eq!(spider(&mut fixture, about("info", "c1"), named), "link");
+        let backfill = json!({"action": "info", "appid": "app"});
+        let answered = spider(&mut fixture, backfill, named);
+        assert_eq!(answered, named.unwrap_or("link"));
+    }
+    assert_eq!(
+        spider(&mut fixture, about("stop", "scripts"), None),
+        "browser"
+    );
+}
+
+#[test]
+fn an_expired_crawl_is_told_with_its_own_spider() {
+    let mut fixture = fixture();
+    let expires = fixture.now_ms / 1_000 + 10;
+    fixture.accept(&scripts(json!({"expires": expires})));
+    fixture.now_ms += 10_001;
+    fixture.turn();
+    let notices = fixture.notices();
+    assert_eq!(notices[0]["action"], "expired");
+    assert_eq!(notices[0]["spiderid"], "browser");
+}

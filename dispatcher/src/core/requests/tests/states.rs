@@ -1,0 +1,158 @@
+//! What holds for crawls and sites, and what is kept of them.
+
+use super::*;
+
+#[test]
+fn a_paused_crawl_waits_through_a_restart_until_it_is_resumed() {
+    let mut fixture = fixture();
+    fixture.accept(&requests("c1", 3));
+    fixture.join();
+    let tasks = fixture.tasks();
+    assert_eq!(fixture.ask(&action("pause")), None);
+    let paused = fixture.asked;
+    let recalls = fixture.recalls();
+    fixture.report(|outcomes| {
+        outcomes.returned.extend(tasks.iter().map(unstarted));
+        outcomes.recalled = recalls;
+    });
+    let answer = fixture.action_answer(paused).expect("all has come back");
+    assert_eq!(
+        (&answer["state"], &answer["total_pending"]),
+        (&json!("paused"), &json!(3))
+    );
+    fixture.accept(&request(json!({})));
+    assert!(fixture.tasks().is_empty());
+    fixture.restart();
+    fixture.join();
+    assert!(fixture.tasks().is_empty());
+    let answer = fixture.accept(&action("resume"));
+    assert_eq!(
+        (&answer["action"], &answer["state"]),
+        (&json!("resume"), &json!("running"))
+    );
+    fixture.turn();
+    assert_eq!(fixture.tasks().len(), 4);
+}
+
+#[test]
+fn what_is_set_for_a_site_holds_until_it_is_forgotten() {
+    let mut fixture = fixture();
+    fixture.accept(&requests("a", 1));
+    let ask = json!({"action": "site", "site": "a0.org"});
+    let nothing = json!({"action": "site", "site": "a0.org", "delay": null, "block_until": null, "limit": null});
+    assert_eq!(fixture.accept(&ask), nothing);
+    let until = NOW_MS / 1_000 + 60;
+    fixture
+        .accept(&json!({"action": "site", "site": "a0.org", "block_until": until, "delay": 2.5}));
+    fixture.restart();
+    let held = fixture.accept(&ask);
+    assert_eq!(
+        (&held["delay"], &held["block_until"]),
+        (&json!(2.5), &json!(until as f64))
+    );
+    fixture.join();
+    assert!(fixture.tasks().is_empty(), "blocked");
+    fixture.ask(&json!({"action": "site", "site": "a0.org", "forget": true}));
+    assert_eq!(fixture.accept(&ask), nothing);
+    fixture.turn();
+    assert_eq!(fixture.tasks().len(), 1);
+    assert_eq!(
+        fixture.refused(&json!({"action": "site", "site": "www.a0.org"})),
+        "$.site"
+    );
+}
+
+#[test]
+fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
+    let mut fixture = fixture();
+    fixture.accept(&request(json!({})));
+    fixture.join();
+    let tasks = fixture.tasks();
+    let state = |fixture: &mut Fixture| {
+        fixture.now_ms += 5_000;
+        fixture.turn();
+        fixture.turn();
+        let store_writes = fixture.core().take_store_writes();
+        let mut states = store_writes.iter().filter_map(|write| match write {
+            StoreWrite::Crawl(crawl) => Some(crawl.state.as_str()),
+            _ => None,
+        });
+        states.next_back()
+    };
+    assert_eq!(state(&mut fixture), Some("running"));
+    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    assert_eq!(state(&mut fixture), Some("finished"));
+    assert_eq!(state(&mut fixture), None, "nothing has changed");
+    fixture.accept(&request(json!({"url": "http://a.org/more"})));
+    assert_eq!(state(&mut fixture), Some("running"));
+}
+
+#[test]
+fn a_supervisor_is_told_to_forget_crawls_before_they_are_too_many() {
+    let mut fixture = fixture();
+    let one = |n: u32| {
+        request(json!({"crawlid": format!("c{n}"), "url": format!("http://a{}.org/{n}", n % 500)}))
+    };
+    let list: Value = (0..11_000).map(one).collect();
+    fixture.accept(&list);
+    fixture.join();
+    let (mut told, mut most, mut forgotten) = (0, 0, 0);
+    while forgotten == 0 {
+        let mut tasks = Vec::new();
+        for message in std::mem::take(&mut fixture.outgoing) {
+            match message {
+                OutgoingMessage::ToSupervisor(
+                    _,
+                    DispatcherToSupervisor::ForgetCrawls { session: 1 },
+                ) => {
+                    (told, forgotten) = (0, forgotten + 1);
+                }
+                OutgoingMessage::ToSupervisor(
+                    _,
+                    DispatcherToSupervisor::Tasks {
+                        crawls,
+                        tasks: more,
+                        ..
+                    },
+                ) => {
+                    told += crawls.len();
+                    tasks.extend(more);
+                }
+                _ => {}
+            }
+            most = most.max(told);
+        }
+        assert!(forgotten > 0 || !tasks.is_empty(), "{told} told");
+        fixture.credit(10_000_000);
+        fixture.report(|outcomes| {
+            outcomes
+                .done
+                .extend(tasks.iter().map(|task| done(task, &[])))
+        });
+    }
+    assert!((10_000..10_100).contains(&most), "{most}");
+}
+
+/// How many crawls are in memory is bounded; how quick it is, is for the benchmark.
+#[test]
+fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
+    let mut fixture = fixture();
+    for part in 0..100 {
+        let one = |n: u32| {
+            let id = part * 1_000 + n;
+            request(
+                json!({"crawlid": format!("c{id}"), "url": format!("http://a{}.org/{id}", id % 50)}),
+            )
+        };
+        let list: Value = (0..1_000).map(one).collect();
+        assert_eq!(fixture.accept(&list), json!({"accepted": 1_000}));
+        fixture.outgoing.clear();
+        fixture.core().take_store_writes();
+    }
+    assert!(fixture.core().frontier.crawls_in_memory() <= 2_001);
+    let status = fixture.accept(&json!({"action": "status"}));
+    assert_eq!(
+        (&status["crawls"]["known"], &status["total_pending"]),
+        (&json!(100_000), &json!(100_000))
+    );
+}

@@ -1,0 +1,174 @@
+//! Supervisors come, are heard of, leave, and get lost.
+
+use webfill_wire::socket::Peer;
+use webfill_wire::{
+    DispatcherToSupervisor, Hello, Lane, ReturnCause, SupervisorHeartbeat, SupervisorToDispatcher,
+    TaskReturned,
+};
+
+use super::Core;
+use crate::dispatch::{Greeting, HeartbeatReply, Lease};
+use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
+
+impl Core {
+    pub(crate) fn handle_supervisor_message(
+        &mut self,
+        peer: &Peer,
+        message: SupervisorToDispatcher,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        match message {
+            SupervisorToDispatcher::Hello(hello) => return self.greet(peer, &hello, now_ms),
+            SupervisorToDispatcher::Heartbeat(beat) => self.answer_heartbeat(peer, &beat, now_ms),
+            SupervisorToDispatcher::Credit { session, credit } => {
+                self.dispatch.credit(peer, session, credit, now_ms);
+            }
+            SupervisorToDispatcher::Goodbye {
+                session,
+                outcomes_sent,
+            } => {
+                self.dispatch.goodbye(peer, session, outcomes_sent, now_ms);
+                return self.remove_gone_supervisors(now_ms);
+            }
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+        match self.dispatch.greet(hello) {
+            Greeting::Joins => self.welcome(peer, hello, now_ms),
+            Greeting::Outdated => Ok(()),
+            Greeting::NameTaken => {
+                tracing::warn!(
+                    event = "name_taken",
+                    supervisor = hello.supervisor,
+                    "a second supervisor of this name must wait until the first is gone"
+                );
+                let session = hello.session;
+                self.send_to_supervisor(peer, DispatcherToSupervisor::NameTaken { session });
+                Ok(())
+            }
+        }
+    }
+
+    fn welcome(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+        tracing::info!(
+            event = "supervisor_joined",
+            supervisor = hello.supervisor,
+            lane = hello.lane.as_str(),
+            workers = hello.workers,
+            held = hello.held.len(),
+            "supervisor joined"
+        );
+        self.frontier.save_supervisor(&SavedSupervisor {
+            name: hello.supervisor.clone(),
+            instance: hello.instance,
+            longest_request_ms: hello.longest_request_ms,
+            silent_ms: 0,
+        })?;
+        let lost = self.dispatch.join(hello, peer.clone(), now_ms);
+        self.take_back(lost, now_ms)?;
+        self.update_browser_lane();
+        let welcome = DispatcherToSupervisor::Welcome {
+            session: hello.session,
+            heard_ms: hello.sent_ms,
+            lease_ms: self.settings.lease_ms,
+            mappings: self.mappings.clone(),
+        };
+        self.send_to_supervisor(peer, welcome);
+        self.resend_recalls(&hello.supervisor);
+        if self.draining {
+            self.dispatch.drain();
+            self.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
+        }
+        Ok(())
+    }
+
+    fn answer_heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) {
+        let session = beat.session;
+        let answer = match self.dispatch.heartbeat(peer, beat, now_ms) {
+            HeartbeatReply::InSync {
+                heard_ms,
+                outcomes_heard,
+            } => {
+                self.extend_recall_deadlines(peer, beat.received);
+                DispatcherToSupervisor::Heartbeat {
+                    session,
+                    heard_ms,
+                    outcomes_heard,
+                }
+            }
+            HeartbeatReply::OutOfSync => DispatcherToSupervisor::SayHello { session },
+        };
+        self.send_to_supervisor(peer, answer);
+    }
+
+    /// Crawls that need browsers wait while there are none.
+    fn update_browser_lane(&mut self) {
+        let browsers = self.dispatch.has_lane(Lane::Browser);
+        self.frontier.set_browsers(browsers);
+    }
+
+    /// After a start: what was leased before still is.
+    pub(super) fn restore_leases(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let supervisors = self.frontier.supervisors()?;
+        let sites = self.frontier.leased_sites()?;
+        let leases = self.frontier.leases()?;
+        let ownerless = self.dispatch.restore(supervisors, sites, leases, now_ms);
+        self.take_back(ownerless, now_ms)
+    }
+
+    /// Leases of a supervisor that has lost them, or is lost itself.
+    fn take_back(
+        &mut self,
+        leases: Vec<(TaskId, Lease)>,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        for (task, lease) in leases {
+            let returned = TaskReturned {
+                task,
+                delivery: lease.delivery,
+                cause: ReturnCause::WorkerDied,
+                clock: None,
+            };
+            self.take_returned(returned, now_ms)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_gone_supervisors(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        for name in self.dispatch.left_supervisors(now_ms) {
+            tracing::info!(
+                event = "supervisor_left",
+                supervisor = name,
+                "supervisor left"
+            );
+            self.remove_supervisor(&name, now_ms)?;
+        }
+        for name in self.dispatch.lost_supervisors(now_ms) {
+            tracing::error!(
+                event = "supervisor_lost",
+                supervisor = name,
+                "a supervisor is lost, its tasks go to others"
+            );
+            self.remove_supervisor(&name, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// If we die before they are lost, the next life goes on counting.
+    pub(super) fn note_silences(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        for (name, silent_ms) in self.dispatch.silences(now_ms) {
+            self.frontier.note_silence(&name, silent_ms)?;
+        }
+        Ok(())
+    }
+
+    fn remove_supervisor(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        self.release_recalls_awaiting(name);
+        let leases = self.dispatch.remove_supervisor(name);
+        self.take_back(leases, now_ms)?;
+        self.update_browser_lane();
+        self.frontier.forget_supervisor(name)
+    }
+}

@@ -1,0 +1,216 @@
+//! What is to be told of crawls: to workers, and to the store. Of those that `webfill crawl` has
+//! opened it is kept whether stored pages are still being applied to their records; crawls on
+//! demand leave nothing here, however many there are.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde_json::{Map, Value, json};
+use webfill_store::{Crawl, CrawlId, CrawlState, Page};
+use webfill_wire::{CrawlKey, CrawlSettings, Outcome};
+
+use crate::crawl_spec::CrawlSpec;
+use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskSketch};
+
+/// A crawl that `webfill crawl` has opened.
+#[derive(Debug)]
+struct OpenCrawl {
+    opened_at_ms: i64,
+    /// Stored pages that are being applied to further records.
+    pending_backfills: u64,
+}
+
+/// All of those.
+#[derive(Debug, Default)]
+pub(crate) struct CrawlRegistry {
+    open: BTreeMap<CrawlKey, OpenCrawl>,
+}
+
+impl CrawlRegistry {
+    /// Returns false if it was open already.
+    pub(crate) fn open(&mut self, crawl: CrawlKey, now_ms: i64) -> bool {
+        let opened = OpenCrawl {
+            opened_at_ms: now_ms,
+            pending_backfills: 0,
+        };
+        match self.open.entry(crawl) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(opened);
+                true
+            }
+        }
+    }
+
+    pub(crate) fn backfill_queued(&mut self, crawl: CrawlKey) {
+        if let Some(open) = self.open.get_mut(&crawl) {
+            open.pending_backfills += 1;
+        }
+    }
+
+    pub(crate) fn backfill_applied(&mut self, crawl: CrawlKey) {
+        if let Some(open) = self.open.get_mut(&crawl) {
+            open.pending_backfills = open.pending_backfills.saturating_sub(1);
+        }
+    }
+
+    /// The crawls that `webfill crawl` has opened.
+    pub(crate) fn open_crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        self.open.keys().copied()
+    }
+
+    /// Whether a crawl of `webfill crawl` is finished.
+    pub(crate) fn is_finished(&self, crawl: CrawlKey, status: &CrawlStatus) -> bool {
+        let nothing_left = status.queued == 0 && status.leased == 0;
+        let open = self.open.get(&crawl);
+        nothing_left && status.seeds_ended && open.is_some_and(|open| open.pending_backfills == 0)
+    }
+
+    /// Where a crawl stands. `going_on`: what is not finished is being worked on; otherwise it was
+    /// interrupted.
+    pub(crate) fn state(
+        &self,
+        frontier: &mut Frontier,
+        crawl: CrawlKey,
+        going_on: bool,
+        now_ms: i64,
+    ) -> Result<CrawlState, FrontierError> {
+        let status = frontier.crawl_status(crawl)?;
+        let on_demand = frontier.spec(crawl)?.on_demand;
+        let is_finished = match on_demand {
+            true => status.queued == 0 && status.leased == 0,
+            false => self.is_finished(crawl, &status),
+        };
+        let over = match frontier.crawl_end(crawl)? {
+            Some(Outcome::Expired) => Some(CrawlState::Expired),
+            Some(_) => Some(CrawlState::Stopped),
+            None => None,
+        };
+        let spec = frontier.spec(crawl)?;
+        let has_expired = spec.expires_at_ms.is_some_and(|at| at as i64 <= now_ms);
+        Ok(match over {
+            Some(over) => over,
+            None if is_finished => CrawlState::Finished,
+            None if has_expired => CrawlState::Expired,
+            None if self.is_limit_reached(frontier, crawl)? => CrawlState::LimitReached,
+            None if frontier.is_paused(crawl)? => CrawlState::Paused,
+            None if going_on => CrawlState::Running,
+            None => CrawlState::Interrupted,
+        })
+    }
+
+    /// The crawl's page limit is reached, and nothing of it is under way.
+    pub(crate) fn is_limit_reached(
+        &self,
+        frontier: &mut Frontier,
+        crawl: CrawlKey,
+    ) -> Result<bool, FrontierError> {
+        let leased = frontier.crawl_status(crawl)?.leased;
+        Ok(leased == 0 && pages_left(frontier, crawl)? == Some(0))
+    }
+
+    /// What workers must know of a crawl.
+    pub(crate) fn settings(
+        &self,
+        frontier: &mut Frontier,
+        crawl: CrawlKey,
+    ) -> Result<CrawlSettings, FrontierError> {
+        let spec = frontier.spec(crawl)?;
+        Ok(CrawlSettings {
+            key: crawl,
+            app_id: spec.app_id.clone(),
+            crawl_id: spec.crawl_id.clone(),
+            max_depth: spec.max_depth,
+            follow: spec.follow,
+            lane: spec.lane,
+            useragent: spec.useragent.clone(),
+            attrs: spec.attrs.as_ref().map(Value::to_string),
+            headers: spec.on_demand,
+            body: spec.body,
+        })
+    }
+
+    /// A crawl as the store keeps it.
+    pub(crate) fn row(
+        &self,
+        frontier: &mut Frontier,
+        crawl: CrawlKey,
+        going_on: bool,
+        now_ms: i64,
+    ) -> Result<Crawl, FrontierError> {
+        let state = self.state(frontier, crawl, going_on, now_ms)?;
+        let status = frontier.crawl_status(crawl)?;
+        let spec = frontier.spec(crawl)?;
+        let opened_at_ms = self.open.get(&crawl).map(|open| open.opened_at_ms);
+        let is_over = matches!(
+            state,
+            CrawlState::Finished | CrawlState::Stopped | CrawlState::Expired
+        );
+        Ok(Crawl {
+            id: CrawlId::new(&spec.app_id, &spec.crawl_id),
+            request: serde_json::to_value(spec).unwrap_or_default(),
+            state,
+            counts: counts(&status),
+            started_at_ms: opened_at_ms.unwrap_or(now_ms),
+            updated_at_ms: now_ms,
+            finished_at_ms: is_over.then_some(now_ms),
+        })
+    }
+}
+
+fn pages_left(frontier: &mut Frontier, crawl: CrawlKey) -> Result<Option<u64>, FrontierError> {
+    let pages = frontier.crawl_status(crawl)?.pages;
+    let limit = frontier.spec(crawl)?.max_pages;
+    Ok(limit.map(|limit| limit.saturating_sub(pages)))
+}
+
+fn counts(status: &CrawlStatus) -> Map<String, Value> {
+    let counts = json!({
+        "pages": status.pages,
+        "queued": status.queued,
+        "leased": status.leased,
+        "done": status.done,
+        "outcomes": status.outcomes,
+        "skipped": status.skipped,
+        "fields": status.fields,
+        "links": status.links,
+        "bytes": status.bytes,
+        "sites": status.sites,
+    });
+    match counts {
+        Value::Object(counts) => counts,
+        _ => Map::new(),
+    }
+}
+
+/// The page of a task that has no worker left to save it.
+pub(crate) fn crashed_page(spec: &CrawlSpec, task: TaskSketch, delivery: u32, now_ms: i64) -> Page {
+    Page {
+        app_id: spec.app_id.clone(),
+        crawl_id: spec.crawl_id.clone(),
+        url: task.url,
+        final_url: None,
+        site: task.site,
+        depth: task.depth,
+        parent: None,
+        outcome: Outcome::Crashed,
+        status_code: None,
+        mapping: None,
+        fields: Map::new(),
+        links: Vec::new(),
+        content_type: None,
+        bytes: 0,
+        content_hash: None,
+        started_at_ms: now_ms,
+        elapsed_ms: 0,
+        delivery,
+        worker: "dispatcher".into(),
+        attrs: match task.attrs {
+            Some(own) => serde_json::from_str(&own).ok(),
+            None => spec.attrs.clone(),
+        },
+        failed_attempts: Vec::new(),
+        headers: None,
+        body: None,
+    }
+}

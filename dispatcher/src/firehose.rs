@@ -1,0 +1,270 @@
+//! The herald: tells applications over the firehose what became of their pages, and what happened
+//! to their crawls.
+//!
+//! Pages never travel through the dispatcher. When an outcome is committed, the dispatcher
+//! announces no more than which page it is of; the herald's thread reads the page from the store,
+//! in batches, and publishes it. It does so only while somebody subscribes: until then it has not
+//! even opened the store. Nobody waits for the herald: its queue is bounded, and what finds it full
+//! is dropped and counted; nor does the herald wait for subscribers, see
+//! [`webfill_wire::socket::PUBLISHED_AHEAD`]. Whoever must not miss anything reads the store's
+//! changes instead.
+
+mod result;
+mod subscriptions;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use webfill_startup::Fault;
+use webfill_store::{ExportError, Store, StoreError, StoreUri, page_id};
+use webfill_wire::socket::{Outbox, SocketName};
+
+pub(crate) use subscriptions::Subscriptions;
+
+/// Announcements that wait to be read; further ones are dropped.
+const QUEUED: usize = 20_000;
+
+/// Pages read at once.
+const BATCH: usize = 100;
+
+/// A store that cannot be read is tried again after this long.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Pages that the dispatcher itself writes may come a moment after their outcome. They are looked
+/// for so often, so far apart.
+const MOST_READS: u32 = 5;
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// A page that has come to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FinishedPage {
+    pub(crate) app_id: String,
+    pub(crate) crawl_id: String,
+    pub(crate) url: String,
+    /// Its crawl wants the body.
+    pub(crate) body: bool,
+}
+
+/// The topic of an application's results.
+pub(crate) fn crawled(app_id: &str) -> String {
+    format!("crawled.{app_id}")
+}
+
+/// The topic of notices about an application's crawls.
+pub(crate) fn outbound(app_id: &str) -> String {
+    format!("outbound.{app_id}")
+}
+
+/// How messages leave.
+type Publish = Arc<dyn Fn(&str, Vec<u8>) + Send + Sync>;
+
+/// The thread's handle.
+pub(crate) struct Firehose {
+    queue: mpsc::Sender<FinishedPage>,
+    subscriptions: Subscriptions,
+    publish: Publish,
+    dropped: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Firehose {
+    /// Starts the thread. `subscriptions` is told what arrives on the socket `firehose`.
+    pub(crate) fn start(
+        store: StoreUri,
+        subscriptions: Subscriptions,
+        outbox: Outbox,
+        firehose: SocketName,
+    ) -> Result<Firehose, Fault> {
+        let publish = move |topic: &str, message| {
+            outbox.publish(firehose, topic.as_bytes().to_owned(), message);
+        };
+        Firehose::with(store, subscriptions, Arc::new(publish), QUEUED)
+    }
+
+    fn with(
+        store: StoreUri,
+        subscriptions: Subscriptions,
+        publish: Publish,
+        queued: usize,
+    ) -> Result<Firehose, Fault> {
+        let failed = |error: io::Error| Fault::error(format!("cannot start the herald: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (queue, announced) = mpsc::channel(queued);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let mut reader = Reader {
+            uri: store,
+            store: None,
+            announced,
+            subscriptions: subscriptions.clone(),
+            publish: Arc::clone(&publish),
+            dropped: Arc::clone(&dropped),
+        };
+        let thread = std::thread::Builder::new()
+            .name("herald".into())
+            .spawn(move || runtime.block_on(reader.run()))
+            .map_err(failed)?;
+        Ok(Firehose {
+            queue,
+            subscriptions,
+            publish,
+            dropped,
+            thread,
+        })
+    }
+
+    /// A page has come to its end; its outcome is committed.
+    pub(crate) fn announce(&self, finished: FinishedPage) {
+        if !self
+            .subscriptions
+            .has_subscriber(&crawled(&finished.app_id))
+        {
+            return;
+        }
+        if self.queue.try_send(finished).is_err()
+            && self.dropped.fetch_add(1, Ordering::Relaxed) == 0
+        {
+            tracing::warn!(
+                event = "firehose_behind",
+                queued = QUEUED,
+                "the firehose falls behind, and leaves pages out until it has caught up"
+            );
+        }
+    }
+
+    /// Something has happened to an application's crawls.
+    pub(crate) fn notice(&self, app_id: &str, notice: &Value) {
+        let topic = outbound(app_id);
+        if self.subscriptions.has_subscriber(&topic) {
+            (self.publish)(&topic, notice.to_string().into_bytes());
+        }
+    }
+
+    /// Tells what is left, as far as the store can be read at once, and ends.
+    pub(crate) fn finish(self) {
+        drop(self.queue);
+        if self.thread.join().is_err() {
+            tracing::error!(event = "herald_panicked", "the herald's thread panicked");
+        }
+    }
+}
+
+/// What the thread has.
+struct Reader {
+    uri: StoreUri,
+    /// Open since the first page that somebody wanted to hear of.
+    store: Option<Arc<dyn Store>>,
+    announced: mpsc::Receiver<FinishedPage>,
+    subscriptions: Subscriptions,
+    publish: Publish,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Reader {
+    async fn run(&mut self) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while self.announced.recv_many(&mut batch, BATCH).await > 0 {
+            self.publish_batch(std::mem::take(&mut batch)).await;
+            if self.announced.is_empty() {
+                self.log_dropped();
+            }
+        }
+    }
+
+    /// Once for each time that the queue was full, when it is empty again.
+    fn log_dropped(&self) {
+        let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            tracing::warn!(
+                event = "firehose_left_out",
+                dropped,
+                "the firehose has left pages out, and has caught up now"
+            );
+        }
+    }
+
+    /// Publishes the pages, once each, as far as somebody still wants to hear of them.
+    async fn publish_batch(&mut self, batch: Vec<FinishedPage>) {
+        let of_page = |page: FinishedPage| (page_id(&page.crawl_id, &page.url), page);
+        let mut unpublished: HashMap<String, FinishedPage> =
+            batch.into_iter().map(of_page).collect();
+        let mut reads = 0;
+        let mut is_away = false;
+        loop {
+            unpublished.retain(|_, page| self.subscriptions.has_subscriber(&crawled(&page.app_id)));
+            if unpublished.is_empty() || reads == MOST_READS {
+                break;
+            }
+            let wait = match self.publish_stored(&mut unpublished).await {
+                Ok(()) => {
+                    reads += 1;
+                    READ_AGAIN_AFTER
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut is_away, true) {
+                        tracing::warn!(event = "firehose_waits", %error, "the firehose waits for the store");
+                    }
+                    RETRY
+                }
+            };
+            if unpublished.is_empty() || self.announced.is_closed() {
+                break;
+            }
+            tokio::time::sleep(wait).await;
+        }
+        if reads == MOST_READS && !unpublished.is_empty() {
+            tracing::info!(
+                event = "firehose_left_out",
+                pages = unpublished.len(),
+                "pages that are not stored are left out of the firehose"
+            );
+        }
+    }
+
+    /// Publishes those of the pages that are stored.
+    async fn publish_stored(
+        &mut self,
+        unpublished: &mut HashMap<String, FinishedPage>,
+    ) -> Result<(), StoreError> {
+        let store = self.open_store().await?;
+        let ids = unpublished.keys().cloned().collect();
+        let publish = &self.publish;
+        let mut each = |page: Value| {
+            let id = page["_id"].as_str().unwrap_or_default();
+            // Crawls of two applications may go by the same id, and one's page is not the other's.
+            let is_its = |finished: &FinishedPage| page["app_id"] == finished.app_id.as_str();
+            if unpublished.get(id).is_some_and(is_its)
+                && let Some(finished) = unpublished.remove(id)
+            {
+                let message = result::message(page, finished.body);
+                publish(&crawled(&finished.app_id), message);
+            }
+            Ok(())
+        };
+        match store.pages(ids, &mut each).await {
+            Ok(_) => Ok(()),
+            Err(ExportError::Store(error)) => Err(error),
+            Err(ExportError::Output(error)) => unreachable!("nothing is written: {error}"),
+        }
+    }
+
+    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(store) = &self.store {
+            return Ok(Arc::clone(store));
+        }
+        let store = webfill_store::open_existing(&self.uri).await?;
+        self.store = Some(Arc::clone(&store));
+        Ok(store)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Which topics of the firehose somebody wants to hear.
+
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use webfill_wire::socket::Subscription;
+
+/// Topics noted one by one. Whoever subscribes to more of them costs no memory here, and for as
+/// long as he does, everything counts as wanted.
+const MOST_NOTED: usize = 10_000;
+
+/// Shared by the thread that hears subscriptions and those that have something to tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Subscriptions {
+    topics: Arc<RwLock<Topics>>,
+}
+
+#[derive(Debug, Default)]
+struct Topics {
+    /// The beginnings of topics that are wanted.
+    noted: HashSet<Vec<u8>>,
+    /// How many more there are.
+    further: usize,
+}
+
+impl Subscriptions {
+    /// Takes a frame that arrived on the publishing socket.
+    pub(crate) fn apply_frame(&self, frame: &[u8]) {
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        match Subscription::read(frame) {
+            Some(Subscription::Wanted(_)) if topics.noted.len() >= MOST_NOTED => {
+                topics.further += 1;
+            }
+            Some(Subscription::Wanted(topic)) => {
+                topics.noted.insert(topic.to_owned());
+            }
+            Some(Subscription::Unwanted(topic)) => {
+                let was_noted = topics.noted.remove(topic);
+                topics.further = topics.further.saturating_sub(usize::from(!was_noted));
+            }
+            Some(Subscription::AllGone) => *topics = Topics::default(),
+            // Subscribers may say what they like; nobody listens.
+            None => {}
+        }
+    }
+
+    /// Whether somebody hears what is published under this topic.
+    pub(crate) fn has_subscriber(&self, topic: &str) -> bool {
+        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        if topics.noted.is_empty() {
+            return topics.further > 0;
+        }
+        let topic = topic.as_bytes();
+        topics.further > 0 || (0..=topic.len()).any(|end| topics.noted.contains(&topic[..end]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(topic: &str) -> Vec<u8> {
+        [b"\x01", topic.as_bytes()].concat()
+    }
+
+    fn unwanted(topic: &str) -> Vec<u8> {
+        [b"\x00", topic.as_bytes()].concat()
+    }
+
+    #[test]
+    fn a_topic_is_wanted_by_who_subscribed_to_its_beginning() {
+        let subscriptions = Subscriptions::default();
+        assert!(!subscriptions.has_subscriber("crawled.a"));
+        subscriptions.apply_frame(&wanted("crawled.a"));
+        assert!(subscriptions.has_subscriber("crawled.a"));
+        assert!(
+            subscriptions.has_subscriber("crawled.ab"),
+            "as libzmq has it"
+        );
+        assert!(!subscriptions.has_subscriber("crawled.b"));
+        assert!(!subscriptions.has_subscriber("outbound.a"));
+        subscriptions.apply_frame(&wanted(""));
+        assert!(subscriptions.has_subscriber("outbound.b"));
+        subscriptions.apply_frame(&unwanted(""));
+        assert!(!subscriptions.has_subscriber("outbound.b"));
+        subscriptions.apply_frame(b"");
+        assert!(
+            !subscriptions.has_subscriber("crawled.a"),
+            "all were cut off"
+        );
+    }
+
+    #[test]
+    fn what_is_no_subscription_changes_nothing() {
+        let subscriptions = Subscriptions::default();
+        subscriptions.apply_frame(&unwanted("crawled.a"));
+        subscriptions.apply_frame(&[7, 7, 7]);
+        assert!(!subscriptions.has_subscriber("crawled.a"));
+    }
+
+    #[test]
+    fn any_number_of_topics_takes_bounded_memory() {
+        let subscriptions = Subscriptions::default();
+        let topics = 0..MOST_NOTED + 100;
+        let name = |number: usize| format!("crawled.{number}.");
+        topics
+            .clone()
+            .for_each(|number| subscriptions.apply_frame(&wanted(&name(number))));
+        let noted = subscriptions.topics.read().unwrap().noted.len();
+        assert_eq!(noted, MOST_NOTED);
+        assert!(
+            subscriptions.has_subscriber("crawled.of somebody"),
+            "unknown is yes"
+        );
+        topics.for_each(|number| subscriptions.apply_frame(&unwanted(&name(number))));
+        assert!(!subscriptions.has_subscriber(&name(1)));
+        assert!(!subscriptions.has_subscriber("crawled.of somebody"));
+    }
+}

@@ -1,0 +1,204 @@
+use std::sync::Mutex;
+use std::sync::mpsc as channel;
+use std::time::Instant;
+
+use serde_json::{Map, json};
+use webfill_store::{Page, Save, open};
+use webfill_wire::Outcome;
+
+use super::*;
+
+const WAIT: Duration = Duration::from_secs(20);
+
+type Told = (String, Value);
+
+/// A herald, its store, and what it publishes.
+struct Scene {
+    _folder: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+    store: Arc<dyn Store>,
+    subscriptions: Subscriptions,
+    firehose: Firehose,
+    told: channel::Receiver<Told>,
+}
+
+impl Scene {
+    fn new(queued: usize) -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let store = runtime.block_on(open(&uri, None)).unwrap().store;
+        let (tell, told) = channel::channel();
+        let tell = Mutex::new(tell);
+        let publish = move |topic: &str, message: Vec<u8>| {
+            let message = serde_json::from_slice(&message).unwrap();
+            let _ = tell.lock().unwrap().send((topic.to_owned(), message));
+        };
+        let subscriptions = Subscriptions::default();
+        let firehose =
+            Firehose::with(uri, subscriptions.clone(), Arc::new(publish), queued).unwrap();
+        Scene {
+            _folder: folder,
+            runtime,
+            store,
+            subscriptions,
+            firehose,
+            told,
+        }
+    }
+
+    fn subscribe(&self, topic: &str) {
+        self.subscriptions
+            .apply_frame(&[b"\x01", topic.as_bytes()].concat());
+    }
+
+    fn save(&self, app_id: &str, url: &str) {
+        let save = Save {
+            page: page(app_id, url),
+            records: Vec::new(),
+        };
+        let saved = self.runtime.block_on(self.store.save(vec![save]));
+        assert!(saved[0].is_ok());
+    }
+
+    fn hear(&self) -> Told {
+        self.told.recv_timeout(WAIT).expect("a message")
+    }
+}
+
+fn page(app_id: &str, url: &str) -> Page {
+    Page {
+        app_id: app_id.to_owned(),
+        crawl_id: String::from("c1"),
+        url: url.to_owned(),
+        final_url: None,
+        site: String::from("example.com"),
+        depth: 0,
+        parent: None,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        mapping: None,
+        fields: Map::new(),
+        links: Vec::new(),
+        content_type: None,
+        bytes: 0,
+        content_hash: None,
+        started_at_ms: 0,
+        elapsed_ms: 0,
+        delivery: 1,
+        worker: String::from("w"),
+        attrs: None,
+        failed_attempts: Vec::new(),
+        headers: None,
+        body: Some("<p>".into()),
+    }
+}
+
+fn finished(app_id: &str, url: &str) -> FinishedPage {
+    FinishedPage {
+        app_id: app_id.to_owned(),
+        crawl_id: String::from("c1"),
+        url: url.to_owned(),
+        body: false,
+    }
+}
+
+#[test]
+fn pages_are_told_to_those_who_subscribed_to_their_application() {
+    let scene = Scene::new(QUEUED);
+    scene.subscribe("crawled.a");
+    for app_id in ["b", "a"] {
+        let url = format!("https://example.com/{app_id}");
+        scene.save(app_id, &url);
+        scene.firehose.announce(finished(app_id, &url));
+    }
+    let (topic, result) = scene.hear();
+    assert_eq!(topic, "crawled.a");
+    assert_eq!(result["url"], "https://example.com/a");
+    assert_eq!(result.get("body"), None);
+    scene.save("a", "https://example.com/with");
+    let with_body = FinishedPage {
+        body: true,
+        ..finished("a", "https://example.com/with")
+    };
+    scene.firehose.announce(with_body);
+    assert_eq!(scene.hear().1["body"], "<p>");
+    scene.firehose.finish();
+    assert!(scene.told.try_recv().is_err(), "and nothing else");
+}
+
+#[test]
+fn while_nobody_subscribes_nothing_is_read() {
+    let scene = Scene::new(QUEUED);
+    scene.save("a", "https://example.com/");
+    scene
+        .firehose
+        .announce(finished("a", "https://example.com/"));
+    scene.firehose.notice("a", &json!({"action": "stop"}));
+    scene.firehose.finish();
+    assert!(scene.told.try_recv().is_err());
+}
+
+#[test]
+fn notices_go_to_their_own_topic() {
+    let scene = Scene::new(QUEUED);
+    scene.subscribe("outbound.a");
+    scene.firehose.notice("b", &json!({}));
+    scene.firehose.notice("a", &json!({"action": "expired"}));
+    let expected = (String::from("outbound.a"), json!({"action": "expired"}));
+    assert_eq!(scene.hear(), expected);
+}
+
+#[test]
+fn a_page_that_is_stored_a_moment_later_is_waited_for() {
+    let scene = Scene::new(QUEUED);
+    scene.subscribe("");
+    scene
+        .firehose
+        .announce(finished("a", "https://example.com/late"));
+    scene
+        .firehose
+        .announce(finished("a", "https://example.com/never"));
+    scene.save("a", "https://example.com/late");
+    assert_eq!(scene.hear().1["url"], "https://example.com/late");
+    scene.save("a", "https://example.com/next");
+    scene
+        .firehose
+        .announce(finished("a", "https://example.com/next"));
+    assert_eq!(scene.hear().1["url"], "https://example.com/next");
+}
+
+#[test]
+fn the_page_of_another_application_is_not_told() {
+    let scene = Scene::new(QUEUED);
+    scene.subscribe("");
+    scene.save("b", "https://example.com/");
+    scene
+        .firehose
+        .announce(finished("a", "https://example.com/"));
+    scene
+        .firehose
+        .announce(finished("b", "https://example.com/other"));
+    scene.save("b", "https://example.com/other");
+    let (topic, result) = scene.hear();
+    assert_eq!((&*topic, &result["appid"]), ("crawled.b", &json!("b")));
+    assert_eq!(result["url"], "https://example.com/other");
+}
+
+/// A store that is read slower than pages come makes nobody wait.
+#[test]
+fn what_finds_the_queue_full_is_dropped_and_counted() {
+    let scene = Scene::new(10);
+    scene.subscribe("");
+    let started = Instant::now();
+    for number in 0..10_000 {
+        let never = finished("a", &format!("https://example.com/{number}"));
+        scene.firehose.announce(never);
+    }
+    assert!(started.elapsed() < Duration::from_secs(5));
+    let dropped = scene.firehose.dropped.load(Ordering::Relaxed);
+    assert!(dropped >= 10_000 - (10 + BATCH as u64), "{dropped}");
+    scene.firehose.finish();
+}

@@ -1,0 +1,186 @@
+//! Applications that have limits: how much of them is used, and whose crawls wait for room.
+//!
+//! As with a crawl's own limit (see [`holding`](super::holding)), a site whose turn comes finds out
+//! that an application has no room, and passes its crawl over. When there is room again, so many of
+//! these sites are told as it is worth, crawls in turn.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use rusqlite::{Connection, Result};
+use webfill_wire::CrawlKey;
+
+use super::answers::SiteId;
+use crate::application_limits::ApplicationLimits;
+
+/// How much of a second's pages may go out at once.
+const BURST_S: f64 = 0.25;
+
+/// The applications that have limits, by name.
+#[derive(Debug, Default)]
+pub(super) struct LimitedApplications {
+    apps: HashMap<String, LimitedApplication>,
+}
+
+#[derive(Debug, Default)]
+struct LimitedApplication {
+    limits: ApplicationLimits,
+    pages: u64,
+    leased: u64,
+    /// Sites where it has tasks out, how many.
+    sites: HashMap<SiteId, u64>,
+    /// Pages that may go out now by the rate, as of a time.
+    saved: f64,
+    saved_at_ms: i64,
+    /// Crawls that wait for room, each with the last of its sites that was told.
+    held: VecDeque<(CrawlKey, i64)>,
+    in_line: HashSet<CrawlKey>,
+}
+
+impl LimitedApplications {
+    pub(super) fn open(
+        db: &Connection,
+        limits: BTreeMap<String, ApplicationLimits>,
+        now_ms: i64,
+    ) -> Result<LimitedApplications> {
+        let mut limited = LimitedApplications::default();
+        for (app, limits) in limits {
+            let sql = "SELECT coalesce(sum(pages), 0) FROM crawls WHERE app_id = ?1";
+            let pages: i64 = db.query_row(sql, [&app], |row| row.get(0))?;
+            let application = LimitedApplication {
+                limits,
+                pages: pages as u64,
+                saved_at_ms: now_ms,
+                ..LimitedApplication::default()
+            };
+            limited.apps.insert(app, application);
+        }
+        if limited.apps.is_empty() {
+            return Ok(limited);
+        }
+        let sql = "SELECT app_id, site FROM tasks JOIN crawls ON crawls.id = crawl WHERE state = 1";
+        let mut select = db.prepare(sql)?;
+        let mut leased = select.query([])?;
+        while let Some(row) = leased.next()? {
+            let app: String = row.get(0)?;
+            limited.note_handed_out(&app, row.get(1)?);
+        }
+        Ok(limited)
+    }
+
+    /// Whether the application has limits.
+    pub(super) fn has(&self, app: &str) -> bool {
+        self.apps.contains_key(app)
+    }
+
+    /// How many tasks of an application may be handed out at a site.
+    pub(super) fn room_at(&mut self, app: &str, site: SiteId, now_ms: i64) -> u64 {
+        match self.apps.get_mut(app) {
+            None => u64::MAX,
+            Some(application) if application.sites.contains_key(&site) => {
+                application.room_of_pages(now_ms)
+            }
+            Some(application) => application.room(now_ms),
+        }
+    }
+
+    /// How many tasks may be handed out anywhere.
+    pub(super) fn room(&mut self, app: &str, now_ms: i64) -> u64 {
+        let application = self.apps.get_mut(app);
+        application.map_or(u64::MAX, |application| application.room(now_ms))
+    }
+
+    pub(super) fn note_handed_out(&mut self, app: &str, site: SiteId) {
+        if let Some(application) = self.apps.get_mut(app) {
+            application.leased += 1;
+            application.saved -= 1.0;
+            *application.sites.entry(site).or_default() += 1;
+        }
+    }
+
+    /// A lease is over, perhaps with a page.
+    pub(super) fn note_over(&mut self, app: &str, site: SiteId, is_page: bool) {
+        let Some(application) = self.apps.get_mut(app) else {
+            return;
+        };
+        application.leased = application.leased.saturating_sub(1);
+        application.pages += u64::from(is_page);
+        if let Some(n) = application.sites.get_mut(&site) {
+            *n -= 1;
+            if *n == 0 {
+                application.sites.remove(&site);
+            }
+        }
+    }
+
+    /// A crawl waits until its application has room.
+    pub(super) fn hold(&mut self, app: &str, crawl: CrawlKey, told: i64) {
+        if let Some(application) = self.apps.get_mut(app)
+            && application.in_line.insert(crawl)
+        {
+            application.held.push_back((crawl, told));
+        }
+    }
+
+    /// Crawls that may go on: one of each application that has room.
+    pub(super) fn take_freed(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
+        let mut freed = Vec::new();
+        for application in self.apps.values_mut() {
+            if !application.held.is_empty() && application.room(now_ms) > 0 {
+                let first = application.held.pop_front();
+                if let Some((crawl, _)) = &first {
+                    application.in_line.remove(crawl);
+                }
+                freed.extend(first);
+            }
+        }
+        freed
+    }
+
+    /// When time alone gives room to one who waits for it.
+    pub(super) fn next_room_ms(&self) -> Option<i64> {
+        let waiting = self
+            .apps
+            .values()
+            .filter(|application| !application.held.is_empty());
+        waiting.filter_map(LimitedApplication::next_room_ms).min()
+    }
+}
+
+impl LimitedApplication {
+    /// By the number of pages and their rate.
+    fn room_of_pages(&mut self, now_ms: i64) -> u64 {
+        let used = self.pages + self.leased;
+        let most = self.limits.max_pages;
+        let left = most.map_or(u64::MAX, |most| most.saturating_sub(used));
+        let Some(rate) = self.limits.pages_per_second else {
+            return left;
+        };
+        let passed_s = (now_ms - self.saved_at_ms).max(0) as f64 / 1_000.0;
+        self.saved = (self.saved + passed_s * rate).min((rate * BURST_S).max(1.0));
+        self.saved_at_ms = now_ms;
+        left.min(self.saved.max(0.0) as u64)
+    }
+
+    /// The same at a site where nothing of it is out yet.
+    fn room(&mut self, now_ms: i64) -> u64 {
+        let most = self.limits.max_sites;
+        match most.is_some_and(|most| self.sites.len() as u64 >= most) {
+            true => 0,
+            false => self.room_of_pages(now_ms),
+        }
+    }
+
+    fn next_room_ms(&self) -> Option<i64> {
+        let rate = self.limits.pages_per_second?;
+        let is_full = self
+            .limits
+            .max_pages
+            .is_some_and(|most| self.pages + self.leased >= most)
+            || self
+                .limits
+                .max_sites
+                .is_some_and(|most| self.sites.len() as u64 >= most);
+        let wait_ms = ((1.0 - self.saved).max(0.0) / rate * 1_000.0).ceil() as i64;
+        (!is_full).then_some(self.saved_at_ms + wait_ms + 1)
+    }
+}

@@ -1,0 +1,45 @@
+//! Records that came to want a page after it was handed out: the stored page is applied to them,
+//! and until that is done the wish is kept here.
+
+use rusqlite::params;
+use webfill_wire::CrawlKey;
+
+use super::answers::{Backfill, TaskId};
+use super::schema::DONE;
+use super::{Frontier, FrontierError};
+
+impl Frontier {
+    /// Pages of a crawl that are done and not yet applied to a record that wants them.
+    pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
+        self.guarded("look for late records", |frontier| {
+            let sql = "SELECT t.id, t.url, t.depth, r.name
+                       FROM task_records late
+                       JOIN tasks t ON t.id = late.task
+                       JOIN records r ON r.id = late.record
+                       WHERE late.late = 1 AND t.state = ?1 AND t.crawl = ?2 AND r.resolved = 0";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let waiting = select.query_map(params![DONE, crawl], |row| {
+                Ok(Backfill {
+                    task: row.get::<_, i64>(0)? as u64,
+                    url: row.get(1)?,
+                    depth: row.get(2)?,
+                    record: row.get(3)?,
+                })
+            })?;
+            waiting.collect()
+        })
+    }
+
+    /// The stored page of a task was applied to a record.
+    pub fn backfill_applied(&mut self, task: TaskId, record: &str) -> Result<(), FrontierError> {
+        self.guarded("note an applied page", |frontier| {
+            let record = frontier.records.id_of(&frontier.db, record)?;
+            let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND record = ?2";
+            frontier
+                .db
+                .prepare_cached(sql)?
+                .execute(params![task as i64, record])?;
+            Ok(())
+        })
+    }
+}

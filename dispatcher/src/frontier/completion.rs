@@ -1,0 +1,113 @@
+//! The commit half of a URL's last step: its outcome, together with what it led to.
+
+use rusqlite::Result;
+use webfill_urls::Url;
+use webfill_wire::TaskDone;
+
+use super::answers::{Completion, CompletionTally, FeedTally};
+use super::feed::LinkContext;
+use super::give_back::{HeldTask, held_task};
+use super::resolved::{Served, served_by};
+use super::{Frontier, FrontierError};
+
+/// What a link has less than its page.
+const PRIORITY_LOST: u8 = 10;
+
+impl Frontier {
+    /// Counts an outcome: the records it resolved are closed, the task is done, its links are
+    /// judged one level deeper and its redirect at its own level, for those of its records that
+    /// are still unresolved. An outcome of a lease that is not in force changes nothing.
+    pub fn complete(
+        &mut self,
+        report: &TaskDone,
+        now_ms: i64,
+    ) -> Result<Completion, FrontierError> {
+        self.guarded("count an outcome", |frontier| {
+            let Some(task) = held_task(&frontier.db, report.task, report.delivery)? else {
+                return Ok(Completion::Stale);
+            };
+            for record in &report.resolved {
+                frontier.resolve(record, now_ms)?;
+            }
+            frontier.holding.note_end(task.site, report.task);
+            if frontier.retry(&task, report, now_ms)? {
+                return Ok(Completion::WillRetry { site: task.site });
+            }
+            frontier.close(
+                task.crawl,
+                report.task,
+                report.outcome,
+                report.status_code,
+                now_ms,
+            )?;
+            frontier.count_page(&task, report)?;
+            frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
+            let served = served_by(&frontier.db, report.task)?;
+            let links = frontier.feed_links(&task, report, &served, now_ms)?;
+            let backfilled = served
+                .into_iter()
+                .filter(|record| record.needs_backfill && !record.resolved);
+            Ok(Completion::Counted(CompletionTally {
+                crawl: task.crawl,
+                site: task.site,
+                url: task.url,
+                depth: task.depth,
+                backfill_records: backfilled.map(|record| record.name).collect(),
+                links,
+            }))
+        })
+    }
+
+    /// The figures come from another process: whatever they are, counting them must not fail.
+    fn count_page(&mut self, task: &HeldTask, report: &TaskDone) -> Result<()> {
+        let status = &mut self.known_crawl(task.crawl)?.status;
+        status.leased -= 1;
+        status.pages += u64::from(report.status_code.is_some());
+        status.fields += u64::from(report.fields);
+        status.links += report.links.len() as u64;
+        status.bytes = status
+            .bytes
+            .saturating_add(report.body_bytes)
+            .min(i64::MAX as u64);
+        Ok(())
+    }
+
+    fn feed_links(
+        &mut self,
+        task: &HeldTask,
+        report: &TaskDone,
+        served: &[Served],
+        now_ms: i64,
+    ) -> Result<FeedTally> {
+        let unresolved = served.iter().filter(|record| !record.resolved);
+        let unresolved: Vec<i64> = unresolved.map(|record| record.id).collect();
+        let base = Url::parse(&task.url).ok();
+        let redirect = LinkContext {
+            depth: task.depth,
+            priority: task.priority,
+            redirects: task.redirects.saturating_add(1),
+            parent: Some(report.task),
+            base: base.as_ref(),
+            records: &unresolved,
+            attrs: task.attrs,
+        };
+        let link = LinkContext {
+            depth: task.depth.saturating_add(1),
+            priority: task.priority.saturating_sub(PRIORITY_LOST).max(1),
+            redirects: 0,
+            ..redirect
+        };
+        let mut batch = self.begin_feed(task.crawl, now_ms);
+        if batch.is_unwanted(served.len(), &unresolved) {
+            batch.tally.unwanted = (report.links.len() + report.redirect.iter().len()) as u64;
+            return batch.finish();
+        }
+        if let Some(url) = &report.redirect {
+            batch.judge(url, &redirect)?;
+        }
+        for url in &report.links {
+            batch.judge(url, &link)?;
+        }
+        batch.finish()
+    }
+}

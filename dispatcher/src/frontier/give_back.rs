@@ -1,0 +1,155 @@
+//! Tasks that are handed out: taken back without an outcome, or closed.
+
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::answers::{AttrsId, GivenBack, SiteId, TaskId, TaskSketch};
+use super::schema::{DONE, LEASED, QUEUED};
+use super::sites::NextCrawl;
+use super::{Frontier, FrontierError, sites};
+
+/// A task that has killed so many workers is not handed out again.
+const MOST_DEATHS: u32 = 3;
+
+impl Frontier {
+    /// Takes a task back that its holder did not finish. `blamed`: it seems to have killed its
+    /// worker; the third time, it ends in `crashed`.
+    pub fn give_back(
+        &mut self,
+        task: TaskId,
+        delivery: u32,
+        blamed: bool,
+        now_ms: i64,
+    ) -> Result<GivenBack, FrontierError> {
+        self.guarded("take a task back", |frontier| {
+            let Some(held) = held_task(&frontier.db, task, delivery)? else {
+                return Ok(GivenBack::Stale);
+            };
+            let deaths = held.deaths + u32::from(blamed);
+            let sql = "UPDATE tasks SET state = ?2, deaths = ?3 WHERE id = ?1";
+            let values = params![task as i64, QUEUED, deaths];
+            frontier.db.prepare_cached(sql)?.execute(values)?;
+            let crawl = frontier.known_crawl(held.crawl)?;
+            crawl.changed = true;
+            crawl.status.leased -= 1;
+            let ending = crawl.ending(now_ms);
+            frontier.note_lease_over(held.crawl, held.site, false);
+            frontier.refund_site_page(held.site, task)?;
+            if deaths >= MOST_DEATHS {
+                frontier.close(held.crawl, task, Outcome::Crashed, None, now_ms)?;
+                return Ok(GivenBack::Quarantined);
+            }
+            if let Some(outcome) = ending {
+                frontier.close(held.crawl, task, outcome, None, now_ms)?;
+                return Ok(GivenBack::Ended);
+            }
+            frontier
+                .known_crawl(held.crawl)?
+                .count_queued(held.priority, 1);
+            let (site, crawl) = (held.site, held.crawl);
+            sites::count_queued_of(&frontier.db, site, crawl, 1, held.priority)?;
+            sites::count_queued(&frontier.db, site, 1, held.priority)?;
+            let (priority, crawl) = (held.priority, held.crawl);
+            let turn = frontier.turn(NextCrawl { priority, crawl })?;
+            Ok(GivenBack::Requeued(turn))
+        })
+    }
+
+    /// A task as it is kept, by its id.
+    pub fn task(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
+        self.guarded("read a task", |frontier| {
+            let sql = "SELECT crawl, url, name, depth, json FROM tasks
+                       JOIN sites ON sites.id = site LEFT JOIN attrs ON attrs.id = tasks.attrs
+                       WHERE tasks.id = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let sketch = |row: &Row<'_>| {
+                Ok(TaskSketch {
+                    crawl: row.get(0)?,
+                    url: row.get(1)?,
+                    site: row.get(2)?,
+                    depth: row.get(3)?,
+                    attrs: row.get(4)?,
+                })
+            };
+            select.query_row([task as i64], sketch).optional()
+        })
+    }
+
+    /// Tasks that have ended in `crashed` since then: which, at which attempt, and when.
+    pub fn crashed_since(&mut self, ms: i64) -> Result<Vec<(TaskId, u32, i64)>, FrontierError> {
+        self.guarded("look for crashed tasks", |frontier| {
+            let sql = "SELECT id, attempt, done_at_ms FROM tasks
+                       WHERE outcome = 'crashed' AND done_at_ms >= ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let crashed = select.query_map([ms], |row| {
+                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))
+            })?;
+            crashed.collect()
+        })
+    }
+
+    /// Ends a task that was not handed out. The site's count is left to the caller.
+    pub(super) fn close_queued(
+        &mut self,
+        crawl: CrawlKey,
+        task: TaskId,
+        priority: u8,
+        outcome: Outcome,
+        now_ms: i64,
+    ) -> Result<()> {
+        self.known_crawl(crawl)?.count_unqueued(priority);
+        self.close(crawl, task, outcome, None, now_ms)
+    }
+
+    /// Ends a task. The count of the state that it leaves is left to the caller.
+    pub(super) fn close(
+        &mut self,
+        crawl: CrawlKey,
+        task: TaskId,
+        outcome: Outcome,
+        status_code: Option<u16>,
+        now_ms: i64,
+    ) -> Result<()> {
+        let sql = "UPDATE tasks SET state = ?2, outcome = ?3, status_code = ?4, done_at_ms = ?5,
+                       not_before_ms = 0
+                   WHERE id = ?1";
+        let values = params![task as i64, DONE, outcome.as_str(), status_code, now_ms];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        self.known_crawl(crawl)?.count_outcome(outcome);
+        Ok(())
+    }
+}
+
+/// What is known of a task that is handed out.
+pub(super) struct HeldTask {
+    pub(super) crawl: CrawlKey,
+    pub(super) site: SiteId,
+    pub(super) depth: u16,
+    pub(super) priority: u8,
+    pub(super) redirects: u8,
+    pub(super) deaths: u32,
+    pub(super) url: String,
+    pub(super) attrs: Option<AttrsId>,
+}
+
+/// The task, if this lease of it is in force.
+pub(super) fn held_task(db: &Connection, task: TaskId, delivery: u32) -> Result<Option<HeldTask>> {
+    let sql = "SELECT crawl, site, depth, priority, redirects, deaths, url, attrs FROM tasks
+               WHERE id = ?1 AND state = ?2 AND attempt = ?3";
+    let mut select = db.prepare_cached(sql)?;
+    let held = |row: &Row<'_>| {
+        Ok(HeldTask {
+            crawl: row.get(0)?,
+            site: row.get(1)?,
+            depth: row.get(2)?,
+            priority: row.get(3)?,
+            redirects: row.get(4)?,
+            deaths: row.get(5)?,
+            url: row.get(6)?,
+            attrs: row.get(7)?,
+        })
+    };
+    select
+        .query_row(params![task as i64, LEASED, delivery], held)
+        .optional()
+}

@@ -1,0 +1,129 @@
+//! Applications with limits.
+
+use super::*;
+use crate::application_limits::ApplicationLimits;
+
+fn limited_fixture(limits: ApplicationLimits) -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let frontier = open(dir.path(), limits);
+    let spec = CrawlSpec::new("app", "crawl");
+    let mut fixture = Fixture {
+        dir,
+        frontier,
+        spec,
+        crawl: 0,
+    };
+    fixture.crawl = fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    fixture.frontier.release(0).unwrap();
+    fixture
+}
+
+fn open(dir: &Path, limits: ApplicationLimits) -> Frontier {
+    let config = FrontierConfig {
+        applications: [("app".to_owned(), limits)].into(),
+        ..FrontierConfig::default()
+    };
+    Frontier::open(dir, config, 0).unwrap()
+}
+
+/// A turn of the dispatcher: what can go on does, and all that may be leased is.
+fn turn(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
+    fixture.frontier.release_limited_applications(now_ms);
+    while fixture.frontier.has_crawls_to_release() {
+        fixture.frontier.release(now_ms).unwrap();
+    }
+    fixture.lease_all_at(now_ms)
+}
+
+const URLS: [&str; 4] = [
+    "http://a.org/1",
+    "http://b.org/1",
+    "http://c.org/1",
+    "http://d.org/1",
+];
+
+#[test]
+fn so_many_pages_go_out_and_no_more_also_after_a_restart() {
+    let limits = ApplicationLimits {
+        max_pages: Some(2),
+        ..ApplicationLimits::default()
+    };
+    let mut fixture = limited_fixture(limits.clone());
+    fixture.feed(&URLS);
+    let tasks = turn(&mut fixture, 0);
+    assert_eq!(tasks.len(), 2);
+    let back = fixture.frontier.give_back(tasks[0].task, 1, false, 0);
+    assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    fixture.done(&tasks[1], &[]);
+    let again = turn(&mut fixture, 0);
+    assert_eq!(again.len(), 1, "what came back was no page");
+    fixture.done(&again[0], &[]);
+    assert!(turn(&mut fixture, 0).is_empty());
+    fixture.assert_conserved();
+
+    let Fixture {
+        dir,
+        frontier,
+        spec,
+        crawl,
+    } = fixture;
+    drop(frontier);
+    let mut fixture = Fixture {
+        frontier: open(dir.path(), limits),
+        dir,
+        spec,
+        crawl,
+    };
+    assert!(turn(&mut fixture, 0).is_empty());
+    assert_eq!(fixture.frontier.pending(crawl).unwrap().total, 2);
+}
+
+#[test]
+fn pages_go_out_at_their_rate() {
+    let mut fixture = limited_fixture(ApplicationLimits {
+        pages_per_second: Some(2.0),
+        ..ApplicationLimits::default()
+    });
+    fixture.feed(&URLS);
+    assert_eq!(turn(&mut fixture, 1_000).len(), 1, "one at least");
+    assert!(turn(&mut fixture, 1_001).is_empty());
+    let next_ms = fixture.frontier.next_room_ms().expect("it waits");
+    assert!((1_500..=1_510).contains(&next_ms), "{next_ms}");
+    assert_eq!(turn(&mut fixture, next_ms).len(), 1);
+    let mut times = vec![next_ms];
+    while let Some(at_ms) = fixture.frontier.next_room_ms() {
+        if !turn(&mut fixture, at_ms).is_empty() {
+            times.push(at_ms);
+        }
+    }
+    assert_eq!(times.len(), 3, "all but the first");
+    assert!(times[2] - times[0] >= 1_000, "{times:?}");
+    fixture.assert_conserved();
+}
+
+#[test]
+fn so_many_sites_are_asked_at_once_and_another_application_does_not_notice() {
+    let mut fixture = limited_fixture(ApplicationLimits {
+        max_sites: Some(1),
+        ..ApplicationLimits::default()
+    });
+    fixture.feed(&URLS);
+    let limited = fixture.crawl;
+    fixture.crawl = fixture
+        .frontier
+        .open_crawl(&CrawlSpec::new("other", "crawl"))
+        .unwrap();
+    fixture.feed(&URLS);
+    let tasks = turn(&mut fixture, 0);
+    let of_limited: Vec<Leased> = tasks
+        .iter()
+        .filter(|task| task.crawl == limited)
+        .cloned()
+        .collect();
+    assert_eq!((of_limited.len(), tasks.len()), (1, 5));
+    fixture.done(&of_limited[0], &[]);
+    let next = turn(&mut fixture, 0);
+    assert_eq!(next.len(), 1);
+    assert_ne!(next[0].url, of_limited[0].url);
+    fixture.assert_conserved();
+}

@@ -1,0 +1,151 @@
+//! Reads what clients send on the control socket, on a thread of its own: a list of a hundred
+//! thousand requests, or a pattern that takes long to compile, keeps nobody waiting but clients.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use webfill_startup::Fault;
+use webfill_wire::socket::Peer;
+
+use crate::clock::SteadyClock;
+use crate::control::{self, Asked, Refusal};
+use crate::outgoing::Client;
+
+/// Frames beyond this many bytes that wait to be read or carried out are refused.
+const MOST_WAITING_BYTES: usize = 256 << 20;
+
+/// A question as it was read.
+pub(crate) struct ClientRequest {
+    pub(crate) client: Client,
+    pub(crate) asked: Result<Asked, Refusal>,
+    /// Given back when the question is dropped.
+    _share: BufferShare,
+}
+
+/// Some of the bytes that may wait.
+struct BufferShare {
+    bytes: usize,
+    taken: Arc<AtomicUsize>,
+}
+
+impl BufferShare {
+    fn take(taken: &Arc<AtomicUsize>, bytes: usize) -> BufferShare {
+        taken.fetch_add(bytes, Ordering::Relaxed);
+        BufferShare {
+            bytes,
+            taken: Arc::clone(taken),
+        }
+    }
+}
+
+impl Drop for BufferShare {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl ClientRequest {
+    /// One that was read elsewhere.
+    pub(crate) fn read(client: Client, asked: Result<Asked, Refusal>) -> ClientRequest {
+        let _share = BufferShare::take(&Arc::default(), 0);
+        ClientRequest {
+            client,
+            asked,
+            _share,
+        }
+    }
+}
+
+/// The thread's handle; it ends when this is dropped.
+pub(crate) struct RequestReader {
+    frames: mpsc::Sender<(Peer, Vec<u8>, BufferShare)>,
+    taken: Arc<AtomicUsize>,
+}
+
+impl RequestReader {
+    pub(crate) fn start(
+        clock: SteadyClock,
+        on_read: impl Fn(ClientRequest) + Send + 'static,
+    ) -> Result<RequestReader, Fault> {
+        let (frames, arrived) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("clerk".into())
+            .spawn(move || read_all(&arrived, clock, on_read))
+            .map_err(|error| Fault::error(format!("cannot start the clerk: {error}")))?;
+        let taken = Arc::default();
+        Ok(RequestReader { frames, taken })
+    }
+
+    /// Takes a frame without waiting.
+    pub(crate) fn enqueue(&self, peer: Peer, mut frame: Vec<u8>) {
+        if self.taken.load(Ordering::Relaxed) > MOST_WAITING_BYTES {
+            // Read as what it is, to be answered in its turn.
+            frame.clear();
+        }
+        let share = BufferShare::take(&self.taken, frame.len());
+        // The thread ends only with this handle.
+        let _ = self.frames.send((peer, frame, share));
+    }
+}
+
+fn read_all(
+    arrived: &mpsc::Receiver<(Peer, Vec<u8>, BufferShare)>,
+    clock: SteadyClock,
+    on_read: impl Fn(ClientRequest),
+) {
+    for (peer, frame, share) in arrived {
+        let asked = match frame.is_empty() {
+            true => Err(Refusal::new(
+                "$",
+                "nothing to read, or too much at once: wait for the answers before going on",
+            )),
+            false => control::read(&frame, clock.now_ms()),
+        };
+        on_read(ClientRequest {
+            client: Client::Socket(peer),
+            asked,
+            _share: share,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_in_order_and_give_their_room_back() {
+        let (read, requests) = mpsc::channel();
+        let reader = RequestReader::start(SteadyClock::start(), move |request| {
+            read.send(request).unwrap();
+        });
+        let reader = reader.unwrap();
+        for (peer, frame) in [(1, &b"rubbish"[..]), (2, b"[]"), (3, b"")] {
+            reader.enqueue(vec![peer], frame.to_vec());
+        }
+        let taken = Arc::clone(&reader.taken);
+        drop(reader);
+        let requests: Vec<ClientRequest> = requests.iter().collect();
+        let peers: Vec<Client> = requests.iter().map(|one| one.client.clone()).collect();
+        assert_eq!(peers, [1, 2, 3].map(|peer| Client::Socket(vec![peer])));
+        let read: Vec<bool> = requests.iter().map(|one| one.asked.is_ok()).collect();
+        assert_eq!(read, [false, true, false]);
+        assert_eq!(taken.load(Ordering::Relaxed), 9);
+        drop(requests);
+        assert_eq!(taken.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn who_sends_too_much_at_once_is_refused() {
+        let (read, requests) = mpsc::channel();
+        let on_read = move |request| read.send(request).unwrap();
+        let reader = RequestReader::start(SteadyClock::start(), on_read).unwrap();
+        reader
+            .taken
+            .store(MOST_WAITING_BYTES + 1, Ordering::Relaxed);
+        reader.enqueue(vec![1], b"[]".to_vec());
+        let refusal = requests.recv().unwrap().asked.unwrap_err();
+        assert!(refusal.message.contains("too much"), "{}", refusal.message);
+    }
+}

@@ -1,0 +1,213 @@
+//! What the dispatcher itself writes to the store, on a thread of its own: the state of crawls,
+//! pages that killed their workers, and stored pages applied to further records.
+//!
+//! While the store is away entries wait: of a crawl its latest state alone. Pages are few, and how
+//! many are to be applied is bounded by the pages that records still want.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use webfill_startup::Fault;
+use webfill_store::{ApplyPage, Crawl, CrawlId, Page, RecordState, Save, Store, StoreError};
+use webfill_wire::CrawlKey;
+
+use crate::config::DispatcherSetup;
+use crate::frontier::Backfill;
+
+/// Something to write.
+pub enum StoreWrite {
+    Crawl(Box<Crawl>),
+    /// A page that ended without a worker to save it.
+    Page(Box<Page>),
+    Backfill(BackfillWrite),
+}
+
+/// A stored page that a further record wants.
+#[derive(Debug, Clone)]
+pub struct BackfillWrite {
+    pub crawl: CrawlKey,
+    pub crawl_id: String,
+    pub page: Backfill,
+}
+
+/// What came of it.
+pub enum WriteResult {
+    Backfilled {
+        backfill: BackfillWrite,
+        resolved: bool,
+        links: Vec<String>,
+    },
+    /// The store is of no more use.
+    Failed(Fault),
+}
+
+/// An entry in the thread's queue.
+enum Queued {
+    /// Its latest state is taken when its turn comes.
+    Crawl(CrawlId),
+    Other(StoreWrite),
+}
+
+/// Of each crawl that waits in the queue, the latest state.
+type LatestStates = Arc<Mutex<HashMap<CrawlId, Box<Crawl>>>>;
+
+/// The thread's handle.
+pub struct StoreWriter {
+    queue: mpsc::UnboundedSender<Queued>,
+    states: LatestStates,
+    thread: JoinHandle<()>,
+}
+
+impl StoreWriter {
+    /// Opens the store and starts the thread.
+    pub fn start(
+        setup: &DispatcherSetup,
+        on_written: impl Fn(WriteResult) + Send + 'static,
+    ) -> Result<StoreWriter, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
+        let opened = webfill_store::open(&setup.store, setup.cache.as_ref());
+        let backends = runtime.block_on(opened).map_err(store_fault)?;
+        let order = setup.mapping_order.clone();
+        backends.store.set_mapping_order(order);
+        let (queue, queued) = mpsc::unbounded_channel();
+        let states = LatestStates::default();
+        let taken = Arc::clone(&states);
+        let thread = std::thread::Builder::new()
+            .name("ledger".into())
+            .spawn(move || runtime.block_on(write_all(backends.store, queued, taken, on_written)))
+            .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
+        Ok(StoreWriter {
+            queue,
+            states,
+            thread,
+        })
+    }
+
+    /// Writes what is left, and ends.
+    pub fn finish(self) {
+        drop(self.queue);
+        if self.thread.join().is_err() {
+            tracing::error!(event = "ledger_panicked", "the ledger thread panicked");
+        }
+    }
+
+    /// Whether the states of so many crawls wait that further ones had better not be told yet.
+    pub fn is_behind(&self) -> bool {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        states.len() > BEHIND
+    }
+
+    pub fn write(&self, entry: StoreWrite) {
+        let queued = match entry {
+            StoreWrite::Crawl(crawl) => {
+                let id = crawl.id.clone();
+                let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+                if states.insert(id.clone(), crawl).is_some() {
+                    return;
+                }
+                Queued::Crawl(id)
+            }
+            other => Queued::Other(other),
+        };
+        // The thread ends only with this handle or after it has reported a fault.
+        let _ = self.queue.send(queued);
+    }
+}
+
+/// The store does not keep up when the states of so many crawls wait.
+const BEHIND: usize = 1_000;
+
+/// A store that is out of reach is asked again after this long.
+const RETRY: Duration = Duration::from_millis(500);
+
+async fn write_all(
+    store: Arc<dyn Store>,
+    mut queue: mpsc::UnboundedReceiver<Queued>,
+    states: LatestStates,
+    on_written: impl Fn(WriteResult),
+) {
+    while let Some(queued) = queue.recv().await {
+        let Some(entry) = take_write(queued, &states) else {
+            continue;
+        };
+        loop {
+            match write(&store, &entry).await {
+                Ok(Some(written)) => on_written(written),
+                Ok(None) => {}
+                Err(error) if error.is_retry() => {
+                    tokio::time::sleep(RETRY).await;
+                    continue;
+                }
+                Err(error) if error.is_entry() => {
+                    tracing::error!(event = "entry_refused", %error, "the store refuses an entry");
+                }
+                Err(error) => return on_written(WriteResult::Failed(store_fault(error))),
+            }
+            break;
+        }
+    }
+}
+
+fn take_write(queued: Queued, states: &LatestStates) -> Option<StoreWrite> {
+    match queued {
+        Queued::Crawl(id) => {
+            let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+            states.remove(&id).map(StoreWrite::Crawl)
+        }
+        Queued::Other(entry) => Some(entry),
+    }
+}
+
+async fn write(
+    store: &Arc<dyn Store>,
+    entry: &StoreWrite,
+) -> Result<Option<WriteResult>, StoreError> {
+    match entry {
+        StoreWrite::Crawl(crawl) => store.put_crawl(Crawl::clone(crawl)).await.map(|()| None),
+        StoreWrite::Page(page) => {
+            let save = Save {
+                page: Page::clone(page),
+                records: Vec::new(),
+            };
+            let mut answers = store.save(vec![save]).await;
+            answers
+                .pop()
+                .map_or(Ok(None), |answer| answer.map(|_| None))
+        }
+        StoreWrite::Backfill(backfill) => apply(store, backfill).await.map(Some),
+    }
+}
+
+async fn apply(
+    store: &Arc<dyn Store>,
+    backfill: &BackfillWrite,
+) -> Result<WriteResult, StoreError> {
+    let wanted = ApplyPage {
+        page_id: webfill_store::page_id(&backfill.crawl_id, &backfill.page.url),
+        record: backfill.page.record.clone(),
+    };
+    let applied = store.apply_pages(vec![wanted]).await?.pop().flatten();
+    let (resolved, links) = match applied {
+        Some(applied) => (applied.state == RecordState::Resolved, applied.links),
+        None => (false, Vec::new()),
+    };
+    Ok(WriteResult::Backfilled {
+        backfill: backfill.clone(),
+        resolved,
+        links,
+    })
+}
+
+fn store_fault(error: StoreError) -> Fault {
+    if error.is_fatal() {
+        Fault::fatal(error)
+    } else {
+        Fault::error(error)
+    }
+}
