@@ -1,4 +1,15 @@
-//! The trait of every cache that workers share: robots.txt files and site clocks.
+//! The [`Cache`] trait: what workers share while they crawl, which is robots.txt files and site
+//! clocks.
+//!
+//! A *site clock* says when a site may be asked next. There are two ways to share it:
+//!
+//! - copied ([`Cache::put_sites`], [`Cache::sites`]): the site's owner keeps the clock and writes
+//!   copies of it; another worker starts from the copy when it takes the site over;
+//! - reserved ([`Cache::reserve`], [`Cache::release_reservation`]): the cache keeps the clock, and
+//!   each request needs a [`Reservation`] first. Used with `politeness.clock = "shared"`.
+//!
+//! Everything here may be lost without harm to the crawl's results: a robots.txt is fetched again,
+//! and an unknown site may be asked at once.
 
 use std::time::Duration;
 
@@ -6,10 +17,10 @@ use async_trait::async_trait;
 
 use crate::error::StoreError;
 
-/// A site whose clock was last touched longer ago than this is forgotten.
+/// The clock of a site that was last changed longer ago than this is deleted.
 pub const SITE_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
-/// What an origin answered for robots.txt.
+/// An origin's answer to the request for robots.txt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsEntry {
     /// Scheme, host and port.
@@ -19,11 +30,11 @@ pub struct RobotsEntry {
     /// As received, decoded from any content encoding.
     pub body: Vec<u8>,
     pub fetched_at_ms: i64,
-    /// From then on the entry is as good as absent.
+    /// From this time on the entry is treated as absent.
     pub expires_at_ms: i64,
 }
 
-/// A site's clock, by wall time since it is shared between machines.
+/// A site's clock, in wall-clock time because machines share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteEntry {
     pub site: String,
@@ -31,48 +42,49 @@ pub struct SiteEntry {
     pub last_start_ms: i64,
     /// The delay in force between two fetches.
     pub delay_ms: u64,
-    /// No fetch before then: `Retry-After` or a back-off.
+    /// No fetch before this time: `Retry-After` or a back-off.
     pub blocked_until_ms: Option<i64>,
     /// The supervisor that the site's tasks go to.
     pub owner: Option<String>,
 }
 
-/// Asks for a site's next request.
+/// Asks for permission to send the next request to a site.
 ///
-/// A slot is a lock with an expiry. While it is granted, nobody else is; afterwards nobody before
-/// the delay has passed, counted from the answer that [`SlotRelease`] tells of, or, if a dead
-/// worker never tells, from the moment at which its request must have ended. Only durations cross
-/// this interface: the cache's own clock judges them all, however wrong the workers' clocks are.
+/// A reservation is a lock with an expiry. A site has at most one at a time. The next one is
+/// granted once the delay has passed since the last request ended: since the [`ReservationRelease`],
+/// or, if the holder died without one, since the time at which its reservation lapsed. Only
+/// durations cross this interface; all of them are measured by the cache's own clock, so wrong
+/// clocks of workers do no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlotClaim {
+pub struct ReservationRequest {
     pub site: String,
-    /// Names this request among all others of all workers. A claim whose answer was lost is
-    /// repeated under the same name, and then granted again.
+    /// Identifies this request among those of all workers. If the answer was lost, the request is
+    /// repeated with the same holder and granted again.
     pub holder: String,
-    /// Between the answer to the last request and the start of this one.
+    /// The least time between the answer to the last request and the start of this one.
     pub delay_ms: u64,
-    /// The request will have ended this long after the *call*, at the latest. Whoever is granted
-    /// a slot too late for that gives it back unused.
+    /// The request ends at most this long after the *call*, and the reservation lapses then. A
+    /// worker whose reservation is granted too late for that releases it unused.
     pub longest_request_ms: u64,
 }
 
-/// What comes of a [`SlotClaim`].
+/// The answer to a [`ReservationRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
+pub enum Reservation {
     /// Start the request now.
     Granted,
-    /// Nothing can be granted for so long: claim again then.
+    /// Nothing can be granted for this long: ask again then.
     Wait { wait_ms: u64 },
 }
 
-/// Gives a slot back: its request was answered, or ended without an answer, just now. If this is
-/// late, the gap to the next request is only the longer for it.
+/// Ends a reservation: its request was answered, or failed, just now. A late release only makes the
+/// gap to the next request longer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlotRelease {
+pub struct ReservationRelease {
     pub site: String,
-    /// As claimed.
+    /// As in the [`ReservationRequest`].
     pub holder: String,
-    /// Nobody may start for so long: the delay, or a longer `Retry-After` or back-off.
+    /// No request may start for this long: the delay, or a longer `Retry-After` or back-off.
     pub blocked_for_ms: u64,
     /// Whether anything was sent to the site. If not, no delay begins.
     pub was_used: bool,
@@ -81,9 +93,9 @@ pub struct SlotRelease {
 /// robots.txt files and site clocks, shared by all workers.
 #[async_trait]
 pub trait Cache: Send + Sync {
-    /// How far apart the starts of calls of one kind should be, so that the backend keeps up;
-    /// what is asked meanwhile is gathered into one call. `processes`: how many of this machine
-    /// ask. Claims cannot be gathered, and are no such calls.
+    /// The least time between the starts of two calls of one kind, so that the backend keeps up;
+    /// the caller batches what it is asked for meanwhile. `processes` is the number of processes
+    /// on this machine that use the cache. Reservations cannot be batched and are not paced.
     fn call_pace(&self, processes: u16) -> Duration;
 
     /// The robots.txt files of origins, in the order asked; `None` for one that is unknown, or has
@@ -100,11 +112,11 @@ pub trait Cache: Send + Sync {
         Ok(found.pop().flatten())
     }
 
-    /// Keeps robots.txt files; one fetched before the kept one is ignored. Each call also purges
-    /// some that have expired by `now_ms`, so that the cache does not grow for ever.
+    /// Stores robots.txt files; one that was fetched before the stored one is ignored. Each call
+    /// also deletes some that have expired by `now_ms`, which bounds the cache.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError>;
 
-    /// The clocks of sites, in the order asked; `None` for one that is unknown, or untouched for
+    /// The clocks of sites, in the order asked; `None` for one that is unknown, or unchanged for
     /// [`SITE_KEPT_MS`].
     async fn sites(
         &self,
@@ -112,15 +124,16 @@ pub trait Cache: Send + Sync {
         now_ms: i64,
     ) -> Result<Vec<Option<SiteEntry>>, StoreError>;
 
-    /// Moves clocks. Last start and block only ever move forward; delay and owner are those of
-    /// the put with the latest start.
+    /// Moves clocks. Last start and block only move forward; delay and owner are those of the entry
+    /// with the latest start.
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError>;
 
-    /// Claims a site's next request, in one atomic step. Clocks that were put count as well, and
-    /// [`Cache::sites`] shows a site with a granted slot as blocked until the slot lapses.
-    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError>;
+    /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`]
+    /// count as well, and [`Cache::sites`] shows a reserved site as blocked until the reservation
+    /// lapses.
+    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError>;
 
-    /// Gives a slot back. Harmless when repeated, and after the slot has lapsed: what the release
-    /// tells of the site counts, and the slot of another holder stays.
-    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError>;
+    /// Ends a reservation. May be repeated, and may come after the reservation has lapsed: the
+    /// site's clock is moved all the same, and another holder's reservation stays.
+    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError>;
 }

@@ -1,24 +1,24 @@
-//! Places in the order in which pages became visible.
+//! A [`Cursor`]: a reader's position in the order in which pages became visible.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Up to where a reader of [`Store::changes`](crate::Store::changes) has come. Kept as text between
-/// two calls, it belongs to one store for as long as that store lives; what it consists of is
-/// nobody's business but the store's.
+/// How far a reader of [`Store::changes`](crate::Store::changes) has come. Readers keep it as opaque
+/// text between two calls. It is valid for one store, as long as that store exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// The store that it is of; none at the beginning.
+    /// The store's id; `None` at the beginning.
     pub(crate) store: Option<String>,
-    pub(crate) place: Place,
+    pub(crate) position: Position,
 }
 
-/// What was saved together, and which page of it; both count from 1, and 0 is before the first.
+/// An entry (pages that were saved together) and a page in it. Both count from 1; 0 is before the
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Place {
-    /// All of the entries up to this one are read, but for those pages of it that follow.
+pub(crate) struct Position {
+    /// All entries before this one are read, and of this one `pages` pages.
     pub(crate) entry: u64,
-    /// Pages read of an entry that is not read to its end; 0 if it is.
+    /// How many pages of an unfinished entry are read; 0 if the entry is read to its end.
     pub(crate) pages: u32,
 }
 
@@ -31,33 +31,33 @@ impl Cursor {
     pub(crate) fn new(store: &str, entry: u64, pages: u32) -> Cursor {
         Cursor {
             store: Some(store.to_owned()),
-            place: Place { entry, pages },
+            position: Position { entry, pages },
         }
     }
 }
 
-/// Why one cannot go on from a cursor in this store, whose entries have come this far.
-pub(crate) fn why_not(cursor: &Cursor, store: &str, newest: u64) -> Option<String> {
-    let is_strange = cursor.store.as_deref().is_some_and(|other| other != store);
-    if is_strange {
-        return Some(format!(
+/// Refuses a cursor of another store, and one beyond `newest`, the last entry of this store.
+pub(crate) fn check_cursor(cursor: &Cursor, store: &str, newest: u64) -> Result<(), String> {
+    if cursor.store.as_deref().is_some_and(|other| other != store) {
+        return Err(format!(
             "the cursor {cursor} is of another store: begin anew with {START}"
         ));
     }
-    (cursor.place.entry > newest).then(|| {
-        format!(
+    if cursor.position.entry > newest {
+        return Err(format!(
             "the cursor {cursor} is ahead of the store, which was perhaps put back from a copy: \
              begin anew with {START}"
-        )
-    })
+        ));
+    }
+    Ok(())
 }
 
-/// What the beginning looks like as text.
+/// The text of the cursor at the beginning.
 const START: &str = "0";
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { entry, pages } = self.place;
+        let Position { entry, pages } = self.position;
         match (&self.store, pages) {
             (None, _) => f.write_str(START),
             (Some(store), 0) => write!(f, "{store}-{entry}"),
@@ -66,7 +66,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// A text that no store wrote as a cursor.
+/// The text is not a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no cursor: give the `cursor` of a line that an export wrote, or {START} for the beginning"
@@ -83,9 +83,9 @@ impl FromStr for Cursor {
             return Ok(Cursor::start());
         }
         let read = || {
-            let (store, place) = text.split_once('-')?;
-            let (entry, pages) = match place.split_once('.') {
-                None => (place, 0),
+            let (store, position) = text.split_once('-')?;
+            let (entry, pages) = match position.split_once('.') {
+                None => (position, 0),
                 Some((entry, pages)) => (entry, pages.parse().ok().filter(|pages| *pages > 0)?),
             };
             let is_store = !store.is_empty() && store.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -15,25 +15,28 @@ mod crawl;
 mod cursor;
 mod error;
 mod mongodb;
-mod origin;
 mod page;
 mod record;
 mod site_clock;
+mod source_document;
 mod sqlite;
 mod store;
 mod timestamp;
 mod uri;
 
-pub use cache::{Cache, RobotsEntry, SITE_KEPT_MS, SiteEntry, Slot, SlotClaim, SlotRelease};
+pub use cache::{
+    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SITE_KEPT_MS,
+    SiteEntry,
+};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
 pub use error::StoreError;
 pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
-pub use origin::{DatasetRecord, FilledField, Origin, Unwritten};
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
+pub use source_document::{DatasetRecord, FilledField, SourceDocument, Unwritten};
 pub use store::{
-    Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
+    Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 pub use timestamp::iso_time;
 pub use uri::{Backends, StoreUri, open, open_existing};

@@ -84,7 +84,7 @@ pub(crate) struct StoredRecord {
 }
 
 /// What of a page goes into records.
-pub(crate) struct Filling<'a> {
+pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) url: &'a str,
     pub(crate) mapping: Option<&'a str>,
@@ -92,9 +92,9 @@ pub(crate) struct Filling<'a> {
     pub(crate) ended_at_ms: i64,
 }
 
-impl<'a> Filling<'a> {
-    pub(crate) fn of(page: &'a Page) -> Filling<'a> {
-        Filling {
+impl<'a> PageValues<'a> {
+    pub(crate) fn of(page: &'a Page) -> PageValues<'a> {
+        PageValues {
             fields: &page.fields,
             url: &page.url,
             mapping: page.mapping.as_deref(),
@@ -181,7 +181,7 @@ impl StoredRecord {
 
     /// Takes from a page what is missing or better than another page's, and keeps the source of
     /// each value. Returns whether anything changed.
-    pub(crate) fn fill(&mut self, page: &Filling<'_>, order: &MappingOrder) -> bool {
+    pub(crate) fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> bool {
         let mut changed = false;
         for (name, value) in page.fields {
             if !has_value(value) {
@@ -201,7 +201,7 @@ impl StoredRecord {
         changed
     }
 
-    fn take(&mut self, name: &str, value: &Value, page: &Filling<'_>) {
+    fn take(&mut self, name: &str, value: &Value, page: &PageValues<'_>) {
         self.fields.insert(name.to_owned(), value.clone());
         self.sources.insert(name.to_owned(), page.source());
     }
@@ -211,7 +211,7 @@ impl StoredRecord {
         &mut self,
         name: &str,
         value: &Value,
-        page: &Filling<'_>,
+        page: &PageValues<'_>,
         source: Value,
         order: &MappingOrder,
     ) -> bool {

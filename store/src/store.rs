@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::origin::{DatasetRecord, Unwritten};
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::source_document::{DatasetRecord, Unwritten};
 
 /// A page to keep, and the records whose missing fields it may fill.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ pub struct SavePace {
 
 /// What an export reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum ExportKind {
     Pages,
     Records,
 }
@@ -147,7 +147,7 @@ pub trait Store: Send + Sync {
     /// held up, so the export is no snapshot: what changes meanwhile appears old or new, or both.
     async fn export(
         &self,
-        kept: Kept,
+        kind: ExportKind,
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError>;

@@ -9,7 +9,7 @@ use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use serde_json::json;
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, ExportFilter, Kept, StoreError, StoreUri, open, open_existing,
+    Crawl, CrawlId, CrawlState, ExportFilter, ExportKind, StoreError, StoreUri, open, open_existing,
 };
 use webfill_test_mongod::{Mongod, fresh_database};
 
@@ -106,7 +106,7 @@ async fn users_that_may_not_are_told_what_they_lack() {
     let store = open_existing(&reader).await.unwrap();
     let everything = ExportFilter::default();
     let rows = store
-        .export(Kept::Pages, &everything, &mut |_| Ok(()))
+        .export(ExportKind::Pages, &everything, &mut |_| Ok(()))
         .await;
     assert_eq!(rows.unwrap(), 0);
     let crawl = Crawl {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use webfill_store::{
-    Backends, Cursor, ExportFilter, Kept, Page, Save, Store, StoreError, StoreUri, open,
+    Backends, Cursor, ExportFilter, ExportKind, Page, Save, Store, StoreError, StoreUri, open,
     open_existing,
 };
 use webfill_wire::Outcome;
@@ -66,7 +66,7 @@ async fn count(path: &Path) -> u64 {
         .unwrap();
     let filter = ExportFilter::default();
     store
-        .export(Kept::Pages, &filter, &mut |_| Ok(()))
+        .export(ExportKind::Pages, &filter, &mut |_| Ok(()))
         .await
         .unwrap()
 }
@@ -153,7 +153,9 @@ async fn a_file_of_an_older_version_is_brought_up_to_date() {
             Ok(())
         };
         let everything = ExportFilter::default();
-        let exported = opened.store.export(Kept::Records, &everything, &mut each);
+        let exported = opened
+            .store
+            .export(ExportKind::Records, &everything, &mut each);
         exported.await.unwrap();
         assert_eq!(records[0]["fields"], json!({"a": 1}));
         assert_eq!(records[0]["candidates"], json!({}));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{ExportFilter, Kept};
+use webfill_store::{ExportFilter, ExportKind};
 
 use crate::cli::{Cli, Command, CrawlOptions, DemoOptions};
 use crate::crawl::Crawl;
@@ -194,7 +194,7 @@ fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
     runtime
         .block_on(async {
             let store = webfill_store::open_existing(&uri).await?;
-            store.export(Kept::Records, &filter, &mut print).await
+            store.export(ExportKind::Records, &filter, &mut print).await
         })
         .map(drop)
         .map_err(|error| Fault::error(error.to_string()))

@@ -16,7 +16,9 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value};
 use webfill_startup::{ExitStatus, Fault, signals};
-use webfill_store::{Cursor, ExportError, ExportFilter, Kept, Store, StoreUri, open_existing};
+use webfill_store::{
+    Cursor, ExportError, ExportFilter, ExportKind, Store, StoreUri, open_existing,
+};
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 
@@ -55,9 +57,9 @@ const RECORD_COLUMNS: [&str; 3] = ["id", "missing", "resolved_at"];
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     let since = begin(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
-    let kept = match options.what {
-        ExportWhat::Pages => Kept::Pages,
-        ExportWhat::Records => Kept::Records,
+    let kind = match options.what {
+        ExportWhat::Pages => ExportKind::Pages,
+        ExportWhat::Records => ExportKind::Records,
     };
     let filter = ExportFilter {
         app_id: options.app,
@@ -77,7 +79,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         };
         match since {
             Some(since) => changes::export(&*store, since, &filter, options.follow, out).await,
-            None => export(&*store, kept, options.format, &filter, out)
+            None => export(&*store, kind, options.format, &filter, out)
                 .await
                 .map(drop),
         }
@@ -118,20 +120,20 @@ fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
 /// Writes what the filter lets through to `out`; returns the number of rows.
 pub async fn export(
     store: &dyn Store,
-    kept: Kept,
+    kind: ExportKind,
     format: ExportFormat,
     filter: &ExportFilter,
     out: impl Write + Send,
 ) -> Result<u64, ExportError> {
     match format {
-        ExportFormat::Jsonl => export_json_lines(store, kept, filter, out).await,
-        ExportFormat::Csv => export_csv(store, kept, filter, out).await,
+        ExportFormat::Jsonl => export_json_lines(store, kind, filter, out).await,
+        ExportFormat::Csv => export_csv(store, kind, filter, out).await,
     }
 }
 
 async fn export_json_lines(
     store: &dyn Store,
-    kept: Kept,
+    kind: ExportKind,
     filter: &ExportFilter,
     out: impl Write + Send,
 ) -> Result<u64, ExportError> {
@@ -140,37 +142,37 @@ async fn export_json_lines(
         serde_json::to_writer(&mut out, &row)?;
         out.write_all(b"\n")
     };
-    let rows = store.export(kept, filter, &mut write).await?;
+    let rows = store.export(kind, filter, &mut write).await?;
     out.flush()?;
     Ok(rows)
 }
 
 async fn export_csv(
     store: &dyn Store,
-    kept: Kept,
+    kind: ExportKind,
     filter: &ExportFilter,
     out: impl Write + Send,
 ) -> Result<u64, ExportError> {
-    let fields = match kept {
-        Kept::Pages => Vec::new(),
-        Kept::Records => field_names(store, filter).await?,
+    let fields = match kind {
+        ExportKind::Pages => Vec::new(),
+        ExportKind::Records => field_names(store, filter).await?,
     };
     let mut out = csv::Writer::from_writer(out);
-    match kept {
-        Kept::Pages => out.write_record(PAGE_COLUMNS),
-        Kept::Records => {
+    match kind {
+        ExportKind::Pages => out.write_record(PAGE_COLUMNS),
+        ExportKind::Records => {
             out.write_record(record_header(&fields).iter().map(|name| name.as_bytes()))
         }
     }
     .map_err(io::Error::other)?;
     let mut write = |row: Value| {
-        match kept {
-            Kept::Pages => write_page(&mut out, &row),
-            Kept::Records => write_record(&mut out, &row, &fields),
+        match kind {
+            ExportKind::Pages => write_page(&mut out, &row),
+            ExportKind::Records => write_record(&mut out, &row, &fields),
         }
         .map_err(into_io_error)
     };
-    let rows = store.export(kept, filter, &mut write).await?;
+    let rows = store.export(kind, filter, &mut write).await?;
     out.flush()?;
     Ok(rows)
 }
@@ -196,7 +198,7 @@ async fn field_names(store: &dyn Store, filter: &ExportFilter) -> Result<Vec<Str
         }
         Ok(())
     };
-    store.export(Kept::Records, filter, &mut note).await?;
+    store.export(ExportKind::Records, filter, &mut note).await?;
     Ok(names)
 }
 
@@ -303,7 +305,7 @@ mod tests {
     }
 
     /// Exports from a store with one page and two records, of which the page fills one.
-    async fn exported(kept: Kept, format: ExportFormat) -> String {
+    async fn exported(kind: ExportKind, format: ExportFormat) -> String {
         let folder = tempfile::tempdir().unwrap();
         let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
         let store = open(&uri, None).await.unwrap().store;
@@ -346,7 +348,7 @@ mod tests {
             .unwrap();
         let mut out = Vec::new();
         let filter = ExportFilter::default();
-        export(&*store, kept, format, &filter, &mut out)
+        export(&*store, kind, format, &filter, &mut out)
             .await
             .unwrap();
         String::from_utf8(out).unwrap()
@@ -357,12 +359,15 @@ mod tests {
         let expected = "id,name,city,fields.id,tel,low,born,missing,resolved_at\n\
             1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z\n\
             2,,,'=1+1,'+49 30,-5,,\"[\"\"born\"\"]\",\n";
-        assert_eq!(exported(Kept::Records, ExportFormat::Csv).await, expected);
+        assert_eq!(
+            exported(ExportKind::Records, ExportFormat::Csv).await,
+            expected
+        );
     }
 
     #[tokio::test]
     async fn pages_become_a_row_with_json_in_nested_cells() {
-        let csv = exported(Kept::Pages, ExportFormat::Csv).await;
+        let csv = exported(ExportKind::Pages, ExportFormat::Csv).await;
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
         assert_eq!(reader.headers().unwrap(), &PAGE_COLUMNS[..]);
         let row = reader.records().next().unwrap().unwrap();
@@ -379,7 +384,7 @@ mod tests {
 
     #[tokio::test]
     async fn json_lines_are_the_stored_documents() {
-        let lines = exported(Kept::Records, ExportFormat::Jsonl).await;
+        let lines = exported(ExportKind::Records, ExportFormat::Jsonl).await;
         let records: Vec<Value> = lines
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -387,7 +392,7 @@ mod tests {
         assert_eq!(records.len(), 2);
         assert_eq!(records[0]["_id"], "1");
         assert_eq!(records[1]["fields"]["id"], "=1+1");
-        let pages = exported(Kept::Pages, ExportFormat::Jsonl).await;
+        let pages = exported(ExportKind::Pages, ExportFormat::Jsonl).await;
         let page: Value = serde_json::from_str(&pages).unwrap();
         assert!(
             PAGE_COLUMNS.iter().all(|column| page.get(column).is_some()),

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use webfill_store::Origin;
+use webfill_store::SourceDocument;
 
 pub use document::{DocumentRules, read_document};
 use lines::{Line, LineText, Lines};
@@ -43,7 +43,7 @@ pub struct Seed {
     /// The settings of a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
     /// Where what is found goes back to.
-    pub origin: Option<Origin>,
+    pub source: Option<SourceDocument>,
 }
 
 impl Seed {
@@ -56,7 +56,7 @@ impl Seed {
             fields: None,
             want: Vec::new(),
             request: None,
-            origin: None,
+            source: None,
         }
     }
 }
@@ -173,7 +173,7 @@ fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
         fields: is_record.then_some(found.fields),
         want: found.want,
         request: found.request,
-        origin: None,
+        source: None,
     }));
     judged
 }

@@ -253,7 +253,7 @@ impl Journey {
 
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
     async fn take_shared_clock(&self, site: &str) {
-        // Where slots are claimed, the claim knows best.
+        // With reservations, the cache decides at each request.
         if self.shared_clock.is_some() || !self.sites.borrow_mut().wants_shared_clock(site) {
             return;
         }

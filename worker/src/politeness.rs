@@ -35,7 +35,7 @@ pub enum ClockOwner {
     /// The worker that the site's tasks go to; the cache gets a copy.
     #[default]
     Owner,
-    /// The cache: each request claims its site's next slot there.
+    /// The cache: each request reserves its site's next turn there.
     Shared,
 }
 

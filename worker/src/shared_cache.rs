@@ -2,8 +2,8 @@
 //! one call, and the log says once that the cache is away, not whenever it is missed.
 //!
 //! A call of each kind is made at once if the last one is long enough ago for the backend
-//! ([`Cache::call_pace`]); else what is asked meanwhile goes along with it. Claims of slots are
-//! atomic steps of their own and pass through.
+//! ([`Cache::call_pace`]); else what is asked meanwhile goes along with it. Reservations are
+//! atomic steps of their own and pass through unbatched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use webfill_store::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease, StoreError};
+use webfill_store::{
+    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry, StoreError,
+};
 
 use crate::ending::now_ms;
 
@@ -82,12 +84,13 @@ impl Cache for SharedCache {
         self.presence.note(self.cache.put_sites(entries).await)
     }
 
-    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError> {
-        self.presence.note(self.cache.claim_slot(claim).await)
+    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
+        self.presence.note(self.cache.reserve(request).await)
     }
 
-    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError> {
-        self.presence.note(self.cache.release_slot(release).await)
+    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
+        self.presence
+            .note(self.cache.release_reservation(release).await)
     }
 }
 

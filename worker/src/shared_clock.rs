@@ -1,8 +1,12 @@
-//! The clocks of sites where all workers share them (`politeness.clock = "shared"`): each request
-//! claims its site's next slot in the cache, by one atomic step, and gives it back when it was
-//! answered. So even workers that share sites without any routing never break a delay.
+//! Site clocks in the shared cache, used with `politeness.clock = "shared"`.
 //!
-//! Without it a site's clock is its owner's, and the cache has a copy that is written behind.
+//! Before each request a worker reserves its site's next request in the cache
+//! ([`Cache::reserve`], one atomic step), and releases the reservation when the request has ended.
+//! So workers never break a site's delay, even if tasks of one site go to several workers. A
+//! reservation of a worker that dies lapses.
+//!
+//! With `politeness.clock = "owner"` (the default) this module is not used: the worker that owns a
+//! site keeps its clock in memory and writes copies to the cache.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,26 +14,28 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use webfill_store::{Cache, Slot, SlotClaim, SlotRelease};
+use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest};
 
-/// Between a claim and the start of its request. What takes longer is given back and claimed anew,
-/// and a process that was stopped for longer has lost its lease (see the gate).
-const CLAIM_TO_START: Duration = Duration::from_secs(30);
+/// The most time between the call that reserves and the start of the request. A reservation that is
+/// granted later is released and made anew. A process that is frozen for longer after that has lost
+/// its lease (see [`crate::gate`]).
+const RESERVE_TO_START: Duration = Duration::from_secs(30);
 
-/// A cache that is away is asked again after this long.
-const CACHE_AWAY: Duration = Duration::from_secs(1);
+/// The wait before an unavailable cache is asked again.
+const CACHE_RETRY: Duration = Duration::from_secs(1);
 
-/// The slots that this worker holds.
+/// The reservations that this worker holds.
 pub struct SharedClock {
     cache: Arc<dyn Cache>,
     longest_request: Duration,
-    /// Tells this process from all others that share the cache.
+    /// A random number that identifies this process among those that share the cache.
     process: u64,
-    claims: Cell<u64>,
+    /// How many reservations were asked for so far: the next one's number.
+    reservations: Cell<u64>,
     held: RefCell<HashMap<String, Held>>,
 }
 
-/// A claim of a site's next request, and later the slot.
+/// A reservation from the first call that asks for it to its release.
 struct Held {
     holder: String,
     is_granted: bool,
@@ -42,45 +48,49 @@ impl SharedClock {
             cache,
             longest_request,
             process: RandomState::new().hash_one(std::process::id()),
-            claims: Cell::new(0),
+            reservations: Cell::new(0),
             held: RefCell::default(),
         }
     }
 
-    /// Claims `requests` in a row to a site, or says how long to wait before claiming again. A
-    /// slot that is held already is held on for them.
-    pub async fn claim(&self, site: &str, delay: Duration, requests: u32) -> Result<(), Duration> {
+    /// Reserves a site for `requests` requests in a row. The error is how long to wait before trying
+    /// again. A reservation that is held already is prolonged.
+    pub async fn reserve(
+        &self,
+        site: &str,
+        delay: Duration,
+        requests: u32,
+    ) -> Result<(), Duration> {
         let called = Instant::now();
-        let longest = self.longest_request * requests + CLAIM_TO_START;
-        let claim = SlotClaim {
+        let longest = self.longest_request * requests + RESERVE_TO_START;
+        let request = ReservationRequest {
             site: site.to_owned(),
             holder: self.holder(site),
             delay_ms: delay.as_millis() as u64,
             longest_request_ms: longest.as_millis() as u64,
         };
-        let slot = self.cache.claim_slot(&claim).await;
-        match slot {
-            Ok(Slot::Granted) => {
+        match self.cache.reserve(&request).await {
+            Ok(Reservation::Granted) => {
                 self.change(site, |held| held.is_granted = true);
-                if called.elapsed() < CLAIM_TO_START {
+                if called.elapsed() < RESERVE_TO_START {
                     return Ok(());
                 }
                 self.release(site, Duration::ZERO).await;
                 Err(Duration::ZERO)
             }
-            Ok(Slot::Wait { wait_ms }) => Err(Duration::from_millis(wait_ms)),
-            // It says itself that it is away.
-            Err(_) => Err(CACHE_AWAY),
+            Ok(Reservation::Wait { wait_ms }) => Err(Duration::from_millis(wait_ms)),
+            // The cache logs its own unavailability.
+            Err(_) => Err(CACHE_RETRY),
         }
     }
 
-    /// A request was sent to the site: its delay begins when the slot is given back.
+    /// Notes that a request was sent: the site's delay begins with the release.
     pub fn note_use(&self, site: &str) {
         self.change(site, |held| held.was_used = true);
     }
 
-    /// Gives a slot back, if one is held: nobody may start for `blocked_for` from now. A slot that
-    /// cannot be given back, because the cache is away, lapses.
+    /// Releases the site's reservation, if there is one: no request may start for `blocked_for` from
+    /// now. If the cache is unavailable, the reservation lapses by itself.
     pub async fn release(&self, site: &str, blocked_for: Duration) {
         let Some(held) = self.held.borrow_mut().remove(site) else {
             return;
@@ -88,13 +98,13 @@ impl SharedClock {
         if !held.is_granted {
             return;
         }
-        let release = SlotRelease {
+        let release = ReservationRelease {
             site: site.to_owned(),
             holder: held.holder,
             blocked_for_ms: blocked_for.as_millis() as u64,
             was_used: held.was_used,
         };
-        let _ = self.cache.release_slot(&release).await;
+        let _ = self.cache.release_reservation(&release).await;
     }
 
     fn holder(&self, site: &str) -> String {
@@ -102,7 +112,7 @@ impl SharedClock {
         if let Some(held) = held.get(site) {
             return held.holder.clone();
         }
-        let number = self.claims.replace(self.claims.get() + 1);
+        let number = self.reservations.replace(self.reservations.get() + 1);
         let holder = format!("{:016x}:{number}", self.process);
         held.insert(
             site.to_owned(),

@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::pages::{date, replace_unless_older};
 use super::value::or_null;
 use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
-use crate::site_clock::{HeldSlot, SiteClock, clamped};
+use crate::site_clock::{HeldReservation, SiteClock, clamped};
 
 /// The robots.txt files of origins, unless expired.
 pub(super) async fn robots_of(
@@ -46,7 +46,7 @@ fn robots(stored: &RawDocument) -> Option<RobotsEntry> {
 /// Keeps robots.txt files.
 pub(super) async fn put_robots(db: &Db, entries: &[RobotsEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(robots_statement).collect();
-    db.upsert("robots", &statements).await?.none_failed()
+    db.upsert("robots", &statements).await?.into_result()
 }
 
 fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
@@ -93,8 +93,8 @@ pub(super) async fn sites(
 
 /// A site's clock as stored.
 pub(super) fn site_clock(stored: &RawDocument) -> SiteClock {
-    let slot = stored.get_document("slot").ok().and_then(|slot| {
-        Some(HeldSlot {
+    let reservation = stored.get_document("slot").ok().and_then(|slot| {
+        Some(HeldReservation {
             holder: slot.get_str("holder").ok()?.to_owned(),
             granted_at_ms: time(slot, "granted_at")?,
             lapses_at_ms: time(slot, "lapses_at")?,
@@ -104,14 +104,14 @@ pub(super) fn site_clock(stored: &RawDocument) -> SiteClock {
         last_start_ms: time(stored, "last_start").unwrap_or(SiteClock::NEVER.last_start_ms),
         answered_at_ms: time(stored, "answered_at"),
         blocked_until_ms: time(stored, "blocked_until"),
-        slot,
+        reservation,
     }
 }
 
 /// Moves clocks forward.
 pub(super) async fn put_sites(db: &Db, entries: &[SiteEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(site_statement).collect();
-    db.upsert("sites", &statements).await?.none_failed()
+    db.upsert("sites", &statements).await?.into_result()
 }
 
 /// The right-hand sides of the first stage all see the document as it was.
@@ -159,7 +159,7 @@ fn integer(stored: &RawDocument, name: &str) -> Option<i64> {
 
 impl Updated {
     /// Fails with the first statement that failed.
-    pub(super) fn none_failed(self) -> Result<(), Fault> {
+    pub(super) fn into_result(self) -> Result<(), Fault> {
         match self.failed.first() {
             None => Ok(()),
             Some((_, code, message)) => Err(Fault::of_statement(*code, message)),

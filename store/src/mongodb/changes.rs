@@ -5,12 +5,12 @@ use mongodb::bson::{RawDocumentBuf, doc};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::command::{Db, in_time};
+use super::command::{Db, with_timeout};
 use super::export::{STEP, STEP_BYTES};
 use super::fault::Fault;
 use super::page_log::{self, LOG};
 use super::value;
-use crate::cursor::{Cursor, why_not};
+use crate::cursor::{Cursor, check_cursor};
 use crate::store::ExportFilter;
 
 /// Entries of the log that are read at once; each holds the keys of one call that saved.
@@ -40,9 +40,7 @@ pub(super) async fn read_all(
     let reading = async {
         let store = page_log::store_name(&db).await?;
         let newest = page_log::newest(&db).await?;
-        if let Some(reason) = why_not(&after, &store, newest.unsigned_abs()) {
-            return Err(Fault::Unusable(reason));
-        }
+        check_cursor(&after, &store, newest.unsigned_abs()).map_err(Fault::Unusable)?;
         let mut reader = Reader {
             db: &db,
             store,
@@ -67,9 +65,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads what follows the cursor, up to the entry `newest`.
     async fn read(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
-        // Numbers are signed in the log; `why_not` has seen that this one is not beyond them.
-        let entry = after.place.entry as i64;
-        let mut pages_read = after.place.pages as usize;
+        // Numbers are signed in the log; `check_cursor` has made sure that this one fits.
+        let entry = after.position.entry as i64;
+        let mut pages_read = after.position.pages as usize;
         let mut next = if pages_read > 0 { entry } else { entry + 1 };
         while next <= newest {
             let to = newest.min(next.saturating_add(ENTRIES - 1));
@@ -84,7 +82,7 @@ impl Reader<'_> {
                 next += 1;
             }
             if next <= to {
-                page_log::close_hole(self.db, next).await?;
+                page_log::close_gap(self.db, next).await?;
             }
         }
         let end = Cursor::new(&self.store, (next - 1).unsigned_abs(), 0);
@@ -112,7 +110,7 @@ impl Reader<'_> {
             }
             Ok(entries)
         };
-        in_time(find).await
+        with_timeout(find).await
     }
 
     /// Sends the pages of an entry, but for those that are read already.
@@ -136,10 +134,10 @@ impl Reader<'_> {
             .batch_size(STEP)
             // A taker may be slow.
             .no_cursor_timeout(true);
-        let mut cursor = in_time(async { find.await }).await?;
+        let mut cursor = with_timeout(async { find.await }).await?;
         let mut step = Pages::default();
         let mut bytes = 0;
-        while in_time(cursor.advance()).await? {
+        while with_timeout(cursor.advance()).await? {
             bytes += cursor.current().as_bytes().len();
             let page = value::object(cursor.current());
             let behind = self.behind(entry, ids, page.get("_id").and_then(Value::as_str));

@@ -12,7 +12,7 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
 use mongodb::{Collection, Database};
 
-use super::fault::{DUPLICATE_KEY, Fault, is_worth_another_try};
+use super::fault::{DUPLICATE_KEY, Fault, is_retryable_at_once};
 
 /// A server that is paused, or cut off without a word, keeps a command for no longer.
 const COMMAND_MAX: Duration = Duration::from_secs(15);
@@ -47,21 +47,26 @@ impl Db {
     pub(super) async fn run(&self, command: RawDocumentBuf) -> Result<Document, Fault> {
         let again = command.clone();
         match self.run_once(command).await {
-            Err(Failed::Passing(_)) => self.run_once(again).await.map_err(Failed::fault),
+            Err(Failed::Transient(_)) => self.run_once(again).await.map_err(Failed::fault),
             answer => answer.map_err(Failed::fault),
         }
     }
 
     /// Runs a command that inserts a key of its own; false if that is taken. One that was cut off
     /// is run again, and may then have inserted two.
-    pub(super) async fn run_unless_taken(&self, command: RawDocumentBuf) -> Result<bool, Fault> {
+    pub(super) async fn run_unless_duplicate(
+        &self,
+        command: RawDocumentBuf,
+    ) -> Result<bool, Fault> {
         let again = command.clone();
         let ran = match self.run_once(command).await {
-            Err(Failed::Passing(fault)) if !fault.is_taken() => self.run_once(again).await,
+            Err(Failed::Transient(fault)) if !fault.is_duplicate_key() => {
+                self.run_once(again).await
+            }
             ran => ran,
         };
         match ran.map_err(Failed::fault) {
-            Err(fault) if fault.is_taken() => Ok(false),
+            Err(fault) if fault.is_duplicate_key() => Ok(false),
             ran => ran.map(|_| true),
         }
     }
@@ -69,12 +74,12 @@ impl Db {
     async fn run_once(&self, command: RawDocumentBuf) -> Result<Document, Failed> {
         let run = self.database.run_raw_command(command);
         match tokio::time::timeout(COMMAND_MAX, run).await {
-            Err(_) => Err(Failed::Lasting(silent())),
-            Ok(Err(error)) if is_worth_another_try(&error) => Err(Failed::Passing(error.into())),
-            Ok(Err(error)) => Err(Failed::Lasting(error.into())),
+            Err(_) => Err(Failed::Permanent(silent())),
+            Ok(Err(error)) if is_retryable_at_once(&error) => Err(Failed::Transient(error.into())),
+            Ok(Err(error)) => Err(Failed::Permanent(error.into())),
             Ok(Ok(answer)) => match answer.get_document("writeConcernError") {
                 Err(_) => Ok(answer),
-                Ok(error) => Err(Failed::Lasting(Fault::Away(format!(
+                Ok(error) => Err(Failed::Permanent(Fault::Unavailable(format!(
                     "a majority of its members did not confirm the write: {}",
                     error.get_str("errmsg").unwrap_or_default()
                 )))),
@@ -143,7 +148,7 @@ impl Db {
             }
             Ok(found)
         };
-        in_time(find).await
+        with_timeout(find).await
     }
 
     /// The document of this key.
@@ -153,12 +158,12 @@ impl Db {
         id: &str,
     ) -> Result<Option<RawDocumentBuf>, Fault> {
         let collection: Collection<RawDocumentBuf> = self.database.collection(collection);
-        in_time(async { collection.find_one(doc! {"_id": id}).await }).await
+        with_timeout(async { collection.find_one(doc! {"_id": id}).await }).await
     }
 }
 
 /// Runs what the driver tries again by itself.
-pub(super) async fn in_time<R>(
+pub(super) async fn with_timeout<R>(
     work: impl Future<Output = mongodb::error::Result<R>>,
 ) -> Result<R, Fault> {
     match tokio::time::timeout(COMMAND_MAX, work).await {
@@ -174,17 +179,17 @@ pub(super) fn majority() -> RawDocumentBuf {
 
 fn silent() -> Fault {
     let seconds = COMMAND_MAX.as_secs();
-    Fault::Away(format!("the server has not answered for {seconds} s"))
+    Fault::Unavailable(format!("the server has not answered for {seconds} s"))
 }
 
 enum Failed {
-    Passing(Fault),
-    Lasting(Fault),
+    Transient(Fault),
+    Permanent(Fault),
 }
 
 impl Failed {
     fn fault(self) -> Fault {
-        let (Failed::Passing(fault) | Failed::Lasting(fault)) = self;
+        let (Failed::Transient(fault) | Failed::Permanent(fault)) = self;
         fault
     }
 }

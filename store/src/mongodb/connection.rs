@@ -8,7 +8,7 @@ use mongodb::options::{
 };
 use mongodb::{Client, Database};
 
-use super::command::{Db, in_time};
+use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::indexes;
 use super::page_log;
@@ -48,7 +48,7 @@ pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
 }
 
 async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
-    let mut options = in_time(async { ClientOptions::parse(uri.as_written()).await }).await?;
+    let mut options = with_timeout(async { ClientOptions::parse(uri.as_written()).await }).await?;
     options
         .app_name
         .get_or_insert_with(|| String::from("webfill"));
@@ -81,7 +81,8 @@ async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
 
 async fn must_exist(db: &Db) -> Result<(), Fault> {
     let ours = doc! {"name": {"$in": ["records", "pages", "crawls"]}};
-    let names = in_time(async { db.database.list_collection_names().filter(ours).await }).await?;
+    let names =
+        with_timeout(async { db.database.list_collection_names().filter(ours).await }).await?;
     match names.is_empty() {
         false => Ok(()),
         true => Err(Fault::Unusable(String::from(

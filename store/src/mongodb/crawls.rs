@@ -27,7 +27,7 @@ pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
         "u": {"$set": set, "$setOnInsert": {"started_at": date(crawl.started_at_ms)}},
         "upsert": true,
     };
-    db.upsert("crawls", &[statement]).await?.none_failed()
+    db.upsert("crawls", &[statement]).await?.into_result()
 }
 
 /// The crawl with this key.
@@ -38,7 +38,7 @@ pub(super) async fn get(db: &Db, id: &CrawlId) -> Result<Option<Crawl>, Fault> {
 
 fn read(stored: &RawDocument) -> Result<Crawl, Fault> {
     let broken = |_| {
-        Fault::Unfit(format!(
+        Fault::InvalidEntry(format!(
             "a stored crawl is not as webfill writes it: {stored:?}"
         ))
     };
@@ -53,7 +53,7 @@ fn read(stored: &RawDocument) -> Result<Crawl, Fault> {
         state: text("state")
             .unwrap_or_default()
             .parse()
-            .map_err(Fault::Unfit)?,
+            .map_err(Fault::InvalidEntry)?,
         started_at_ms: time("started_at").map_err(broken)?,
         updated_at_ms: time("updated_at").map_err(broken)?,
         finished_at_ms: time("finished_at").ok(),

@@ -13,13 +13,13 @@ use mongodb::bson::{Bson, doc};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::command::{Db, in_time};
+use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::home::Home;
 use super::indexes;
-use super::{MongoUri, broken_down, connection};
+use super::runtime_thread::RuntimeThread;
+use super::{MongoUri, connection, panicked};
 use crate::error::StoreError;
-use crate::origin::Unwritten;
+use crate::source_document::Unwritten;
 
 /// Which documents are read, and what of each. Judged, but nothing is opened.
 #[derive(Debug, Clone)]
@@ -142,7 +142,7 @@ fn read_object(text: &str) -> Result<Document, String> {
 /// A dataset that can be reached and read.
 pub struct Dataset {
     db: Db,
-    home: Home,
+    thread: RuntimeThread,
     source: DatasetSource,
 }
 
@@ -168,20 +168,20 @@ impl Dataset {
     /// and that the server understands query and projection.
     pub async fn open(source: DatasetSource) -> Result<Dataset, StoreError> {
         let store = format!("{}/{}", source.uri, source.collection);
-        let home = Home::start().map_err(|error| StoreError::Fatal {
+        let thread = RuntimeThread::start().map_err(|error| StoreError::Fatal {
             store: store.clone(),
             reason: format!("cannot start its thread: {error}"),
         })?;
         let checked = source.clone();
-        let opening = home.run(async move {
+        let opening = thread.run(async move {
             let db = connection::connect(&checked.uri).await?;
             check(&db, &checked).await?;
             Ok(db)
         });
-        let opened = opening.await.ok_or_else(|| broken_down(&store))?;
+        let opened = opening.await.ok_or_else(|| panicked(&store))?;
         let mut db = opened.map_err(|fault: Fault| fault.into_error(&store))?;
         db.store = store;
-        Ok(Dataset { db, home, source })
+        Ok(Dataset { db, thread, source })
     }
 
     /// Reads the documents behind the one with this id, or all, in the order of their `_id`.
@@ -190,7 +190,7 @@ impl Dataset {
         // One chunk waits while the next is read.
         let (chunks, read) = mpsc::channel(1);
         let task = reading::read_all(self.db.clone(), self.source.clone(), after, chunks);
-        self.home.start_task(task);
+        self.thread.start_task(task);
         Ok(Documents {
             chunks: read,
             store: self.db.store.clone(),
@@ -204,7 +204,7 @@ impl Dataset {
             check_foreign(&db, &to.collection).await?;
             writing::check(&db, &to).await
         };
-        self.at_home(checking).await
+        self.run_on_thread(checking).await
     }
 
     /// Writes values back; tells which records were refused, and why. Repeating it changes
@@ -217,22 +217,23 @@ impl Dataset {
         let (db, to, records) = (self.db.clone(), to.clone(), records.to_vec());
         let is_same = to.collection == self.source.collection;
         let writing = async move { writing::write_back(&db, &to, is_same, &records).await };
-        self.at_home(writing).await
+        self.run_on_thread(writing).await
     }
 
-    async fn at_home<R: Send + 'static>(
+    async fn run_on_thread<R: Send + 'static>(
         &self,
         work: impl Future<Output = Result<R, Fault>> + Send + 'static,
     ) -> Result<R, StoreError> {
-        let done = self.home.run(work).await;
-        let done = done.ok_or_else(|| broken_down(&self.db.store))?;
+        let done = self.thread.run(work).await;
+        let done = done.ok_or_else(|| panicked(&self.db.store))?;
         done.map_err(|fault| fault.into_error(&self.db.store))
     }
 }
 
 async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     let named = doc! {"name": source.collection.as_str()};
-    let names = in_time(async { db.database.list_collection_names().filter(named).await }).await?;
+    let names =
+        with_timeout(async { db.database.list_collection_names().filter(named).await }).await?;
     if names.is_empty() {
         return Err(Fault::Unusable(String::from(
             "there is no such collection: check the names of the database and the collection",
@@ -246,7 +247,7 @@ async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
 async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     let collection = db.database.collection::<Document>(collection);
     // A view has no indexes, and says so.
-    let names = in_time(async { collection.list_index_names().await }).await;
+    let names = with_timeout(async { collection.list_index_names().await }).await;
     if names.is_ok_and(|names| names.iter().any(|name| name == indexes::OF_RECORDS)) {
         return Err(Fault::Unusable(String::from(
             "it holds records of webfill's own: keep the dataset in another collection",
@@ -264,7 +265,7 @@ async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
         "sort": {"_id": 1},
     };
     let command = doc! {"explain": find, "verbosity": "queryPlanner"};
-    let planned = in_time(async { db.database.run_command(command).await }).await;
+    let planned = with_timeout(async { db.database.run_command(command).await }).await;
     planned.map(drop).map_err(|fault| match fault {
         Fault::Unusable(reason) => Fault::Unusable(format!(
             "its documents cannot be read with this query and projection: {reason}"

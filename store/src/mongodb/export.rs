@@ -5,10 +5,10 @@ use mongodb::{Collection, Cursor};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::command::{Db, in_time};
+use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::value;
-use crate::store::{ExportFilter, Kept};
+use crate::store::{ExportFilter, ExportKind};
 
 /// Documents in one answer of the server; it also ends at 16 MB.
 pub(super) const STEP: u32 = 500;
@@ -23,8 +23,13 @@ pub(super) type Step = Result<Vec<Value>, Fault>;
 const OWN: [&str; 4] = ["version", "crawls", "origins", "unwritten"];
 
 /// Sends step after step, until the collection or the taker ends; an error is the last one.
-pub(super) async fn read_all(db: Db, kept: Kept, filter: ExportFilter, steps: mpsc::Sender<Step>) {
-    if let Err(fault) = read(&db, kept, &filter, &steps).await {
+pub(super) async fn read_all(
+    db: Db,
+    kind: ExportKind,
+    filter: ExportFilter,
+    steps: mpsc::Sender<Step>,
+) {
+    if let Err(fault) = read(&db, kind, &filter, &steps).await {
         // If the taker is gone, nobody is left to tell.
         let _ = steps.send(Err(fault)).await;
     }
@@ -32,23 +37,23 @@ pub(super) async fn read_all(db: Db, kept: Kept, filter: ExportFilter, steps: mp
 
 async fn read(
     db: &Db,
-    kept: Kept,
+    kind: ExportKind,
     filter: &ExportFilter,
     steps: &mpsc::Sender<Step>,
 ) -> Result<(), Fault> {
-    let name = match kept {
-        Kept::Pages => "pages",
-        Kept::Records => "records",
+    let name = match kind {
+        ExportKind::Pages => "pages",
+        ExportKind::Records => "records",
     };
     let collection: Collection<RawDocumentBuf> = db.database.collection(name);
     let find = collection
-        .find(query(kept, filter))
+        .find(query(kind, filter))
         .sort(doc! {"$natural": 1})
         .batch_size(STEP)
         // A taker may be slow.
         .no_cursor_timeout(true);
-    let cursor = in_time(async { find.await }).await?;
-    send_all(kept, cursor, steps).await
+    let cursor = with_timeout(async { find.await }).await?;
+    send_all(kind, cursor, steps).await
 }
 
 /// Sends the pages with these keys, step after step; an error is the last one.
@@ -56,8 +61,8 @@ pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Ste
     let find = async {
         let collection: Collection<RawDocumentBuf> = db.database.collection("pages");
         let find = collection.find(doc! {"_id": {"$in": ids}}).batch_size(STEP);
-        let cursor = in_time(async { find.await }).await?;
-        send_all(Kept::Pages, cursor, &steps).await
+        let cursor = with_timeout(async { find.await }).await?;
+        send_all(ExportKind::Pages, cursor, &steps).await
     };
     if let Err(fault) = find.await {
         let _ = steps.send(Err(fault)).await;
@@ -65,15 +70,15 @@ pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Ste
 }
 
 async fn send_all(
-    kept: Kept,
+    kind: ExportKind,
     mut cursor: Cursor<RawDocumentBuf>,
     steps: &mpsc::Sender<Step>,
 ) -> Result<(), Fault> {
     let mut step = Vec::new();
     let mut bytes = 0;
-    while in_time(cursor.advance()).await? {
+    while with_timeout(cursor.advance()).await? {
         bytes += cursor.current().as_bytes().len();
-        step.push(row(kept, cursor.current()));
+        step.push(row(kind, cursor.current()));
         if step.len() >= STEP as usize || bytes >= STEP_BYTES {
             bytes = 0;
             if steps.send(Ok(std::mem::take(&mut step))).await.is_err() {
@@ -86,10 +91,10 @@ async fn send_all(
     Ok(())
 }
 
-fn query(kept: Kept, filter: &ExportFilter) -> Document {
-    let of_crawl = match kept {
-        Kept::Pages => "",
-        Kept::Records => "crawls.",
+fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
+    let of_crawl = match kind {
+        ExportKind::Pages => "",
+        ExportKind::Records => "crawls.",
     };
     let mut query = Document::new();
     let wanted = [("app_id", &filter.app_id), ("crawl_id", &filter.crawl_id)];
@@ -98,8 +103,8 @@ fn query(kept: Kept, filter: &ExportFilter) -> Document {
             query.insert(format!("{of_crawl}{name}"), wanted);
         }
     }
-    match kept {
-        Kept::Records if query.len() > 1 => {
+    match kind {
+        ExportKind::Records if query.len() > 1 => {
             // Both of the same crawl.
             doc! {"crawls": {"$elemMatch": {
                 "app_id": filter.app_id.as_deref(), "crawl_id": filter.crawl_id.as_deref(),
@@ -110,9 +115,9 @@ fn query(kept: Kept, filter: &ExportFilter) -> Document {
 }
 
 /// As every backend hands it out.
-fn row(kept: Kept, stored: &mongodb::bson::RawDocument) -> Value {
+fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
     let mut members: Map<String, Value> = value::object(stored);
-    if kept == Kept::Records {
+    if kind == ExportKind::Records {
         members.retain(|name, _| !OWN.contains(&name.as_str()));
     }
     Value::Object(members)

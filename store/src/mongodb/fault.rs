@@ -8,24 +8,24 @@ use crate::error::StoreError;
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
     /// Out of reach for now, with the reason.
-    Away(String),
+    Unavailable(String),
     /// A key that is to be inserted is there already, in the server's words.
-    Taken(String),
+    DuplicateKey(String),
     /// An entry that cannot be kept, with the reason.
-    Unfit(String),
+    InvalidEntry(String),
     /// The store as a whole cannot be used, with the reason and what to do.
     Unusable(String),
 }
 
 /// Codes of the server that pass: it is starting, stopping, electing, short of time or of disk.
-const PASSING: [i32; 23] = [
+const TRANSIENT_CODES: [i32; 23] = [
     6, 7, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 246, 262, 9001, 10107, 11600, 11602,
     13435, 13436, 14031, 11601,
 ];
 
 /// Codes that another try at once may get past: the primary is another by now, or somebody else
 /// has just created the same document.
-const MOVED: [i32; 11] = [
+const RETRY_AT_ONCE_CODES: [i32; 11] = [
     6,
     7,
     89,
@@ -52,9 +52,11 @@ impl Fault {
     pub(super) fn into_error(self, store: &str) -> StoreError {
         let store = store.to_owned();
         match self {
-            Fault::Away(reason) | Fault::Taken(reason) => StoreError::Retry { store, reason },
+            Fault::Unavailable(reason) | Fault::DuplicateKey(reason) => {
+                StoreError::Retry { store, reason }
+            }
             Fault::Unusable(reason) => StoreError::Fatal { store, reason },
-            Fault::Unfit(reason) => StoreError::Entry {
+            Fault::InvalidEntry(reason) => StoreError::Entry {
                 entry: format!("an entry of {store}"),
                 reason,
             },
@@ -62,24 +64,24 @@ impl Fault {
     }
 
     /// Whether somebody else was faster at inserting the same key.
-    pub(super) fn is_taken(&self) -> bool {
-        matches!(self, Fault::Taken(_))
+    pub(super) fn is_duplicate_key(&self) -> bool {
+        matches!(self, Fault::DuplicateKey(_))
     }
 
     /// What the server says of one statement of a command.
     pub(super) fn of_statement(code: i32, message: &str) -> Fault {
-        if PASSING.contains(&code) {
-            return Fault::Away(quoted(message));
+        if TRANSIENT_CODES.contains(&code) {
+            return Fault::Unavailable(quoted(message));
         }
-        Fault::Unfit(format!("the server refuses it: {}", quoted(message)))
+        Fault::InvalidEntry(format!("the server refuses it: {}", quoted(message)))
     }
 }
 
 /// Whether the same command is worth another try at once, on a server that is looked for anew.
-pub(super) fn is_worth_another_try(error: &Error) -> bool {
+pub(super) fn is_retryable_at_once(error: &Error) -> bool {
     match error.kind.as_ref() {
         ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => true,
-        ErrorKind::Command(command) => MOVED.contains(&command.code),
+        ErrorKind::Command(command) => RETRY_AT_ONCE_CODES.contains(&command.code),
         _ => false,
     }
 }
@@ -93,7 +95,7 @@ impl From<Error> for Fault {
             kind @ (ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. }) => {
                 of_unreachable(&kind.to_string())
             }
-            ErrorKind::DnsResolve { message, .. } => Fault::Away(format!(
+            ErrorKind::DnsResolve { message, .. } => Fault::Unavailable(format!(
                 "its address cannot be looked up: {}",
                 quoted(message)
             )),
@@ -119,13 +121,13 @@ fn of_command(code: i32, message: &str) -> Fault {
             .unwrap_or(message),
     );
     match code {
-        DUPLICATE_KEY => Fault::Taken(message),
+        DUPLICATE_KEY => Fault::DuplicateKey(message),
         UNAUTHORIZED => Fault::Unusable(format!(
             "the user may not do this: grant the role readWrite on the database, or check user \
              and authSource in the URI ({message})"
         )),
         AUTHENTICATION_FAILED | USER_NOT_FOUND => Fault::Unusable(no_such_user(&message)),
-        code if PASSING.contains(&code) => Fault::Away(message),
+        code if TRANSIENT_CODES.contains(&code) => Fault::Unavailable(message),
         _ => Fault::Unusable(format!("the server refuses a command: {message}")),
     }
 }
@@ -167,7 +169,7 @@ fn of_unreachable(message: &str) -> Fault {
     } else {
         ""
     };
-    Fault::Away(format!("no server answers: {reason}{hint}"))
+    Fault::Unavailable(format!("no server answers: {reason}{hint}"))
 }
 
 /// What the driver met at each server, out of its description of all it knows.

@@ -1,7 +1,7 @@
 //! The MongoDB backend: one database that the processes of many machines write.
 //!
 //! The driver's connections and its watch over the servers live on a thread of their own with its
-//! runtime ([`home`]), so that they go on however the callers' runtimes are driven. A call is a few
+//! runtime ([`runtime_thread`]), so that they go on however the callers' runtimes are driven. A call is a few
 //! commands, whatever the size of its batch, and is answered once a majority of the members has
 //! what it wrote. There are no transactions: every write is a statement on one document, guarded
 //! against what others write meanwhile, and idempotent, so that a call which was cut off, by a
@@ -15,13 +15,13 @@ mod crawls;
 mod dataset;
 mod export;
 mod fault;
-mod home;
 mod indexes;
-mod origins;
 mod page_log;
 mod pages;
 mod records;
-mod slots;
+mod reservations;
+mod runtime_thread;
+mod source_documents;
 mod uri;
 mod value;
 
@@ -33,27 +33,29 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
+use crate::cache::{
+    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
+};
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::origin::{DatasetRecord, Unwritten};
 use crate::record::{MappingOrder, RecordCounts, RecordState};
+use crate::source_document::{DatasetRecord, Unwritten};
 use crate::store::{
-    Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
+    Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 use crate::uri::{OpenMode, Uses};
 
 use command::Db;
 pub use dataset::{Dataset, DatasetDocument, DatasetSource, Documents, WriteBack};
 use fault::Fault;
-use home::Home;
+use runtime_thread::RuntimeThread;
 pub use uri::MongoUri;
 
 /// A store and a cache in one database.
 pub(crate) struct Mongo {
     db: Db,
-    home: Home,
+    thread: RuntimeThread,
     order: RwLock<Arc<MappingOrder>>,
 }
 
@@ -65,16 +67,16 @@ impl Mongo {
         uses: Uses,
     ) -> Result<Mongo, StoreError> {
         let store = uri.to_string();
-        let home = Home::start().map_err(|error| StoreError::Fatal {
+        let thread = RuntimeThread::start().map_err(|error| StoreError::Fatal {
             store: store.clone(),
             reason: format!("cannot start its thread: {error}"),
         })?;
         let uri = uri.clone();
-        let opening = home.run(async move { connection::open(&uri, mode, uses).await });
-        let opened = opening.await.ok_or_else(|| broken_down(&store))?;
+        let opening = thread.run(async move { connection::open(&uri, mode, uses).await });
+        let opened = opening.await.ok_or_else(|| panicked(&store))?;
         Ok(Mongo {
             db: opened?,
-            home,
+            thread,
             order: RwLock::default(),
         })
     }
@@ -89,8 +91,8 @@ impl Mongo {
         R: Send + 'static,
         W: Future<Output = Result<R, Fault>> + Send + 'static,
     {
-        let done = self.home.run(call(self.db.clone())).await;
-        let done = done.ok_or_else(|| broken_down(&self.db.store))?;
+        let done = self.thread.run(call(self.db.clone())).await;
+        let done = done.ok_or_else(|| panicked(&self.db.store))?;
         done.map_err(|fault| fault.into_error(&self.db.store))
     }
 }
@@ -103,7 +105,7 @@ fn pace(processes: u16) -> Duration {
     Duration::from_millis(ms.clamp(250, 700))
 }
 
-fn broken_down(store: &str) -> StoreError {
+fn panicked(store: &str) -> StoreError {
     StoreError::Fatal {
         store: store.to_owned(),
         reason: String::from("cannot be used any more: a call broke down"),
@@ -164,7 +166,7 @@ impl Store for Mongo {
 
     async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError> {
         let crawl = crawl.clone();
-        self.call(async move |db: Db| origins::unwritten(&db, &crawl, limit).await)
+        self.call(async move |db: Db| source_documents::unwritten(&db, &crawl, limit).await)
             .await
     }
 
@@ -174,7 +176,7 @@ impl Store for Mongo {
         written: Vec<Unwritten>,
     ) -> Result<(), StoreError> {
         let crawl = crawl.clone();
-        self.call(async move |db: Db| origins::confirm(&db, &crawl, &written).await)
+        self.call(async move |db: Db| source_documents::confirm(&db, &crawl, &written).await)
             .await
     }
 
@@ -206,15 +208,15 @@ impl Store for Mongo {
 
     async fn export(
         &self,
-        kept: Kept,
+        kind: ExportKind,
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
         // One step waits while the next is read.
         let (steps, mut read) = mpsc::channel::<export::Step>(1);
-        self.home.start_task(export::read_all(
+        self.thread.start_task(export::read_all(
             self.db.clone(),
-            kept,
+            kind,
             filter.clone(),
             steps,
         ));
@@ -235,7 +237,7 @@ impl Store for Mongo {
     ) -> Result<u64, ExportError> {
         let (steps, mut read) = mpsc::channel::<export::Step>(1);
         let finding = export::read_pages(self.db.clone(), ids, steps);
-        self.home.start_task(finding);
+        self.thread.start_task(finding);
         let mut pages = 0;
         while let Some(step) = read.recv().await {
             for page in step.map_err(|fault| fault.into_error(&self.db.store))? {
@@ -254,7 +256,7 @@ impl Store for Mongo {
     ) -> Result<Cursor, ExportError> {
         let (steps, mut read) = mpsc::channel::<changes::Step>(1);
         let reading = changes::read_all(self.db.clone(), after.clone(), filter.clone(), steps);
-        self.home.start_task(reading);
+        self.thread.start_task(reading);
         while let Some(step) = read.recv().await {
             let step = step.map_err(|fault| fault.into_error(&self.db.store))?;
             for (cursor, page) in step.pages {
@@ -264,7 +266,7 @@ impl Store for Mongo {
                 return Ok(end);
             }
         }
-        Err(broken_down(&self.db.store).into())
+        Err(panicked(&self.db.store).into())
     }
 }
 
@@ -303,15 +305,15 @@ impl Cache for Mongo {
             .await
     }
 
-    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError> {
-        let claim = claim.clone();
-        self.call(async move |db: Db| slots::claim(&db, &claim).await)
+    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
+        let request = request.clone();
+        self.call(async move |db: Db| reservations::reserve(&db, &request).await)
             .await
     }
 
-    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError> {
+    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
         let release = release.clone();
-        self.call(async move |db: Db| slots::release(&db, &release).await)
+        self.call(async move |db: Db| reservations::release(&db, &release).await)
             .await
     }
 }

@@ -21,7 +21,7 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
 
-use super::command::{Db, in_time, majority, number};
+use super::command::{Db, majority, number, with_timeout};
 use super::fault::Fault;
 use super::value::texts;
 
@@ -40,7 +40,7 @@ pub(super) async fn append(db: &Db, mut ids: Vec<String>) -> Result<(), Fault> {
     ids.dedup();
     let command = append_command(&ids);
     // Whenever this fails, somebody else has succeeded.
-    while !db.run_unless_taken(command.clone()).await? {}
+    while !db.run_unless_duplicate(command.clone()).await? {}
     Ok(())
 }
 
@@ -72,7 +72,7 @@ fn append_command(ids: &[String]) -> RawDocumentBuf {
 }
 
 /// Makes sure that nothing will appear under a number at which nothing has been found.
-pub(super) async fn close_hole(db: &Db, number: i64) -> Result<(), Fault> {
+pub(super) async fn close_gap(db: &Db, number: i64) -> Result<(), Fault> {
     let mut command = rawdoc! {
         "insert": LOG,
         "documents": [{"_id": number, "pages": []}],
@@ -96,21 +96,21 @@ pub(super) async fn newest(db: &Db) -> Result<i64, Fault> {
         let last = log.find_one(doc! {}).sort(doc! {"_id": -1});
         last.projection(doc! {"_id": 1}).await
     };
-    let last = in_time(find).await?;
+    let last = with_timeout(find).await?;
     Ok(last.map_or(0, |last| number(&last, "_id")))
 }
 
 /// What cursors call this store. Pages that are older than the log are in it from then on.
 pub(super) async fn store_name(db: &Db) -> Result<String, Fault> {
-    let first = match find_first(db).await? {
+    let first = match find_header(db).await? {
         Some(first) => first,
         None => {
-            insert_first(db, false).await?;
-            find_first(db).await?.unwrap_or_default()
+            insert_header(db, false).await?;
+            find_header(db).await?.unwrap_or_default()
         }
     };
     if !first.get_bool("older_pages").unwrap_or_default() {
-        enter_older_pages(db).await?;
+        log_older_pages(db).await?;
     }
     let store = first.get_str("store").unwrap_or_default();
     Ok(store.to_owned())
@@ -120,35 +120,35 @@ pub(super) async fn store_name(db: &Db) -> Result<String, Fault> {
 pub(super) async fn begin(db: &Db) -> Result<(), Fault> {
     let pages: Collection<Document> = db.database.collection("pages");
     let is_empty = async { Ok(pages.find_one(doc! {}).await?.is_none()) };
-    if find_first(db).await?.is_none() && in_time(is_empty).await? {
-        insert_first(db, true).await?;
+    if find_header(db).await?.is_none() && with_timeout(is_empty).await? {
+        insert_header(db, true).await?;
     }
     Ok(())
 }
 
-async fn insert_first(db: &Db, has_older_pages: bool) -> Result<(), Fault> {
+async fn insert_header(db: &Db, has_older_pages: bool) -> Result<(), Fault> {
     let store = ObjectId::new().to_hex();
     let first = rawdoc! {"store": store, "older_pages": has_older_pages};
     let naming = rawdoc! {"q": {"_id": 0_i64}, "u": {"$setOnInsert": first}, "upsert": true};
-    db.upsert(LOG, &[naming]).await?.none_failed()
+    db.upsert(LOG, &[naming]).await?.into_result()
 }
 
-async fn find_first(db: &Db) -> Result<Option<Document>, Fault> {
+async fn find_header(db: &Db) -> Result<Option<Document>, Fault> {
     let log: Collection<Document> = db.database.collection(LOG);
-    in_time(async { log.find_one(doc! {"_id": 0_i64}).await }).await
+    with_timeout(async { log.find_one(doc! {"_id": 0_i64}).await }).await
 }
 
 /// Enters all pages that there are: those which are in already come twice, and none is missing.
-async fn enter_older_pages(db: &Db) -> Result<(), Fault> {
+async fn log_older_pages(db: &Db) -> Result<(), Fault> {
     let pages: Collection<Document> = db.database.collection("pages");
     let find = pages
         .find(doc! {})
         .projection(doc! {"_id": 1})
         .sort(doc! {"$natural": 1})
         .no_cursor_timeout(true);
-    let mut cursor = in_time(async { find.await }).await?;
+    let mut cursor = with_timeout(async { find.await }).await?;
     let mut ids = Vec::new();
-    while in_time(cursor.advance()).await? {
+    while with_timeout(cursor.advance()).await? {
         ids.extend(cursor.current().get_str("_id").map(str::to_owned));
         if ids.len() >= OLDER_AT_ONCE {
             append(db, std::mem::take(&mut ids)).await?;
@@ -156,5 +156,5 @@ async fn enter_older_pages(db: &Db) -> Result<(), Fault> {
     }
     append(db, ids).await?;
     let entered = rawdoc! {"q": {"_id": 0_i64}, "u": {"$set": {"older_pages": true}}};
-    db.update(LOG, &[entered]).await?.none_failed()
+    db.update(LOG, &[entered]).await?.into_result()
 }

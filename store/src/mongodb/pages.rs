@@ -14,7 +14,7 @@ use super::records;
 use super::value::{self, bson, document, or_null, texts};
 use crate::error::StoreError;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{Filling, MappingOrder, RecordState};
+use crate::record::{MappingOrder, PageValues, RecordState};
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 
@@ -25,29 +25,31 @@ pub(super) async fn save(
     order: &MappingOrder,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     let mut kept = keep(db, saves).await?;
-    let mut wishes = Vec::new();
+    let mut requests = Vec::new();
     for (index, save) in saves
         .iter()
         .enumerate()
         .filter(|(index, _)| kept[*index].is_ok())
     {
-        let of_page = |record: &String| records::Wish {
+        let of_page = |record: &String| records::FillRequest {
             record: record.clone(),
-            filling: Filling::of(&save.page),
+            values: PageValues::of(&save.page),
             of: index,
         };
-        wishes.extend(save.records.iter().map(of_page));
+        requests.extend(save.records.iter().map(of_page));
     }
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
     let ids = ids.map(|(save, _)| save.page.id()).collect();
-    let (filled, ()) =
-        tokio::try_join!(records::fill(db, &wishes, order), page_log::append(db, ids))?;
-    for (wish, state) in filled {
-        let saved = &mut kept[wish.of];
+    let (filled, ()) = tokio::try_join!(
+        records::fill(db, &requests, order),
+        page_log::append(db, ids)
+    )?;
+    for (request, state) in filled {
+        let saved = &mut kept[request.of];
         match (saved.as_mut(), state) {
-            (Ok(saved), Ok(RecordState::Resolved)) => saved.resolved.push(wish.record.clone()),
-            (Ok(saved), Ok(RecordState::Open)) => saved.open.push(wish.record.clone()),
-            (Ok(_), Err(reason)) => *saved = Err(refusal(&saves[wish.of], reason)),
+            (Ok(saved), Ok(RecordState::Resolved)) => saved.resolved.push(request.record.clone()),
+            (Ok(saved), Ok(RecordState::Open)) => saved.open.push(request.record.clone()),
+            (Ok(_), Err(reason)) => *saved = Err(refusal(&saves[request.of], reason)),
             (Err(_), _) => {}
         }
     }
@@ -73,13 +75,13 @@ async fn keep(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>,
                 sent.push(index);
                 kept.push(Ok(Saved::default()));
             }
-            Err(Fault::Unfit(reason)) => kept.push(Err(refusal(save, reason))),
+            Err(Fault::InvalidEntry(reason)) => kept.push(Err(refusal(save, reason))),
             Err(fault) => return Err(fault),
         }
     }
     for (statement, code, message) in db.upsert("pages", &statements).await?.failed {
         match Fault::of_statement(code, &message) {
-            Fault::Unfit(reason) => {
+            Fault::InvalidEntry(reason) => {
                 kept[sent[statement]] = Err(refusal(&saves[sent[statement]], reason))
             }
             fault => return Err(fault),
@@ -93,7 +95,7 @@ fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
     let stored = stored_page(page)?;
     let bytes = stored.as_bytes().len();
     if bytes > MAX_ENTRY_BYTES {
-        return Err(Fault::Unfit(format!(
+        return Err(Fault::InvalidEntry(format!(
             "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
         )));
     }
@@ -188,7 +190,7 @@ impl StoredPage {
         let mut members = value::object(stored);
         let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
         let started_at = stored.get_datetime("started_at").map_err(|_| {
-            Fault::Unfit(format!("page {:?} started at no time", members.get("_id")))
+            Fault::InvalidEntry(format!("page {:?} started at no time", members.get("_id")))
         })?;
         Ok(StoredPage {
             url: text("url").unwrap_or_default(),
@@ -209,8 +211,8 @@ impl StoredPage {
         })
     }
 
-    fn filling(&self) -> Filling<'_> {
-        Filling {
+    fn values(&self) -> PageValues<'_> {
+        PageValues {
             fields: &self.fields,
             url: &self.url,
             mapping: self.mapping.as_deref(),
@@ -242,20 +244,21 @@ pub(super) async fn apply(
             pages.insert(id.to_owned(), StoredPage::read(&stored)?);
         }
     }
-    let wish = |(of, apply): (usize, &ApplyPage)| {
+    let request = |(of, apply): (usize, &ApplyPage)| {
         let page = pages.get(&apply.page_id)?;
-        Some(records::Wish {
+        Some(records::FillRequest {
             record: apply.record.clone(),
-            filling: page.filling(),
+            values: page.values(),
             of,
         })
     };
-    let wishes: Vec<records::Wish<'_>> = applies.iter().enumerate().filter_map(wish).collect();
+    let requests: Vec<records::FillRequest<'_>> =
+        applies.iter().enumerate().filter_map(request).collect();
     let mut applied: Vec<Option<Applied>> = applies.iter().map(|_| None).collect();
-    for (wish, state) in records::fill(db, &wishes, order).await? {
-        applied[wish.of] = Some(Applied {
-            state: state.map_err(Fault::Unfit)?,
-            links: pages[&applies[wish.of].page_id].links.clone(),
+    for (request, state) in records::fill(db, &requests, order).await? {
+        applied[request.of] = Some(Applied {
+            state: state.map_err(Fault::InvalidEntry)?,
+            links: pages[&applies[request.of].page_id].links.clone(),
         });
     }
     Ok(applied)

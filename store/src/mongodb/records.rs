@@ -15,43 +15,43 @@ use super::fault::{DUPLICATE_KEY, Fault};
 use super::pages::date;
 use super::value::{self, document, key, or_null, texts};
 use crate::crawl::CrawlId;
-use crate::origin::DatasetRecord;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{Filling, MAX_RECORD_ID_BYTES, MappingOrder, RecordState, StoredRecord};
+use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
+use crate::source_document::DatasetRecord;
 use crate::timestamp::parse_iso_time;
 
 /// A record may be written by so many others before a call gives up for now.
 const MAX_ROUNDS: u32 = 50;
 
 /// A page that wants to fill a record.
-pub(super) struct Wish<'a> {
+pub(super) struct FillRequest<'a> {
     pub(super) record: String,
-    pub(super) filling: Filling<'a>,
+    pub(super) values: PageValues<'a>,
     /// Which of the caller's entries it belongs to.
     pub(super) of: usize,
 }
 
 /// What a record is after an entry; the reason if the entry cannot be kept.
-type Settled = Result<RecordState, String>;
+type EntryResult = Result<RecordState, String>;
 
 /// Fills what is missing in records; one that is not stored stays open.
 pub(super) async fn fill<'w, 'p>(
     db: &Db,
-    wishes: &'w [Wish<'p>],
+    requests: &'w [FillRequest<'p>],
     order: &MappingOrder,
-) -> Result<Vec<(&'w Wish<'p>, Settled)>, Fault> {
-    let by_record = grouped(wishes.iter().map(|wish| wish.record.as_str()));
-    let revise = |indexes: &[usize], kept: &mut Option<KeptRecord>| {
+) -> Result<Vec<(&'w FillRequest<'p>, EntryResult)>, Fault> {
+    let by_record = grouped(requests.iter().map(|request| request.record.as_str()));
+    let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let fill_one = |index: &usize| match kept {
             None => Ok(RecordState::Open),
-            Some(kept) => kept.fill(&wishes[*index].filling, order),
+            Some(kept) => kept.fill(&requests[*index].values, order),
         };
         indexes.iter().map(fill_one).collect()
     };
-    let settled = revise_all(db, by_record, revise).await?;
+    let settled = read_modify_write(db, by_record, revise).await?;
     let pairs = settled
         .into_iter()
-        .map(|(index, state)| (&wishes[index], state));
+        .map(|(index, state)| (&requests[index], state));
     Ok(pairs.collect())
 }
 
@@ -61,33 +61,33 @@ pub(super) async fn put(
     crawl: &CrawlId,
     records: &[DatasetRecord],
     now_ms: i64,
-) -> Result<Vec<Settled>, Fault> {
+) -> Result<Vec<EntryResult>, Fault> {
     if db.find_one("crawls", &crawl.to_string()).await?.is_none() {
         let refusal = format!("its crawl {crawl} is not stored: put the crawl first");
         return Ok(records.iter().map(|_| Err(refusal.clone())).collect());
     }
-    let mut states: Vec<Settled> = records.iter().map(check_id).collect();
+    let mut states: Vec<EntryResult> = records.iter().map(check_id).collect();
     let fit = |index: &usize| states[*index].is_ok();
     let fit: Vec<usize> = (0..records.len()).filter(fit).collect();
     let by_record = grouped(fit.iter().map(|index| records[*index].record.id.as_str()));
-    let revise = |indexes: &[usize], kept: &mut Option<KeptRecord>| {
+    let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let put_one = |index: &usize| {
             let mut record = kept.take().unwrap_or_default();
             let state = record.put(crawl, &records[fit[*index]], now_ms);
             // A new record that cannot be kept is not there; an old one is as it was.
-            let is_there = state.is_ok() || record != KeptRecord::default();
+            let is_there = state.is_ok() || record != RecordDocument::default();
             *kept = is_there.then_some(record);
             state
         };
         indexes.iter().map(put_one).collect()
     };
-    for (index, state) in revise_all(db, by_record, revise).await? {
+    for (index, state) in read_modify_write(db, by_record, revise).await? {
         states[fit[index]] = state;
     }
     Ok(states)
 }
 
-fn check_id(input: &DatasetRecord) -> Settled {
+fn check_id(input: &DatasetRecord) -> EntryResult {
     match input.record.id.len() {
         1..=MAX_RECORD_ID_BYTES => Ok(RecordState::Open),
         bytes => Err(format!(
@@ -109,11 +109,11 @@ fn grouped<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize
 /// change met the record as it had been read. `revise` answers each entry of a record; it runs
 /// again on a record that somebody else has written meanwhile, and must find its own change made
 /// if it runs on its own result.
-async fn revise_all(
+async fn read_modify_write(
     db: &Db,
     mut groups: HashMap<&str, Vec<usize>>,
-    revise: impl Fn(&[usize], &mut Option<KeptRecord>) -> Vec<Settled>,
-) -> Result<Vec<(usize, Settled)>, Fault> {
+    revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult>,
+) -> Result<Vec<(usize, EntryResult)>, Fault> {
     let mut settled = Vec::new();
     for round in 0..MAX_ROUNDS {
         if groups.is_empty() {
@@ -158,7 +158,7 @@ async fn revise_all(
     }
     match groups.is_empty() {
         true => Ok(settled),
-        false => Err(Fault::Away(String::from(
+        false => Err(Fault::Unavailable(String::from(
             "too many others are writing the same records",
         ))),
     }
@@ -179,18 +179,18 @@ fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, F
             continue;
         }
         match Fault::of_statement(*code, message) {
-            Fault::Unfit(reason) => drop(refused.insert(*statement, reason)),
+            Fault::InvalidEntry(reason) => drop(refused.insert(*statement, reason)),
             fault => return Err(fault),
         }
     }
     Ok(refused)
 }
 
-async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, KeptRecord>, Fault> {
+async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, RecordDocument>, Fault> {
     let mut read = HashMap::with_capacity(ids.len());
     for stored in db.find_all("records", &ids).await? {
         if let Ok(id) = stored.get_str("_id") {
-            read.insert(id.to_owned(), KeptRecord::read(&stored));
+            read.insert(id.to_owned(), RecordDocument::read(&stored));
         }
     }
     Ok(read)
@@ -198,20 +198,20 @@ async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, KeptRecord>
 
 /// A record with what only this backend keeps of it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct KeptRecord {
+pub(super) struct RecordDocument {
     pub(super) record: StoredRecord,
     /// How often it was written; none if it is new, or made by a foreign hand.
     pub(super) version: Option<i64>,
     /// The crawls that it is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
     /// Where it came from, for crawls that write back: `[{crawl, document, fields}]`.
-    pub(super) origins: Vec<Value>,
+    pub(super) sources: Vec<Value>,
     /// Those of these crawls that have to write it back.
     pub(super) unwritten: Vec<Value>,
 }
 
-impl KeptRecord {
-    pub(super) fn read(stored: &RawDocument) -> KeptRecord {
+impl RecordDocument {
+    pub(super) fn read(stored: &RawDocument) -> RecordDocument {
         let mut members = value::object(stored);
         let mut object = |name: &str| match members.remove(name) {
             Some(Value::Object(object)) => object,
@@ -226,7 +226,7 @@ impl KeptRecord {
         let list = |name: &str| members.get(name).and_then(Value::as_array).cloned();
         let missing = list("missing").unwrap_or_default();
         let resolved_at = members.get("resolved_at").and_then(Value::as_str);
-        KeptRecord {
+        RecordDocument {
             record: StoredRecord {
                 missing: missing
                     .iter()
@@ -238,24 +238,24 @@ impl KeptRecord {
             },
             version: members.get("version").and_then(Value::as_i64),
             crawls: list("crawls").unwrap_or_default(),
-            origins: list("origins").unwrap_or_default(),
+            sources: list("origins").unwrap_or_default(),
             unwritten: list("unwritten").unwrap_or_default(),
         }
     }
 
     /// Fills from a page; a page that would make it too large is refused and changes nothing.
-    fn fill(&mut self, page: &Filling<'_>, order: &MappingOrder) -> Settled {
+    fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> EntryResult {
         let before = self.record.clone();
         if self.record.fill(page, order) {
             self.check_size(before)?;
-            self.note_change();
+            self.mark_unwritten();
         }
         Ok(self.record.state())
     }
 
-    fn put(&mut self, crawl: &CrawlId, input: &DatasetRecord, now_ms: i64) -> Settled {
-        if let Some(origin) = &input.origin {
-            self.check_origin(crawl, origin)?;
+    fn put(&mut self, crawl: &CrawlId, input: &DatasetRecord, now_ms: i64) -> EntryResult {
+        if let Some(source) = &input.source {
+            self.check_source(crawl, source)?;
         }
         let before = self.record.clone();
         let entry = serde_json::json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
@@ -264,13 +264,13 @@ impl KeptRecord {
         let reopened = forgets && self.record.reopen(&input.record.want);
         if self.record.merge(&input.record, now_ms) || reopened {
             self.check_size(before)?;
-            self.note_change();
+            self.mark_unwritten();
         }
         if !is_known_here {
             self.crawls.push(entry);
         }
-        if let Some(origin) = &input.origin {
-            self.enter_origin(crawl, origin);
+        if let Some(source) = &input.source {
+            self.add_source(crawl, source);
         }
         Ok(self.record.state())
     }
@@ -283,9 +283,9 @@ impl KeptRecord {
                 content.as_bytes().len()
             ),
             Err(
-                Fault::Unfit(reason)
-                | Fault::Away(reason)
-                | Fault::Taken(reason)
+                Fault::InvalidEntry(reason)
+                | Fault::Unavailable(reason)
+                | Fault::DuplicateKey(reason)
                 | Fault::Unusable(reason),
             ) => reason,
         };
@@ -317,7 +317,7 @@ impl KeptRecord {
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
         };
-        self.append_origins(&mut content)?;
+        self.append_sources(&mut content)?;
         Ok(content)
     }
 }

@@ -91,7 +91,7 @@ fn append(
 
 fn nested(value: &Value, depth: usize) -> Result<RawBson, Fault> {
     if depth > MAX_DEPTH {
-        return Err(Fault::Unfit(format!(
+        return Err(Fault::InvalidEntry(format!(
             "it is nested deeper than {MAX_DEPTH} levels"
         )));
     }
@@ -192,6 +192,6 @@ mod tests {
         let nest = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
         assert!(bson(&nest(MAX_DEPTH - 1)).is_ok());
         let refusal = bson(&nest(MAX_DEPTH)).unwrap_err();
-        assert!(matches!(refusal, Fault::Unfit(_)), "{refusal:?}");
+        assert!(matches!(refusal, Fault::InvalidEntry(_)), "{refusal:?}");
     }
 }

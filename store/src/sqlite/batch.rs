@@ -8,7 +8,7 @@ use crate::error::StoreError;
 
 /// Keeps every entry in one transaction. Unfit entries are rare, so the batch is first tried
 /// without savepoints, which would cost each entry a copy of every page it touches.
-pub(super) fn keep_each<T, R>(
+pub(super) fn write_each<T, R>(
     db: &mut Db,
     entries: &[T],
     name: impl Fn(&T) -> String,
@@ -17,13 +17,13 @@ pub(super) fn keep_each<T, R>(
     let all = |conn: &Connection| entries.iter().map(|entry| keep(conn, entry)).collect();
     match db.transaction(all) {
         Ok(kept) => Vec::into_iter(kept).map(Ok).collect(),
-        Err(Fault::Unfit(_)) => keep_the_fit(db, entries, name, keep),
+        Err(Fault::InvalidEntry(_)) => write_each_in_savepoint(db, entries, name, keep),
         Err(fault) => super::fail_all(entries.len(), &db.error(fault)),
     }
 }
 
 /// The same, each entry in a savepoint of its own.
-fn keep_the_fit<T, R>(
+fn write_each_in_savepoint<T, R>(
     db: &mut Db,
     entries: &[T],
     name: impl Fn(&T) -> String,
@@ -49,7 +49,7 @@ fn in_savepoint<R>(
     conn.execute_batch("SAVEPOINT entry")?;
     let kept = match keep() {
         Ok(kept) => Ok(kept),
-        Err(Fault::Unfit(reason)) => {
+        Err(Fault::InvalidEntry(reason)) => {
             conn.execute_batch("ROLLBACK TO entry")?;
             Err(StoreError::Entry {
                 entry: name(),

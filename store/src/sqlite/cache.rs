@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::crawls::time;
 use super::fault::Fault;
-use super::slots;
+use super::reservations;
 use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 use crate::site_clock::clamped;
 use crate::timestamp::iso_time;
@@ -82,7 +82,7 @@ pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<
     let sql = "SELECT delay_ms, owner FROM sites WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([site])?;
-    let (Some(row), Some(clock)) = (rows.next()?, slots::load(conn, site)?) else {
+    let (Some(row), Some(clock)) = (rows.next()?, reservations::load(conn, site)?) else {
         return Ok(None);
     };
     let delay_ms = row.get::<_, i64>(0)?.unsigned_abs();

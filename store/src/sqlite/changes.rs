@@ -10,10 +10,10 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
+use super::connection_thread::ConnectionThread;
 use super::export::{STEP_BYTES, STEP_ROWS, row_object};
 use super::fault::Fault;
-use super::owner::Owner;
-use crate::cursor::{Cursor, why_not};
+use crate::cursor::{Cursor, check_cursor};
 use crate::error::StoreError;
 use crate::store::{ExportError, ExportFilter};
 
@@ -45,7 +45,7 @@ type Pages = Vec<(i64, Map<String, Value>)>;
 
 /// Hands over what was saved behind the cursor, up to now.
 pub(super) async fn read(
-    owner: &Owner,
+    thread: &ConnectionThread,
     after: &Cursor,
     filter: &ExportFilter,
     each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
@@ -53,20 +53,18 @@ pub(super) async fn read(
     let cursor = after.clone();
     let begin = move |conn: &Connection| -> Result<_, Fault> {
         let (store, last) = newest(conn)?;
-        match why_not(&cursor, &store, last.unsigned_abs()) {
-            Some(reason) => Err(Fault::Unusable(reason)),
-            None => Ok((store, last)),
-        }
+        check_cursor(&cursor, &store, last.unsigned_abs()).map_err(Fault::Unusable)?;
+        Ok((store, last))
     };
-    let (store, last) = call(owner, begin).await?;
+    let (store, last) = call(thread, begin).await?;
     let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
-    // Positions are signed in the file; `why_not` has seen that this one is not beyond them.
-    let mut read_to = after.place.entry as i64;
+    // Positions are signed in the file; `check_cursor` has made sure that this one fits.
+    let mut read_to = after.position.entry as i64;
     while read_to < last {
         let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
         let filter = filter.clone();
         let step = move |conn: &Connection| read_step(conn, from, to, &filter);
-        let (pages, is_whole) = call(owner, step).await?;
+        let (pages, is_whole) = call(thread, step).await?;
         let reached = pages.last().map_or(from, |(position, _)| *position);
         read_to = if is_whole { to } else { reached };
         for (position, page) in pages {
@@ -78,7 +76,7 @@ pub(super) async fn read(
 
 /// Hands over the pages with these keys.
 pub(super) async fn find(
-    owner: &Owner,
+    thread: &ConnectionThread,
     ids: Vec<String>,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
 ) -> Result<u64, ExportError> {
@@ -88,7 +86,7 @@ pub(super) async fn find(
     while next < ids.len() {
         let ids = Arc::clone(&ids);
         let step = move |conn: &Connection| find_step(conn, &ids[next..]);
-        let (pages, looked_for) = call(owner, step).await?;
+        let (pages, looked_for) = call(thread, step).await?;
         next += looked_for;
         for (_, page) in pages {
             each(Value::Object(page))?;
@@ -136,8 +134,8 @@ fn read_step(
 }
 
 async fn call<R: Send + 'static>(
-    owner: &Owner,
+    thread: &ConnectionThread,
     read: impl FnOnce(&Connection) -> Result<R, Fault> + Send + 'static,
 ) -> Result<R, StoreError> {
-    owner.call(move |db| db.read(read)).await?
+    thread.call(move |db| db.read(read)).await?
 }

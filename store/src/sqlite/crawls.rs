@@ -42,7 +42,7 @@ pub(super) fn get(conn: &Connection, key: &str) -> Result<Option<Crawl>, Fault> 
         return Ok(None);
     };
     let state: String = row.get(2)?;
-    let state: CrawlState = state.parse().map_err(Fault::Unfit)?;
+    let state: CrawlState = state.parse().map_err(Fault::InvalidEntry)?;
     let finished_at: Option<String> = row.get(5)?;
     Ok(Some(Crawl {
         id: CrawlId::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?),
@@ -72,5 +72,6 @@ pub(super) fn record_counts(conn: &Connection, key: &str) -> Result<RecordCounts
 
 /// A time as stored.
 pub(super) fn time(text: &str) -> Result<i64, Fault> {
-    parse_iso_time(text).ok_or_else(|| Fault::Unfit(format!("its stored time `{text}` is no time")))
+    parse_iso_time(text)
+        .ok_or_else(|| Fault::InvalidEntry(format!("its stored time `{text}` is no time")))
 }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::connection::Db;
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
-use crate::store::{ExportError, ExportFilter, Kept};
+use crate::store::{ExportError, ExportFilter, ExportKind};
 use crate::uri::OpenMode;
 
 /// A step ends after this many rows, or bytes of text in them.
@@ -54,14 +54,14 @@ type Step = Result<Vec<Value>, StoreError>;
 /// Hands every row to `each`.
 pub(super) async fn export(
     path: &Path,
-    kept: Kept,
+    kind: ExportKind,
     filter: &ExportFilter,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
 ) -> Result<u64, ExportError> {
     // One step waits while the next is read.
     let (steps, mut read) = mpsc::channel::<Step>(1);
     let (path, filter): (PathBuf, ExportFilter) = (path.to_owned(), filter.clone());
-    tokio::task::spawn_blocking(move || read_table(&path, kept, &filter, &steps));
+    tokio::task::spawn_blocking(move || read_table(&path, kind, &filter, &steps));
     let mut rows = 0;
     while let Some(step) = read.recv().await {
         for row in step? {
@@ -73,10 +73,10 @@ pub(super) async fn export(
 }
 
 /// Sends step after step, until the table or the taker ends; an error is the last one.
-fn read_table(path: &Path, kept: Kept, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
-    let sql = match kept {
-        Kept::Pages => PAGES,
-        Kept::Records => RECORDS,
+fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
+    let sql = match kind {
+        ExportKind::Pages => PAGES,
+        ExportKind::Records => RECORDS,
     };
     let read = || -> Result<(), StoreError> {
         let refused = |fault| store_error(&store_name(path), fault);
@@ -138,7 +138,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
 fn text_value(name: &str, text: &[u8]) -> Result<Value, Fault> {
     if JSON_COLUMNS.contains(&name) {
         return serde_json::from_slice(text).map_err(|error| {
-            Fault::Unfit(format!(
+            Fault::InvalidEntry(format!(
                 "a stored `{name}` is not as webfill writes it: {error}"
             ))
         });

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 pub(super) enum Fault {
     Sql(rusqlite::Error),
     /// An entry that cannot be kept, or a stored one that cannot be read, with the reason.
-    Unfit(String),
+    InvalidEntry(String),
     /// The store as a whole cannot be used, with the reason and what to do.
     Unusable(String),
 }
@@ -19,9 +19,9 @@ pub(super) enum Fault {
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Fault {
         match error.sqlite_error_code() {
-            Some(ErrorCode::TooBig) => Fault::Unfit(String::from("it is too large")),
+            Some(ErrorCode::TooBig) => Fault::InvalidEntry(String::from("it is too large")),
             Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => {
-                Fault::Unfit(error.to_string())
+                Fault::InvalidEntry(error.to_string())
             }
             _ => Fault::Sql(error),
         }
@@ -41,7 +41,7 @@ pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
             let store = store.to_owned();
             return StoreError::Fatal { store, reason };
         }
-        Fault::Unfit(reason) => {
+        Fault::InvalidEntry(reason) => {
             return StoreError::Entry {
                 entry: format!("an entry of {store}"),
                 reason,

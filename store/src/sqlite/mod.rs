@@ -1,6 +1,6 @@
 //! The embedded backend: one SQLite file that many processes write, through the write-ahead log.
 //!
-//! Each process has one connection, owned by one thread ([`owner`]); calls reach it through a
+//! Each process has one connection, owned by one thread ([`connection_thread`]); calls reach it through a
 //! bounded queue. A call is one transaction, taken with BEGIN IMMEDIATE so that two processes
 //! never deadlock. With `synchronous = NORMAL` an answered call survives the death of every
 //! process; only a power failure may take the last ones, which the dispatcher then repeats.
@@ -10,15 +10,15 @@ mod batch;
 mod cache;
 mod changes;
 mod connection;
+mod connection_thread;
 mod crawls;
 mod export;
 mod fault;
-mod origins;
-mod owner;
 mod pages;
 mod records;
+mod reservations;
 mod schema;
-mod slots;
+mod source_documents;
 
 use std::io;
 use std::path::PathBuf;
@@ -28,23 +28,25 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::cache::{Cache, RobotsEntry, SiteEntry, Slot, SlotClaim, SlotRelease};
+use crate::cache::{
+    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
+};
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::origin::{DatasetRecord, Unwritten};
 use crate::record::{MappingOrder, RecordCounts, RecordState};
+use crate::source_document::{DatasetRecord, Unwritten};
 use crate::store::{
-    Applied, ApplyPage, ExportError, ExportFilter, Kept, Save, SavePace, Saved, Store,
+    Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 use crate::uri::OpenMode;
 
-use batch::keep_each;
-use owner::Owner;
+use batch::write_each;
+use connection_thread::ConnectionThread;
 
 /// A store and a cache in one SQLite file.
 pub(crate) struct Sqlite {
-    owner: Owner,
+    thread: ConnectionThread,
     path: PathBuf,
     order: RwLock<Arc<MappingOrder>>,
 }
@@ -52,9 +54,13 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens the file, and creates it where `mode` allows.
     pub(crate) async fn open(path: PathBuf, mode: OpenMode) -> Result<Sqlite, StoreError> {
-        let owner = Owner::start(path.clone(), mode).await?;
+        let thread = ConnectionThread::start(path.clone(), mode).await?;
         let order = RwLock::default();
-        Ok(Sqlite { owner, path, order })
+        Ok(Sqlite {
+            thread,
+            path,
+            order,
+        })
     }
 
     fn order(&self) -> Arc<MappingOrder> {
@@ -85,9 +91,9 @@ impl Store for Sqlite {
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
         let order = self.order();
-        self.owner
+        self.thread
             .call(move |db| {
-                keep_each(db, &saves, pages::name_save, |conn, save| {
+                write_each(db, &saves, pages::name_save, |conn, save| {
                     pages::save(conn, save, &order)
                 })
             })
@@ -104,9 +110,9 @@ impl Store for Sqlite {
     ) -> Vec<Result<RecordState, StoreError>> {
         let count = records.len();
         let crawl = crawl.to_string();
-        self.owner
+        self.thread
             .call(move |db| {
-                keep_each(db, &records, records::name_record, |conn, record| {
+                write_each(db, &records, records::name_record, |conn, record| {
                     records::put(conn, &crawl, record, now_ms)
                 })
             })
@@ -116,8 +122,8 @@ impl Store for Sqlite {
 
     async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError> {
         let crawl = crawl.to_string();
-        self.owner
-            .call(move |db| db.read(|conn| origins::unwritten(conn, &crawl, limit)))
+        self.thread
+            .call(move |db| db.read(|conn| source_documents::unwritten(conn, &crawl, limit)))
             .await?
     }
 
@@ -127,14 +133,14 @@ impl Store for Sqlite {
         written: Vec<Unwritten>,
     ) -> Result<(), StoreError> {
         let crawl = crawl.to_string();
-        self.owner
-            .call(move |db| db.write(|conn| origins::confirm(conn, &crawl, &written)))
+        self.thread
+            .call(move |db| db.write(|conn| source_documents::confirm(conn, &crawl, &written)))
             .await?
     }
 
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
         let crawl = crawl.to_string();
-        self.owner
+        self.thread
             .call(move |db| db.read(|conn| crawls::record_counts(conn, &crawl)))
             .await?
     }
@@ -144,7 +150,7 @@ impl Store for Sqlite {
         applies: Vec<ApplyPage>,
     ) -> Result<Vec<Option<Applied>>, StoreError> {
         let order = self.order();
-        self.owner
+        self.thread
             .call(move |db| {
                 db.write(|conn| {
                     let apply = |apply| pages::apply(conn, apply, &order);
@@ -155,25 +161,25 @@ impl Store for Sqlite {
     }
 
     async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError> {
-        self.owner
+        self.thread
             .call(move |db| db.write(|conn| crawls::put(conn, &crawl)))
             .await?
     }
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
         let key = id.to_string();
-        self.owner
+        self.thread
             .call(move |db| db.read(|conn| crawls::get(conn, &key)))
             .await?
     }
 
     async fn export(
         &self,
-        kept: Kept,
+        kind: ExportKind,
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        export::export(&self.path, kept, filter, each).await
+        export::export(&self.path, kind, filter, each).await
     }
 
     async fn pages(
@@ -181,7 +187,7 @@ impl Store for Sqlite {
         ids: Vec<String>,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        changes::find(&self.owner, ids, each).await
+        changes::find(&self.thread, ids, each).await
     }
 
     async fn changes(
@@ -190,7 +196,7 @@ impl Store for Sqlite {
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
     ) -> Result<Cursor, ExportError> {
-        changes::read(&self.owner, after, filter, each).await
+        changes::read(&self.thread, after, filter, each).await
     }
 }
 
@@ -205,13 +211,13 @@ impl Cache for Sqlite {
         origins: Vec<String>,
         now_ms: i64,
     ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
-        self.owner
+        self.thread
             .call(move |db| db.read(|conn| cache::robots_of(conn, &origins, now_ms)))
             .await?
     }
 
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError> {
-        self.owner
+        self.thread
             .call(move |db| db.write(|conn| cache::put_robots(conn, &entries, now_ms)))
             .await?
     }
@@ -221,7 +227,7 @@ impl Cache for Sqlite {
         sites: Vec<String>,
         now_ms: i64,
     ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
-        self.owner
+        self.thread
             .call(move |db| {
                 db.read(|conn| {
                     let read = |site: &String| cache::site(conn, site, now_ms);
@@ -232,21 +238,21 @@ impl Cache for Sqlite {
     }
 
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
-        self.owner
+        self.thread
             .call(move |db| db.write(|conn| cache::put_sites(conn, &entries)))
             .await?
     }
-    async fn claim_slot(&self, claim: &SlotClaim) -> Result<Slot, StoreError> {
-        let claim = claim.clone();
-        self.owner
-            .call(move |db| db.write(|conn| slots::claim(conn, &claim)))
+    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
+        let request = request.clone();
+        self.thread
+            .call(move |db| db.write(|conn| reservations::reserve(conn, &request)))
             .await?
     }
 
-    async fn release_slot(&self, release: &SlotRelease) -> Result<(), StoreError> {
+    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
         let release = release.clone();
-        self.owner
-            .call(move |db| db.write(|conn| slots::release(conn, &release)))
+        self.thread
+            .call(move |db| db.write(|conn| reservations::release(conn, &release)))
             .await?
     }
 }

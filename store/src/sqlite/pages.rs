@@ -7,7 +7,7 @@ use webfill_wire::FailedAttempt;
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{Filling, MappingOrder, RecordState};
+use crate::record::{MappingOrder, PageValues, RecordState};
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 use crate::timestamp::{iso_time, parse_iso_time};
@@ -43,10 +43,10 @@ pub(super) fn name_save(save: &Save) -> String {
 /// Keeps a page, unless a later one is kept, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Result<Saved, Fault> {
     upsert(conn, &save.page)?;
-    let filling = Filling::of(&save.page);
+    let values = PageValues::of(&save.page);
     let mut saved = Saved::default();
     for record in &save.records {
-        match records::fill(conn, record, &filling, order)? {
+        match records::fill(conn, record, &values, order)? {
             RecordState::Resolved => saved.resolved.push(record.clone()),
             RecordState::Open => saved.open.push(record.clone()),
         }
@@ -64,7 +64,7 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
     let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
     let bytes = page.url.len() + fields.len() + links.len() + optional_bytes;
     if bytes > MAX_ENTRY_BYTES {
-        return Err(Fault::Unfit(format!(
+        return Err(Fault::InvalidEntry(format!(
             "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
         )));
     }
@@ -120,14 +120,14 @@ pub(super) fn apply(
     let Some(page) = load(conn, &apply.page_id)? else {
         return Ok(None);
     };
-    let filling = Filling {
+    let values = PageValues {
         fields: &page.fields,
         url: &page.url,
         mapping: page.mapping.as_deref(),
         started_at_ms: page.started_at_ms,
         ended_at_ms: page.started_at_ms.saturating_add(page.elapsed_ms),
     };
-    let state = records::fill(conn, &apply.record, &filling, order)?;
+    let state = records::fill(conn, &apply.record, &values, order)?;
     Ok(Some(Applied {
         state,
         links: page.links,
@@ -157,7 +157,7 @@ fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
         url: row.get(0)?,
         mapping: row.get(1)?,
         started_at_ms: parse_iso_time(&started_at)
-            .ok_or_else(|| Fault::Unfit(format!("page {page_id} started at no time")))?,
+            .ok_or_else(|| Fault::InvalidEntry(format!("page {page_id} started at no time")))?,
         elapsed_ms: row.get(3)?,
         fields: from_json(row, 4)?,
         links: from_json(row, 5)?,

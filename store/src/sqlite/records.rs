@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
-use super::origins;
-use crate::origin::DatasetRecord;
+use super::source_documents;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{Filling, MAX_RECORD_ID_BYTES, MappingOrder, RecordState, StoredRecord};
+use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
+use crate::source_document::DatasetRecord;
 
 const UPSERT: &str = "
 INSERT INTO records (_id, fields, sources, missing, resolved_at, candidates)
@@ -40,15 +40,15 @@ pub(super) fn put(
     let changed = stored.merge(record, now_ms) || reopened;
     if changed || before.is_none() {
         keep(conn, &record.id, &stored)?;
-        origins::note_change(conn, &record.id)?;
+        source_documents::mark_unwritten(conn, &record.id)?;
     }
     let after = stored.state();
     if before.is_some_and(|before| before != after) {
         count_change(conn, &record.id, after)?;
     }
     enter_crawl(conn, crawl, &record.id, after)?;
-    if let Some(origin) = &input.origin {
-        origins::enter(conn, crawl, &record.id, origin, &stored)?;
+    if let Some(source) = &input.source {
+        source_documents::add(conn, crawl, &record.id, source, &stored)?;
     }
     Ok(after)
 }
@@ -56,7 +56,7 @@ pub(super) fn put(
 fn check_id(id: &str) -> Result<(), Fault> {
     match id.len() {
         1..=MAX_RECORD_ID_BYTES => Ok(()),
-        bytes => Err(Fault::Unfit(format!(
+        bytes => Err(Fault::InvalidEntry(format!(
             "its id has {bytes} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed"
         ))),
     }
@@ -66,7 +66,7 @@ fn check_id(id: &str) -> Result<(), Fault> {
 pub(super) fn fill(
     conn: &Connection,
     id: &str,
-    page: &Filling<'_>,
+    page: &PageValues<'_>,
     order: &MappingOrder,
 ) -> Result<RecordState, Fault> {
     let Some(mut stored) = load(conn, id)? else {
@@ -75,7 +75,7 @@ pub(super) fn fill(
     let before = stored.state();
     if stored.fill(page, order) {
         keep(conn, id, &stored)?;
-        origins::note_change(conn, id)?;
+        source_documents::mark_unwritten(conn, id)?;
         if stored.state() != before {
             count_change(conn, id, RecordState::Resolved)?;
         }
@@ -107,7 +107,7 @@ fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault>
     let candidates = to_json(&record.candidates)?;
     let bytes = fields.len() + sources.len() + missing.len() + candidates.len();
     if bytes > MAX_ENTRY_BYTES {
-        return Err(Fault::Unfit(format!(
+        return Err(Fault::InvalidEntry(format!(
             "record {id:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
         )));
     }
@@ -145,7 +145,7 @@ fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
         .query_row([crawl], |row| row.get(0))
         .optional()?;
     key.ok_or_else(|| {
-        Fault::Unfit(format!(
+        Fault::InvalidEntry(format!(
             "its crawl {crawl} is not stored: put the crawl first"
         ))
     })
@@ -170,7 +170,7 @@ fn enter_crawl(conn: &Connection, crawl: i64, id: &str, state: RecordState) -> R
 
 /// A value as the JSON text of a column.
 pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Fault> {
-    serde_json::to_string(value).map_err(|error| Fault::Unfit(error.to_string()))
+    serde_json::to_string(value).map_err(|error| Fault::InvalidEntry(error.to_string()))
 }
 
 /// A column's JSON text as a value. Only a foreign hand can have broken it.
@@ -179,7 +179,7 @@ pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Re
     let text = text.as_str().map_err(rusqlite::Error::from)?;
     serde_json::from_str(text).map_err(|error| {
         let name = row.as_ref().column_name(column).unwrap_or("a column");
-        Fault::Unfit(format!(
+        Fault::InvalidEntry(format!(
             "its stored `{name}` is not as webfill writes it: {error}"
         ))
     })

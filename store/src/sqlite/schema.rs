@@ -70,8 +70,8 @@ CREATE TABLE sites (
     delay_ms INTEGER NOT NULL,
     blocked_until TEXT,
     owner TEXT,
-    answered_at TEXT,            -- when the last slot was given back
-    slot_holder TEXT,            -- who has the next request, from then until then
+    answered_at TEXT,            -- when the last reservation was released
+    slot_holder TEXT,            -- the reservation: holder, start and expiry
     slot_granted_at TEXT,
     slot_lapses_at TEXT
 ) STRICT, WITHOUT ROWID;
@@ -191,7 +191,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     let mut db = Db::connect(path, mode).map_err(refused)?;
     // A foreign file is told before a setting could change it.
     let identity = db.read(|conn| identify(&*conn.unchecked_transaction()?))?;
-    if let Some(reason) = identity.why_refused() {
+    if let Some(reason) = identity.refusal() {
         return Err(refused(Fault::Unusable(reason)));
     }
     db.configure().map_err(refused)?;
@@ -214,7 +214,7 @@ enum Identity {
 }
 
 impl Identity {
-    fn why_refused(self) -> Option<String> {
+    fn refusal(self) -> Option<String> {
         match self {
             Identity::Empty | Identity::Older { .. } | Identity::Ours => None,
             Identity::Newer { version } => Some(format!(

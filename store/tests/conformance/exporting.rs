@@ -20,7 +20,7 @@ async fn save_many(store: &dyn Store) {
 pub(crate) async fn an_export_hands_out_every_page_in_order_of_arrival(clients: &Clients) {
     let store = &*clients.first.store;
     save_many(store).await;
-    let pages = exported(store, Kept::Pages).await;
+    let pages = exported(store, ExportKind::Pages).await;
     assert_eq!(pages.len(), MANY);
     for (number, page) in pages.iter().enumerate() {
         assert_eq!(page["url"], format!("https://example.com/{number}"));
@@ -53,9 +53,9 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
         (filter(Some("b"), Some("2")), 0),
     ];
     for (filter, count) in expected {
-        for kept in [Kept::Pages, Kept::Records] {
-            let exported = store.export(kept, &filter, &mut |_| Ok(())).await.unwrap();
-            assert_eq!(exported, count, "{kept:?} {filter:?}");
+        for kind in [ExportKind::Pages, ExportKind::Records] {
+            let exported = store.export(kind, &filter, &mut |_| Ok(())).await.unwrap();
+            assert_eq!(exported, count, "{kind:?} {filter:?}");
         }
     }
 }
@@ -72,11 +72,11 @@ pub(crate) async fn an_export_stops_when_its_taker_fails(clients: &Clients) {
         }
     };
     let filter = ExportFilter::default();
-    let ended = store.export(Kept::Pages, &filter, &mut each).await;
+    let ended = store.export(ExportKind::Pages, &filter, &mut each).await;
     match ended {
         Err(ExportError::Output(error)) => assert_eq!(error.kind(), io::ErrorKind::BrokenPipe),
         other => panic!("{other:?}"),
     }
     assert_eq!(taken, 3);
-    assert_eq!(exported(store, Kept::Pages).await.len(), MANY);
+    assert_eq!(exported(store, ExportKind::Pages).await.len(), MANY);
 }

@@ -168,7 +168,7 @@ pub(crate) async fn unfit_record_ids_are_refused_alone(clients: &Clients) {
     assert!(states[0].as_ref().is_err_and(StoreError::is_entry));
     assert_eq!(states[1], Ok(RecordState::Open));
     assert!(states[2].as_ref().is_err_and(StoreError::is_entry));
-    assert_eq!(exported(store, Kept::Records).await.len(), 1);
+    assert_eq!(exported(store, ExportKind::Records).await.len(), 1);
     assert_eq!(store.record_counts(&crawl_id()).await.unwrap().total, 1);
 }
 

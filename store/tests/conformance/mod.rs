@@ -5,18 +5,18 @@
 pub(crate) mod caching;
 pub(crate) mod changing;
 pub(crate) mod choosing;
-pub(crate) mod claiming;
 pub(crate) mod counting;
 pub(crate) mod exporting;
 pub(crate) mod filling;
-pub(crate) mod originating;
+pub(crate) mod reserving;
 pub(crate) mod saving;
 pub(crate) mod sharing;
+pub(crate) mod writing_back;
 
 use serde_json::{Map, Value, json};
 use webfill_store::{
-    Backends, Crawl, CrawlId, CrawlState, ExportFilter, Kept, Page, Record, RecordState, Save,
-    Saved, Store, StoreError,
+    Backends, Crawl, CrawlId, CrawlState, ExportFilter, ExportKind, Page, Record, RecordState,
+    Save, Saved, Store, StoreError,
 };
 use webfill_wire::Outcome;
 
@@ -77,18 +77,18 @@ macro_rules! conformance_tests {
             caching: site_clocks_only_move_forward,
             caching: clocks_of_idle_sites_are_forgotten,
             caching: hostile_names_of_sites_and_origins_are_names,
-            claiming: requests_to_a_site_never_overlap_and_keep_their_distance,
-            claiming: a_claim_is_granted_again_to_its_holder_alone,
-            claiming: a_slot_lapses_and_counts_as_answered_then,
-            claiming: a_slot_given_back_unused_begins_no_delay,
-            claiming: a_release_blocks_for_as_long_as_the_site_asked,
-            claiming: slots_and_clocks_that_were_put_respect_each_other,
-            originating: what_pages_fill_is_unwritten_until_it_is_confirmed,
-            originating: only_what_a_document_lacked_is_written_to_it,
-            originating: a_better_value_is_unwritten_again_beside_the_one_it_replaced,
-            originating: what_the_store_knew_before_is_unwritten_at_once,
-            originating: two_documents_are_not_one_record,
-            originating: a_refresh_wants_again_what_is_known_once_for_each_crawl,
+            reserving: requests_to_a_site_never_overlap_and_keep_their_distance,
+            reserving: a_reservation_is_granted_again_only_to_its_holder,
+            reserving: a_lapsed_reservation_counts_as_answered_when_it_lapsed,
+            reserving: an_unused_reservation_begins_no_delay,
+            reserving: a_release_blocks_for_as_long_as_the_site_asked,
+            reserving: reservations_and_clocks_that_were_put_respect_each_other,
+            writing_back: what_pages_fill_is_unwritten_until_it_is_confirmed,
+            writing_back: only_what_a_document_lacked_is_written_to_it,
+            writing_back: a_better_value_is_unwritten_again_beside_the_one_it_replaced,
+            writing_back: what_the_store_knew_before_is_unwritten_at_once,
+            writing_back: two_documents_are_not_one_record,
+            writing_back: a_refresh_wants_again_what_is_known_once_for_each_crawl,
             sharing: two_clients_see_what_the_other_kept,
             sharing: two_clients_fill_one_record_without_losing_a_field,
             sharing: two_clients_write_at_once_and_lose_nothing,
@@ -219,26 +219,26 @@ pub(crate) async fn put(
     store.put_records(&crawl_id(), records, NOON_MS).await
 }
 
-pub(crate) async fn exported(store: &dyn Store, kept: Kept) -> Vec<Value> {
+pub(crate) async fn exported(store: &dyn Store, kind: ExportKind) -> Vec<Value> {
     let mut rows = Vec::new();
     let mut each = |row| {
         rows.push(row);
         Ok(())
     };
     let filter = ExportFilter::default();
-    let count = store.export(kept, &filter, &mut each).await.unwrap();
+    let count = store.export(kind, &filter, &mut each).await.unwrap();
     assert_eq!(count, rows.len() as u64);
     rows
 }
 
 pub(crate) async fn only_page(store: &dyn Store) -> Value {
-    let mut pages = exported(store, Kept::Pages).await;
+    let mut pages = exported(store, ExportKind::Pages).await;
     assert_eq!(pages.len(), 1, "{pages:?}");
     pages.remove(0)
 }
 
 pub(crate) async fn stored_record(store: &dyn Store, id: &str) -> Value {
-    let records = exported(store, Kept::Records).await;
+    let records = exported(store, ExportKind::Records).await;
     let found = records.iter().find(|record| record["_id"] == id);
     found
         .cloned()

@@ -1,5 +1,5 @@
 use serde_json::json;
-use webfill_store::{Kept, MAX_ENTRY_BYTES, Page, Save, page_id};
+use webfill_store::{ExportKind, MAX_ENTRY_BYTES, Page, Save, page_id};
 use webfill_wire::{FailedAttempt, Outcome};
 
 use super::*;
@@ -76,7 +76,7 @@ pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
         };
         save(store, page, &[]).await.unwrap();
     }
-    let pages = exported(store, Kept::Pages).await;
+    let pages = exported(store, ExportKind::Pages).await;
     assert_eq!(pages.len(), hostile().count());
     for (page, text) in pages.iter().zip(hostile()) {
         assert_eq!(page["content_type"], text);
@@ -156,7 +156,7 @@ pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) 
         "{refusal}"
     );
     assert_eq!(saved[2].as_ref().unwrap().resolved, ["r"]);
-    assert_eq!(exported(store, Kept::Pages).await.len(), 2);
+    assert_eq!(exported(store, ExportKind::Pages).await.len(), 2);
 }
 
 pub(crate) async fn one_page_in_two_crawls_is_kept_twice(clients: &Clients) {
@@ -169,13 +169,13 @@ pub(crate) async fn one_page_in_two_crawls_is_kept_twice(clients: &Clients) {
         .await
         .unwrap();
     save(store, other, &[]).await.unwrap();
-    assert_eq!(exported(store, Kept::Pages).await.len(), 2);
+    assert_eq!(exported(store, ExportKind::Pages).await.len(), 2);
 }
 
 pub(crate) async fn an_empty_batch_is_answered_by_nothing(clients: &Clients) {
     assert!(clients.first.store.save(Vec::new()).await.is_empty());
     assert!(
-        exported(&*clients.first.store, Kept::Pages)
+        exported(&*clients.first.store, ExportKind::Pages)
             .await
             .is_empty()
     );

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
-use webfill_store::{Slot, SlotClaim, StoreUri, open};
+use webfill_store::{Reservation, ReservationRequest, StoreUri, open};
 use webfill_test_mongod::{Mongod, fresh_database};
 
 use crate::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
@@ -73,13 +73,13 @@ async fn many_who_create_one_document_at_once_all_succeed() {
                     .save((0..10).map(|n| save(round * 10 + n)).collect())
                     .await;
                 assert!(saved.iter().all(Result::is_ok), "{saved:?}");
-                let claim = SlotClaim {
+                let request = ReservationRequest {
                     site: format!("{round}.example"),
                     holder: number.to_string(),
                     delay_ms: 1,
                     longest_request_ms: 60_000,
                 };
-                client.cache.claim_slot(&claim).await.unwrap() == Slot::Granted
+                client.cache.reserve(&request).await.unwrap() == Reservation::Granted
             })
         });
         let mut granted = 0;

@@ -2,7 +2,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, json};
 use tempfile::TempDir;
-use webfill_store::{ExportFilter, Kept, Page, Save};
+use webfill_store::{ExportFilter, ExportKind, Page, Save};
 use webfill_test_mongod::Mongod;
 
 use crate::writer::{insist, open_store, page};
@@ -76,7 +76,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     insist(|| store.save(vec![large(acknowledged)])).await;
     let everything = ExportFilter::default();
     let rows = store
-        .export(Kept::Pages, &everything, &mut |_| Ok(()))
+        .export(ExportKind::Pages, &everything, &mut |_| Ok(()))
         .await;
     assert_eq!(rows.unwrap(), acknowledged + 1);
 }

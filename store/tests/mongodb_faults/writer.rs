@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, json};
 use tokio::task::JoinHandle;
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, ExportFilter, Kept, Page, Record, RecordCounts, Save, Store,
+    Crawl, CrawlId, CrawlState, ExportFilter, ExportKind, Page, Record, RecordCounts, Save, Store,
     StoreError, StoreUri, open,
 };
 use webfill_wire::Outcome;
@@ -154,7 +154,7 @@ impl Writer {
         };
         let everything = ExportFilter::default();
         store
-            .export(Kept::Pages, &everything, &mut each)
+            .export(ExportKind::Pages, &everything, &mut each)
             .await
             .unwrap();
         let expected: HashSet<String> = (0..acknowledged).map(|number| page(number).url).collect();

@@ -89,7 +89,7 @@ impl Records {
                 want: seed.want.clone(),
             },
             refresh: self.refresh,
-            origin: seed.origin.clone(),
+            source: seed.source.clone(),
         })
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-use webfill_store::{DatasetDocument, Origin, has_value};
+use webfill_store::{DatasetDocument, SourceDocument, has_value};
 
 use super::{Found, Seed, SeedFault, json, judge, shown};
 
@@ -38,8 +38,8 @@ pub fn read_document(
     };
     let of_document = |seed: Result<Seed, SeedFault>| match seed {
         Ok(seed) => Ok(Seed {
-            origin: (rules.writes_back && seed.id.is_some()).then(|| Origin {
-                document: id.clone(),
+            source: (rules.writes_back && seed.id.is_some()).then(|| SourceDocument {
+                id: id.clone(),
                 fields: seed.want.clone(),
             }),
             ..seed
@@ -156,7 +156,7 @@ mod tests {
         let fields = seed.fields.unwrap();
         assert_eq!(fields["born"], 1815);
         assert_eq!(fields["city"], Value::Null);
-        assert_eq!(seed.origin, None, "nothing is written back");
+        assert_eq!(seed.source, None, "nothing is written back");
     }
 
     #[test]
@@ -215,8 +215,8 @@ mod tests {
             json!(fields),
             json!({"name": null, "notes": "x", "tel": null})
         );
-        let origin = seed.origin.unwrap();
-        assert_eq!(origin.document, r#"{"$numberInt":"42"}"#);
-        assert_eq!(origin.fields, ["name", "tel"]);
+        let source = seed.source.unwrap();
+        assert_eq!(source.id, r#"{"$numberInt":"42"}"#);
+        assert_eq!(source.fields, ["name", "tel"]);
     }
 }

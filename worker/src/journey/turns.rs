@@ -22,7 +22,7 @@ impl Journey {
         loop {
             self.wait_for(turn, site, leave).await;
             let slot = self.take_slot(leave).await?;
-            let Err(wait) = self.claim_turn(turn, site).await else {
+            let Err(wait) = self.reserve_turn(turn, site).await else {
                 return Some(slot);
             };
             drop(slot);
@@ -43,7 +43,7 @@ impl Journey {
     }
 
     /// Where the clock is shared, the turn must be granted; if not now, the wait is told.
-    async fn claim_turn(&self, turn: Turn, site: &str) -> Result<(), Duration> {
+    async fn reserve_turn(&self, turn: Turn, site: &str) -> Result<(), Duration> {
         let Some(shared) = &self.shared_clock else {
             return Ok(());
         };
@@ -57,7 +57,7 @@ impl Journey {
                 )
             }
         };
-        shared.claim(site, delay, requests).await
+        shared.reserve(site, delay, requests).await
     }
 
     pub(super) fn note_use(&self, site: &str) {

@@ -40,7 +40,7 @@ pub(super) async fn read_all(
     loop {
         match read(&db, &source, &mut after, &chunks).await {
             Ok(()) => return,
-            Err(Fault::Away(reason)) if !chunks.is_closed() => {
+            Err(Fault::Unavailable(reason)) if !chunks.is_closed() => {
                 // Once for each place where it gets stuck.
                 let place = Some(after.clone());
                 if told_after != place {
@@ -116,7 +116,7 @@ fn query(source: &DatasetSource, after: Option<&Bson>) -> Document {
 async fn answered<R>(work: impl Future<Output = mongodb::error::Result<R>>) -> Result<R, Fault> {
     match tokio::time::timeout(ANSWERED_WITHIN, work).await {
         Ok(done) => done.map_err(fault_of),
-        Err(_) => Err(Fault::Away(format!(
+        Err(_) => Err(Fault::Unavailable(format!(
             "the server has not answered for {} s",
             ANSWERED_WITHIN.as_secs()
         ))),
@@ -126,7 +126,7 @@ async fn answered<R>(work: impl Future<Output = mongodb::error::Result<R>>) -> R
 fn fault_of(error: Error) -> Fault {
     match error.kind.as_ref() {
         ErrorKind::Command(command) if CURSOR_LOST.contains(&command.code) => {
-            Fault::Away(String::from("the server has lost the cursor"))
+            Fault::Unavailable(String::from("the server has lost the cursor"))
         }
         _ => Fault::from(error),
     }

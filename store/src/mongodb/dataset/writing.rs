@@ -11,7 +11,7 @@ use super::{WriteBack, document_id};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::value::{bson, key};
-use crate::origin::{FilledField, Unwritten};
+use crate::source_document::{FilledField, Unwritten};
 
 /// Writes nothing, but as somebody who may.
 pub(super) async fn check(db: &Db, to: &WriteBack) -> Result<(), Fault> {
@@ -43,13 +43,13 @@ pub(super) async fn write_back(
                 statements.push(statement);
                 sent.push(record);
             }
-            Err(Fault::Unfit(reason)) => refused.push((record.record.clone(), reason)),
+            Err(Fault::InvalidEntry(reason)) => refused.push((record.record.clone(), reason)),
             Err(fault) => return Err(fault),
         }
     }
     for (statement, code, message) in db.upsert(&to.collection, &statements).await?.failed {
         match Fault::of_statement(code, &message) {
-            Fault::Unfit(reason) => refused.push((sent[statement].record.clone(), reason)),
+            Fault::InvalidEntry(reason) => refused.push((sent[statement].record.clone(), reason)),
             fault => return Err(fault),
         }
     }
@@ -57,8 +57,8 @@ pub(super) async fn write_back(
 }
 
 fn statement(record: &Unwritten, refresh: bool, creates: bool) -> Result<RawDocumentBuf, Fault> {
-    let id: Bson = document_id(&record.document).map_err(Fault::Unfit)?;
-    let id = RawBson::try_from(id).map_err(|error| Fault::Unfit(error.to_string()))?;
+    let id: Bson = document_id(&record.document).map_err(Fault::InvalidEntry)?;
+    let id = RawBson::try_from(id).map_err(|error| Fault::InvalidEntry(error.to_string()))?;
     let mut set = RawDocumentBuf::new();
     for field in &record.fields {
         if is_plain(&field.name) {

@@ -1,15 +1,15 @@
 use serde_json::json;
-use webfill_store::{CrawlId, DatasetRecord, Origin, RecordCounts, Unwritten};
+use webfill_store::{CrawlId, DatasetRecord, RecordCounts, SourceDocument, Unwritten};
 
 use super::*;
 
 /// A record out of the document 1, of which these fields may be written back.
-fn original(fields: Value, writable: &[&str]) -> DatasetRecord {
+fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
         record: record("1", fields),
         refresh: false,
-        origin: Some(Origin {
-            document: String::from(r#"{"$numberInt":"1"}"#),
+        source: Some(SourceDocument {
+            id: String::from(r#"{"$numberInt":"1"}"#),
             fields: writable.iter().map(|name| (*name).to_owned()).collect(),
         }),
     }
@@ -44,7 +44,7 @@ async fn fill(store: &dyn Store, url: &str, fields: Value) {
 
 pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: &Clients) {
     let store = &*clients.first.store;
-    let input = original(
+    let input = dataset_record(
         json!({"city": null, "name": null, "born": 1815}),
         &["name", "city"],
     );
@@ -76,7 +76,7 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
 
 pub(crate) async fn only_what_a_document_lacked_is_written_to_it(clients: &Clients) {
     let store = &*clients.first.store;
-    let input = original(json!({"city": null, "name": null}), &["name"]);
+    let input = dataset_record(json!({"city": null, "name": null}), &["name"]);
     put_into(store, &crawl_id(), input).await.unwrap();
     let found = json!({"city": "London", "name": "Ada"});
     fill(store, "https://example.com/a", found).await;
@@ -90,7 +90,7 @@ pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced
 ) {
     let store = &*clients.first.store;
     store.set_mapping_order(webfill_store::MappingOrder(vec![String::from("best")]));
-    let input = original(json!({"city": null, "name": null}), &["name", "city"]);
+    let input = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
     put_into(store, &crawl_id(), input).await.unwrap();
     fill(store, "https://example.com/a", json!({"name": "A. L."})).await;
     let first = unwritten(store).await;
@@ -108,7 +108,7 @@ pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Cl
     let store = &*clients.first.store;
     put(store, vec![record("1", json!({"city": null}))]).await;
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
-    let input = original(json!({"city": null}), &["city"]);
+    let input = dataset_record(json!({"city": null}), &["city"]);
     let state = put_into(store, &crawl_id(), input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     assert_eq!(
@@ -119,10 +119,10 @@ pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Cl
 
 pub(crate) async fn two_documents_are_not_one_record(clients: &Clients) {
     let store = &*clients.first.store;
-    let input = original(json!({"city": null}), &["city"]);
+    let input = dataset_record(json!({"city": null}), &["city"]);
     put_into(store, &crawl_id(), input.clone()).await.unwrap();
     let mut another = input;
-    another.origin.as_mut().unwrap().document = String::from("\"1\"");
+    another.source.as_mut().unwrap().id = String::from("\"1\"");
     another.record.fields = object(json!({"city": "Rome"}));
     let refusal = put_into(store, &crawl_id(), another).await.unwrap_err();
     assert!(
@@ -144,7 +144,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     .await;
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
     let again = CrawlId::new("app", "again");
-    let mut input = original(json!({"city": null, "born": 1815}), &["city"]);
+    let mut input = dataset_record(json!({"city": null, "born": 1815}), &["city"]);
     input.refresh = true;
     let state = put_into(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);

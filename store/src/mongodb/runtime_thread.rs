@@ -1,6 +1,6 @@
 //! The thread that the driver lives on.
 //!
-//! A call that has begun goes on when its caller goes away. The thread ends when the [`Home`] is
+//! A call that has begun goes on when its caller goes away. The thread ends when the [`RuntimeThread`] is
 //! dropped, and what is under way then is given up.
 
 use std::io;
@@ -9,14 +9,14 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// A runtime on a thread of its own.
-pub(super) struct Home {
+pub(super) struct RuntimeThread {
     handle: Handle,
     /// Dropped to end the thread.
     _open: oneshot::Sender<()>,
 }
 
-impl Home {
-    pub(super) fn start() -> io::Result<Home> {
+impl RuntimeThread {
+    pub(super) fn start() -> io::Result<RuntimeThread> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (open, closed) = oneshot::channel::<()>();
@@ -27,7 +27,7 @@ impl Home {
                 let _ = runtime.block_on(closed);
                 runtime.shutdown_background();
             })?;
-        Ok(Home {
+        Ok(RuntimeThread {
             handle,
             _open: open,
         })

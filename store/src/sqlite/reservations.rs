@@ -1,13 +1,13 @@
-//! Slots: who has a site's next request. All processes that share the file are on one machine,
-//! whose clock judges.
+//! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]). All processes
+//! that share the file run on one machine, so its clock is the cache's clock.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::crawls::time;
 use super::fault::Fault;
-use crate::cache::{Slot, SlotClaim, SlotRelease};
-use crate::site_clock::{HeldSlot, SiteClock, clamped};
+use crate::cache::{Reservation, ReservationRelease, ReservationRequest};
+use crate::site_clock::{HeldReservation, SiteClock, clamped};
 use crate::timestamp::iso_time;
 
 const GRANT: &str = "
@@ -27,28 +27,33 @@ const FREE: &str = "
 UPDATE sites SET slot_holder = NULL, slot_granted_at = NULL, slot_lapses_at = NULL
 WHERE _id = ?1 AND slot_holder = ?2";
 
-/// Grants a site's next request, if that may start now. To be run in a transaction.
-pub(super) fn claim(conn: &Connection, claim: &SlotClaim) -> Result<Slot, Fault> {
+/// Reserves a site's next request, if it may start now. To be run in a transaction.
+pub(super) fn reserve(
+    conn: &Connection,
+    request: &ReservationRequest,
+) -> Result<Reservation, Fault> {
     let now_ms = Timestamp::now().as_millisecond();
-    let clock = load(conn, &claim.site)?;
+    let clock = load(conn, &request.site)?;
     let known = clock.as_ref().unwrap_or(&SiteClock::NEVER);
-    let decision = known.decide(claim, now_ms);
-    if decision == Slot::Granted {
+    let decision = known.decide(request, now_ms);
+    if decision == Reservation::Granted {
         conn.prepare_cached(GRANT)?.execute(params![
-            claim.site,
+            request.site,
             iso_time(SiteClock::NEVER.last_start_ms),
-            clamped(claim.delay_ms),
-            claim.holder,
+            clamped(request.delay_ms),
+            request.holder,
             iso_time(now_ms),
-            iso_time(now_ms.saturating_add(clamped(claim.longest_request_ms))),
+            iso_time(now_ms.saturating_add(clamped(request.longest_request_ms))),
         ])?;
     }
     Ok(decision)
 }
 
-/// Notes what became of a request, and frees its slot. To be run in a transaction.
-pub(super) fn release(conn: &Connection, release: &SlotRelease) -> Result<(), Fault> {
-    // The present millisecond has begun already: the gap must not be shorter than the delay.
+/// Moves the site's clock if the request was sent, and ends the reservation. To be run in a
+/// transaction.
+pub(super) fn release(conn: &Connection, release: &ReservationRelease) -> Result<(), Fault> {
+    // Rounded up, because the current millisecond has partly passed: the gap to the next request
+    // must not be shorter than the delay.
     let now_ms = Timestamp::now().as_millisecond() + 1;
     let (site, holder) = (&release.site, &release.holder);
     if release.was_used {
@@ -61,7 +66,7 @@ pub(super) fn release(conn: &Connection, release: &SlotRelease) -> Result<(), Fa
     Ok(())
 }
 
-/// What is known of a site.
+/// A site's clock; `None` if the site is unknown.
 pub(super) fn load(conn: &Connection, site: &str) -> Result<Option<SiteClock>, Fault> {
     let sql = "SELECT last_start, answered_at, blocked_until, slot_holder, slot_granted_at,
         slot_lapses_at FROM sites WHERE _id = ?1";
@@ -74,8 +79,8 @@ pub(super) fn load(conn: &Connection, site: &str) -> Result<Option<SiteClock>, F
         let text: Option<String> = row.get(column)?;
         text.as_deref().map(time).transpose()
     };
-    let slot = match (row.get(3)?, optional(4)?, optional(5)?) {
-        (Some(holder), Some(granted_at_ms), Some(lapses_at_ms)) => Some(HeldSlot {
+    let reservation = match (row.get(3)?, optional(4)?, optional(5)?) {
+        (Some(holder), Some(granted_at_ms), Some(lapses_at_ms)) => Some(HeldReservation {
             holder,
             granted_at_ms,
             lapses_at_ms,
@@ -86,6 +91,6 @@ pub(super) fn load(conn: &Connection, site: &str) -> Result<Option<SiteClock>, F
         last_start_ms: time(&row.get::<_, String>(0)?)?,
         answered_at_ms: optional(1)?,
         blocked_until_ms: optional(2)?,
-        slot,
+        reservation,
     }))
 }

@@ -1,23 +1,24 @@
-//! The documents that records came from, and which of them lack what was found since.
+//! The table `origins`: the documents that records were read from, and the records that are to be
+//! written back (see [`crate::source_document`]).
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
 use super::records::{from_json, to_json};
-use crate::origin::{Origin, Unwritten, why_not_another};
 use crate::record::StoredRecord;
+use crate::source_document::{SourceDocument, Unwritten, check_same_document};
 
-/// What is handed out in one go ends behind the record with which it exceeds this, in bytes of
+/// A list of unwritten records ends with the record that makes it longer than this, in bytes of
 /// text.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Notes where a record of a crawl came from, unless that is known. What the store has and the
-/// document has not is to be written back.
-pub(super) fn enter(
+/// Stores the source document of a record, once for each crawl. Values that the store has and the
+/// document lacks are unwritten from then on.
+pub(super) fn add(
     conn: &Connection,
     crawl: i64,
     id: &str,
-    origin: &Origin,
+    source: &SourceDocument,
     stored: &StoredRecord,
 ) -> Result<(), Fault> {
     let find = "SELECT document FROM origins WHERE record = ?1 AND crawl = ?2";
@@ -26,28 +27,25 @@ pub(super) fn enter(
         .query_row(params![id, crawl], |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
-        return match why_not_another(&known, origin) {
-            Some(reason) => Err(Fault::Unfit(reason)),
-            None => Ok(()),
-        };
+        return check_same_document(&known, source).map_err(Fault::InvalidEntry);
     }
     let insert = "INSERT INTO origins (record, crawl, document, fields, changes)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    let changes = i64::from(!stored.filled(&origin.fields).is_empty());
-    let fields = to_json(&origin.fields)?;
+    let changes = i64::from(!stored.filled(&source.fields).is_empty());
+    let fields = to_json(&source.fields)?;
     conn.prepare_cached(insert)?
-        .execute(params![id, crawl, origin.document, fields, changes])?;
+        .execute(params![id, crawl, source.id, fields, changes])?;
     Ok(())
 }
 
-/// Marks a record that was changed, for every crawl that writes it back.
-pub(super) fn note_change(conn: &Connection, id: &str) -> Result<(), Fault> {
+/// Marks a changed record as unwritten, for every crawl that writes it back.
+pub(super) fn mark_unwritten(conn: &Connection, id: &str) -> Result<(), Fault> {
     let note = "UPDATE origins SET changes = changes + 1 WHERE record = ?1";
     conn.prepare_cached(note)?.execute([id])?;
     Ok(())
 }
 
-/// Records with the mark.
+/// Up to `limit` unwritten records of a crawl.
 pub(super) fn unwritten(
     conn: &Connection,
     crawl: &str,
@@ -83,7 +81,7 @@ fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
     })
 }
 
-/// Takes the mark from records that have not changed since they were read.
+/// Removes the mark from records that have not changed since they were read.
 pub(super) fn confirm(conn: &Connection, crawl: &str, written: &[Unwritten]) -> Result<(), Fault> {
     let confirm = "UPDATE origins SET changes = 0
         WHERE record = ?1 AND crawl = (SELECT key FROM crawls WHERE _id = ?2) AND changes = ?3";

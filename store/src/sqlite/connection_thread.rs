@@ -2,7 +2,7 @@
 //!
 //! Calls queue up in a bounded channel, so a store that is slower than its callers pushes back. A
 //! caller that goes away does not undo its call. The thread ends, and the file is closed in good
-//! order, when the [`Owner`] is dropped and what was queued is done.
+//! order, when the [`ConnectionThread`] is dropped and what was queued is done.
 
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -22,16 +22,19 @@ const QUEUED_CALLS: usize = 64;
 type Call = Box<dyn FnOnce(&mut Db) + Send>;
 
 /// A handle on the thread.
-pub(super) struct Owner {
+pub(super) struct ConnectionThread {
     /// Taken only when dropped.
     calls: Option<mpsc::Sender<Call>>,
     thread: Option<JoinHandle<()>>,
     store: String,
 }
 
-impl Owner {
+impl ConnectionThread {
     /// Starts the thread, which opens the file.
-    pub(super) async fn start(path: PathBuf, mode: OpenMode) -> Result<Owner, StoreError> {
+    pub(super) async fn start(
+        path: PathBuf,
+        mode: OpenMode,
+    ) -> Result<ConnectionThread, StoreError> {
         let store = store_name(&path);
         let (calls, queue) = mpsc::channel(QUEUED_CALLS);
         let (opened, is_open) = oneshot::channel();
@@ -42,7 +45,7 @@ impl Owner {
         is_open
             .await
             .unwrap_or_else(|_| Err(ended(&store, "its thread broke down")))?;
-        Ok(Owner {
+        Ok(ConnectionThread {
             calls: Some(calls),
             thread: Some(thread),
             store,
@@ -69,7 +72,7 @@ impl Owner {
     }
 }
 
-impl Drop for Owner {
+impl Drop for ConnectionThread {
     fn drop(&mut self) {
         self.calls = None;
         if let Some(thread) = self.thread.take() {

@@ -2,14 +2,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use webfill_store::{Cache, SiteEntry, Slot, SlotClaim, SlotRelease};
+use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest, SiteEntry};
 
 use super::*;
 
 const SITE: &str = "example.com";
 
-fn claim(holder: &str, delay_ms: u64) -> SlotClaim {
-    SlotClaim {
+fn request(holder: &str, delay_ms: u64) -> ReservationRequest {
+    ReservationRequest {
         site: SITE.to_owned(),
         holder: holder.to_owned(),
         delay_ms,
@@ -17,8 +17,8 @@ fn claim(holder: &str, delay_ms: u64) -> SlotClaim {
     }
 }
 
-fn release(holder: &str, blocked_for_ms: u64) -> SlotRelease {
-    SlotRelease {
+fn release(holder: &str, blocked_for_ms: u64) -> ReservationRelease {
+    ReservationRelease {
         site: SITE.to_owned(),
         holder: holder.to_owned(),
         blocked_for_ms,
@@ -31,18 +31,18 @@ fn now_ms() -> i64 {
     i64::try_from(now.unwrap().as_millis()).unwrap()
 }
 
-/// Claims until it is granted, as a worker does.
-async fn wait_for_slot(cache: &dyn Cache, claim: &SlotClaim) {
-    while let Slot::Wait { wait_ms } = cache.claim_slot(claim).await.unwrap() {
+/// Asks until the reservation is granted, as a worker does.
+async fn wait_for_reservation(cache: &dyn Cache, request: &ReservationRequest) {
+    while let Reservation::Wait { wait_ms } = cache.reserve(request).await.unwrap() {
         assert!(wait_ms > 0);
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
     }
 }
 
-async fn wait_of(cache: &dyn Cache, claim: &SlotClaim) -> u64 {
-    match cache.claim_slot(claim).await.unwrap() {
-        Slot::Wait { wait_ms } => wait_ms,
-        Slot::Granted => panic!("{claim:?} was granted"),
+async fn wait_of(cache: &dyn Cache, request: &ReservationRequest) -> u64 {
+    match cache.reserve(request).await.unwrap() {
+        Reservation::Wait { wait_ms } => wait_ms,
+        Reservation::Granted => panic!("{request:?} was granted"),
     }
 }
 
@@ -58,16 +58,16 @@ pub(crate) async fn requests_to_a_site_never_overlap_and_keep_their_distance(cli
         let (cache, under_way) = (client.cache.clone(), under_way.clone());
         workers.push(tokio::spawn(async move {
             let mut times = Vec::new();
-            for request in 0..REQUESTS {
-                let holder = format!("{worker}/{request}");
-                wait_for_slot(&*cache, &claim(&holder, DELAY_MS)).await;
+            for number in 0..REQUESTS {
+                let holder = format!("{worker}/{number}");
+                wait_for_reservation(&*cache, &request(&holder, DELAY_MS)).await;
                 let started = Instant::now();
                 assert_eq!(under_way.fetch_add(1, Ordering::SeqCst), 0, "two at once");
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 under_way.fetch_sub(1, Ordering::SeqCst);
                 times.push((started, Instant::now()));
                 cache
-                    .release_slot(&release(&holder, DELAY_MS))
+                    .release_reservation(&release(&holder, DELAY_MS))
                     .await
                     .unwrap();
             }
@@ -89,75 +89,84 @@ pub(crate) async fn requests_to_a_site_never_overlap_and_keep_their_distance(cli
     }
 }
 
-pub(crate) async fn a_claim_is_granted_again_to_its_holder_alone(clients: &Clients) {
+pub(crate) async fn a_reservation_is_granted_again_only_to_its_holder(clients: &Clients) {
     let (first, second) = (&*clients.first.cache, &*clients.second.cache);
     assert_eq!(
-        first.claim_slot(&claim("a", 0)).await.unwrap(),
-        Slot::Granted
+        first.reserve(&request("a", 0)).await.unwrap(),
+        Reservation::Granted
     );
     assert_eq!(
-        first.claim_slot(&claim("a", 0)).await.unwrap(),
-        Slot::Granted
+        first.reserve(&request("a", 0)).await.unwrap(),
+        Reservation::Granted
     );
     assert_eq!(
-        second.claim_slot(&claim("a", 0)).await.unwrap(),
-        Slot::Granted
+        second.reserve(&request("a", 0)).await.unwrap(),
+        Reservation::Granted
     );
-    wait_of(second, &claim("b", 0)).await;
-    wait_of(first, &claim("$slot.holder", 0)).await;
+    wait_of(second, &request("b", 0)).await;
+    wait_of(first, &request("$slot.holder", 0)).await;
     // Another site is free.
-    let elsewhere = SlotClaim {
+    let elsewhere = ReservationRequest {
         site: String::from("other.example"),
-        ..claim("b", 0)
+        ..request("b", 0)
     };
-    assert_eq!(second.claim_slot(&elsewhere).await.unwrap(), Slot::Granted);
+    assert_eq!(
+        second.reserve(&elsewhere).await.unwrap(),
+        Reservation::Granted
+    );
 }
 
-pub(crate) async fn a_slot_lapses_and_counts_as_answered_then(clients: &Clients) {
+pub(crate) async fn a_lapsed_reservation_counts_as_answered_when_it_lapsed(clients: &Clients) {
     let (first, second) = (&*clients.first.cache, &*clients.second.cache);
-    let dead = SlotClaim {
+    let dead = ReservationRequest {
         longest_request_ms: 150,
-        ..claim("dead", 100)
+        ..request("dead", 100)
     };
-    let claimed = Instant::now();
-    assert_eq!(first.claim_slot(&dead).await.unwrap(), Slot::Granted);
-    wait_for_slot(second, &claim("next", 100)).await;
+    let reserved = Instant::now();
+    assert_eq!(first.reserve(&dead).await.unwrap(), Reservation::Granted);
+    wait_for_reservation(second, &request("next", 100)).await;
     // A millisecond is lost at either end, where the clock counts whole ones.
-    assert!(claimed.elapsed() >= Duration::from_millis(249));
-    // The dead one comes back to life: the slot is not its own any more.
-    first.release_slot(&release("dead", 0)).await.unwrap();
-    wait_of(first, &claim("third", 0)).await;
+    assert!(reserved.elapsed() >= Duration::from_millis(249));
+    // The holder that seemed dead releases late: the reservation is another's by now.
+    first
+        .release_reservation(&release("dead", 0))
+        .await
+        .unwrap();
+    wait_of(first, &request("third", 0)).await;
 }
 
-pub(crate) async fn a_slot_given_back_unused_begins_no_delay(clients: &Clients) {
+pub(crate) async fn an_unused_reservation_begins_no_delay(clients: &Clients) {
     let cache = &*clients.first.cache;
     assert_eq!(
-        cache.claim_slot(&claim("a", 60_000)).await.unwrap(),
-        Slot::Granted
+        cache.reserve(&request("a", 60_000)).await.unwrap(),
+        Reservation::Granted
     );
-    let unused = SlotRelease {
+    let unused = ReservationRelease {
         was_used: false,
         ..release("a", 60_000)
     };
-    cache.release_slot(&unused).await.unwrap();
-    let next = clients.second.cache.claim_slot(&claim("b", 60_000)).await;
-    assert_eq!(next.unwrap(), Slot::Granted);
+    cache.release_reservation(&unused).await.unwrap();
+    let next = clients.second.cache.reserve(&request("b", 60_000)).await;
+    assert_eq!(next.unwrap(), Reservation::Granted);
 }
 
 pub(crate) async fn a_release_blocks_for_as_long_as_the_site_asked(clients: &Clients) {
     let cache = &*clients.first.cache;
-    cache.claim_slot(&claim("a", 10)).await.unwrap();
+    cache.reserve(&request("a", 10)).await.unwrap();
     for _ in 0..2 {
-        cache.release_slot(&release("a", 30_000)).await.unwrap();
+        cache
+            .release_reservation(&release("a", 30_000))
+            .await
+            .unwrap();
     }
-    let wait_ms = wait_of(&*clients.second.cache, &claim("b", 10)).await;
+    let wait_ms = wait_of(&*clients.second.cache, &request("b", 10)).await;
     assert!((20_000..=30_001).contains(&wait_ms), "{wait_ms}");
-    // Those who need more distance count it from the answer.
-    let wait_ms = wait_of(cache, &claim("b", 50_000)).await;
+    // A longer delay counts from the answer.
+    let wait_ms = wait_of(cache, &request("b", 50_000)).await;
     assert!((40_000..=50_001).contains(&wait_ms), "{wait_ms}");
 }
 
-pub(crate) async fn slots_and_clocks_that_were_put_respect_each_other(clients: &Clients) {
+pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(clients: &Clients) {
     let (first, second) = (&*clients.first.cache, &*clients.second.cache);
     let now_ms = now_ms();
     let entry = |site: &str, blocked_until_ms| SiteEntry {
@@ -173,19 +182,22 @@ pub(crate) async fn slots_and_clocks_that_were_put_respect_each_other(clients: &
     ];
     first.put_sites(entries).await.unwrap();
     for (site, least_ms) in [("paced.example", 10_000), ("blocked.example", 30_000)] {
-        let claim = SlotClaim {
+        let request = ReservationRequest {
             site: site.to_owned(),
-            ..claim("a", 20_000)
+            ..request("a", 20_000)
         };
-        assert!(wait_of(second, &claim).await >= least_ms, "{site}");
+        assert!(wait_of(second, &request).await >= least_ms, "{site}");
     }
-    second.claim_slot(&claim("a", 5_000)).await.unwrap();
+    second.reserve(&request("a", 5_000)).await.unwrap();
     let seen = first.sites(vec![SITE.to_owned()], now_ms).await.unwrap();
-    let seen = seen[0].as_ref().expect("a site with a granted slot");
+    let seen = seen[0].as_ref().expect("a reserved site");
     assert_eq!(seen.delay_ms, 5_000);
     assert!(seen.last_start_ms >= now_ms);
     assert!(seen.blocked_until_ms >= Some(now_ms + 60_000));
-    second.release_slot(&release("a", 5_000)).await.unwrap();
+    second
+        .release_reservation(&release("a", 5_000))
+        .await
+        .unwrap();
     let seen = first.sites(vec![SITE.to_owned()], now_ms).await.unwrap();
     let seen = seen[0].as_ref().expect("a site that was fetched from");
     assert!(seen.last_start_ms >= now_ms);

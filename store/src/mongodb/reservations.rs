@@ -1,49 +1,52 @@
-//! Slots: who has a site's next request. One `findAndModify` judges and grants, by the server's own
-//! clock (`$$NOW`); the rules are those of [`crate::site_clock::SiteClock::decide`], as an expression.
+//! Reservations of a site's next request (see [`crate::cache::ReservationRequest`]).
+//!
+//! One `findAndModify` decides and grants, by the server's own clock (`$$NOW`). The rules are those
+//! of [`SiteClock::decide`](crate::site_clock::SiteClock::decide), written as an expression. In
+//! stored documents the reservation is the member `slot`.
 
 use mongodb::bson::{DateTime, RawDocumentBuf, rawdoc};
 
 use super::cache::{forget_at, site_clock};
 use super::command::{Db, majority};
 use super::fault::Fault;
-use crate::cache::{Slot, SlotClaim, SlotRelease};
+use crate::cache::{Reservation, ReservationRelease, ReservationRequest};
 use crate::site_clock::clamped;
 
-/// Grants a site's next request, if that may start now.
-pub(super) async fn claim(db: &Db, claim: &SlotClaim) -> Result<Slot, Fault> {
-    let answer = db.run(claim_command(claim)).await?;
+/// Reserves a site's next request, if it may start now.
+pub(super) async fn reserve(db: &Db, request: &ReservationRequest) -> Result<Reservation, Fault> {
+    let answer = db.run(reserve_command(request)).await?;
     let stored = answer.get_document("value").cloned().unwrap_or_default();
     let stored = RawDocumentBuf::try_from(stored).map_err(mongodb::error::Error::from)?;
     let now = stored.get_datetime("now").map(DateTime::timestamp_millis);
-    let now_ms = now.map_err(|_| Fault::Away(String::from("it does not tell the time")))?;
+    let now_ms = now.map_err(|_| Fault::Unavailable(String::from("it does not tell the time")))?;
     let clock = site_clock(&stored);
     let is_ours = clock
-        .slot
+        .reservation
         .as_ref()
-        .is_some_and(|slot| slot.holder == claim.holder);
-    Ok(match clock.decide(claim, now_ms) {
-        slot if is_ours => slot,
-        // Time went on meanwhile.
-        Slot::Granted => Slot::Wait { wait_ms: 1 },
+        .is_some_and(|held| held.holder == request.holder);
+    Ok(match clock.decide(request, now_ms) {
+        decision if is_ours => decision,
+        // Not granted by the server, but it would be by now.
+        Reservation::Granted => Reservation::Wait { wait_ms: 1 },
         wait => wait,
     })
 }
 
-fn claim_command(claim: &SlotClaim) -> RawDocumentBuf {
-    let slot = rawdoc! {
-        "holder": {"$literal": claim.holder.as_str()},
+fn reserve_command(request: &ReservationRequest) -> RawDocumentBuf {
+    let reservation = rawdoc! {
+        "holder": {"$literal": request.holder.as_str()},
         "granted_at": "$$NOW",
-        "lapses_at": {"$add": ["$$NOW", clamped(claim.longest_request_ms)]},
+        "lapses_at": {"$add": ["$$NOW", clamped(request.longest_request_ms)]},
     };
     let granted = rawdoc! {"$mergeObjects": ["$$ROOT", {
-        "slot": slot,
-        "delay_ms": clamped(claim.delay_ms),
+        "slot": reservation,
+        "delay_ms": clamped(request.delay_ms),
     }]};
     rawdoc! {
         "findAndModify": "sites",
-        "query": {"_id": claim.site.as_str()},
+        "query": {"_id": request.site.as_str()},
         "update": [
-            {"$replaceWith": {"$cond": [may_start(claim), granted, "$$ROOT"]}},
+            {"$replaceWith": {"$cond": [may_start(request), granted, "$$ROOT"]}},
             {"$set": {"forget_at": forget_at()}},
         ],
         "upsert": true,
@@ -55,12 +58,13 @@ fn claim_command(claim: &SlotClaim) -> RawDocumentBuf {
     }
 }
 
-/// Nothing that is known of the site forbids it; what is missing counts as before all time.
-fn may_start(claim: &SlotClaim) -> RawDocumentBuf {
-    let delay_ms = clamped(claim.delay_ms);
+/// The condition under which the server grants the reservation. A missing time compares as lower
+/// than every date.
+fn may_start(request: &ReservationRequest) -> RawDocumentBuf {
+    let delay_ms = clamped(request.delay_ms);
     let last = rawdoc! {"$max": ["$last_start", "$answered_at", "$slot.lapses_at"]};
     rawdoc! {"$or": [
-        {"$eq": ["$slot.holder", {"$literal": claim.holder.as_str()}]},
+        {"$eq": ["$slot.holder", {"$literal": request.holder.as_str()}]},
         {"$and": [
             {"$lte": [{"$add": [last, delay_ms]}, "$$NOW"]},
             {"$lte": ["$blocked_until", "$$NOW"]},
@@ -68,13 +72,14 @@ fn may_start(claim: &SlotClaim) -> RawDocumentBuf {
     ]}
 }
 
-/// Notes what became of a request, and frees its slot.
-pub(super) async fn release(db: &Db, release: &SlotRelease) -> Result<(), Fault> {
+/// Moves the site's clock if the request was sent, and ends the reservation.
+pub(super) async fn release(db: &Db, release: &ReservationRelease) -> Result<(), Fault> {
     let is_held = rawdoc! {"$eq": ["$slot.holder", {"$literal": release.holder.as_str()}]};
     let mut changed = rawdoc! {"slot": {"$cond": [is_held.clone(), null, "$slot"]}};
     if release.was_used {
         let start = rawdoc! {"$cond": [is_held, "$slot.granted_at", null]};
-        // The present millisecond has begun already: the gap must not be shorter than the delay.
+        // Rounded up, because the current millisecond has partly passed: the gap to the next
+        // request must not be shorter than the delay.
         let now = rawdoc! {"$add": ["$$NOW", 1]};
         let blocked_until = rawdoc! {"$add": [now.clone(), clamped(release.blocked_for_ms)]};
         let times = rawdoc! {
@@ -90,5 +95,5 @@ pub(super) async fn release(db: &Db, release: &SlotRelease) -> Result<(), Fault>
         "q": {"_id": release.site.as_str()},
         "u": [{"$set": changed}, {"$set": {"forget_at": forget_at()}}],
     };
-    db.update("sites", &[statement]).await?.none_failed()
+    db.update("sites", &[statement]).await?.into_result()
 }

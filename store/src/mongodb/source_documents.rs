@@ -1,0 +1,137 @@
+//! The documents that records were read from, and the records that are to be written back (see
+//! [`crate::source_document`]).
+//!
+//! Both are members of the stored record, so that a value and its mark are one write:
+//!
+//! - `origins`: a list of `{crawl, document, fields}`, one for each crawl that writes back;
+//! - `unwritten`: the crawls that have to write the record back. It is absent where it would be
+//!   empty, so that the sparse index on it contains unwritten records only.
+
+use mongodb::Collection;
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
+use serde_json::{Value, json};
+
+use super::command::{Db, with_timeout};
+use super::fault::Fault;
+use super::records::RecordDocument;
+use super::value;
+use crate::crawl::CrawlId;
+use crate::source_document::{SourceDocument, Unwritten, check_same_document};
+
+/// A list of unwritten records ends with the record that makes it longer than this.
+const MAX_BYTES: usize = 8 << 20;
+
+impl RecordDocument {
+    /// Marks the record as unwritten for every crawl that writes it back.
+    pub(super) fn mark_unwritten(&mut self) {
+        let crawls = self.sources.iter().map(|source| source["crawl"].clone());
+        self.unwritten = crawls.collect();
+    }
+
+    pub(super) fn check_source(
+        &self,
+        crawl: &CrawlId,
+        source: &SourceDocument,
+    ) -> Result<(), String> {
+        let known = self.source(crawl).map(|known| &known["document"]);
+        match known.and_then(Value::as_str) {
+            Some(known_id) => check_same_document(known_id, source),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the source document, once for each crawl. Values that the record has and the document
+    /// lacks are unwritten from then on.
+    pub(super) fn add_source(&mut self, crawl: &CrawlId, source: &SourceDocument) {
+        if self.source(crawl).is_some() {
+            return;
+        }
+        let name = crawl.to_string();
+        if !self.record.filled(&source.fields).is_empty() {
+            self.unwritten.push(Value::from(name.clone()));
+        }
+        self.sources.push(json!({
+            "crawl": name, "document": source.id, "fields": source.fields,
+        }));
+    }
+
+    fn source(&self, crawl: &CrawlId) -> Option<&Value> {
+        let name = crawl.to_string();
+        let mut sources = self.sources.iter();
+        sources.find(|source| source["crawl"] == name.as_str())
+    }
+
+    /// Appends the members `origins` and `unwritten`, if the record has source documents: most
+    /// records have none.
+    pub(super) fn append_sources(&self, content: &mut RawDocumentBuf) -> Result<(), Fault> {
+        if self.sources.is_empty() {
+            return Ok(());
+        }
+        let sources = value::bson(&Value::Array(self.sources.clone()))?;
+        content.append(cstr!("origins"), rawdoc! {"$literal": sources});
+        if self.unwritten.is_empty() {
+            content.append(cstr!("unwritten"), "$$REMOVE");
+        } else {
+            let unwritten = value::bson(&Value::Array(self.unwritten.clone()))?;
+            content.append(cstr!("unwritten"), rawdoc! {"$literal": unwritten});
+        }
+        Ok(())
+    }
+
+    fn unwritten_of(&self, id: String, crawl: &CrawlId) -> Option<Unwritten> {
+        let source = self.source(crawl)?;
+        let fields = source["fields"].as_array().into_iter().flatten();
+        let fields = fields.filter_map(Value::as_str).map(str::to_owned);
+        Some(Unwritten {
+            record: id,
+            document: source["document"].as_str()?.to_owned(),
+            fields: self.record.filled(&fields.collect::<Vec<_>>()),
+            revision: self.version?,
+        })
+    }
+}
+
+/// Up to `limit` unwritten records of a crawl.
+pub(super) async fn unwritten(
+    db: &Db,
+    crawl: &CrawlId,
+    limit: u32,
+) -> Result<Vec<Unwritten>, Fault> {
+    let collection: Collection<RawDocumentBuf> = db.database.collection("records");
+    with_timeout(async {
+        let mut cursor = collection
+            .find(doc! {"unwritten": crawl.to_string()})
+            .projection(doc! {"fields": 1, "candidates": 1, "origins": 1, "version": 1})
+            .batch_size(limit)
+            .limit(i64::from(limit))
+            .await?;
+        let mut unwritten = Vec::new();
+        let mut bytes = 0;
+        while bytes <= MAX_BYTES && cursor.advance().await? {
+            let stored = cursor.current();
+            bytes += stored.as_bytes().len();
+            let id = stored.get_str("_id").unwrap_or_default().to_owned();
+            unwritten.extend(RecordDocument::read(stored).unwritten_of(id, crawl));
+        }
+        Ok(unwritten)
+    })
+    .await
+}
+
+/// Removes the mark from records that have not changed since they were read.
+pub(super) async fn confirm(db: &Db, crawl: &CrawlId, written: &[Unwritten]) -> Result<(), Fault> {
+    let others = rawdoc! {"$setDifference": ["$unwritten", [crawl.to_string()]]};
+    let unwritten = rawdoc! {"$let": {
+        "vars": {"others": others},
+        "in": {"$cond": [{"$eq": ["$$others", []]}, "$$REMOVE", "$$others"]},
+    }};
+    let statement = |record: &Unwritten| {
+        rawdoc! {
+            "q": {"_id": record.record.as_str(), "version": record.revision},
+            "u": [{"$set": {"unwritten": unwritten.clone()}}],
+        }
+    };
+    let statements: Vec<RawDocumentBuf> = written.iter().map(statement).collect();
+    db.update("records", &statements).await?.into_result()
+}

@@ -1,0 +1,98 @@
+//! Records that were read from documents of the user's dataset, and what is still to be written
+//! back to those documents.
+//!
+//! A crawl that writes back stores, with each record, its [`SourceDocument`]: the document's id and
+//! the fields that the document lacked when the crawl first read it. Only these fields are ever
+//! written; values that the document had belong to the user.
+//!
+//! For each such crawl, a record is in one of two states:
+//!
+//! - *written*: the dataset has every value that pages brought;
+//! - *unwritten* ([`Unwritten`]): the record has changed since it was last written back.
+//!
+//! The mark "unwritten" is set in the same write as the change, and removed by
+//! [`Store::confirm_written`](crate::Store::confirm_written) once the dataset has the values. So
+//! after any crash the marked records are exactly those to be written, and an index finds them.
+
+use serde_json::Value;
+
+use crate::record::{Record, StoredRecord, has_value};
+
+/// A record as a crawl reads it from the dataset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatasetRecord {
+    pub record: Record,
+    /// When the record enters the crawl, the stored values of the wanted fields are deleted.
+    pub refresh: bool,
+    /// The document to write values back to, if the crawl writes back.
+    pub source: Option<SourceDocument>,
+}
+
+impl From<Record> for DatasetRecord {
+    fn from(record: Record) -> DatasetRecord {
+        DatasetRecord {
+            record,
+            refresh: false,
+            source: None,
+        }
+    }
+}
+
+/// The document that a record was read from. A crawl stores it once, when it first reads the
+/// document, and never changes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceDocument {
+    /// The document's `_id` with its type, as canonical extended JSON.
+    pub id: String,
+    /// The fields that may be written back.
+    pub fields: Vec<String>,
+}
+
+/// A record with values that are not yet written back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unwritten {
+    /// The record's id.
+    pub record: String,
+    /// See [`SourceDocument::id`].
+    pub document: String,
+    pub fields: Vec<FilledField>,
+    /// The record's revision when it was read: a later one means that it has changed since.
+    pub(crate) revision: i64,
+}
+
+/// A value that a field of a record has now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilledField {
+    pub name: String,
+    pub value: Value,
+    /// Other values that pages brought for the field. One of them may have been written back
+    /// before, and may then be replaced.
+    pub others: Vec<Value>,
+}
+
+impl StoredRecord {
+    /// Those of `fields` that have a value.
+    pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
+        let filled = |name: &String| {
+            let value = self.fields.get(name).filter(|value| has_value(value))?;
+            Some(FilledField {
+                name: name.clone(),
+                value: value.clone(),
+                others: self.candidate_values(name),
+            })
+        };
+        fields.iter().filter_map(filled).collect()
+    }
+}
+
+/// Refuses a second document for a record: ids such as 42 and "42" are different documents, but the
+/// same record id.
+pub(crate) fn check_same_document(known_id: &str, source: &SourceDocument) -> Result<(), String> {
+    if known_id == source.id {
+        return Ok(());
+    }
+    Err(format!(
+        "the document {known_id:.80} is the record of this id already, and {:.80} is another",
+        source.id
+    ))
+}
