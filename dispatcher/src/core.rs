@@ -33,16 +33,16 @@ const MORE_CRAWLS_AFTER_MS: i64 = 500;
 
 /// What a dispatcher goes by.
 #[derive(Debug, Clone)]
-pub(crate) struct CoreSettings {
+pub struct CoreSettings {
     /// The delay where none is known yet.
-    pub(crate) default_delay_ms: u32,
+    pub default_delay_ms: u32,
     /// How long a supervisor may start fetches after it was last heard.
-    pub(crate) lease_ms: u64,
+    pub lease_ms: u64,
     /// Sites in memory at once.
-    pub(crate) window_sites: usize,
+    pub window_sites: usize,
 }
 
-pub(crate) struct Core {
+pub struct Core {
     settings: CoreSettings,
     frontier: Frontier,
     dispatch: Dispatch,
@@ -79,7 +79,7 @@ pub(crate) struct Core {
 
 impl Core {
     /// Goes on from where the frontier's last commit left it.
-    pub(crate) fn open(
+    pub fn open(
         frontier: Frontier,
         settings: CoreSettings,
         mappings: Vec<MappingSource>,
@@ -118,7 +118,7 @@ impl Core {
     }
 
     /// When tasks can be handed out without a message before.
-    pub(crate) fn next_ready_ms(&self) -> Option<i64> {
+    pub fn next_ready_ms(&self) -> Option<i64> {
         if self.draining || self.dispatch.supervisor_count() == 0 {
             return None;
         }
@@ -132,7 +132,7 @@ impl Core {
     }
 
     /// When to look for what time alone brings.
-    pub(crate) fn next_tick_ms(&self) -> i64 {
+    pub fn next_tick_ms(&self) -> i64 {
         if self.closing_crawls.have_work() {
             return self.last_tick_ms;
         }
@@ -146,23 +146,23 @@ impl Core {
     }
 
     /// Makes durable all that has happened; what it led to may leave now.
-    pub(crate) fn commit(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    pub fn commit(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.frontier.set_now(now_ms);
         self.frontier.commit()
     }
 
     /// Messages that rest on what is committed.
-    pub(crate) fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
+    pub fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
         std::mem::take(&mut self.outgoing)
     }
 
     /// Entries for the store that rest on what is committed.
-    pub(crate) fn take_store_writes(&mut self) -> Vec<StoreWrite> {
+    pub fn take_store_writes(&mut self) -> Vec<StoreWrite> {
         std::mem::take(&mut self.store_writes)
     }
 
     /// What time alone brings: lost supervisors, the state of crawls.
-    pub(crate) fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
             // It was we who were away. What has arrived meanwhile is still to be read.

@@ -43,7 +43,7 @@ const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// A page that has come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FinishedPage {
+pub struct FinishedPage {
     pub(crate) app_id: String,
     pub(crate) crawl_id: String,
     pub(crate) url: String,

@@ -5,6 +5,9 @@
 //! in which they work together, and [`mod@run`] gives it sockets, threads and a clock. Everything
 //! that was accepted is on disk before anybody is told so; a dispatcher that dies at any moment
 //! goes on from its last commit when it is started again.
+//!
+//! The core is public for the simulation (`tests/simulation/`), which drives it with simulated time
+//! and messages instead of [`mod@run`].
 
 mod application_limits;
 mod clock;
@@ -25,11 +28,12 @@ mod retry_table;
 mod run;
 pub mod scope;
 mod seen;
-#[cfg(test)]
-mod simulation;
 mod store_writer;
 
 pub use application_limits::ApplicationLimits;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
+pub use core::{Core, CoreSettings};
+pub use outgoing::{Client, OutgoingMessage};
 pub use retry_table::RetryTable;
 pub use run::run;
+pub use store_writer::{BackfillWrite, StoreWrite};

@@ -8,7 +8,7 @@ use crate::firehose::FinishedPage;
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Client {
+pub enum Client {
     /// On the control socket.
     Socket(Peer),
     /// By HTTP: the number of the question.
@@ -17,7 +17,7 @@ pub(crate) enum Client {
 
 /// A message and whom it goes to.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum OutgoingMessage {
+pub enum OutgoingMessage {
     ToSupervisor(Peer, DispatcherToSupervisor),
     /// The answer to a request.
     ToClient(Client, Value),

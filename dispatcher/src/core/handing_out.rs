@@ -46,7 +46,7 @@ impl UnderservedCrawls {
 
 impl Core {
     /// Leases tasks of sites that are due to supervisors with room.
-    pub(crate) fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    pub fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.apply_frontier_changes(now_ms)?;
         if self.draining {
             return Ok(());

@@ -18,7 +18,7 @@ use crate::store_writer::{BackfillWrite, StoreWrite};
 const STORE_AWAY_AT_MOST_MS: i64 = 7 * 86_400_000;
 
 impl Core {
-    pub(crate) fn handle_outcomes(
+    pub fn handle_outcomes(
         &mut self,
         outcomes: SupervisorOutcomes,
         now_ms: i64,
@@ -192,7 +192,7 @@ impl Core {
     }
 
     /// The store has applied a page to a record, which is complete now, or whose links go on.
-    pub(crate) fn backfill_applied(
+    pub fn backfill_applied(
         &mut self,
         backfill: &BackfillWrite,
         resolved: bool,

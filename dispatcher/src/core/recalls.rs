@@ -183,8 +183,7 @@ impl Core {
     }
 
     /// Waits no longer than up to this time, for the simulation to see what comes of that.
-    #[cfg(test)]
-    pub(crate) fn expire_recalls(&mut self, until_ms: i64) {
+    pub fn expire_recalls(&mut self, until_ms: i64) {
         self.recalls.expire(until_ms);
     }
 }

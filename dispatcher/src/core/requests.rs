@@ -32,7 +32,7 @@ impl From<Refusal> for Reply {
 
 impl Core {
     /// Carries out what a client has asked, as it was read.
-    pub(crate) fn handle_request(
+    pub fn handle_request(
         &mut self,
         client: Client,
         asked: Result<Asked, Refusal>,

@@ -11,7 +11,7 @@ use crate::dispatch::{Greeting, HeartbeatReply, Lease};
 use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
 
 impl Core {
-    pub(crate) fn handle_supervisor_message(
+    pub fn handle_supervisor_message(
         &mut self,
         peer: &Peer,
         message: SupervisorToDispatcher,

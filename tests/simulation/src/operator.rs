@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
-use super::client::CRAWLS;
-use super::orders::Order;
-use super::worker::site_name;
-use super::world::{Event, World};
+use crate::client::CRAWLS;
+use crate::orders::Order;
+use crate::worker::site_name;
+use crate::world::{Event, World};
 
 /// Without an answer, an order is given again after this long, and not before the leases of those
 /// who stand still are over.
@@ -18,7 +18,7 @@ const AGAIN_AFTER_LEASES: u64 = 2;
 
 /// What was asked for, and what therefore must not happen.
 #[derive(Debug, Default)]
-pub(super) struct Operator {
+pub(crate) struct Operator {
     answered: BTreeSet<usize>,
     /// When orders were given for the first time.
     given_ms: BTreeMap<usize, u64>,
@@ -33,14 +33,14 @@ pub(super) struct Operator {
 
 impl Operator {
     /// Whether a page may be asked for by what was answered so far.
-    pub(super) fn permits(&self, crawl: CrawlKey, site: usize, now_ms: u64) -> bool {
+    pub(crate) fn permits(&self, crawl: CrawlKey, site: usize, now_ms: u64) -> bool {
         let is_blocked = self.blocked.get(&site).is_some_and(|until| now_ms < *until);
         !is_blocked && !self.paused.contains(&crawl) && !self.stopped.contains(&crawl)
     }
 }
 
 impl World {
-    pub(super) fn let_operator_act(&mut self, number: usize) {
+    pub(crate) fn let_operator_act(&mut self, number: usize) {
         if self.operator.answered.contains(&number) {
             return;
         }
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// The answer to an order: it holds from now on, and is taken back later.
-    pub(super) fn take_operators_answer(&mut self, number: usize, answer: &Value) {
+    pub(crate) fn take_operators_answer(&mut self, number: usize, answer: &Value) {
         if !self.operator.answered.insert(number) {
             return;
         }
@@ -132,7 +132,7 @@ impl World {
     }
 
     /// A page is asked for, though that was ruled out.
-    pub(super) fn judge_by_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
+    pub(crate) fn judge_by_orders(&mut self, crawl: CrawlKey, site: usize, who: &str) {
         if !self.operator.permits(crawl, site, self.now_ms) {
             let fault = format!("against orders: site {site} for crawl {crawl} by {who}");
             self.faults.push(fault);

@@ -9,21 +9,21 @@ use webfill_wire::{
     WorkerToSupervisor,
 };
 
-use super::web::Request;
+use crate::web::Request;
 
 /// A process of one slot.
 #[derive(Debug, Default)]
-pub(super) struct Worker {
-    pub(super) slot: u16,
-    pub(super) incarnation: u32,
-    pub(super) is_alive: bool,
+pub(crate) struct Worker {
+    pub(crate) slot: u16,
+    pub(crate) incarnation: u32,
+    pub(crate) is_alive: bool,
     default_delay_ms: u64,
     lease_until_ms: u64,
-    pub(super) draining: bool,
+    pub(crate) draining: bool,
     sites: BTreeMap<usize, Site>,
-    pub(super) robots: BTreeSet<usize>,
+    pub(crate) robots: BTreeSet<usize>,
     /// Pages that are being saved.
-    pub(super) saving: usize,
+    pub(crate) saving: usize,
 }
 
 /// One site's runner.
@@ -57,7 +57,7 @@ enum Step {
 
 /// What a runner does next.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Nothing,
     WakeAt(u64),
     Ask(Request),
@@ -66,7 +66,7 @@ pub(super) enum Next {
 
 /// What an answer was to.
 #[derive(Debug)]
-pub(super) enum Answered {
+pub(crate) enum Answered {
     Nothing,
     Robots,
     Page(Task),
@@ -75,7 +75,7 @@ pub(super) enum Answered {
 }
 
 impl Worker {
-    pub(super) fn start(&mut self, slot: u16, default_delay_ms: u64) {
+    pub(crate) fn start(&mut self, slot: u16, default_delay_ms: u64) {
         *self = Worker {
             slot,
             incarnation: self.incarnation + 1,
@@ -85,7 +85,7 @@ impl Worker {
         };
     }
 
-    pub(super) fn says(
+    pub(crate) fn says(
         &self,
         done: Vec<TaskDone>,
         returned: Vec<TaskReturned>,
@@ -102,7 +102,7 @@ impl Worker {
     }
 
     /// Takes a message. Returns the sites to look at, and what is said at once.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         message: SupervisorToWorker,
         now_ms: u64,
@@ -189,7 +189,7 @@ impl Worker {
     }
 
     /// What a site's runner does now; call again until there is nothing.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         number: usize,
         delay_of: impl Fn(&Task) -> u64,
@@ -257,7 +257,7 @@ impl Worker {
     }
 
     /// The answer of a site is looked at.
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         number: usize,
         delay_of: impl Fn(&Task) -> u64,
@@ -306,14 +306,14 @@ impl Worker {
     }
 
     /// Sites with a request under way.
-    pub(super) fn asking(&self) -> Vec<usize> {
+    pub(crate) fn asking(&self) -> Vec<usize> {
         let asking = |site: &Site| matches!(site.step, Step::Asking { .. });
         let sites = self.sites.iter().filter(|(_, site)| asking(site));
         sites.map(|(number, _)| *number).collect()
     }
 
     /// Drained: nothing is under way any more.
-    pub(super) fn has_drained(&self) -> bool {
+    pub(crate) fn has_drained(&self) -> bool {
         let idle = |site: &Site| matches!(site.step, Step::Idle) && site.queue.is_empty();
         self.draining && self.saving == 0 && self.sites.values().all(idle)
     }
@@ -345,7 +345,7 @@ impl Site {
 }
 
 /// How a page's task ends, saved at `now_ms`. Without links it was answered by an error.
-pub(super) fn done(
+pub(crate) fn done(
     task: &Task,
     links: Option<Vec<String>>,
     answered_ms: u64,
@@ -381,11 +381,11 @@ fn unstarted(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
     }
 }
 
-pub(super) fn site_name(number: usize) -> String {
+pub(crate) fn site_name(number: usize) -> String {
     format!("s{number}.example")
 }
 
-pub(super) fn url(site: usize, page: usize) -> String {
+pub(crate) fn url(site: usize, page: usize) -> String {
     format!("http://{}/{page}", site_name(site))
 }
 

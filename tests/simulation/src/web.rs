@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use webfill_wire::CrawlKey;
 
-use super::plan::SitePlan;
+use crate::plan::SitePlan;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Robots,
     /// Of a crawl.
     Page(CrawlKey, usize),
@@ -16,12 +16,12 @@ pub(super) enum Request {
 
 /// What the sites saw.
 #[derive(Debug)]
-pub(super) struct Web {
+pub(crate) struct Web {
     default_delay_ms: u64,
     sites: Vec<Site>,
-    pub(super) faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
     /// Crawls, sites and pages by how often each was asked for.
-    pub(super) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
+    pub(crate) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Site {
 }
 
 impl Web {
-    pub(super) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Web {
+    pub(crate) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Web {
         let site = |plan: &SitePlan| Site {
             crawl_delay_ms: plan.crawl_delay_ms,
             wanted_ms: None,
@@ -56,7 +56,7 @@ impl Web {
     }
 
     /// The delay that a site asks for, or else the one that is wanted.
-    pub(super) fn delay_ms(&self, site: usize, wanted_ms: Option<u32>) -> u64 {
+    pub(crate) fn delay_ms(&self, site: usize, wanted_ms: Option<u32>) -> u64 {
         let wanted_ms = wanted_ms.map(u64::from);
         match self.sites[site].crawl_delay_ms {
             Some(asked_for) => asked_for.max(wanted_ms.unwrap_or(0)),
@@ -65,17 +65,17 @@ impl Web {
     }
 
     /// An operator may want this delay from now on.
-    pub(super) fn may_want(&mut self, site: usize, delay_ms: u64) {
+    pub(crate) fn may_want(&mut self, site: usize, delay_ms: u64) {
         let wanted = &mut self.sites[site].wanted_ms;
         *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
 
-    pub(super) fn robots_asked(&self, site: usize) -> u32 {
+    pub(crate) fn robots_asked(&self, site: usize) -> u32 {
         self.sites[site].robots_asked
     }
 
     /// A request arrives, whose answer will be complete at `ends_ms`.
-    pub(super) fn begins(
+    pub(crate) fn begins(
         &mut self,
         site: usize,
         request: Request,
@@ -119,7 +119,7 @@ impl Web {
     }
 
     /// Whoever asked is gone, and the connection with it.
-    pub(super) fn cut(&mut self, site: usize, now_ms: u64) {
+    pub(crate) fn cut(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
         seen.page_ends_ms = seen.page_ends_ms.map(|ends_ms| ends_ms.min(now_ms));

@@ -2,88 +2,88 @@
 
 use webfill_wire::Lane;
 
-use super::dice::Dice;
-use super::orders::Order;
+use crate::dice::Dice;
+use crate::orders::Order;
 
 /// Everything that chance decides before the start.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) lease_ms: u64,
-    pub(super) longest_request_ms: u64,
-    pub(super) default_delay_ms: u64,
-    pub(super) window_sites: usize,
-    pub(super) supervisors: usize,
-    pub(super) workers: u16,
+pub(crate) struct Plan {
+    pub(crate) lease_ms: u64,
+    pub(crate) longest_request_ms: u64,
+    pub(crate) default_delay_ms: u64,
+    pub(crate) window_sites: usize,
+    pub(crate) supervisors: usize,
+    pub(crate) workers: u16,
     /// Tasks that a supervisor holds at most.
-    pub(super) queue: u64,
-    pub(super) sites: Vec<SitePlan>,
-    pub(super) network: NetworkPlan,
+    pub(crate) queue: u64,
+    pub(crate) sites: Vec<SitePlan>,
+    pub(crate) network: NetworkPlan,
     /// Faults with their times.
-    pub(super) faults: Vec<(u64, Fault)>,
+    pub(crate) faults: Vec<(u64, Fault)>,
     /// The cache forgets everything: each worker asks for robots.txt itself.
-    pub(super) cache_fails: bool,
+    pub(crate) cache_fails: bool,
     /// The dispatcher dies within a turn once in so many turns, before or after its commit.
-    pub(super) deaths_in_turn: u64,
+    pub(crate) deaths_in_turn: u64,
     /// About how long the crawl would take without faults.
-    pub(super) estimate_ms: u64,
+    pub(crate) estimate_ms: u64,
     /// The crawls' priorities: one, or two that go to the same sites.
-    pub(super) priorities: Vec<u8>,
+    pub(crate) priorities: Vec<u8>,
     /// What the crawls need.
-    pub(super) crawl_lanes: Vec<Lane>,
+    pub(crate) crawl_lanes: Vec<Lane>,
     /// What each supervisor can do in its odd and in its even lives.
-    pub(super) lanes: Vec<[Lane; 2]>,
+    pub(crate) lanes: Vec<[Lane; 2]>,
     /// What the operator wants, and when. What takes an order back stands behind it.
-    pub(super) orders: Vec<(u64, Order)>,
+    pub(crate) orders: Vec<(u64, Order)>,
 }
 
 /// How long to wait before the two further attempts that a page gets.
-pub(super) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
+pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
 
 /// So many attempts fail that none is left.
-pub(super) const FAILS_FOR_GOOD: u32 = u32::MAX;
+pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
 
 #[derive(Debug)]
-pub(super) struct SitePlan {
+pub(crate) struct SitePlan {
     /// In its robots.txt.
-    pub(super) crawl_delay_ms: Option<u64>,
-    pub(super) answers_within_ms: u64,
-    pub(super) pages: Vec<PagePlan>,
+    pub(crate) crawl_delay_ms: Option<u64>,
+    pub(crate) answers_within_ms: u64,
+    pub(crate) pages: Vec<PagePlan>,
 }
 
 #[derive(Debug)]
-pub(super) struct PagePlan {
+pub(crate) struct PagePlan {
     /// Sites and pages.
-    pub(super) links: Vec<(usize, usize)>,
-    pub(super) kills_its_worker: bool,
+    pub(crate) links: Vec<(usize, usize)>,
+    pub(crate) kills_its_worker: bool,
     /// So many requests in each crawl are answered by an error that may pass.
-    pub(super) fails: u32,
+    pub(crate) fails: u32,
 }
 
 impl PagePlan {
     /// Whether there are links to follow in the end.
-    pub(super) fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         !self.kills_its_worker && self.fails < FAILS_FOR_GOOD
     }
 
     /// How often each crawl asks for it if nothing goes wrong.
-    pub(super) fn attempts(&self) -> u32 {
+    pub(crate) fn attempts(&self) -> u32 {
         1 + self.fails.min(RETRY_AFTER_S.len() as u32)
     }
 }
 
 /// How messages travel between supervisors and the dispatcher.
 #[derive(Debug, Clone)]
-pub(super) struct NetworkPlan {
-    pub(super) loss_once_in: u64,
-    pub(super) twice_once_in: u64,
-    pub(super) late_once_in: u64,
-    pub(super) latest_ms: u64,
-    pub(super) reorders: bool,
+pub(crate) struct NetworkPlan {
+    pub(crate) loss_once_in: u64,
+    pub(crate) twice_once_in: u64,
+    pub(crate) late_once_in: u64,
+    pub(crate) latest_ms: u64,
+    pub(crate) reorders: bool,
 }
 
 /// Something that goes wrong. Times are how long it lasts.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     DispatcherDies {
         down_ms: u64,
     },
@@ -137,7 +137,7 @@ pub(super) enum Fault {
 const HOUR_MS: i64 = 3_600_000;
 
 impl Plan {
-    pub(super) fn of(seed: u64) -> Plan {
+    pub(crate) fn of(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
         let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
@@ -214,14 +214,14 @@ impl Plan {
     }
 
     /// Whether a crawl is stopped at some time.
-    pub(super) fn stops(&self, crawl: usize) -> bool {
+    pub(crate) fn stops(&self, crawl: usize) -> bool {
         let stops =
             |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
         self.orders.iter().any(|(_, order)| stops(order))
     }
 
     /// Nothing goes wrong, so nothing may be asked twice.
-    pub(super) fn is_peaceful(&self) -> bool {
+    pub(crate) fn is_peaceful(&self) -> bool {
         let network = &self.network;
         self.faults.is_empty()
             && self.deaths_in_turn == 0
@@ -230,7 +230,7 @@ impl Plan {
     }
 
     /// Whether the wall clock is set at some time.
-    pub(super) fn sets_clocks(&self) -> bool {
+    pub(crate) fn sets_clocks(&self) -> bool {
         let sets = |(_, fault): &(u64, Fault)| matches!(fault, Fault::ClockIsSet { .. });
         self.faults.iter().any(sets)
     }

@@ -3,11 +3,11 @@
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
 use webfill_wire::{DispatcherToSupervisor, WorkerToSupervisor};
 
-use super::fleet::Upwards;
-use super::world::{Event, Place, World};
+use crate::fleet::Upwards;
+use crate::world::{Event, Place, World};
 
 impl World {
-    pub(super) fn start_supervisor(&mut self, machine: usize) {
+    pub(crate) fn start_supervisor(&mut self, machine: usize) {
         if self.machines[machine].core.is_some() {
             return;
         }
@@ -23,14 +23,14 @@ impl World {
     }
 
     /// It takes its workers with it.
-    pub(super) fn kill_supervisor(&mut self, machine: usize) {
+    pub(crate) fn kill_supervisor(&mut self, machine: usize) {
         for slot in 0..self.plan.workers {
             self.end_worker(machine, slot);
         }
         self.machines[machine].core = None;
     }
 
-    pub(super) fn let_supervisor_speak(&mut self, machine: usize) {
+    pub(crate) fn let_supervisor_speak(&mut self, machine: usize) {
         // An earlier one has taken the place of others.
         if self.now_ms >= self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = u64::MAX;
@@ -39,7 +39,7 @@ impl World {
     }
 
     /// The connection is another one from now on.
-    pub(super) fn reconnect(&mut self, machine: usize) {
+    pub(crate) fn reconnect(&mut self, machine: usize) {
         self.connections += 1;
         self.machines[machine].connection = self.connections;
         let unsent = std::mem::take(&mut self.machines[machine].unsent);
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    pub(super) fn hand_to_supervisor(
+    pub(crate) fn hand_to_supervisor(
         &mut self,
         machine: usize,
         connection: u64,
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    pub(super) fn hand_from_worker(
+    pub(crate) fn hand_from_worker(
         &mut self,
         machine: usize,
         life: u32,
@@ -73,7 +73,7 @@ impl World {
     }
 
     /// Lets the supervisor do something, and sends what comes of it.
-    pub(super) fn with_supervisor(
+    pub(crate) fn with_supervisor(
         &mut self,
         machine: usize,
         work: impl FnOnce(&mut Supervisor, u64),
@@ -155,7 +155,7 @@ impl World {
     }
 
     /// When a message that is sent now arrives: never, once, or twice.
-    pub(super) fn arrivals(&mut self, machine: usize, way: usize, cut_until_ms: u64) -> Vec<u64> {
+    pub(crate) fn arrivals(&mut self, machine: usize, way: usize, cut_until_ms: u64) -> Vec<u64> {
         let network = self.plan.network.clone();
         if cut_until_ms > self.now_ms || self.dice.once_in(network.loss_once_in) {
             return Vec::new();

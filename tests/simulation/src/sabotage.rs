@@ -3,10 +3,10 @@
 
 use webfill_wire::SupervisorToWorker;
 
-use super::world::World;
+use crate::world::World;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sabotage {
+pub enum Sabotage {
     /// Workers start requests without a lease.
     LeasesAreIgnored,
     /// The lease counts from the arrival of an answer, not from what was answered.
@@ -31,7 +31,7 @@ pub(super) enum Sabotage {
 
 impl Sabotage {
     /// Each with a seed that finds it.
-    pub(super) const ALL: [(Sabotage, u64); 10] = [
+    pub const ALL: [(Sabotage, u64); 10] = [
         (Sabotage::LeasesAreIgnored, 1495),
         (Sabotage::AnswersStretchTheLease, 37870),
         (Sabotage::RecallsAreIgnored, 28),
@@ -46,12 +46,12 @@ impl Sabotage {
 }
 
 impl World {
-    pub(super) fn suffers(&self, sabotage: Sabotage) -> bool {
+    pub(crate) fn suffers(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
 
     /// What becomes of a message to a worker.
-    pub(super) fn sabotaged(
+    pub(crate) fn sabotaged(
         &self,
         machine: usize,
         message: SupervisorToWorker,

@@ -1,11 +1,11 @@
 //! What is planned for the operator to want, and when.
 
-use super::dice::Dice;
-use super::plan::{Fault, Plan};
+use crate::dice::Dice;
+use crate::plan::{Fault, Plan};
 
 /// What an operator may want: of a crawl, of a site.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Pause {
         crawl: usize,
         for_ms: u64,
@@ -42,7 +42,7 @@ pub(super) enum Order {
 
 impl Order {
     /// Whether it is given by the answer to the one before.
-    pub(super) fn takes_back(self) -> bool {
+    pub(crate) fn takes_back(self) -> bool {
         matches!(
             self,
             Order::Resume { .. } | Order::Unblock { .. } | Order::NoLimit { .. }
@@ -51,7 +51,7 @@ impl Order {
 }
 
 impl Plan {
-    pub(super) fn add_orders(&mut self, dice: &mut Dice) {
+    pub(crate) fn add_orders(&mut self, dice: &mut Dice) {
         let most_orders = dice.one_of(&[0, 1, 6]);
         for _ in 0..dice.between(0, most_orders) {
             let at_ms = dice.between(0, self.estimate_ms);
@@ -63,7 +63,7 @@ impl Plan {
 
     /// Somebody stands still or does not hear, no longer than a lease; and right then something is
     /// ordered that it does not hear of, and goes against if it still has tasks to start.
-    pub(super) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
+    pub(crate) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
         if !dice.once_in(4) {
             return;
         }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::Connection;
+use webfill_dispatcher::frontier::FILE_NAME;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
-use crate::frontier::FILE_NAME;
-
-pub(super) struct Witness {
+pub(crate) struct Witness {
     db: Connection,
     /// Tasks that were done, with how they ended and when.
     done: BTreeMap<i64, (String, i64)>,
@@ -16,11 +15,11 @@ pub(super) struct Witness {
 
 /// The counters of all crawls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counters {
-    pub(super) discovered: i64,
-    pub(super) queued: i64,
-    pub(super) leased: i64,
-    pub(super) done: i64,
+pub(crate) struct Counters {
+    pub(crate) discovered: i64,
+    pub(crate) queued: i64,
+    pub(crate) leased: i64,
+    pub(crate) done: i64,
 }
 
 const FAULTS: &str = "
@@ -55,7 +54,7 @@ const FAULTS: &str = "
     SELECT 'two tasks of ' || url FROM tasks GROUP BY crawl, url HAVING count(*) > 1";
 
 impl Witness {
-    pub(super) fn open(folder: &Path) -> Witness {
+    pub(crate) fn open(folder: &Path) -> Witness {
         Witness {
             db: Connection::open(folder.join(FILE_NAME)).expect("it is there"),
             done: BTreeMap::new(),
@@ -69,7 +68,7 @@ impl Witness {
     }
 
     /// What does not add up, or has changed and must not.
-    pub(super) fn faults(&mut self) -> Vec<String> {
+    pub(crate) fn faults(&mut self) -> Vec<String> {
         let mut faults = self.texts(FAULTS);
         for fault in &mut faults {
             fault.insert_str(0, "does not add up: ");
@@ -93,17 +92,17 @@ impl Witness {
         faults
     }
 
-    pub(super) fn forget_owners(&self) {
+    pub(crate) fn forget_owners(&self) {
         let forget = "UPDATE sites SET owner = NULL";
         self.db.execute_batch(forget).expect("it runs");
     }
 
-    pub(super) fn forget_lanes(&self) {
+    pub(crate) fn forget_lanes(&self) {
         let forget = "UPDATE crawls SET spec = json_remove(spec, '$.lane')";
         self.db.execute_batch(forget).expect("it runs");
     }
 
-    pub(super) fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         let sql = "SELECT coalesce(sum(discovered), 0), coalesce(sum(queued), 0),
                    coalesce(sum(leased), 0), coalesce(sum(done), 0) FROM crawls";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -119,7 +118,7 @@ impl Witness {
     }
 
     /// Whether no lease that the outcomes speak of is in force.
-    pub(super) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
+    pub(crate) fn all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
         let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
         let returned = outcomes.returned.iter();
         let returned = returned.map(|returned| (returned.task, returned.delivery));
@@ -134,7 +133,7 @@ impl Witness {
     }
 
     /// Each URL of each crawl with its outcome.
-    pub(super) fn outcomes(&self) -> BTreeMap<(CrawlKey, String), Option<String>> {
+    pub(crate) fn outcomes(&self) -> BTreeMap<(CrawlKey, String), Option<String>> {
         let mut select = self
             .db
             .prepare_cached("SELECT crawl, url, outcome FROM tasks");

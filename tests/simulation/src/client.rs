@@ -3,23 +3,23 @@
 
 use serde_json::{Value, json};
 
-use super::plan::Plan;
-use super::worker::url;
-use super::world::{Event, World};
+use crate::plan::Plan;
+use crate::worker::url;
+use crate::world::{Event, World};
 
 /// The crawls' ids.
-pub(super) const CRAWLS: [&str; 2] = ["crawl", "other"];
+pub(crate) const CRAWLS: [&str; 2] = ["crawl", "other"];
 
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     seeds: Vec<String>,
     batch: usize,
     /// Of each crawl, as far as it has come.
     crawls: Vec<Crawl>,
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
     finished: bool,
     /// Where the dispatcher leaves its answer.
-    pub(super) answer: Option<Value>,
+    pub(crate) answer: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct Crawl {
 
 impl Client {
     /// The first page of each site is a seed.
-    pub(super) fn new(plan: &Plan) -> Client {
+    pub(crate) fn new(plan: &Plan) -> Client {
         let sites = 0..plan.sites.len();
         let asked = plan.priorities.iter().zip(&plan.crawl_lanes);
         let crawls = asked.zip(CRAWLS).map(|((priority, lane), crawl_id)| Crawl {
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    pub(super) fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
@@ -94,7 +94,7 @@ impl Client {
 }
 
 impl World {
-    pub(super) fn let_client_ask(&mut self) {
+    pub(crate) fn let_client_ask(&mut self) {
         let question = self.client.question().to_string();
         match self.ask_dispatcher(question.as_bytes()) {
             Some(answer) => self.client.take(&answer),

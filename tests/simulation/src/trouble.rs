@@ -1,12 +1,12 @@
 //! The faults, as they happen to the world.
 
-use super::fleet::Machine;
-use super::plan::Fault;
-use super::sabotage::Sabotage;
-use super::world::{Event, Place, World};
+use crate::fleet::Machine;
+use crate::plan::Fault;
+use crate::sabotage::Sabotage;
+use crate::world::{Event, Place, World};
 
 impl World {
-    pub(super) fn go_wrong(&mut self, fault: Fault) {
+    pub(crate) fn go_wrong(&mut self, fault: Fault) {
         match fault {
             Fault::DispatcherDies { down_ms } => self.kill_dispatcher(down_ms),
             Fault::SupervisorDies {

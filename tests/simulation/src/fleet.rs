@@ -4,43 +4,43 @@
 use webfill_supervisor::supervisor::{Supervisor, Terms};
 use webfill_wire::{Credit, Lane, SupervisorOutcomes, SupervisorToDispatcher};
 
-use super::plan::Plan;
-use super::worker::Worker;
+use crate::plan::Plan;
+use crate::worker::Worker;
 
 /// One machine with a supervisor and its workers.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     terms: Terms,
     /// In odd and in even lives.
     lanes: [Lane; 2],
     /// Counts the starts of the supervisor.
-    pub(super) life: u32,
-    pub(super) core: Option<Supervisor>,
-    pub(super) workers: Vec<Worker>,
+    pub(crate) life: u32,
+    pub(crate) core: Option<Supervisor>,
+    pub(crate) workers: Vec<Worker>,
     /// Names its connection to the dispatcher; a new one is a new peer.
-    pub(super) connection: u64,
+    pub(crate) connection: u64,
     /// What could not be sent while the dispatcher was away.
-    pub(super) unsent: Vec<Upwards>,
-    pub(super) cut_up_until_ms: u64,
-    pub(super) cut_down_until_ms: u64,
+    pub(crate) unsent: Vec<Upwards>,
+    pub(crate) cut_up_until_ms: u64,
+    pub(crate) cut_down_until_ms: u64,
     /// How long the supervisor stays away when it leaves.
-    pub(super) away_ms: u64,
+    pub(crate) away_ms: u64,
     /// When the next word of the supervisor is scheduled.
-    pub(super) speaks_at_ms: u64,
+    pub(crate) speaks_at_ms: u64,
     /// The latest arrivals on each way, for those that keep the order.
-    pub(super) last_arrival_ms: [u64; 3],
+    pub(crate) last_arrival_ms: [u64; 3],
     boot_ms: u64,
 }
 
 /// A message to the dispatcher.
 #[derive(Debug, Clone)]
-pub(super) enum Upwards {
+pub(crate) enum Upwards {
     Word(SupervisorToDispatcher),
     Outcomes(SupervisorOutcomes),
 }
 
 impl Machine {
-    pub(super) fn new(plan: &Plan, name: usize, instance: u64, lanes: [Lane; 2]) -> Machine {
+    pub(crate) fn new(plan: &Plan, name: usize, instance: u64, lanes: [Lane; 2]) -> Machine {
         Machine {
             lanes,
             terms: Terms {
@@ -68,26 +68,26 @@ impl Machine {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.terms.id
     }
 
     /// What it can do in this life.
-    pub(super) fn lane(&self) -> Lane {
+    pub(crate) fn lane(&self) -> Lane {
         self.terms.lane
     }
 
     /// The machine's clock since its boot.
-    pub(super) fn boot_ms(&self, now_ms: u64) -> u64 {
+    pub(crate) fn boot_ms(&self, now_ms: u64) -> u64 {
         self.boot_ms + now_ms
     }
 
-    pub(super) fn since_start_ms(&self, boot_ms: u64) -> u64 {
+    pub(crate) fn since_start_ms(&self, boot_ms: u64) -> u64 {
         boot_ms - self.boot_ms
     }
 
     /// A new process of it.
-    pub(super) fn start(&mut self, connection: u64) {
+    pub(crate) fn start(&mut self, connection: u64) {
         self.life += 1;
         self.terms.lane = self.lanes[self.life as usize % 2];
         self.core = Some(Supervisor::new(self.terms.clone()));
@@ -97,7 +97,7 @@ impl Machine {
     }
 
     /// It has been told to drain, and nothing is left.
-    pub(super) fn has_drained(&self) -> bool {
+    pub(crate) fn has_drained(&self) -> bool {
         let is_drained = self.core.as_ref().is_some_and(Supervisor::is_drained);
         is_drained && !self.workers.iter().any(|worker| worker.is_alive)
     }

@@ -6,39 +6,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, Task, WorkerToSupervisor};
 
-use super::client::Client;
-use super::coordinator::Coordinator;
-use super::dice::Dice;
-use super::fleet::{Machine, Upwards};
-use super::operator::Operator;
-use super::plan::{Fault, Plan};
-use super::sabotage::Sabotage;
-use super::web::Web;
+use crate::client::Client;
+use crate::coordinator::Coordinator;
+use crate::dice::Dice;
+use crate::fleet::{Machine, Upwards};
+use crate::operator::Operator;
+use crate::plan::{Fault, Plan};
+use crate::sabotage::Sabotage;
+use crate::web::Web;
 
 /// Everything there is.
-pub(super) struct World {
-    pub(super) plan: Plan,
-    pub(super) dice: Dice,
-    pub(super) now_ms: u64,
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) dice: Dice,
+    pub(crate) now_ms: u64,
     events: BTreeMap<(u64, u64), Box<Event>>,
     count: u64,
-    pub(super) web: Web,
-    pub(super) coordinator: Coordinator,
-    pub(super) machines: Vec<Machine>,
-    pub(super) client: Client,
-    pub(super) operator: Operator,
+    pub(crate) web: Web,
+    pub(crate) coordinator: Coordinator,
+    pub(crate) machines: Vec<Machine>,
+    pub(crate) client: Client,
+    pub(crate) operator: Operator,
     stopped_until_ms: BTreeMap<Place, u64>,
     /// Sites whose robots.txt the cache has.
-    pub(super) robots_cache: BTreeSet<usize>,
-    pub(super) connections: u64,
-    pub(super) traces: bool,
-    pub(super) sabotage: Option<Sabotage>,
-    pub(super) faults: Vec<String>,
+    pub(crate) robots_cache: BTreeSet<usize>,
+    pub(crate) connections: u64,
+    pub(crate) traces: bool,
+    pub(crate) sabotage: Option<Sabotage>,
+    pub(crate) faults: Vec<String>,
 }
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Nowhere,
     Dispatcher,
     Supervisor(usize),
@@ -47,7 +47,7 @@ pub(super) enum Place {
 
 /// Something that happens to a process.
 #[derive(Debug, Clone)]
-pub(super) enum Event {
+pub(crate) enum Event {
     DispatcherWakes,
     DispatcherStarts,
     ToDispatcher {
@@ -122,11 +122,11 @@ pub(super) enum Event {
 
 /// A page that is being saved.
 #[derive(Debug, Clone)]
-pub(super) struct FetchedPage {
-    pub(super) task: Task,
-    pub(super) answered_ms: u64,
+pub(crate) struct FetchedPage {
+    pub(crate) task: Task,
+    pub(crate) answered_ms: u64,
     /// It is an error that may pass.
-    pub(super) failed: bool,
+    pub(crate) failed: bool,
 }
 
 impl Event {
@@ -155,7 +155,7 @@ impl Event {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> World {
+    pub(crate) fn new(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> World {
         let plan = Plan::of(seed);
         let machines = plan.lanes.iter().enumerate();
         let machines = machines.map(|(name, lanes)| Machine::new(&plan, name, name as u64, *lanes));
@@ -196,18 +196,18 @@ impl World {
         world
     }
 
-    pub(super) fn at(&mut self, at_ms: u64, event: Event) {
+    pub(crate) fn at(&mut self, at_ms: u64, event: Event) {
         self.count += 1;
         let key = (at_ms.max(self.now_ms), self.count);
         self.events.insert(key, Box::new(event));
     }
 
-    pub(super) fn later(&mut self, wait_ms: u64, event: Event) {
+    pub(crate) fn later(&mut self, wait_ms: u64, event: Event) {
         self.at(self.now_ms + wait_ms, event);
     }
 
     /// Lets the next thing happen. Returns false when the crawl is finished, or nothing is left.
-    pub(super) fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
         };
@@ -297,23 +297,23 @@ impl World {
         }
     }
 
-    pub(super) fn stop(&mut self, place: Place, for_ms: u64) {
+    pub(crate) fn stop(&mut self, place: Place, for_ms: u64) {
         let until_ms = self.now_ms + for_ms;
         let stopped = self.stopped_until_ms.entry(place).or_default();
         *stopped = until_ms.max(*stopped);
     }
 
     /// A new process is not stopped.
-    pub(super) fn unstop(&mut self, place: Place) {
+    pub(crate) fn unstop(&mut self, place: Place) {
         self.stopped_until_ms.remove(&place);
     }
 
-    pub(super) fn is_stopped(&self, place: Place) -> bool {
+    pub(crate) fn is_stopped(&self, place: Place) -> bool {
         let until_ms = self.stopped_until_ms.get(&place);
         until_ms.is_some_and(|until_ms| *until_ms > self.now_ms)
     }
 
-    pub(super) fn trace(&self, what: impl FnOnce(&World) -> String) {
+    pub(crate) fn trace(&self, what: impl FnOnce(&World) -> String) {
         if self.traces {
             eprintln!("{:>9} {}", self.now_ms, what(self));
         }

@@ -1,30 +1,27 @@
 //! The simulated dispatcher process: the real decisions and the real database, under a clock that
 //! can be set, a network that loses messages, and deaths within a turn.
 
+use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
+use webfill_dispatcher::{Client, Core, CoreSettings, OutgoingMessage, RetryTable, control};
 use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
 
-use super::fleet::Upwards;
-use super::plan::RETRY_AFTER_S;
-use super::sabotage::Sabotage;
-use super::witness::Witness;
-use super::world::{Event, Place, World};
-use crate::control;
-use crate::core::{Core, CoreSettings};
-use crate::frontier::{Frontier, FrontierConfig, FrontierError};
-use crate::outgoing::{Client, OutgoingMessage};
-use crate::retry_table::RetryTable;
+use crate::fleet::Upwards;
+use crate::plan::RETRY_AFTER_S;
+use crate::sabotage::Sabotage;
+use crate::witness::Witness;
+use crate::world::{Event, Place, World};
 
 /// What the wall clock says at the beginning.
 const EPOCH_MS: i64 = 1_800_000_000_000;
 
-pub(super) struct Coordinator {
+pub(crate) struct Coordinator {
     folder: tempfile::TempDir,
     dispatcher: Option<Core>,
     /// Counts the starts.
-    pub(super) life: u32,
+    pub(crate) life: u32,
     /// The wall clock, less the true time.
-    pub(super) clock_ahead_ms: i64,
+    pub(crate) clock_ahead_ms: i64,
     /// The dispatcher's time, less the true one, since its start.
     ahead_ms: i64,
     wakes_at_ms: u64,
@@ -40,7 +37,7 @@ enum Turn {
 }
 
 impl Coordinator {
-    pub(super) fn new() -> Coordinator {
+    pub(crate) fn new() -> Coordinator {
         // Memory, where there is such a folder: the disk is not what is tried here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = if memory.is_dir() {
@@ -60,7 +57,7 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.dispatcher.is_some()
     }
 
@@ -84,19 +81,19 @@ impl Coordinator {
     }
 
     /// What the wall clock of the dispatcher's machine says.
-    pub(super) fn wall_ms(&self, true_ms: u64) -> i64 {
+    pub(crate) fn wall_ms(&self, true_ms: u64) -> i64 {
         EPOCH_MS + self.clock_ahead_ms + true_ms as i64
     }
 
     /// The database as another program sees it.
-    pub(super) fn witness(&mut self) -> &mut Witness {
+    pub(crate) fn witness(&mut self) -> &mut Witness {
         let folder = self.folder.path();
         self.witness.get_or_insert_with(|| Witness::open(folder))
     }
 }
 
 impl World {
-    pub(super) fn start_dispatcher(&mut self) {
+    pub(crate) fn start_dispatcher(&mut self) {
         if self.coordinator.is_up() {
             return;
         }
@@ -119,14 +116,14 @@ impl World {
         self.wake_dispatcher();
     }
 
-    pub(super) fn kill_dispatcher(&mut self, down_ms: u64) {
+    pub(crate) fn kill_dispatcher(&mut self, down_ms: u64) {
         self.trace(|_| "dispatcher dies".into());
         if self.coordinator.dispatcher.take().is_some() {
             self.later(down_ms, Event::DispatcherStarts);
         }
     }
 
-    pub(super) fn wake_dispatcher(&mut self) {
+    pub(crate) fn wake_dispatcher(&mut self) {
         // An earlier one has taken the place of others.
         if self.now_ms >= self.coordinator.wakes_at_ms {
             self.coordinator.wakes_at_ms = u64::MAX;
@@ -134,15 +131,13 @@ impl World {
         }
     }
 
-    pub(super) fn hand_to_dispatcher(&mut self, life: u32, peer: &Peer, message: Upwards) {
+    pub(crate) fn hand_to_dispatcher(&mut self, life: u32, peer: &Peer, message: Upwards) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
         }
         match message {
             Upwards::Word(word) => {
-                self.turn(|dispatcher, now_ms| {
-                    dispatcher.handle_supervisor_message(peer, word, now_ms)
-                });
+                self.turn(|dispatcher, now_ms| dispatcher.handle_supervisor_message(peer, word, now_ms));
             }
             Upwards::Outcomes(outcomes) => self.hand_over_outcomes(outcomes),
         }
@@ -166,7 +161,7 @@ impl World {
     }
 
     /// A request of the client; the answer, if it comes.
-    pub(super) fn ask_dispatcher(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
+    pub(crate) fn ask_dispatcher(&mut self, frame: &[u8]) -> Option<serde_json::Value> {
         if !self.coordinator.is_up() || self.is_stopped(Place::Dispatcher) {
             return None;
         }
@@ -180,7 +175,7 @@ impl World {
     }
 
     /// A request of the operator. The answer may come later, or not at all.
-    pub(super) fn ask_as(&mut self, number: u64, frame: &[u8]) {
+    pub(crate) fn ask_as(&mut self, number: u64, frame: &[u8]) {
         if self.coordinator.is_up() && !self.is_stopped(Place::Dispatcher) {
             self.turn(|dispatcher, now_ms| {
                 let asked = control::read(frame, now_ms);
@@ -190,7 +185,10 @@ impl World {
     }
 
     /// One turn of the dispatcher's loop around `work`. It may die before or after the commit.
-    fn turn(&mut self, work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>) -> Turn {
+    fn turn(
+        &mut self,
+        work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>,
+    ) -> Turn {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
         let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
         let dies_early = self.dice.once_in(self.plan.deaths_in_turn);
@@ -214,12 +212,12 @@ impl World {
             self.kill_dispatcher(down_ms);
             return Turn::Died;
         }
-        let letters = dispatcher.take_outgoing();
-        let entries = dispatcher.take_store_writes();
+        let messages = dispatcher.take_outgoing();
+        let writes = dispatcher.take_store_writes();
         drop(entries);
         self.schedule_wake();
-        for letter in letters {
-            match letter {
+        for message in messages {
+            match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
                 OutgoingMessage::ToClient(Client::Http(number), answer) => {
                     self.take_operators_answer(number as usize, &answer);
@@ -235,7 +233,7 @@ impl World {
         Turn::Done
     }
 
-    pub(super) fn check_conservation(&mut self) {
+    pub(crate) fn check_conservation(&mut self) {
         let found = self.coordinator.witness().faults();
         self.faults.extend(found);
     }

@@ -2,9 +2,9 @@
 
 use webfill_wire::{CrawlKey, Lane, SupervisorToWorker, Task, WorkerToSupervisor};
 
-use super::web::Request;
-use super::worker::{Answered, Next, done, url};
-use super::world::{Event, FetchedPage, Place, World};
+use crate::web::Request;
+use crate::worker::{Answered, Next, done, url};
+use crate::world::{Event, FetchedPage, Place, World};
 
 /// As the real supervisor has it.
 const LOOK_MS: u64 = 100;
@@ -14,7 +14,7 @@ const WORKER_SILENT_MS: u64 = 15_000;
 impl World {
     // As their supervisor sees them.
 
-    pub(super) fn start_worker(
+    pub(crate) fn start_worker(
         &mut self,
         machine: usize,
         life: u32,
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// A worker dies, perhaps of a page.
-    pub(super) fn kill_worker(&mut self, machine: usize, slot: u16, blamed: Option<u64>) {
+    pub(crate) fn kill_worker(&mut self, machine: usize, slot: u16, blamed: Option<u64>) {
         if !self.machines[machine].workers[usize::from(slot)].is_alive {
             return;
         }
@@ -56,7 +56,7 @@ impl World {
         self.later(LOOK_MS, noticed);
     }
 
-    pub(super) fn end_worker(&mut self, machine: usize, slot: u16) {
+    pub(crate) fn end_worker(&mut self, machine: usize, slot: u16) {
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         if std::mem::replace(&mut worker.is_alive, false) {
             for site in worker.asking() {
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    pub(super) fn miss_worker(
+    pub(crate) fn miss_worker(
         &mut self,
         machine: usize,
         life: u32,
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// A worker is stopped, and ended if that takes too long.
-    pub(super) fn stop_worker(&mut self, machine: usize, slot: u16, for_ms: u64) {
+    pub(crate) fn stop_worker(&mut self, machine: usize, slot: u16, for_ms: u64) {
         self.stop(Place::Worker(machine, slot), for_ms);
         let incarnation = self.machines[machine].workers[usize::from(slot)].incarnation;
         if for_ms > WORKER_SILENT_MS {
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    pub(super) fn end_hanging_worker(&mut self, machine: usize, slot: u16, incarnation: u32) {
+    pub(crate) fn end_hanging_worker(&mut self, machine: usize, slot: u16, incarnation: u32) {
         let worker = &self.machines[machine].workers[usize::from(slot)];
         let hangs = self.is_stopped(Place::Worker(machine, slot));
         if worker.incarnation == incarnation && hangs && self.machines[machine].core.is_some() {
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    pub(super) fn send_to_worker(
+    pub(crate) fn send_to_worker(
         &mut self,
         machine: usize,
         slot: u16,
@@ -149,7 +149,7 @@ impl World {
         self.later(1, event);
     }
 
-    pub(super) fn worker_is_ready(&mut self, machine: usize, slot: u16, incarnation: u32) {
+    pub(crate) fn worker_is_ready(&mut self, machine: usize, slot: u16, incarnation: u32) {
         if self.is_alive(machine, slot, incarnation) {
             let worker = &self.machines[machine].workers[usize::from(slot)];
             let message = worker.says(Vec::new(), Vec::new(), true);
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    pub(super) fn hand_to_worker(
+    pub(crate) fn hand_to_worker(
         &mut self,
         machine: usize,
         slot: u16,
@@ -191,7 +191,7 @@ impl World {
     }
 
     /// Lets a site's runner go on.
-    pub(super) fn work_on(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
+    pub(crate) fn work_on(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
         while self.is_alive(machine, slot, incarnation) {
             let boot_ms = self.machines[machine].boot_ms(self.now_ms);
             let cached = !self.plan.cache_fails && self.robots_cache.contains(&site);
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    pub(super) fn answer(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
+    pub(crate) fn answer(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
@@ -299,7 +299,7 @@ impl World {
         self.work_on(machine, slot, incarnation, site);
     }
 
-    pub(super) fn save(
+    pub(crate) fn save(
         &mut self,
         machine: usize,
         slot: u16,

@@ -1,0 +1,38 @@
+//! Chance that can be repeated: the same seed throws the same numbers.
+
+use fastrand::Rng;
+
+/// A seeded random number generator with the throws that plans and worlds need.
+#[derive(Debug, Clone)]
+pub(crate) struct Dice {
+    rng: Rng,
+}
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Dice {
+        Dice {
+            rng: Rng::with_seed(seed),
+        }
+    }
+
+    /// From `low` to `high`, both included.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        self.rng.u64(low..=high)
+    }
+
+    /// The same, but each order of magnitude is as likely as any other.
+    pub(crate) fn magnitude(&mut self, low: u64, high: u64) -> u64 {
+        let span = (high as f64 / low as f64).ln();
+        let share = self.rng.f64();
+        ((low as f64 * (span * share).exp()) as u64).clamp(low, high)
+    }
+
+    /// True once in `throws` throws; never for 0.
+    pub(crate) fn once_in(&mut self, throws: u64) -> bool {
+        throws > 0 && self.rng.u64(..throws) == 0
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.rng.usize(..choices.len())]
+    }
+}
