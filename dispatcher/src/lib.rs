@@ -32,7 +32,7 @@ mod store_writer;
 
 pub use application_limits::ApplicationLimits;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
-pub use core::{Core, CoreSettings};
+pub use crate::core::{Core, CoreSettings};
 pub use outgoing::{Client, OutgoingMessage};
 pub use retry_table::RetryTable;
 pub use run::run;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use webfill_urls::Url;
 
-use crate::gate::Barred;
+use crate::permits::Denied;
 use crate::slots::{Slot, Slots};
 
 mod devtools;
@@ -166,7 +166,7 @@ impl Browser {
     pub async fn render(
         &self,
         page: &Page<'_>,
-        fetch: impl AsyncFn(PartRequest) -> Result<Part, Barred>,
+        fetch: impl AsyncFn(PartRequest) -> Result<Part, Denied>,
     ) -> Result<Rendered, Unrendered> {
         let running = self.running().await.map_err(Unrendered::NoBrowser)?;
         let opened = Tab::open(&running.process.devtools, page.user_agent);

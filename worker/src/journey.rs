@@ -1,5 +1,12 @@
 //! The journey of one task through a worker:
-//! robots -> politeness -> fetch -> extraction (decode, parse, mapping) -> save -> acknowledge.
+//! robots.txt -> politeness -> fetch -> extraction (decode, parse, mapping) -> save -> acknowledge.
+//!
+//! Each site has one runner, which takes the site's tasks one after another. What is decided on the
+//! way is elsewhere, without I/O and without a clock: [`permission`](crate::permission) says whether
+//! a page may be fetched, [`sites`](crate::sites) when. This module waits, asks and requests.
+//!
+//! A task whose page was not requested is given back when the worker drains or the task is recalled.
+//! After a crash all tasks that were not acknowledged come back through the supervisor.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 use webfill_startup::Fault;
-use webfill_store::Cache;
-use webfill_urls::{Url, origin};
+use webfill_store::{Cache, RobotsEntry};
+use webfill_urls::Url;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
 };
@@ -19,13 +26,16 @@ use crate::browser::Browser;
 use crate::ending::{Ending, now_ms};
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
-use crate::gate::{Barred, Gate, Leave};
+use crate::gate::Gate;
 use crate::kept::{self, KeptRoom};
+use crate::now::Now;
+use crate::permission::{Knowledge, Permission, PermissionCheck, Step};
+use crate::permits::{Denied, Permit};
 use crate::politeness::PolitenessConfig;
 use crate::resolve::Resolver;
-use crate::robots::{self, RobotsFiles, Rules};
+use crate::robots::{self, RobotsFiles, RobotsResponse};
 use crate::shared_clock::SharedClock;
-use crate::sites::{Pace, Sites, Turn};
+use crate::sites::{Sites, Turn};
 use crate::slots::Slots;
 
 use self::showing::{GivenBack, is_shown};
@@ -40,7 +50,7 @@ pub struct Journey {
     pub resolver: Resolver,
     pub cache: Arc<dyn Cache>,
     pub sites: RefCell<Sites>,
-    /// If the sites' clocks are not ours alone.
+    /// Present if the sites' clocks are shared by all workers.
     pub shared_clock: Option<SharedClock>,
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
@@ -48,32 +58,17 @@ pub struct Journey {
     pub slots: Slots,
     /// In the lane `browser`.
     pub browser: Option<Browser>,
-    /// Told what this process cannot go on with.
+    /// Told of faults that end this process.
     pub broken: mpsc::Sender<Fault>,
     /// Bodies that applications want.
     pub kept_room: KeptRoom,
     pub extraction: mpsc::Sender<Work>,
     pub endings: mpsc::Sender<Ending>,
     pub draining: Cell<bool>,
-    /// Wakes those who wait for a site's clock when tasks are to be given back.
+    /// Wakes runners that wait for a site's clock or a slot, when tasks are to be given back.
     pub called_back: Notify,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
-}
-
-/// What robots.txt says about a URL.
-enum Permission {
-    /// Allowed, with this delay between requests. `asked`: robots.txt was fetched just now, and
-    /// the page may follow it without a wait.
-    Allowed {
-        delay: Duration,
-        asked: bool,
-    },
-    Refused(Outcome),
-    /// The task is to be given back: robots.txt was not asked for.
-    NotAsked,
-    /// The task is to be given back: robots.txt was not asked for to its end.
-    CutShort,
 }
 
 impl Journey {
@@ -82,34 +77,34 @@ impl Journey {
         loop {
             let task = self.sites.borrow_mut().next_task(&site);
             let Some(task) = task else { return };
-            let leave = self.gate.leave(&task);
+            let permit = self.gate.permit(&task);
             if self.draining.get() {
                 self.return_task(&site, &task, None);
                 continue;
             }
-            self.travel(&site, task, &leave).await;
+            self.travel(&site, task, &permit).await;
             self.end_turn(&site).await;
         }
     }
 
-    /// Whether a task that has not asked for its page yet must be given back.
-    fn is_called_back(&self, leave: &Leave) -> bool {
-        self.draining.get() || leave.is_recalled()
+    /// Whether a task whose page was not requested yet must be given back.
+    fn is_called_back(&self, permit: &Permit) -> bool {
+        self.draining.get() || permit.is_recalled()
     }
 
-    async fn travel(&self, site: &str, task: Task, leave: &Leave) {
+    async fn travel(&self, site: &str, task: Task, permit: &Permit) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
-            // Neither can happen with a dispatcher of our version; the lease must not stay away.
+            // Neither happens with a dispatcher of our version; the lease must not be lost.
             return self.return_task(site, &task, None);
         };
         let browser = self.browser_for(&crawl);
         if browser.is_none() && crawl.lane == Lane::Browser {
-            // Nor can this.
+            // Nor does this.
             return self.return_task(site, &task, None);
         }
-        let (delay, asked) = match self.permission(&task, &url, leave).await {
-            Permission::Allowed { delay, asked } => (delay, asked),
+        let (delay, turn) = match self.permission(&task, &url, permit).await {
+            Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused(outcome) => {
                 return self.end_refused(site, task, crawl, outcome).await;
             }
@@ -118,35 +113,30 @@ impl Journey {
                 return self.return_cut_short(site, &task, self.politeness.delay());
             }
         };
-        let turn = if asked {
-            Turn::PageAfterRobots(delay)
-        } else {
-            Turn::Page(delay)
-        };
         let place = match browser {
-            Some(browser) => self.take_place(browser, turn, site, leave).await,
+            Some(browser) => self.take_place(browser, turn, site, permit).await,
             None => None,
         };
         if browser.is_some() && place.is_none() {
             return self.return_task(site, &task, Some(delay));
         }
-        let Some(slot) = self.take_turn(turn, site, leave).await else {
+        let Some(slot) = self.take_turn(turn, site, permit).await else {
             return self.return_task(site, &task, Some(delay));
         };
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
-        let fetched = match self.gate.page(leave, &url, user_agent.as_deref()).await {
+        let fetched = match self.gate.page(permit, &url, user_agent.as_deref()).await {
             Ok(fetched) => fetched,
-            Err(Barred::Shut) => return self.return_task(site, &task, Some(delay)),
-            Err(Barred::CutShort) => return self.return_cut_short(site, &task, delay),
+            Err(Denied::NotStarted) => return self.return_task(site, &task, Some(delay)),
+            Err(Denied::CutShort) => return self.return_cut_short(site, &task, delay),
         };
         let mut page = self.fetched(site, task, crawl, &url, request, fetched);
         self.end_turn(site).await;
-        // Slot or place is held until the body is with the extraction, which bounds bodies in memory.
+        // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
         if let Some(browser) = browser.filter(|_| is_shown(&page)) {
             slot = None;
-            page = match self.show(browser, page, &url, request, leave).await {
+            page = match self.show(browser, page, &url, request, permit).await {
                 Ok(page) => page,
                 Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
             };
@@ -155,116 +145,91 @@ impl Journey {
         drop((slot, place));
     }
 
-    async fn permission(&self, task: &Task, url: &Url, leave: &Leave) -> Permission {
-        let site = &task.site;
-        self.take_shared_clock(site).await;
-        let default_delay = self.default_delay(task);
+    /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if nobody
+    /// knows it.
+    async fn permission(&self, task: &Task, url: &Url, permit: &Permit) -> Permission {
+        self.look_up_clock(&task.site).await;
         if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
-            return Permission::Allowed {
-                delay: default_delay,
-                asked: false,
-            };
+            let delay = self.politeness.delay_in_force(None, task.delay_ms);
+            let turn = Turn::Page(delay);
+            return Permission::Allowed { delay, turn };
         }
         if let Err(refusal) = self.resolver.judge_literal(url) {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
             return Permission::Refused(Outcome::UnsafeAddress);
         }
-        let (rules, asked) = match self.rules(site, &origin(url), leave).await {
-            Ok((Rules::Known(rules), asked)) => (rules, asked),
-            Ok((Rules::Unreachable(outcome), _)) => return Permission::Refused(outcome),
-            Err(not_permitted) => return not_permitted,
+        let looks_up_twice = self.shared_clock.is_some();
+        let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
+        let Some((permission, fetched)) = self.carry_out(check, &task.site, permit).await else {
+            return Permission::NotAsked;
         };
-        if !rules.allows(url) {
-            return Permission::Refused(Outcome::Disallowed);
+        if let Some(entry) = fetched {
+            // If the cache is out of reach, which it logs itself, only this worker has the entry.
+            let _ = self.cache.put_robots(vec![entry], now_ms()).await;
         }
-        let delay = match rules.crawl_delay_ms() {
-            Some(asked_for) => self.delay_asked_for(task, asked_for),
-            None => default_delay,
-        };
-        Permission::Allowed { delay, asked }
+        permission
     }
 
-    /// Where robots.txt names no delay.
-    fn default_delay(&self, task: &Task) -> Duration {
-        let wanted = task.delay_ms.map(u64::from).map(Duration::from_millis);
-        wanted.unwrap_or(self.politeness.delay())
-    }
-
-    /// What robots.txt asks for; the operator may want more, but never less.
-    fn delay_asked_for(&self, task: &Task, millis: u64) -> Duration {
-        let asked_for = Duration::from_millis(millis).min(self.politeness.longest_wait());
-        let wanted = task.delay_ms.map(u64::from).map(Duration::from_millis);
-        wanted.map_or(asked_for, |wanted| wanted.max(asked_for))
-    }
-
-    /// From memory, from the shared cache, from the web; with whether the web was asked just now.
-    async fn rules(
+    /// Takes the steps of a permission check. `None` if the task is called back meanwhile.
+    async fn carry_out(
         &self,
+        mut check: PermissionCheck,
         site: &str,
-        origin: &str,
-        leave: &Leave,
-    ) -> Result<(Rules, bool), Permission> {
-        if let Some(rules) = self.robots.borrow().remembered(origin) {
-            return Ok((rules, false));
+        permit: &Permit,
+    ) -> Option<(Permission, Option<RobotsEntry>)> {
+        let mut slot = None;
+        loop {
+            match check.step() {
+                Step::LookUp => {
+                    let found = self.cache.robots(check.origin(), now_ms()).await;
+                    // If the cache is out of reach, which it logs itself, the web is asked.
+                    let entry = found.ok().flatten();
+                    check.looked_up(entry.as_ref(), self.known(), Now::read());
+                    if entry.is_some() && slot.is_some() {
+                        // The page needs a turn of its own, under the delay that the rules name.
+                        self.end_turn(site).await;
+                    }
+                }
+                Step::AwaitTurn => {
+                    slot = Some(self.take_turn(Turn::Robots, site, permit).await?);
+                    check.turn_came(self.known(), Now::read());
+                }
+                Step::Request(url) => {
+                    let answer = self.gate.robots(permit, &url, robots::MOST_BYTES).await;
+                    if answer.is_ok() {
+                        self.note_use(site);
+                    }
+                    let response = answer.map(RobotsResponse::from);
+                    check.answered(response, self.known(), Now::read());
+                }
+                Step::Finish => return Some(check.finish()),
+            }
         }
-        if let Some(rules) = self.cached_rules(origin).await {
-            return Ok((rules, false));
-        }
-        let turn = self.take_turn(Turn::Robots, site, leave).await;
-        let _slot = turn.ok_or(Permission::NotAsked)?;
-        // Whoever shares the site's clock may have asked while we waited. The page then needs a
-        // turn of its own, under the delay that the rules name.
-        if self.shared_clock.is_some()
-            && let Some(rules) = self.cached_rules(origin).await
-        {
-            self.end_turn(site).await;
-            return Ok((rules, false));
-        }
-        let started_ms = now_ms();
-        let had = match robots::fetch(&self.gate, leave, origin).await {
-            Ok(had) => had,
-            Err(Barred::Shut) => return Err(Permission::NotAsked),
-            Err(Barred::CutShort) => return Err(Permission::CutShort),
-        };
-        let pace = self.pace(self.politeness.delay());
-        self.sites
-            .borrow_mut()
-            .answered(site, started_ms, had.answered_at, had.answer, pace);
-        self.note_use(site);
-        // Without an entry the gate was shut in the middle, between two redirects.
-        let entry = had.entry.ok_or(Permission::CutShort)?;
-        let rules = self.robots.borrow_mut().remember(&entry, had.unreachable);
-        // A host that could not be asked at all says nothing that others should know.
-        let worth_sharing = entry.status.is_some() || had.unreachable == Outcome::RobotsUnreachable;
-        if !worth_sharing {
-            return Ok((rules, true));
-        }
-        // If the cache is away, which it says itself, we are the only ones who know it.
-        let _ = self.cache.put_robots(vec![entry], now_ms()).await;
-        Ok((rules, true))
     }
 
-    async fn cached_rules(&self, origin: &str) -> Option<Rules> {
-        // If the cache is away, which it says itself, the web is asked.
-        let entry = self.cache.robots(origin, now_ms()).await.ok().flatten()?;
-        let mut robots = self.robots.borrow_mut();
-        Some(robots.remember(&entry, Outcome::RobotsUnreachable))
+    fn known(&self) -> Knowledge<'_> {
+        Knowledge {
+            politeness: &self.politeness,
+            sites: &self.sites,
+            robots: &self.robots,
+        }
     }
 
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
-    async fn take_shared_clock(&self, site: &str) {
+    async fn look_up_clock(&self, site: &str) {
         // With reservations, the cache decides at each request.
-        if self.shared_clock.is_some() || !self.sites.borrow_mut().wants_shared_clock(site) {
+        if self.shared_clock.is_some() || !self.sites.borrow_mut().begin_clock_lookup(site) {
             return;
         }
         match self.cache.sites(vec![site.to_owned()], now_ms()).await {
             Ok(entries) => {
                 for entry in entries.iter().flatten() {
-                    self.sites.borrow_mut().take_shared_clock(entry);
+                    let now = Now::read();
+                    self.sites.borrow_mut().take_shared_clock(entry, now);
                 }
             }
-            // It says itself that it is away.
-            Err(_) => self.sites.borrow_mut().ask_shared_clock_again(site),
+            // The cache logs its own unavailability.
+            Err(_) => self.sites.borrow_mut().clock_lookup_failed(site),
         }
     }
 
@@ -301,16 +266,15 @@ impl Journey {
 
     /// Moves the site's clock.
     fn note_answer(&self, site: &str, request: Request, fetched: &Fetched) {
-        // An address that must not be asked was not asked.
+        // A request to an unsafe address is refused before it is sent.
         if fetched.outcome == Outcome::UnsafeAddress {
             return;
         }
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();
         let (started_ms, at) = (request.started_at_ms, fetched.answered_at);
-        let pace = self.pace(request.delay);
-        sites.answered(site, started_ms, at, fetched.answer, pace);
-        sites.page_answered(site, at);
+        let pace = self.politeness.pace(request.delay);
+        sites.page_answered(site, started_ms, at, fetched.answer, pace);
     }
 
     async fn hand_on(&self, mut page: FetchedPage) {
@@ -326,8 +290,7 @@ impl Journey {
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
-    /// A refusal costs the site no request, so its clock holds the next task back only where the
-    /// site is in trouble: until it answers for its robots.txt again.
+    /// Ends a task whose page may not be fetched.
     async fn end_refused(
         &self,
         site: &str,
@@ -336,9 +299,9 @@ impl Journey {
         outcome: Outcome,
     ) {
         let mut ending = Ending::unfetched(task, crawl, outcome);
-        if outcome == Outcome::RobotsUnreachable {
-            ending.next_start = self.sites.borrow().next_start(site, Turn::Robots);
-        }
+        let sites = self.sites.borrow();
+        ending.next_start = sites.next_start_after_refusal(site, outcome);
+        drop(sites);
         self.end(ending).await;
     }
 
@@ -346,20 +309,21 @@ impl Journey {
         let _ = self.endings.send(ending).await;
     }
 
-    /// Gives a task back whose page was not asked for. `delay` is what the site asks for, if that
-    /// is known.
+    /// Gives a task back whose page was not requested. `delay` is the delay in force, if it is
+    /// known.
     fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
-        let clock = delay.map(|delay| self.sites.borrow().clock(site, delay));
+        let sites = self.sites.borrow();
+        let clock = delay.map(|delay| sites.clock(site, delay, Now::read()));
+        drop(sites);
         self.return_as(ReturnCause::Unstarted, task, clock);
     }
 
-    /// Gives a task back that was under way while we were stopped, or was not permitted any more in
-    /// the middle: the page is not to blame.
+    /// Gives a task back whose request was broken off because this process was stopped meanwhile, or
+    /// whose robots.txt fetch was denied after a redirect. The page is not to blame.
     fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();
-        sites.may_be_asked_until_now(site);
-        let clock = sites.clock(site, delay);
+        let clock = sites.request_cut_short(site, delay, Now::read());
         drop(sites);
         self.return_as(ReturnCause::CutShort, task, Some(clock));
     }
@@ -372,17 +336,10 @@ impl Journey {
             clock,
         }]);
     }
-
-    fn pace(&self, delay: Duration) -> Pace {
-        Pace {
-            delay,
-            longest_wait: self.politeness.longest_wait(),
-        }
-    }
 }
 
-/// A request to be made: when it was started, by the monotonic clock and by the wall clock, and the
-/// delay that it keeps.
+/// A request: when it was started, by the monotonic clock and by the wall clock, and the delay that
+/// it keeps.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     started_at: Instant,
@@ -392,16 +349,17 @@ struct Request {
 
 impl Request {
     fn now(delay: Duration) -> Request {
+        let now = Now::read();
         Request {
-            started_at: Instant::now(),
-            started_at_ms: now_ms(),
+            started_at: now.instant,
+            started_at_ms: now.wall_ms,
             delay,
         }
     }
 }
 
-/// A redirect's target against the URL that answered; what does not join is left for the intake
-/// to refuse under its own name.
+/// A redirect's target, resolved against the URL that answered. A target that does not resolve is
+/// left as it is, for the intake to refuse.
 fn absolute(url: &Url, target: &str) -> String {
     match url.join(target) {
         Ok(joined) => joined.into(),

@@ -1,9 +1,11 @@
-//! The clock of one site: when may its next request start?
+//! How polite the crawler is ([`PolitenessConfig`]), and the clock of one site ([`Clock`]): when
+//! may the site's next request start?
 //!
 //! The delay counts from the moment the server's answer began (or the attempt ended without
-//! one), never from the dispatch of a request: a slow connect would shorten the gap that the
-//! server sees. A site belongs to one worker, so its clock lives here alone; the dispatcher and
-//! the shared cache hold copies for the time after this process.
+//! one), never from the start of a request: a slow connect would shorten the gap that the
+//! server sees. A site belongs to one worker, and only that worker's clock paces its requests;
+//! the dispatcher and the shared cache hold copies, from which another worker goes on after this
+//! process. A clock is handed every moment; it never reads the time itself.
 
 use std::time::{Duration, Instant};
 
@@ -24,11 +26,11 @@ pub struct PolitenessConfig {
     pub ignore_robots: bool,
     /// Permit loopback, private and link-local targets.
     pub allow_private_networks: bool,
-    /// Who keeps the sites' clocks.
+    /// Which process keeps the sites' clocks.
     pub clock: ClockOwner,
 }
 
-/// Who keeps a site's clock.
+/// Which process keeps a site's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockOwner {
@@ -61,6 +63,26 @@ impl PolitenessConfig {
         Duration::from_secs_f64(self.max_delay.clamp(0.0, 31_536_000.0))
     }
 
+    /// The delay between two requests to a site: what robots.txt asks for and what the operator
+    /// wants, the longer of the two; the configured delay where there is neither.
+    pub fn delay_in_force(&self, crawl_delay_ms: Option<u64>, wanted_ms: Option<u32>) -> Duration {
+        let wanted = wanted_ms.map(u64::from).map(Duration::from_millis);
+        let asked_for = crawl_delay_ms.map(|ms| Duration::from_millis(ms).min(self.longest_wait()));
+        match (asked_for, wanted) {
+            (Some(asked_for), Some(wanted)) => asked_for.max(wanted),
+            (Some(delay), None) | (None, Some(delay)) => delay,
+            (None, None) => self.delay(),
+        }
+    }
+
+    /// A delay, with the longest wait that a server can ask for beyond it.
+    pub fn pace(&self, delay: Duration) -> Pace {
+        Pace {
+            delay,
+            longest_wait: self.longest_wait(),
+        }
+    }
+
     fn bounded(&self, seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds.clamp(0.0, self.longest_wait().as_secs_f64()))
     }
@@ -75,12 +97,19 @@ impl PolitenessConfig {
     }
 }
 
-/// How a request to the site went, as far as politeness cares.
+/// The delay in force, and the longest wait that a server can ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub delay: Duration,
+    pub longest_wait: Duration,
+}
+
+/// How a request to the site went, as far as politeness needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The server answered, with whatever status but the next.
+    /// The server answered with any other status than 429 and 503.
     Served,
-    /// 429 or 503: the server asks for less.
+    /// 429 or 503: the server asks for fewer requests.
     Overloaded { retry_after: Option<Duration> },
     /// No answer at all.
     Silent,
@@ -91,7 +120,7 @@ pub enum Answer {
 pub struct Clock {
     /// When the last answer began, or the last attempt ended.
     last: Option<Instant>,
-    /// The same, of pages alone.
+    /// The same, of pages only.
     last_page: Option<Instant>,
     /// No request before this, whatever the delay says.
     not_before: Option<Instant>,
@@ -102,8 +131,8 @@ pub struct Clock {
 /// An overloaded site is left alone for at least this long, even when the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// Waits double with each failure in a row: up to 8 delays for a site that does not answer, so
-/// that a dead one with many URLs comes to an end, up to 64 for one that asks for less.
+/// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so
+/// that a dead site with many URLs comes to an end; up to 64 delays for one that is overloaded.
 const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
@@ -120,13 +149,13 @@ impl Clock {
         paced.max(self.not_before)
     }
 
-    /// Whatever the site was thought to want beside its delay.
+    /// Forgets `Retry-After`, back-off and holds; the delay stays.
     pub fn forget_back_off(&mut self) {
         self.not_before = None;
         self.failures = 0;
     }
 
-    /// Another worker may have asked the site until then.
+    /// Another worker may have had a request to the site under way until `at`.
     pub fn another_asked(&mut self, at: Instant) {
         self.last = self.last.max(Some(at));
         self.last_page = self.last_page.max(Some(at));
@@ -137,13 +166,14 @@ impl Clock {
         self.last_page = self.last_page.max(Some(at));
     }
 
-    /// Somebody else knows of a reason to wait until then.
+    /// No request before `instant`: the dispatcher or the shared cache says so.
     pub fn hold_until(&mut self, instant: Instant) {
         self.not_before = self.not_before.max(Some(instant));
     }
 
     /// A request was answered (or ended without an answer) at `at`.
-    pub fn answered(&mut self, at: Instant, answer: Answer, delay: Duration, longest: Duration) {
+    pub fn answered(&mut self, at: Instant, answer: Answer, pace: Pace) {
+        let delay = pace.delay;
         self.last = self.last.max(Some(at));
         let wait = match answer {
             Answer::Served => {
@@ -157,7 +187,7 @@ impl Clock {
                 retry_after.map_or(own, |asked| asked.max(delay))
             }
         };
-        self.hold_until(at + wait.min(longest));
+        self.hold_until(at + wait.min(pace.longest_wait));
     }
 
     /// Twice as long with each failure in a row.
@@ -167,7 +197,7 @@ impl Clock {
         wait
     }
 
-    /// Nothing holds the next request back: the clock can be forgotten.
+    /// Whether nothing holds the next request back, so that the clock can be forgotten.
     pub fn has_passed(&self, now: Instant, delay: Duration) -> bool {
         self.failures == 0 && self.next(delay).is_none_or(|next| next <= now)
     }
@@ -179,13 +209,17 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(1_000);
+    const PACE: Pace = Pace {
+        delay: SECOND,
+        longest_wait: LONGEST,
+    };
 
     #[test]
     fn the_delay_counts_from_the_answer() {
         let mut clock = Clock::default();
         assert_eq!(clock.next(SECOND), None);
         let answer_at = Instant::now() + 5 * SECOND;
-        clock.answered(answer_at, Answer::Served, SECOND, LONGEST);
+        clock.answered(answer_at, Answer::Served, PACE);
         assert_eq!(clock.next(SECOND), Some(answer_at + SECOND));
         assert_eq!(clock.next(3 * SECOND), Some(answer_at + 3 * SECOND));
     }
@@ -197,12 +231,12 @@ mod tests {
         let asked = Answer::Overloaded {
             retry_after: Some(20 * SECOND),
         };
-        clock.answered(at, asked, SECOND, LONGEST);
+        clock.answered(at, asked, PACE);
         assert_eq!(clock.next(SECOND), Some(at + 20 * SECOND));
         let too_much = Answer::Overloaded {
             retry_after: Some(5_000 * SECOND),
         };
-        clock.answered(at, too_much, SECOND, LONGEST);
+        clock.answered(at, too_much, PACE);
         assert_eq!(clock.next(SECOND), Some(at + LONGEST));
     }
 
@@ -211,12 +245,12 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         for wait in [1, 2, 4, 8, 8] {
-            clock.answered(at, Answer::Silent, SECOND, LONGEST);
+            clock.answered(at, Answer::Silent, PACE);
             assert_eq!(clock.next(SECOND), Some(at + wait * SECOND));
         }
         let later = at + 100 * SECOND;
-        clock.answered(later, Answer::Served, SECOND, LONGEST);
-        clock.answered(later, Answer::Silent, SECOND, LONGEST);
+        clock.answered(later, Answer::Served, PACE);
+        clock.answered(later, Answer::Silent, PACE);
         assert_eq!(clock.next(SECOND), Some(later + SECOND));
     }
 
@@ -224,10 +258,10 @@ mod tests {
     fn a_page_need_not_wait_for_its_robots_txt_but_for_the_page_before() {
         let at = Instant::now();
         let mut clock = Clock::default();
-        clock.answered(at, Answer::Served, SECOND, LONGEST);
+        clock.answered(at, Answer::Served, PACE);
         assert_eq!(clock.next_after_robots(SECOND), None);
         clock.page_answered(at);
-        clock.answered(at + SECOND, Answer::Served, SECOND, LONGEST);
+        clock.answered(at + SECOND, Answer::Served, PACE);
         assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 5 * SECOND));
         clock.another_asked(at + 2 * SECOND);
         assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 7 * SECOND));
@@ -239,8 +273,30 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         let overloaded = Answer::Overloaded { retry_after: None };
-        clock.answered(at, overloaded, Duration::ZERO, LONGEST);
+        clock.answered(
+            at,
+            overloaded,
+            Pace {
+                delay: Duration::ZERO,
+                ..PACE
+            },
+        );
         assert_eq!(clock.next(Duration::ZERO), Some(at + SECOND));
+    }
+
+    #[test]
+    fn robots_txt_and_the_operator_can_only_lengthen_each_others_delay() {
+        let config = PolitenessConfig {
+            delay: 7.0,
+            max_delay: 100.0,
+            ..PolitenessConfig::default()
+        };
+        assert_eq!(config.delay_in_force(None, None), 7 * SECOND);
+        assert_eq!(config.delay_in_force(None, Some(2_000)), 2 * SECOND);
+        assert_eq!(config.delay_in_force(Some(3_000), None), 3 * SECOND);
+        assert_eq!(config.delay_in_force(Some(3_000), Some(2_000)), 3 * SECOND);
+        assert_eq!(config.delay_in_force(Some(3_000), Some(5_000)), 5 * SECOND);
+        assert_eq!(config.delay_in_force(Some(999_000), None), 100 * SECOND);
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::fetch::Fetcher;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
 use crate::kept::KeptRoom;
+use crate::now::Now;
 use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
@@ -291,7 +292,11 @@ impl Worker {
         let journey = Rc::clone(&self.journey);
         let site = task.site.clone();
         let default_delay = journey.politeness.delay();
-        if !journey.sites.borrow_mut().add(task, default_delay) {
+        if !journey
+            .sites
+            .borrow_mut()
+            .add(task, default_delay, Now::read())
+        {
             return;
         }
         let runners = Rc::clone(&self.runners);
@@ -309,7 +314,7 @@ impl Worker {
         self.journey
             .sites
             .borrow_mut()
-            .inherit(sites, default_delay);
+            .inherit(sites, default_delay, Now::read());
     }
 
     /// Says that a recall is carried out. Nothing of it can start any more, but what was about to is
@@ -345,7 +350,7 @@ impl Worker {
 
 /// Writes the clocks that moved to the cache; those that it does not take are written the next time.
 async fn keep_clocks(journey: Rc<Journey>, owner: String) {
-    let moved = journey.sites.borrow_mut().moved_clocks(&owner);
+    let moved = journey.sites.borrow_mut().moved_clocks(&owner, Now::read());
     if moved.is_empty() {
         return;
     }

@@ -2,16 +2,20 @@
 //!
 //! One runner per site takes its tasks one after another, so that two requests to a site are
 //! never in flight at once. A site is forgotten once it has no task and its clock holds nothing
-//! back; until then its clock stays, however long that is.
+//! back; until then its clock stays, however long that is. All of it is lost with the process:
+//! tasks go back to the dispatcher, and clocks are in the shared cache and at the dispatcher.
+//!
+//! Nothing here reads a clock: every moment comes from the caller.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use webfill_store::SiteEntry;
-use webfill_wire::{CrawlKey, RecallScope, SiteClock, Task};
+use webfill_wire::{CrawlKey, Outcome, RecallScope, SiteClock, Task};
 
-use crate::ending::{millis, now_ms};
-use crate::politeness::{Answer, Clock};
+use crate::ending::millis;
+use crate::now::Now;
+use crate::politeness::{Answer, Clock, Pace};
 
 /// A site as its runner sees it.
 #[derive(Debug, Default)]
@@ -22,11 +26,11 @@ pub struct Site {
     delay: Duration,
     /// A runner is at work.
     running: bool,
-    /// The worker before us may have asked it, and we have not yet: how long its delay is, and thus
-    /// when that is of no more interest, we do not know.
+    /// The worker before this one may have requested something of the site, and this worker has
+    /// requested no page yet. Until then the site's delay is unknown, so the clock is kept.
     inherited: bool,
     /// The shared cache was asked for the clock that another worker may have left there.
-    clock_known: bool,
+    clock_looked_up: bool,
     /// Start of the last request, for the shared cache; `None` once it was written there.
     unsaved_start_ms: Option<i64>,
 }
@@ -39,18 +43,18 @@ pub struct Sites {
 
 impl Sites {
     /// Queues a task. Returns whether the site needs a runner now.
-    pub fn add(&mut self, task: Task, default_delay: Duration) -> bool {
+    pub fn add(&mut self, task: Task, default_delay: Duration, now: Now) -> bool {
         let wait = Duration::from_millis(task.wait_ms.into());
         let site = self.sites.entry(task.site.clone()).or_insert_with(|| Site {
             delay: default_delay,
             ..Site::default()
         });
-        let now = Instant::now();
         if !wait.is_zero() {
-            site.clock.hold_until(now + wait);
+            site.clock.hold_until(now.instant + wait);
         }
         let ago = task.last_request_ago_ms.map(u64::from);
-        if let Some(last) = ago.and_then(|ago| now.checked_sub(Duration::from_millis(ago))) {
+        let last = ago.and_then(|ago| now.instant.checked_sub(Duration::from_millis(ago)));
+        if let Some(last) = last {
             site.clock.another_asked(last);
         }
         // Behind those of the same priority, before those of a lower one.
@@ -68,41 +72,41 @@ impl Sites {
         task
     }
 
-    /// The crawls of tasks that no runner has begun.
+    /// The crawls of tasks that no runner has taken up.
     pub fn queued_crawls(&self) -> HashSet<CrawlKey> {
         let queued = self.sites.values().flat_map(|site| &site.queue);
         queued.map(|task| task.crawl).collect()
     }
 
-    /// Takes away these tasks, as far as no runner has begun them.
+    /// Takes the tasks in the scope out of the queues; those that a runner has taken up stay.
     pub fn take_queued(&mut self, scope: &RecallScope) -> Vec<Task> {
         let mut taken = Vec::new();
         for site in self.sites.values_mut() {
-            let (meant, others) = std::mem::take(&mut site.queue)
+            let (in_scope, others) = std::mem::take(&mut site.queue)
                 .into_iter()
                 .partition(|task| scope.holds(task.crawl, &task.site, task.priority));
             site.queue = others;
-            taken.extend::<VecDeque<Task>>(meant);
+            taken.extend::<VecDeque<Task>>(in_scope);
         }
         taken
     }
 
-    /// Forgets for how long the site wanted to be left alone, but not when it was asked last.
+    /// Forgets the site's back-off and `Retry-After`, but not the time of its last request.
     pub fn forget_back_off(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock.forget_back_off();
         }
     }
 
-    /// Sites that the worker before us may have been asking when it died: as if it had until now.
-    pub fn inherit(&mut self, names: Vec<String>, default_delay: Duration) {
-        let now = Instant::now();
+    /// Sites of which the worker before this one may have requested something when it died: they
+    /// count as requested until now.
+    pub fn inherit(&mut self, names: Vec<String>, default_delay: Duration, now: Now) {
         for name in names {
             let site = self.sites.entry(name).or_insert_with(|| Site {
                 delay: default_delay,
                 ..Site::default()
             });
-            site.clock.another_asked(now);
+            site.clock.another_asked(now.instant);
             site.inherited = true;
         }
     }
@@ -118,15 +122,9 @@ impl Sites {
     }
 
     /// The site's clock under a delay, as the dispatcher is told of it.
-    pub fn clock(&self, name: &str, delay: Duration) -> SiteClock {
+    pub fn clock(&self, name: &str, delay: Duration, now: Now) -> SiteClock {
         let next = self.next_start(name, Turn::Page(delay));
-        let wait = next.map_or(Duration::ZERO, |next| {
-            next.saturating_duration_since(Instant::now())
-        });
-        SiteClock {
-            next_in_ms: millis(wait),
-            delay_ms: Some(millis(delay)),
-        }
+        site_clock(next, Some(delay), now)
     }
 
     /// The delay last in force.
@@ -134,38 +132,40 @@ impl Sites {
         self.sites.get(name).map(|site| site.delay)
     }
 
-    /// Whether the shared cache should be asked for this site's clock, once.
-    pub fn wants_shared_clock(&mut self, name: &str) -> bool {
+    /// Whether the caller is to look the site's clock up in the shared cache now. True once: the
+    /// look-up counts as made unless [`Sites::clock_lookup_failed`] is called.
+    pub fn begin_clock_lookup(&mut self, name: &str) -> bool {
         match self.sites.get_mut(name) {
-            Some(site) => !std::mem::replace(&mut site.clock_known, true),
+            Some(site) => !std::mem::replace(&mut site.clock_looked_up, true),
             None => false,
         }
     }
 
-    /// The shared cache could not be asked.
-    pub fn ask_shared_clock_again(&mut self, name: &str) {
+    /// The shared cache could not be reached; the next task's look-up tries again.
+    pub fn clock_lookup_failed(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
-            site.clock_known = false;
+            site.clock_looked_up = false;
         }
     }
 
-    /// Takes over a clock that the shared cache knows.
-    pub fn take_shared_clock(&mut self, entry: &SiteEntry) {
+    /// Takes over a clock from the shared cache.
+    pub fn take_shared_clock(&mut self, entry: &SiteEntry, now: Now) {
         let Some(site) = self.sites.get_mut(&entry.site) else {
             return;
         };
         let paced = entry.last_start_ms.saturating_add_unsigned(entry.delay_ms);
         let until_ms = entry.blocked_until_ms.unwrap_or(paced).max(paced);
-        // By a clock that was set back, the last request lies ahead of us: it was made by now.
-        let wait_ms = until_ms.saturating_sub(now_ms().max(entry.last_start_ms));
+        // If the wall clock was set back, the last request seems to lie in the future; it was made
+        // by now.
+        let wait_ms = until_ms.saturating_sub(now.wall_ms.max(entry.last_start_ms));
         if wait_ms > 0 {
-            site.clock
-                .hold_until(Instant::now() + Duration::from_millis(wait_ms as u64));
+            let wait = Duration::from_millis(wait_ms as u64);
+            site.clock.hold_until(now.instant + wait);
         }
     }
 
-    /// A request that started at `started_ms` was answered at `at`.
-    pub fn answered(
+    /// A request for the site's robots.txt that started at `started_ms` was answered at `at`.
+    pub fn robots_answered(
         &mut self,
         name: &str,
         started_ms: i64,
@@ -174,42 +174,61 @@ impl Sites {
         pace: Pace,
     ) {
         if let Some(site) = self.sites.get_mut(name) {
-            site.clock
-                .answered(at, answer, pace.delay, pace.longest_wait);
-            site.delay = pace.delay;
-            site.unsaved_start_ms = Some(started_ms);
+            site.answered(started_ms, at, answer, pace);
         }
     }
 
-    /// A request of ours may have been under way until now.
-    pub fn may_be_asked_until_now(&mut self, name: &str) {
+    /// A request for a page that started at `started_ms` was answered at `at`.
+    pub fn page_answered(
+        &mut self,
+        name: &str,
+        started_ms: i64,
+        at: Instant,
+        answer: Answer,
+        pace: Pace,
+    ) {
         if let Some(site) = self.sites.get_mut(name) {
-            site.clock.another_asked(Instant::now());
-        }
-    }
-
-    /// The request that was answered at `at` was for a page.
-    pub fn page_answered(&mut self, name: &str, at: Instant) {
-        if let Some(site) = self.sites.get_mut(name) {
+            site.answered(started_ms, at, answer, pace);
             site.clock.page_answered(at);
             site.inherited = false;
         }
     }
 
+    /// A request was broken off, and may have been under way until now. Returns the site's clock
+    /// under this delay, as the dispatcher is told of it.
+    pub fn request_cut_short(&mut self, name: &str, delay: Duration, now: Now) -> SiteClock {
+        if let Some(site) = self.sites.get_mut(name) {
+            site.clock.another_asked(now.instant);
+        }
+        self.clock(name, delay, now)
+    }
+
+    /// When the next task may follow one that was refused without a request. A refusal costs the
+    /// site nothing, so it holds the next task back only if robots.txt is unreachable: until
+    /// robots.txt may be requested again.
+    pub fn next_start_after_refusal(&self, name: &str, outcome: Outcome) -> Option<Instant> {
+        match outcome {
+            Outcome::RobotsUnreachable => self.next_start(name, Turn::Robots),
+            _ => None,
+        }
+    }
+
     /// The clocks that moved since the last call, for the shared cache; forgets idle sites.
-    pub fn moved_clocks(&mut self, owner: &str) -> Vec<SiteEntry> {
-        let now = Instant::now();
+    pub fn moved_clocks(&mut self, owner: &str, now: Now) -> Vec<SiteEntry> {
         let mut moved = Vec::new();
         for (name, site) in &mut self.sites {
             if let Some(last_start_ms) = site.unsaved_start_ms.take()
-                && let Some(next) = site.clock.next(site.delay).filter(|next| *next > now)
+                && let Some(next) = site
+                    .clock
+                    .next(site.delay)
+                    .filter(|next| *next > now.instant)
             {
-                let wait_ms = next.duration_since(now).as_millis() as i64;
+                let wait_ms = now.until(next).as_millis() as i64;
                 moved.push(SiteEntry {
                     site: name.clone(),
                     last_start_ms,
                     delay_ms: site.delay.as_millis() as u64,
-                    blocked_until_ms: Some(now_ms() + wait_ms),
+                    blocked_until_ms: Some(now.wall_ms + wait_ms),
                     owner: Some(owner.to_owned()),
                 });
             }
@@ -218,18 +237,36 @@ impl Sites {
             site.running
                 || site.inherited
                 || !site.queue.is_empty()
-                || !site.clock.has_passed(now, site.delay)
+                || !site.clock.has_passed(now.instant, site.delay)
         });
         moved
     }
 
-    /// These clocks did not reach the shared cache; a site that was forgotten needs none there.
+    /// These clocks did not reach the shared cache, so the next call of [`Sites::moved_clocks`] lists
+    /// them again. A site that was forgotten meanwhile needs no entry there.
     pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
         for entry in moved {
             if let Some(site) = self.sites.get_mut(&entry.site) {
                 site.unsaved_start_ms = site.unsaved_start_ms.max(Some(entry.last_start_ms));
             }
         }
+    }
+}
+
+impl Site {
+    fn answered(&mut self, started_ms: i64, at: Instant, answer: Answer, pace: Pace) {
+        self.clock.answered(at, answer, pace);
+        self.delay = pace.delay;
+        self.unsaved_start_ms = Some(started_ms);
+    }
+}
+
+/// What the dispatcher is told of a site's clock: when its next request may start, and the delay in
+/// force, if that is known.
+pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> SiteClock {
+    SiteClock {
+        next_in_ms: millis(next.map_or(Duration::ZERO, |next| now.until(next))),
+        delay_ms: delay.map(millis),
     }
 }
 
@@ -240,15 +277,8 @@ pub enum Turn {
     Robots,
     /// A page, under this delay.
     Page(Duration),
-    /// A page right after its robots.txt, which it need not keep a distance from.
+    /// A page right after its robots.txt: the delay counts from the page before.
     PageAfterRobots(Duration),
-}
-
-/// The delay in force and the longest wait that a server can ask for.
-#[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    pub delay: Duration,
-    pub longest_wait: Duration,
 }
 
 #[cfg(test)]
@@ -278,7 +308,7 @@ mod tests {
     fn the_highest_priority_of_a_site_goes_first_and_then_the_oldest() {
         let mut sites = Sites::default();
         for (id, priority) in [(1, 50), (2, 90), (3, 50), (4, 90)] {
-            sites.add(task(id, "a.org", priority), Duration::ZERO);
+            sites.add(task(id, "a.org", priority), Duration::ZERO, Now::read());
         }
         let order: Vec<u64> = std::iter::from_fn(|| sites.next_task("a.org"))
             .map(|task| task.task)
@@ -287,14 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn the_crawls_of_tasks_that_wait_are_known() {
+    fn the_crawls_of_queued_tasks_are_known() {
         let mut sites = Sites::default();
         for (id, crawl) in [(1, 7), (2, 8), (3, 7)] {
             let task = Task {
                 crawl,
                 ..task(id, "a.org", 50)
             };
-            sites.add(task, Duration::ZERO);
+            sites.add(task, Duration::ZERO, Now::read());
         }
         assert_eq!(sites.queued_crawls(), HashSet::from([7, 8]));
         sites.next_task("a.org");
@@ -303,10 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_meant_is_taken_from_the_queues() {
+    fn only_tasks_in_the_scope_are_taken_out_of_the_queues() {
         let mut sites = Sites::default();
         for (id, site, priority) in [(1, "a.org", 50), (2, "a.org", 90), (3, "b.org", 50)] {
-            sites.add(task(id, site, priority), Duration::ZERO);
+            sites.add(task(id, site, priority), Duration::ZERO, Now::read());
         }
         let scope = RecallScope {
             site: Some("a.org".into()),
@@ -324,16 +354,32 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_back_off_leaves_the_delay() {
-        let (mut sites, now) = (Sites::default(), Instant::now());
+    fn only_an_unreachable_robots_txt_makes_a_refusal_hold_the_next_task_back() {
+        let (mut sites, now) = (Sites::default(), Now::read());
         let delay = Duration::from_secs(5);
-        sites.add(task(1, "a.org", 50), delay);
+        sites.add(task(1, "a.org", 50), delay, now);
+        let pace = Pace {
+            delay,
+            longest_wait: Duration::from_secs(1_000),
+        };
+        sites.robots_answered("a.org", 0, now.instant, Answer::Silent, pace);
+        let next = |outcome| sites.next_start_after_refusal("a.org", outcome);
+        assert_eq!(next(Outcome::Disallowed), None);
+        assert_eq!(next(Outcome::RobotsUnreachable), Some(now.instant + delay));
+    }
+
+    #[test]
+    fn a_forgotten_back_off_leaves_the_delay() {
+        let (mut sites, now) = (Sites::default(), Now::read());
+        let delay = Duration::from_secs(5);
+        sites.add(task(1, "a.org", 50), delay, now);
         let pace = Pace {
             delay,
             longest_wait: Duration::from_secs(1_000),
         };
         let retry_after = Some(Duration::from_secs(500));
-        sites.answered("a.org", 0, now, Answer::Overloaded { retry_after }, pace);
+        let now = now.instant;
+        sites.page_answered("a.org", 0, now, Answer::Overloaded { retry_after }, pace);
         assert!(
             sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500))
         );

@@ -20,7 +20,7 @@ use webfill_urls::canonical;
 use super::devtools::{DevTools, Event, NoAnswer};
 use super::parts::{Part, PartRequest, base64};
 use super::{BrowserConfig, Page, Rendered};
-use crate::gate::Barred;
+use crate::permits::Denied;
 
 /// A tab that is not closed by then is not going to be.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub enum Unread {
     /// The page is to blame.
     Page(Fault),
     /// A request was not permitted any more.
-    Barred,
+    Denied,
 }
 
 /// What a page did.
@@ -129,7 +129,7 @@ impl Tab {
         &mut self,
         page: &Page<'_>,
         config: &BrowserConfig,
-        fetch: impl AsyncFn(PartRequest) -> Result<Part, Barred>,
+        fetch: impl AsyncFn(PartRequest) -> Result<Part, Denied>,
     ) -> Result<Rendered, Unread> {
         self.tell("Page.navigate", json!({"url": page.url.as_str()}));
         let patience = Duration::from_secs_f64(config.page_deadline);
@@ -154,7 +154,7 @@ impl Tab {
                 }
                 (id, part) = arrival(&mut under_way) => {
                     under_way = None;
-                    self.answer(&id, part.map_err(|_| Unread::Barred)?);
+                    self.answer(&id, part.map_err(|_| Unread::Denied)?);
                     patient_until = Instant::now() + patience;
                 }
                 // Whoever waits for us is not to blame for it.
@@ -289,9 +289,9 @@ impl Tab {
     }
 }
 
-type UnderWay<'a> = Pin<Box<dyn Future<Output = (String, Result<Part, Barred>)> + 'a>>;
+type UnderWay<'a> = Pin<Box<dyn Future<Output = (String, Result<Part, Denied>)> + 'a>>;
 
-async fn arrival(under_way: &mut Option<UnderWay<'_>>) -> (String, Result<Part, Barred>) {
+async fn arrival(under_way: &mut Option<UnderWay<'_>>) -> (String, Result<Part, Denied>) {
     match under_way {
         Some(request) => request.await,
         None => std::future::pending().await,

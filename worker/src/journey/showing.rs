@@ -9,7 +9,7 @@ use webfill_startup::Fault;
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 
-use super::{Journey, Permission, Request};
+use super::{Journey, Request};
 use crate::browser::{
     self, Answer, Browser, Page, Part, PartRequest, Rendered, Unread, Unrendered, fresh_for,
     is_received,
@@ -17,7 +17,8 @@ use crate::browser::{
 use crate::charset::{self, Kind};
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
-use crate::gate::{Barred, Leave};
+use crate::permission::Permission;
+use crate::permits::{Denied, Permit};
 use crate::sites::Turn;
 use crate::slots::Slot;
 
@@ -45,13 +46,13 @@ impl Journey {
         browser: &'a Browser,
         turn: Turn,
         site: &str,
-        leave: &Leave,
+        permit: &Permit,
     ) -> Option<Slot<'a>> {
-        self.wait_for(turn, site, leave).await;
-        let mut place = std::pin::pin!(browser.place(leave.priority()));
-        while !self.is_called_back(leave) {
+        self.wait_for(turn, site, permit).await;
+        let mut place = std::pin::pin!(browser.place(permit.priority()));
+        while !self.is_called_back(permit) {
             tokio::select! {
-                place = &mut place => return (!self.is_called_back(leave)).then_some(place),
+                place = &mut place => return (!self.is_called_back(permit)).then_some(place),
                 () = self.called_back.notified() => {}
             }
         }
@@ -65,7 +66,7 @@ impl Journey {
         mut page: FetchedPage,
         url: &Url,
         request: Request,
-        leave: &Leave,
+        permit: &Permit,
     ) -> Result<FetchedPage, GivenBack> {
         let content_type = page.ending.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
@@ -81,7 +82,7 @@ impl Journey {
                 user_agent: crawl.useragent.as_deref().unwrap_or(&own_agent),
             };
             let fetch = async |request: PartRequest| {
-                self.part(browser, task, crawl, leave, request, &part_bytes)
+                self.part(browser, task, crawl, permit, request, &part_bytes)
                     .await
             };
             browser.render(&view, fetch).await
@@ -134,7 +135,7 @@ impl Journey {
                     "the browser was gone, again and again",
                 ))
             }
-            Unrendered::Unread(Unread::BrowserGone | Unread::Barred) => {
+            Unrendered::Unread(Unread::BrowserGone | Unread::Denied) => {
                 Err(GivenBack(page.ending.task.into()))
             }
             Unrendered::NoBrowser(why) => {
@@ -151,33 +152,29 @@ impl Journey {
         browser: &Browser,
         task: &Task,
         crawl: &CrawlSettings,
-        leave: &Leave,
+        permit: &Permit,
         request: PartRequest,
         bytes: &Cell<u64>,
-    ) -> Result<Part, Barred> {
+    ) -> Result<Part, Denied> {
         if let Some(part) = browser.kept(&request) {
             return Ok(part);
         }
         let site = &task.site;
-        let (delay, asked) = match self.permission(task, &request.url, leave).await {
-            Permission::Allowed { delay, asked } => (delay, asked),
+        let (delay, turn) = match self.permission(task, &request.url, permit).await {
+            Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused(_) => return Ok(Part::None),
-            Permission::NotAsked => return Err(Barred::Shut),
-            Permission::CutShort => return Err(Barred::CutShort),
-        };
-        let turn = match asked {
-            true => Turn::PageAfterRobots(delay),
-            false => Turn::Page(delay),
+            Permission::NotAsked => return Err(Denied::NotStarted),
+            Permission::CutShort => return Err(Denied::CutShort),
         };
         let next = self.sites.borrow().next_start(site, turn);
         if next.is_some_and(|next| next > Instant::now() + delay + LONGEST_BACK_OFF) {
             return Ok(Part::None);
         }
-        let slot = self.take_turn(turn, site, leave).await;
-        let slot = slot.ok_or(Barred::Shut)?;
+        let slot = self.take_turn(turn, site, permit).await;
+        let slot = slot.ok_or(Denied::NotStarted)?;
         let asked = Request::now(delay);
         let agent = crawl.useragent.as_deref();
-        let fetched = self.gate.part(leave, &request, agent).await?;
+        let fetched = self.gate.part(permit, &request, agent).await?;
         drop(slot);
         self.note_answer(site, asked, &fetched);
         self.end_turn(site).await;

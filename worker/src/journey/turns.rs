@@ -1,11 +1,11 @@
-//! The turn of a request: its site's clock allows it, there is a slot for it, and nobody has called
-//! it back.
+//! The turn of a request comes when its site's clock allows it and a fetch slot is free, unless its
+//! task is recalled before. Where the site's clock is shared, the request is reserved there, too.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use super::Journey;
-use crate::gate::Leave;
+use crate::permits::Permit;
 use crate::robots;
 use crate::sites::Turn;
 use crate::slots::Slot;
@@ -17,25 +17,25 @@ impl Journey {
         &self,
         turn: Turn,
         site: &str,
-        leave: &Leave,
+        permit: &Permit,
     ) -> Option<Slot<'_>> {
         loop {
-            self.wait_for(turn, site, leave).await;
-            let slot = self.take_slot(leave).await?;
+            self.wait_for(turn, site, permit).await;
+            let slot = self.take_slot(permit).await?;
             let Err(wait) = self.reserve_turn(turn, site).await else {
                 return Some(slot);
             };
             drop(slot);
-            self.wait_until(Instant::now() + wait, leave).await;
+            self.wait_until(Instant::now() + wait, permit).await;
         }
     }
 
     /// Waits for a slot, by the task's priority. `None` if the task is called back.
-    async fn take_slot(&self, leave: &Leave) -> Option<Slot<'_>> {
-        let mut slot = pin!(self.slots.take(leave.priority()));
-        while !self.is_called_back(leave) {
+    async fn take_slot(&self, permit: &Permit) -> Option<Slot<'_>> {
+        let mut slot = pin!(self.slots.take(permit.priority()));
+        while !self.is_called_back(permit) {
             tokio::select! {
-                slot = &mut slot => return (!self.is_called_back(leave)).then_some(slot),
+                slot = &mut slot => return (!self.is_called_back(permit)).then_some(slot),
                 () = self.called_back.notified() => {}
             }
         }
@@ -78,12 +78,12 @@ impl Journey {
 
     /// Waits until the site's clock, as far as it is known here, allows the next request, or until
     /// the task is called back.
-    pub(super) async fn wait_for(&self, turn: Turn, site: &str, leave: &Leave) {
+    pub(super) async fn wait_for(&self, turn: Turn, site: &str, permit: &Permit) {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
             match next {
-                Some(next) if next > Instant::now() && !self.is_called_back(leave) => {
-                    self.wait_until(next, leave).await;
+                Some(next) if next > Instant::now() && !self.is_called_back(permit) => {
+                    self.wait_until(next, permit).await;
                 }
                 _ => return,
             }
@@ -91,8 +91,8 @@ impl Journey {
     }
 
     /// Sleeps, but not longer than until tasks are called back.
-    pub(super) async fn wait_until(&self, until: Instant, leave: &Leave) {
-        if !self.is_called_back(leave) {
+    pub(super) async fn wait_until(&self, until: Instant, permit: &Permit) {
+        if !self.is_called_back(permit) {
             tokio::select! {
                 () = tokio::time::sleep_until(until.into()) => {}
                 () = self.called_back.notified() => {}

@@ -1,0 +1,31 @@
+//! One moment, by the two clocks that politeness counts with.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A moment, read once by the caller and handed to everything that is decided at it. What decides
+/// about politeness never reads a clock itself, so that the simulation can run it in its own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// By the monotonic clock of this process, which paces its requests.
+    pub instant: Instant,
+    /// Milliseconds since the epoch by the wall clock, which workers of all machines share.
+    pub wall_ms: i64,
+}
+
+impl Now {
+    /// Reads both clocks.
+    pub fn read() -> Now {
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Now {
+            instant: Instant::now(),
+            wall_ms: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// How long it is until a moment; zero if that has passed.
+    pub fn until(&self, instant: Instant) -> Duration {
+        instant.saturating_duration_since(self.instant)
+    }
+}

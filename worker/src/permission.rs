@@ -1,0 +1,239 @@
+//! May a URL be fetched, and under which delay? The steps to the answer, as decisions alone.
+//!
+//! A [`PermissionCheck`] names the next step; its caller takes the step (asks the shared cache,
+//! waits for the site's turn, sends a request) and tells the check what came of it. The check does
+//! no I/O and reads no clock. Workers drive it in [`journey`](crate::journey); the simulation drives
+//! the same code in simulated time.
+//!
+//! The steps: the rules of the URL's origin are taken from memory; else from the shared cache; else
+//! the site's turn is awaited and robots.txt is fetched. What was fetched moves the site's clock and
+//! is to be put into the shared cache.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use webfill_store::RobotsEntry;
+use webfill_urls::{Url, origin};
+use webfill_wire::{Outcome, Task};
+
+use crate::now::Now;
+use crate::permits::Denied;
+use crate::politeness::PolitenessConfig;
+use crate::robots::{RobotsFetch, RobotsFiles, RobotsResponse, Rules};
+use crate::sites::{Sites, Turn};
+
+/// Whether a page may be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// The page may be fetched when its turn comes.
+    Allowed { delay: Duration, turn: Turn },
+    /// The task ends with this outcome, without a request for its page.
+    Refused(Outcome),
+    /// The task is to be given back: robots.txt was not requested.
+    NotAsked,
+    /// The task is to be given back: the fetch of robots.txt was broken off.
+    CutShort,
+}
+
+/// What a worker knows of its sites, and how polite it is.
+#[derive(Clone, Copy)]
+pub struct Knowledge<'a> {
+    pub politeness: &'a PolitenessConfig,
+    pub sites: &'a RefCell<Sites>,
+    pub robots: &'a RefCell<RobotsFiles>,
+}
+
+/// What the caller of a [`PermissionCheck`] does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Look the origin's robots.txt up in the shared cache; then [`PermissionCheck::looked_up`].
+    LookUp,
+    /// Wait for [`Turn::Robots`] of the site; then [`PermissionCheck::turn_came`].
+    AwaitTurn,
+    /// Request this URL of robots.txt; then [`PermissionCheck::answered`].
+    Request(Url),
+    /// Nothing; take the answer by [`PermissionCheck::finish`].
+    Finish,
+}
+
+/// The check of one URL.
+#[derive(Debug)]
+pub struct PermissionCheck {
+    url: Url,
+    origin: String,
+    site: String,
+    /// The delay that the operator wants.
+    wanted_ms: Option<u32>,
+    /// Other workers may request robots.txt while this one waits for its turn, because the site's
+    /// clock is shared. So the cache is looked at once more when the turn has come.
+    looks_up_twice: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    LookingUp { has_turn: bool },
+    AwaitingTurn,
+    Fetching { fetch: RobotsFetch, started_ms: i64 },
+    Decided(Permission, Option<RobotsEntry>),
+}
+
+impl PermissionCheck {
+    /// Begins the check of a URL that is fetched for a task; it is decided at once if the origin's
+    /// rules are in memory.
+    pub fn begin(
+        task: &Task,
+        url: &Url,
+        looks_up_twice: bool,
+        known: Knowledge<'_>,
+        now: Now,
+    ) -> PermissionCheck {
+        let mut check = PermissionCheck {
+            url: url.clone(),
+            origin: origin(url),
+            site: task.site.clone(),
+            wanted_ms: task.delay_ms,
+            looks_up_twice,
+            state: State::LookingUp { has_turn: false },
+        };
+        let remembered = known.robots.borrow().remembered(&check.origin, now);
+        if let Some(rules) = remembered {
+            check.decide(&rules, false, known);
+        }
+        check
+    }
+
+    /// The origin whose robots.txt is in question.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// What to do next.
+    pub fn step(&self) -> Step {
+        match &self.state {
+            State::LookingUp { .. } => Step::LookUp,
+            State::AwaitingTurn => Step::AwaitTurn,
+            State::Fetching { fetch, .. } => match fetch.next_request() {
+                Some(url) => Step::Request(url.clone()),
+                None => Step::Finish,
+            },
+            State::Decided(..) => Step::Finish,
+        }
+    }
+
+    /// The shared cache has answered; `None` if it has no entry, or is out of reach.
+    pub fn looked_up(&mut self, entry: Option<&RobotsEntry>, known: Knowledge<'_>, now: Now) {
+        let State::LookingUp { has_turn } = self.state else {
+            return;
+        };
+        match entry {
+            Some(entry) => {
+                let unreachable = Outcome::RobotsUnreachable;
+                let rules = known.robots.borrow_mut().remember(entry, unreachable, now);
+                self.decide(&rules, false, known);
+            }
+            None if has_turn => self.begin_fetch(known, now),
+            None => self.state = State::AwaitingTurn,
+        }
+    }
+
+    /// Robots.txt may be requested now.
+    pub fn turn_came(&mut self, known: Knowledge<'_>, now: Now) {
+        match self.looks_up_twice {
+            true => self.state = State::LookingUp { has_turn: true },
+            false => self.begin_fetch(known, now),
+        }
+    }
+
+    /// A request of the fetch was answered, or denied by the gate.
+    pub fn answered(
+        &mut self,
+        response: Result<RobotsResponse, Denied>,
+        known: Knowledge<'_>,
+        now: Now,
+    ) {
+        let State::Fetching { fetch, .. } = &mut self.state else {
+            return;
+        };
+        fetch.answered(response);
+        if fetch.next_request().is_none() {
+            self.end_fetch(known, now);
+        }
+    }
+
+    /// The answer, and the robots.txt that is to be put into the shared cache, if it was fetched.
+    pub fn finish(self) -> (Permission, Option<RobotsEntry>) {
+        match self.state {
+            State::Decided(permission, entry) => (permission, entry),
+            _ => (Permission::NotAsked, None),
+        }
+    }
+
+    fn begin_fetch(&mut self, known: Knowledge<'_>, now: Now) {
+        let fetch = RobotsFetch::new(&self.origin);
+        let is_over = fetch.next_request().is_none();
+        let started_ms = now.wall_ms;
+        self.state = State::Fetching { fetch, started_ms };
+        if is_over {
+            self.end_fetch(known, now);
+        }
+    }
+
+    fn end_fetch(&mut self, known: Knowledge<'_>, now: Now) {
+        let decided = State::Decided(Permission::CutShort, None);
+        let State::Fetching { fetch, started_ms } = std::mem::replace(&mut self.state, decided)
+        else {
+            return;
+        };
+        let found = match fetch.finish(now) {
+            Ok(found) => found,
+            Err(Denied::NotStarted) => {
+                self.state = State::Decided(Permission::NotAsked, None);
+                return;
+            }
+            Err(Denied::CutShort) => return,
+        };
+        let pace = known.politeness.pace(known.politeness.delay());
+        known.sites.borrow_mut().robots_answered(
+            &self.site,
+            started_ms,
+            found.answered_at,
+            found.answer,
+            pace,
+        );
+        // Without an entry the gate denied a request between two redirects.
+        let Some(entry) = found.entry else { return };
+        let mut robots = known.robots.borrow_mut();
+        let rules = robots.remember(&entry, found.unreachable, now);
+        drop(robots);
+        self.decide(&rules, true, known);
+        // That this worker cannot reach a host at all says nothing that others should know.
+        let is_worth_sharing =
+            entry.status.is_some() || found.unreachable == Outcome::RobotsUnreachable;
+        if let State::Decided(_, to_share) = &mut self.state {
+            *to_share = is_worth_sharing.then_some(entry);
+        }
+    }
+
+    /// `fetched`: the rules were fetched just now, and the page may follow them without a wait.
+    fn decide(&mut self, rules: &Rules, fetched: bool, known: Knowledge<'_>) {
+        let permission = match rules {
+            Rules::Unreachable(outcome) => Permission::Refused(*outcome),
+            Rules::Known(rules) if !rules.allows(&self.url) => {
+                Permission::Refused(Outcome::Disallowed)
+            }
+            Rules::Known(rules) => {
+                let crawl_delay_ms = rules.crawl_delay_ms();
+                let delay = known
+                    .politeness
+                    .delay_in_force(crawl_delay_ms, self.wanted_ms);
+                let turn = match fetched {
+                    true => Turn::PageAfterRobots(delay),
+                    false => Turn::Page(delay),
+                };
+                Permission::Allowed { delay, turn }
+            }
+        };
+        self.state = State::Decided(permission, None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Permits: which tasks may start a request now.
+//!
+//! Two things are asked right before each request. First, our supervisor's lease from the
+//! dispatcher: after its end our sites may be given to others, so nothing more is started. Second,
+//! whether the task was *recalled* since it was taken up: by a lease that was lost, or by the
+//! dispatcher, which recalls tasks of a stopped crawl or of a site that is to be left alone.
+//!
+//! The caller hands in the time: the machine's clock since its boot, which runs on while this
+//! process is stopped.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+use webfill_wire::{CrawlKey, RecallScope, Task};
+
+/// Why a request has no answer, and none is to be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// The request was not made.
+    NotStarted,
+    /// This process was stopped while the request was under way, for longer than it may take.
+    CutShort,
+}
+
+/// The permission to make requests for one task, until the task is recalled.
+#[derive(Debug)]
+pub struct Permit {
+    task: Rc<PermittedTask>,
+}
+
+impl Permit {
+    pub fn is_recalled(&self) -> bool {
+        self.task.recalled.get()
+    }
+
+    /// The task's priority.
+    pub fn priority(&self) -> u8 {
+        self.task.priority
+    }
+
+    /// A request is under way from now on, or is no longer; returns what was noted before.
+    pub fn note_request(&self, is_under_way: bool) -> bool {
+        self.task.has_requested.replace(is_under_way)
+    }
+}
+
+/// The task that a permit is for.
+#[derive(Debug)]
+struct PermittedTask {
+    crawl: CrawlKey,
+    site: String,
+    priority: u8,
+    recalled: Cell<bool>,
+    /// A request for it is under way, or its page was requested.
+    has_requested: Cell<bool>,
+}
+
+impl PermittedTask {
+    fn is_in(&self, scope: &RecallScope) -> bool {
+        scope.holds(self.crawl, &self.site, self.priority)
+    }
+}
+
+/// Below this length the list of permits is not searched for dropped ones.
+const SHORT_LIST: usize = 64;
+
+/// All permits of one worker, and its lease.
+#[derive(Debug)]
+pub struct Permits {
+    lease_until_ms: Cell<u64>,
+    tasks: RefCell<Vec<Weak<PermittedTask>>>,
+    /// At this length dropped permits are removed from the list.
+    remove_dropped_at: Cell<usize>,
+}
+
+impl Default for Permits {
+    /// Nothing may start until there is a lease.
+    fn default() -> Permits {
+        Permits {
+            lease_until_ms: Cell::new(0),
+            tasks: RefCell::default(),
+            remove_dropped_at: Cell::new(SHORT_LIST),
+        }
+    }
+}
+
+impl Permits {
+    /// Requests may be started until `boot_ms`, by the machine's clock since its boot.
+    pub fn extend_lease(&self, boot_ms: u64) {
+        self.lease_until_ms
+            .set(self.lease_until_ms.get().max(boot_ms));
+    }
+
+    /// Withdraws the permits given so far for tasks in the scope.
+    pub fn recall(&self, scope: &RecallScope) {
+        let tasks = self.tasks.borrow();
+        for task in tasks.iter().filter_map(Weak::upgrade) {
+            if task.is_in(scope) {
+                task.recalled.set(true);
+            }
+        }
+    }
+
+    /// Whether all recalled tasks in the scope that made no request have been given back.
+    pub fn is_settled(&self, scope: &RecallScope) -> bool {
+        let tasks = self.tasks.borrow();
+        let mut held = tasks.iter().filter_map(Weak::upgrade);
+        !held.any(|task| task.is_in(scope) && task.recalled.get() && !task.has_requested.get())
+    }
+
+    /// A permit for a task that is taken up now.
+    pub fn permit(&self, task: &Task) -> Permit {
+        let task = Rc::new(PermittedTask {
+            crawl: task.crawl,
+            site: task.site.clone(),
+            priority: task.priority,
+            recalled: Cell::new(false),
+            has_requested: Cell::new(false),
+        });
+        let mut tasks = self.tasks.borrow_mut();
+        if tasks.len() >= self.remove_dropped_at.get() {
+            tasks.retain(|task| task.strong_count() > 0);
+            self.remove_dropped_at.set(SHORT_LIST.max(2 * tasks.len()));
+        }
+        tasks.push(Rc::downgrade(&task));
+        Permit { task }
+    }
+
+    /// Whether a request may start at this moment.
+    pub fn check(&self, permit: &Permit, boot_ms: u64) -> Result<(), Denied> {
+        if permit.is_recalled() || boot_ms >= self.lease_until_ms.get() {
+            return Err(Denied::NotStarted);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permits_of_tasks_that_are_over_are_removed_from_the_list() {
+        let permits = Permits::default();
+        let task = Task {
+            attrs: None,
+            task: 1,
+            attempt: 1,
+            crawl: 1,
+            url: String::from("http://a.org/"),
+            site: String::from("a.org"),
+            depth: 0,
+            wait_ms: 0,
+            last_request_ago_ms: None,
+            parent: None,
+            records: Vec::new(),
+            priority: 50,
+            delay_ms: None,
+            tries: Vec::new(),
+        };
+        let kept = permits.permit(&task);
+        for _ in 0..10 * SHORT_LIST {
+            permits.permit(&task);
+        }
+        assert!(permits.tasks.borrow().len() <= SHORT_LIST);
+        permits.recall(&RecallScope::default());
+        assert!(kept.is_recalled());
+    }
+}
