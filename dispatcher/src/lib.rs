@@ -30,9 +30,9 @@ pub mod scope;
 mod seen;
 mod store_writer;
 
+pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
-pub use crate::core::{Core, CoreSettings};
 pub use outgoing::{Client, OutgoingMessage};
 pub use retry_table::RetryTable;
 pub use run::run;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 use webfill_startup::Fault;
-use webfill_store::{Cache, RobotsEntry};
+use webfill_store::Cache;
 use webfill_urls::Url;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
@@ -160,14 +160,8 @@ impl Journey {
         }
         let looks_up_twice = self.shared_clock.is_some();
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
-        let Some((permission, fetched)) = self.carry_out(check, &task.site, permit).await else {
-            return Permission::NotAsked;
-        };
-        if let Some(entry) = fetched {
-            // If the cache is out of reach, which it logs itself, only this worker has the entry.
-            let _ = self.cache.put_robots(vec![entry], now_ms()).await;
-        }
-        permission
+        let permission = self.carry_out(check, &task.site, permit).await;
+        permission.unwrap_or(Permission::NotAsked)
     }
 
     /// Takes the steps of a permission check. `None` if the task is called back meanwhile.
@@ -176,7 +170,7 @@ impl Journey {
         mut check: PermissionCheck,
         site: &str,
         permit: &Permit,
-    ) -> Option<(Permission, Option<RobotsEntry>)> {
+    ) -> Option<Permission> {
         let mut slot = None;
         loop {
             match check.step() {
@@ -202,7 +196,13 @@ impl Journey {
                     let response = answer.map(RobotsResponse::from);
                     check.answered(response, self.known(), Now::read());
                 }
-                Step::Finish => return Some(check.finish()),
+                Step::Decided(permission) => {
+                    if let Some(entry) = check.take_fetched() {
+                        // If the cache is out of reach, only this worker has the entry.
+                        let _ = self.cache.put_robots(vec![entry], now_ms()).await;
+                    }
+                    return Some(permission);
+                }
             }
         }
     }

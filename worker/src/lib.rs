@@ -36,6 +36,13 @@ pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
-pub use politeness::{ClockOwner, PolitenessConfig};
+// What decides about politeness, for the simulation (`tests/simulation/`), which drives it in
+// simulated time.
+pub use now::Now;
+pub use permission::{Knowledge, Permission, PermissionCheck, Step};
+pub use permits::{Denied, Permit, Permits};
+pub use politeness::{Answer, ClockOwner, PolitenessConfig};
+pub use robots::{RobotsFiles, RobotsResponse};
 pub use run::run;
+pub use sites::{Sites, Turn, site_clock};
 pub use suspect::{path as suspect_path, read as read_suspect};

@@ -52,8 +52,8 @@ pub enum Step {
     AwaitTurn,
     /// Request this URL of robots.txt; then [`PermissionCheck::answered`].
     Request(Url),
-    /// Nothing; take the answer by [`PermissionCheck::finish`].
-    Finish,
+    /// Nothing: this is the answer.
+    Decided(Permission),
 }
 
 /// The check of one URL.
@@ -115,9 +115,9 @@ impl PermissionCheck {
             State::AwaitingTurn => Step::AwaitTurn,
             State::Fetching { fetch, .. } => match fetch.next_request() {
                 Some(url) => Step::Request(url.clone()),
-                None => Step::Finish,
+                None => Step::Decided(Permission::NotAsked),
             },
-            State::Decided(..) => Step::Finish,
+            State::Decided(permission, _) => Step::Decided(*permission),
         }
     }
 
@@ -161,11 +161,11 @@ impl PermissionCheck {
         }
     }
 
-    /// The answer, and the robots.txt that is to be put into the shared cache, if it was fetched.
-    pub fn finish(self) -> (Permission, Option<RobotsEntry>) {
-        match self.state {
-            State::Decided(permission, entry) => (permission, entry),
-            _ => (Permission::NotAsked, None),
+    /// The robots.txt to put into the shared cache, if it was fetched by this check.
+    pub fn take_fetched(&mut self) -> Option<RobotsEntry> {
+        match &mut self.state {
+            State::Decided(_, fetched) => fetched.take(),
+            _ => None,
         }
     }
 

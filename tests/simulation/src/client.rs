@@ -12,7 +12,6 @@ pub(crate) const CRAWLS: [&str; 2] = ["crawl", "other"];
 
 #[derive(Debug)]
 pub(crate) struct Client {
-    seeds: Vec<String>,
     batch: usize,
     /// Of each crawl, as far as it has come.
     crawls: Vec<Crawl>,
@@ -26,6 +25,7 @@ pub(crate) struct Client {
 struct Crawl {
     spec: Value,
     key: Option<u64>,
+    seeds: Vec<Value>,
     fed: usize,
     ended: bool,
 }
@@ -33,17 +33,16 @@ struct Crawl {
 impl Client {
     /// The first page of each site is a seed.
     pub(crate) fn new(plan: &Plan) -> Client {
-        let sites = 0..plan.sites.len();
-        let asked = plan.priorities.iter().zip(&plan.crawl_lanes);
-        let crawls = asked.zip(CRAWLS).map(|((priority, lane), crawl_id)| Crawl {
-            spec: json!({"app_id": "app", "crawl_id": crawl_id, "max_depth": 1_000,
+        let asked = plan.priorities.iter().zip(&plan.crawl_lanes).enumerate();
+        let crawls = asked.map(|(number, (priority, lane))| Crawl {
+            spec: json!({"app_id": "app", "crawl_id": CRAWLS[number], "max_depth": 1_000,
                          "follow": "all", "priority": priority, "lane": lane, "retry": true}),
             key: None,
+            seeds: seeds(plan, number),
             fed: 0,
             ended: false,
         });
         Client {
-            seeds: sites.map(|site| url(site, 0)).collect(),
             batch: 1 + plan.sites.len() / 2,
             crawls: crawls.collect(),
             ended: false,
@@ -66,14 +65,13 @@ impl Client {
         let Some(key) = crawl.key else {
             return json!({"action": "open_crawl", "spec": crawl.spec});
         };
-        let batch = &self.seeds[crawl.fed..];
+        let batch = &crawl.seeds[crawl.fed..];
         let batch = &batch[..batch.len().min(self.batch)];
         if batch.is_empty() {
             return json!({"action": "end_of_seeds", "crawl": key});
         }
-        let seeds: Vec<Value> = batch.iter().map(|url| json!({"url": url})).collect();
         let fed_lines = crawl.fed + batch.len();
-        json!({"action": "feed_seeds", "crawl": key, "seeds": seeds, "fed_lines": fed_lines})
+        json!({"action": "feed_seeds", "crawl": key, "seeds": batch, "fed_lines": fed_lines})
     }
 
     fn take(&mut self, answer: &Value) {
@@ -84,13 +82,19 @@ impl Client {
         };
         if crawl.key.is_none() {
             crawl.key = answer["crawl"].as_u64();
-        } else if crawl.fed < self.seeds.len() {
-            crawl.fed = (crawl.fed + self.batch).min(self.seeds.len());
+        } else if crawl.fed < crawl.seeds.len() {
+            crawl.fed = (crawl.fed + self.batch).min(crawl.seeds.len());
         } else {
             crawl.ended = true;
         }
         self.ended = self.crawls.iter().all(|crawl| crawl.ended);
     }
+}
+
+fn seeds(plan: &Plan, crawl: usize) -> Vec<Value> {
+    let sites = 0..plan.sites.len();
+    let seed = |site| json!({"url": url(site, 0), "records": plan.seed_records(crawl, site)});
+    sites.map(seed).collect()
 }
 
 impl World {

@@ -2,18 +2,20 @@
 //! can be set, a network that loses messages, and deaths within a turn.
 
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
-use webfill_dispatcher::{Client, Core, CoreSettings, OutgoingMessage, RetryTable, control};
+use webfill_dispatcher::{
+    BackfillWrite, Client, Core, CoreSettings, OutgoingMessage, RetryTable, StoreWrite, control,
+};
 use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
 
 use crate::fleet::Upwards;
-use crate::plan::RETRY_AFTER_S;
 use crate::sabotage::Sabotage;
 use crate::witness::Witness;
+use crate::worker::{place_of, url};
 use crate::world::{Event, Place, World};
 
 /// What the wall clock says at the beginning.
-const EPOCH_MS: i64 = 1_800_000_000_000;
+pub(crate) const EPOCH_MS: i64 = 1_800_000_000_000;
 
 pub(crate) struct Coordinator {
     folder: tempfile::TempDir,
@@ -61,7 +63,7 @@ impl Coordinator {
         self.dispatcher.is_some()
     }
 
-    fn open(&mut self, terms: CoreSettings, true_ms: u64) {
+    fn open(&mut self, terms: CoreSettings, retries: RetryTable, true_ms: u64) {
         self.life += 1;
         self.ahead_ms = EPOCH_MS + self.clock_ahead_ms;
         self.wakes_at_ms = 0;
@@ -69,10 +71,7 @@ impl Coordinator {
         let config = FrontierConfig {
             seen_memory_bytes: 1 << 20,
             page_cache_bytes: 2 << 20,
-            retries: RetryTable {
-                http_503: RETRY_AFTER_S.to_vec(),
-                ..RetryTable::default()
-            },
+            retries,
             ..FrontierConfig::default()
         };
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
@@ -108,7 +107,8 @@ impl World {
         if self.suffers(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
             self.coordinator.witness().forget_lanes();
         }
-        self.coordinator.open(terms, self.now_ms);
+        let retries = self.plan.retry_table();
+        self.coordinator.open(terms, retries, self.now_ms);
         self.unstop(Place::Dispatcher);
         for machine in 0..self.machines.len() {
             self.reconnect(machine);
@@ -137,7 +137,9 @@ impl World {
         }
         match message {
             Upwards::Word(word) => {
-                self.turn(|dispatcher, now_ms| dispatcher.handle_supervisor_message(peer, word, now_ms));
+                self.turn(|dispatcher, now_ms| {
+                    dispatcher.handle_supervisor_message(peer, word, now_ms)
+                });
             }
             Upwards::Outcomes(outcomes) => self.hand_over_outcomes(outcomes),
         }
@@ -185,10 +187,7 @@ impl World {
     }
 
     /// One turn of the dispatcher's loop around `work`. It may die before or after the commit.
-    fn turn(
-        &mut self,
-        work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>,
-    ) -> Turn {
+    fn turn(&mut self, work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>) -> Turn {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
         let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
         let dies_early = self.dice.once_in(self.plan.deaths_in_turn);
@@ -214,8 +213,12 @@ impl World {
         }
         let messages = dispatcher.take_outgoing();
         let writes = dispatcher.take_store_writes();
-        drop(entries);
         self.schedule_wake();
+        for write in writes {
+            if let StoreWrite::Backfill(application) = write {
+                self.hand_to_store(application);
+            }
+        }
         for message in messages {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
@@ -231,6 +234,32 @@ impl World {
             self.check_conservation();
         }
         Turn::Done
+    }
+
+    /// The store applies a page to a further record, some time later.
+    fn hand_to_store(&mut self, application: BackfillWrite) {
+        let applied = Event::Applied {
+            life: self.coordinator.life,
+            application: Box::new(application),
+        };
+        let takes_ms = self.dice.between(1, 200);
+        self.later(takes_ms, applied);
+    }
+
+    /// The dispatcher hears what came of an application, if it has not died meanwhile.
+    pub(crate) fn apply(&mut self, life: u32, application: &BackfillWrite) {
+        if life != self.coordinator.life || !self.coordinator.is_up() {
+            return;
+        }
+        let page = &application.page;
+        let (site, number) = place_of(&page.url);
+        let planned = &self.plan.sites[site].pages[number];
+        let (resolved, follows) = self.store.apply(application, planned.completes);
+        let links = planned.links.iter().filter(|_| follows);
+        let links: Vec<String> = links.map(|(site, page)| url(*site, *page)).collect();
+        self.turn(|dispatcher, now_ms| {
+            dispatcher.backfill_applied(application, resolved, &links, now_ms)
+        });
     }
 
     pub(crate) fn check_conservation(&mut self) {

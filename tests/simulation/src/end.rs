@@ -1,92 +1,157 @@
-//! What is checked when a world has come to its end: how each page ended, and how often it was asked
-//! for.
+//! What is checked when a world has come to its end: which pages became tasks, how each of them
+//! ended, and how often it was requested.
+//!
+//! A page's links are followed if the page ended well; so which pages are reached follows from how
+//! the others ended, which robots.txt files and records decide.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use webfill_wire::CrawlKey;
 
-use crate::plan::{FAILS_FOR_GOOD, Plan};
-use crate::worker::url;
+use crate::plan::{FAILS_FOR_GOOD, PageFailure, PagePlan, Plan, SitePlan};
+use crate::robots::RobotsState;
+use crate::store::Store;
+use crate::worker::{place_of, url};
 use crate::world::World;
 
-/// All that links lead to was fetched, and ended once, in each crawl.
+/// How each URL of a crawl ended.
+type Outcomes = BTreeMap<(usize, usize), Option<String>>;
+
+/// A page of a site.
+type Place = (usize, usize);
+
 pub(crate) fn check_end(world: &mut World) {
     if !world.client.is_finished() {
         return;
     }
-    let outcomes = world.coordinator.witness().outcomes();
-    let reachable = reachable(&world.plan);
+    let all = world.coordinator.witness().outcomes();
+    let records = world.coordinator.witness().records();
     let mut faults = Vec::new();
-    for crawl in 0..world.plan.priorities.len() {
-        // In order of their opening.
-        let key = crawl as CrawlKey + 1;
-        for (site, page) in &reachable {
-            let outcome = outcomes.get(&(key, url(*site, *page))).cloned();
-            faults.extend(check_page(world, key, (*site, *page), outcome.as_ref()));
-        }
-        let tasks = outcomes.keys().filter(|(of, _)| *of == key).count();
-        if tasks != reachable.len() && !world.plan.stops(crawl) {
-            faults.push(format!("{tasks} tasks of {} URLs", reachable.len()));
-        }
-    }
-    if world.plan.is_peaceful() && !world.plan.cache_fails {
-        for site in 0..world.plan.sites.len() {
-            let asked = world.web.robots_asked(site);
-            if asked != 1 {
-                faults.push(format!(
-                    "robots.txt of site {site} was asked for {asked} times"
-                ));
-            }
+    for number in 0..world.plan.priorities.len() {
+        // The client opens them in order.
+        let crawl = number as CrawlKey + 1;
+        let of_crawl = all.iter().filter(|((key, _), _)| *key == crawl);
+        let outcomes: Outcomes = of_crawl
+            .map(|((_, url), outcome)| (place_of(url), outcome.clone()))
+            .collect();
+        let served = |place: Place| records.get(&(crawl, url(place.0, place.1)));
+        faults.extend(check_reach(world, number, &outcomes, &served));
+        for (place, outcome) in &outcomes {
+            let is_complete = is_complete(&world.store, served(*place));
+            let outcome = outcome.as_deref();
+            faults.extend(check_page(world, crawl, *place, outcome, is_complete));
         }
     }
     world.faults.append(&mut faults);
 }
 
-/// How a page ended in a crawl, and how often it was asked for.
-fn check_page(
-    world: &World,
-    crawl: CrawlKey,
-    (site, page): (usize, usize),
-    outcome: Option<&Option<String>>,
-) -> Vec<String> {
-    let url = url(site, page);
-    let plan = &world.plan.sites[site].pages[page];
-    let expected = match (plan.kills_its_worker, plan.fails) {
-        (true, _) => "crashed",
-        (_, FAILS_FOR_GOOD) => "http_error",
-        _ => "ok",
-    };
-    let was_stopped = world.plan.stops(crawl as usize - 1);
-    let ended = outcome.and_then(Option::as_deref);
-    if ended != Some(expected) {
-        // A crawl that is over tries nothing again.
-        let failed = plan.fails > 0 && ended == Some("http_error");
-        let may_miss = was_stopped && (failed || matches!(ended, None | Some("stopped")));
-        let fault = format!("{url} of crawl {crawl} ended as {ended:?} instead of {expected}");
-        return (!may_miss).then_some(fault).into_iter().collect();
-    }
-    let asked = world.web.asked.get(&(crawl, site, page)).copied();
-    let attempts = plan.attempts();
-    if asked.is_none() || (world.plan.is_peaceful() && asked != Some(attempts)) {
-        return vec![format!(
-            "{url} of crawl {crawl} was asked for {asked:?} times"
-        )];
-    }
-    Vec::new()
+/// Whether nothing is missing in any record that a page serves.
+fn is_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
+    records.is_some_and(|records| records.iter().all(|record| store.is_resolved(record)))
 }
 
-/// Pages that links lead to from the seeds, sites and pages, but for those behind pages that kill
-/// whoever reads them.
-fn reachable(plan: &Plan) -> BTreeSet<(usize, usize)> {
-    let mut found: BTreeSet<(usize, usize)> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
-    let mut unread: VecDeque<(usize, usize)> = found.iter().copied().collect();
+/// The tasks of a crawl are its seeds and what the pages that ended well link to, except for links
+/// that nothing was missing for any more.
+fn check_reach<'a>(
+    world: &World,
+    number: usize,
+    outcomes: &Outcomes,
+    served: &impl Fn(Place) -> Option<&'a Vec<String>>,
+) -> Vec<String> {
+    let is_ok = |place: Place| outcomes.get(&place).cloned().flatten().as_deref() == Some("ok");
+    let goes_on = |place: Place| is_ok(place) && !is_complete(&world.store, served(place));
+    let tasks: BTreeSet<Place> = outcomes.keys().copied().collect();
+    let reachable = reached(&world.plan, is_ok);
+    let due = reached(&world.plan, goes_on);
+    let mut faults = Vec::new();
+    if let Some(place) = tasks.difference(&reachable).next() {
+        faults.push(format!("nothing links to {place:?} in crawl {number}"));
+    }
+    if let Some(place) = due.difference(&tasks).next()
+        && !world.plan.stops(number)
+    {
+        faults.push(format!("{place:?} was not reached in crawl {number}"));
+    }
+    faults
+}
+
+/// Pages that are reached from the seeds, if these pages' links are followed.
+fn reached(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
+    let mut found: BTreeSet<Place> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
+    let mut unread: VecDeque<Place> = found.iter().copied().collect();
     while let Some((site, page)) = unread.pop_front() {
-        let page = &plan.sites[site].pages[page];
-        for link in page.links.iter().filter(|_| page.is_read()) {
+        let links = plan.sites[site].pages[page].links.iter();
+        for link in links.filter(|_| follows((site, page))) {
             if found.insert(*link) {
                 unread.push_back(*link);
             }
         }
     }
     found
+}
+
+/// How a page ended in a crawl, and how often it was requested.
+fn check_page(
+    world: &World,
+    crawl: CrawlKey,
+    (site, page): Place,
+    outcome: Option<&str>,
+    is_complete: bool,
+) -> Vec<String> {
+    let (of_site, url) = (&world.plan.sites[site], url(site, page));
+    let planned = &of_site.pages[page];
+    let was_stopped = world.plan.stops(crawl as usize - 1);
+    let expected = expected(planned);
+    if outcome != Some(expected) {
+        // A crawl that is over tries nothing again.
+        let may_be_missed = match outcome {
+            None => was_stopped,
+            Some("stopped") => was_stopped || is_complete,
+            Some(outcome) if Some(outcome) == failure(planned) => was_stopped || is_complete,
+            Some(_) => false,
+        };
+        let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
+        let is_permitted = may_be_missed
+            || outcome.is_some_and(|outcome| is_permitted(of_site, page, planned, outcome));
+        return (!is_permitted).then_some(fault).into_iter().collect();
+    }
+    let asked = world.web.asked.get(&(crawl, site, page)).copied();
+    let attempts = planned.attempts();
+    let is_exact = world.plan.is_peaceful() && !of_site.robots.fails();
+    if asked.is_none() || (is_exact && asked != Some(attempts)) {
+        return vec![format!(
+            "{url} of crawl {crawl} was requested {asked:?} times"
+        )];
+    }
+    Vec::new()
+}
+
+/// How a page ends if its robots.txt always allows it.
+fn expected(page: &PagePlan) -> &'static str {
+    match (page.kills_its_worker, page.fails) {
+        (true, _) => "crashed",
+        (_, FAILS_FOR_GOOD) => failure(page).unwrap_or("ok"),
+        _ => "ok",
+    }
+}
+
+/// How a failed request for a page ends, if one fails.
+fn failure(page: &PagePlan) -> Option<&'static str> {
+    let failure = match page.failure {
+        PageFailure::Overloaded { .. } => "http_error",
+        PageFailure::NoAnswer => "timeout",
+    };
+    (page.fails > 0).then_some(failure)
+}
+
+/// Whether a page may end in another way because of its site's robots.txt.
+fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) -> bool {
+    let states = || site.robots.states();
+    match outcome {
+        "disallowed" => states().any(|state| state.disallows(number)),
+        "dns_error" => states().any(|state| *state == RobotsState::NoName),
+        "robots_unreachable" => site.robots.fails(),
+        // The attempts that robots.txt took are missing for the page.
+        outcome => site.robots.fails() && failure(page) == Some(outcome),
+    }
 }

@@ -8,7 +8,6 @@ use crate::plan::Plan;
 use crate::worker::Worker;
 
 /// One machine with a supervisor and its workers.
-#[derive(Debug)]
 pub(crate) struct Machine {
     terms: Terms,
     /// In odd and in even lives.

@@ -14,15 +14,19 @@ use crate::plan::Plan;
 pub use crate::sabotage::Sabotage;
 use crate::world::World;
 
+mod cache;
 mod client;
 mod coordinator;
 mod dice;
 mod end;
 mod fleet;
+mod judge;
 mod operator;
 mod orders;
 mod plan;
+mod robots;
 mod sabotage;
+mod store;
 mod supervisors;
 mod trouble;
 mod web;
@@ -40,7 +44,7 @@ pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed
     let mut world = World::new(seed, sabotage, traces);
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
-        if !world.web.faults.is_empty() || !world.faults.is_empty() {
+        if !world.web.judge.faults.is_empty() || !world.faults.is_empty() {
             break;
         }
         if world.now_ms > limit_ms {
@@ -53,7 +57,7 @@ pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed
     }
     world.check_conservation();
     check_end(&mut world);
-    let mut faults = std::mem::take(&mut world.web.faults);
+    let mut faults = std::mem::take(&mut world.web.judge.faults);
     faults.append(&mut world.faults);
     if faults.is_empty() {
         Ok(Passed(world.now_ms))

@@ -49,6 +49,9 @@ impl World {
         let order = self.plan.orders[number].1;
         let now_ms = self.now_ms;
         self.operator.given_ms.entry(number).or_insert(now_ms);
+        if let Order::Forget { site } = order {
+            self.web.judge.void_back_off(site);
+        }
         match order {
             Order::Resume { crawl } => {
                 self.operator.paused.remove(&key(crawl));
@@ -65,7 +68,7 @@ impl World {
                 );
             }
             // From now on it may be as short as that.
-            Order::Delay { site, delay_ms } => self.web.may_want(site, delay_ms),
+            Order::Delay { site, delay_ms } => self.web.judge.may_want(site, delay_ms),
             _ => {}
         }
         let question = self.question(order).to_string();

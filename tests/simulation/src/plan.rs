@@ -1,9 +1,13 @@
 //! What is simulated under one seed: the web, the fleet, the network and the faults.
 
-use webfill_wire::Lane;
+use webfill_dispatcher::RetryTable;
+use webfill_wire::{Lane, Outcome};
+use webfill_worker::PolitenessConfig;
 
 use crate::dice::Dice;
 use crate::orders::Order;
+use crate::robots::{RobotsPlan, add_robots, retry_after_ms};
+use crate::web::Response;
 
 /// Everything that chance decides before the start.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) network: NetworkPlan,
     /// Faults with their times.
     pub(crate) faults: Vec<(u64, Fault)>,
-    /// The cache forgets everything: each worker asks for robots.txt itself.
+    /// The shared cache is away all the time: each worker requests robots.txt itself.
     pub(crate) cache_fails: bool,
     /// The dispatcher dies within a turn once in so many turns, before or after its commit.
     pub(crate) deaths_in_turn: u64,
@@ -30,11 +34,18 @@ pub(crate) struct Plan {
     pub(crate) priorities: Vec<u8>,
     /// What the crawls need.
     pub(crate) crawl_lanes: Vec<Lane>,
+    /// To how many records the seeds of each crawl belong; 0: they belong to none.
+    pub(crate) records: Vec<usize>,
+    /// A page whose robots.txt is unreachable is tried again.
+    pub(crate) retries_unreachable: bool,
     /// What each supervisor can do in its odd and in its even lives.
     pub(crate) lanes: Vec<[Lane; 2]>,
     /// What the operator wants, and when. What takes an order back stands behind it.
     pub(crate) orders: Vec<(u64, Order)>,
 }
+
+/// The longest that a server can make the crawler wait (`politeness.max_delay`).
+pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
 
 /// How long to wait before the two further attempts that a page gets.
 pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
@@ -44,8 +55,7 @@ pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct SitePlan {
-    /// In its robots.txt.
-    pub(crate) crawl_delay_ms: Option<u64>,
+    pub(crate) robots: RobotsPlan,
     pub(crate) answers_within_ms: u64,
     pub(crate) pages: Vec<PagePlan>,
 }
@@ -55,16 +65,47 @@ pub(crate) struct PagePlan {
     /// Sites and pages.
     pub(crate) links: Vec<(usize, usize)>,
     pub(crate) kills_its_worker: bool,
-    /// So many requests in each crawl are answered by an error that may pass.
+    /// How many requests in each crawl fail before one succeeds.
     pub(crate) fails: u32,
+    pub(crate) failure: PageFailure,
+    /// It completes the records that it serves.
+    pub(crate) completes: bool,
+}
+
+/// How the requests for a page fail that may succeed later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageFailure {
+    /// 503 or 429.
+    Overloaded {
+        status: u16,
+        retry_after_ms: Option<u64>,
+    },
+    NoAnswer,
+}
+
+impl PageFailure {
+    pub(crate) fn response(self) -> Response {
+        match self {
+            PageFailure::Overloaded {
+                status,
+                retry_after_ms,
+            } => Response::overloaded(status, retry_after_ms),
+            PageFailure::NoAnswer => Response::none(Outcome::Timeout),
+        }
+    }
+
+    fn of(dice: &mut Dice) -> PageFailure {
+        match dice.between(0, 2) {
+            0 => PageFailure::NoAnswer,
+            _ => PageFailure::Overloaded {
+                status: dice.one_of(&[429, 503]),
+                retry_after_ms: retry_after_ms(dice),
+            },
+        }
+    }
 }
 
 impl PagePlan {
-    /// Whether there are links to follow in the end.
-    pub(crate) fn is_read(&self) -> bool {
-        !self.kills_its_worker && self.fails < FAILS_FOR_GOOD
-    }
-
     /// How often each crawl asks for it if nothing goes wrong.
     pub(crate) fn attempts(&self) -> u32 {
         1 + self.fails.min(RETRY_AFTER_S.len() as u32)
@@ -141,7 +182,9 @@ impl Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
         let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
-        let sites = sites(&mut dice, longest_request_ms);
+        let mut sites = sites(&mut dice, longest_request_ms);
+        add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
+        add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = estimate_ms(&sites, default_delay_ms);
         // Heartbeats come in tenths of it, and each costs time to simulate.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
@@ -162,6 +205,8 @@ impl Plan {
             estimate_ms,
             priorities: vec![50],
             crawl_lanes: Vec::new(),
+            records: vec![0],
+            retries_unreachable: dice.once_in(3),
             lanes: Vec::new(),
             orders: Vec::new(),
         };
@@ -184,18 +229,22 @@ impl Plan {
         plan
     }
 
-    /// A second crawl, orders of an operator, pages that fail for a while.
+    /// A second crawl, records, orders of an operator.
     fn add_demand(&mut self, dice: &mut Dice) {
         if dice.once_in(2) {
             self.priorities.push(dice.one_of(&[40, 50, 50, 90]));
         }
-        let failing = dice.one_of(&[0, 0, 5]);
-        for page in self.sites.iter_mut().flat_map(|site| &mut site.pages) {
-            if dice.once_in(failing) {
-                page.fails = dice.one_of(&[1, 2, FAILS_FOR_GOOD]);
-            }
-        }
+        let crawls = 0..self.priorities.len();
+        self.records = crawls.map(|_| dice.one_of(&[0, 0, 1, 3])).collect();
         self.add_orders(dice);
+    }
+
+    /// The records that a seed serves: the first page of a site in a crawl.
+    pub(crate) fn seed_records(&self, crawl: usize, site: usize) -> Vec<String> {
+        match self.records[crawl] {
+            0 => Vec::new(),
+            count => vec![format!("record {}", site % count)],
+        }
     }
 
     /// Some have browsers, one of them always, and some crawls need them.
@@ -218,6 +267,30 @@ impl Plan {
         let stops =
             |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
         self.orders.iter().any(|(_, order)| stops(order))
+    }
+
+    pub(crate) fn politeness(&self) -> PolitenessConfig {
+        PolitenessConfig {
+            delay: self.default_delay_ms as f64 / 1e3,
+            max_delay: LONGEST_WAIT_MS as f64 / 1e3,
+            ..PolitenessConfig::default()
+        }
+    }
+
+    /// What is tried again, and when.
+    pub(crate) fn retry_table(&self) -> RetryTable {
+        let waits = RETRY_AFTER_S.to_vec();
+        RetryTable {
+            timeout: waits.clone(),
+            dns_error: waits.clone(),
+            http_429: waits.clone(),
+            http_503: waits.clone(),
+            robots_unreachable: match self.retries_unreachable {
+                true => waits,
+                false => Vec::new(),
+            },
+            ..RetryTable::default()
+        }
     }
 
     /// Nothing goes wrong, so nothing may be asked twice.
@@ -314,15 +387,20 @@ fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
     let sizes: Vec<usize> = (0..count).map(|_| dice.magnitude(1, 20) as usize).collect();
     let crawl_delays = dice.one_of(&[500, 20_000, 600_000, 3_600_000, 20_000_000]);
     let killers = dice.one_of(&[0, 0, 40]);
+    let completing = dice.one_of(&[0, 4, 20]);
     let site = |pages: &usize| SitePlan {
-        crawl_delay_ms: (!dice.once_in(3)).then(|| dice.magnitude(20, crawl_delays)),
+        robots: RobotsPlan::steady(
+            (!dice.once_in(3)).then(|| exact_ms(dice.magnitude(20, crawl_delays))),
+        ),
         answers_within_ms: dice.magnitude(5, longest_request_ms),
-        pages: (0..*pages).map(|_| page(dice, &sizes, killers)).collect(),
+        pages: (0..*pages)
+            .map(|_| page(dice, &sizes, killers, completing))
+            .collect(),
     };
     sizes.iter().map(site).collect()
 }
 
-fn page(dice: &mut Dice, sizes: &[usize], killers: u64) -> PagePlan {
+fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> PagePlan {
     let links = dice.between(0, 5);
     let mut link = |_| {
         let site = dice.between(0, sizes.len() as u64 - 1) as usize;
@@ -332,13 +410,44 @@ fn page(dice: &mut Dice, sizes: &[usize], killers: u64) -> PagePlan {
         links: (0..links).map(&mut link).collect(),
         kills_its_worker: dice.once_in(killers),
         fails: 0,
+        failure: PageFailure::NoAnswer,
+        completes: dice.once_in(completing),
+    }
+}
+
+/// In some worlds pages fail for a while, or for good.
+fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
+    let failing = dice.one_of(&[0, 0, 5]);
+    for page in sites.iter_mut().flat_map(|site| &mut site.pages) {
+        if dice.once_in(failing) {
+            page.fails = dice.one_of(&[1, 2, FAILS_FOR_GOOD]);
+            page.failure = PageFailure::of(dice);
+        }
+    }
+}
+
+/// A delay that robots.txt can say exactly: it is read as a number of seconds in single precision.
+fn exact_ms(delay_ms: u64) -> u64 {
+    match delay_ms {
+        0..1_000_000 => delay_ms,
+        _ => delay_ms / 1_000 * 1_000,
     }
 }
 
 fn estimate_ms(sites: &[SitePlan], default_delay_ms: u64) -> u64 {
     let longest = sites.iter().map(|site| {
-        let delay_ms = site.crawl_delay_ms.unwrap_or(default_delay_ms);
-        site.pages.len() as u64 * (delay_ms.max(default_delay_ms) + site.answers_within_ms)
+        let delays = site.robots.states();
+        let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
+        let delay_ms = delays.fold(default_delay_ms, u64::max);
+        // Each page may wait for an answer of robots.txt.
+        let back_off_ms = match site.robots.fails() {
+            true => (8 * default_delay_ms).clamp(60_000, LONGEST_WAIT_MS),
+            false => 0,
+        };
+        let pages = site.pages.len() as u64;
+        let failing = site.pages.iter().filter(|page| page.fails > 0).count() as u64;
+        let failures_ms = failing * (8 * delay_ms.max(1_000)).min(LONGEST_WAIT_MS);
+        pages * (delay_ms + back_off_ms + site.answers_within_ms) + failures_ms
     });
     longest.max().unwrap_or(0) + 10_000
 }

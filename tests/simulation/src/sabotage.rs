@@ -27,11 +27,17 @@ pub enum Sabotage {
     LanesAreForgotten,
     /// Answers wait a second for supervisors, and not until their leases are over.
     AnswersDoNotWaitForLeases,
+    /// Workers forget the back-off of a site after each answer.
+    BackOffIsForgotten,
+    /// A robots.txt that cannot be fetched allows everything.
+    FailuresOfRobotsAllowEverything,
+    /// What the shared cache knows of robots.txt does not expire.
+    CachedRobotsDoNotExpire,
 }
 
 impl Sabotage {
     /// Each with a seed that finds it.
-    pub const ALL: [(Sabotage, u64); 10] = [
+    pub const ALL: [(Sabotage, u64); 13] = [
         (Sabotage::LeasesAreIgnored, 1495),
         (Sabotage::AnswersStretchTheLease, 37870),
         (Sabotage::RecallsAreIgnored, 28),
@@ -42,6 +48,9 @@ impl Sabotage {
         (Sabotage::TheClockIsSetByADay, 616),
         (Sabotage::LanesAreForgotten, 45),
         (Sabotage::AnswersDoNotWaitForLeases, 832),
+        (Sabotage::BackOffIsForgotten, 1),
+        (Sabotage::FailuresOfRobotsAllowEverything, 1),
+        (Sabotage::CachedRobotsDoNotExpire, 1),
     ];
 }
 

@@ -51,6 +51,11 @@ const FAULTS: &str = "
     UNION ALL
     SELECT 'outcome of task ' || id FROM tasks WHERE (state = 2) <> (outcome IS NOT NULL)
     UNION ALL
+    SELECT 'queued for resolved records only: ' || id FROM tasks t WHERE state = 0
+        AND EXISTS (SELECT 1 FROM task_records WHERE task = t.id)
+        AND NOT EXISTS (SELECT 1 FROM task_records served JOIN records r ON r.id = served.record
+                        WHERE served.task = t.id AND r.resolved = 0)
+    UNION ALL
     SELECT 'two tasks of ' || url FROM tasks GROUP BY crawl, url HAVING count(*) > 1";
 
 impl Witness {
@@ -130,6 +135,21 @@ impl Witness {
             let in_force = select.query_row((task as i64, delivery), |row| row.get(0));
             in_force.expect("there is one row")
         })
+    }
+
+    /// The records that each URL of each crawl serves.
+    pub(crate) fn records(&self) -> BTreeMap<(CrawlKey, String), Vec<String>> {
+        let sql = "SELECT t.crawl, t.url, r.name FROM tasks t
+                   JOIN task_records served ON served.task = t.id
+                   JOIN records r ON r.id = served.record";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let rows = select.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)));
+        let mut records: BTreeMap<(CrawlKey, String), Vec<String>> = BTreeMap::new();
+        for row in rows.expect("it runs") {
+            let (key, record) = row.expect("its types");
+            records.entry(key).or_default().push(record);
+        }
+        records
     }
 
     /// Each URL of each crawl with its outcome.

@@ -1,86 +1,134 @@
-//! A simulated worker: waits for the clocks of its sites, asks for robots.txt and pages, and looks
-//! at its lease right before each request, as the real one does. It learns of the web only what
-//! the web tells, and knows nothing of other workers but a cache of robots.txt files.
+//! A simulated worker process. What is known of sites, when a request may start, whether a page may
+//! be fetched, and which permits are in force is decided by the real code of `webfill-worker`; only
+//! the runner around it is simulated: instead of waiting it says until when it would wait, and
+//! instead of sending a request it names it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
+use webfill_store::SiteEntry;
+use webfill_urls::Url;
 use webfill_wire::{
     Outcome, RecallScope, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone, TaskReturned,
     WorkerToSupervisor,
 };
+use webfill_worker::{
+    Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits, PolitenessConfig,
+    RobotsFiles, RobotsResponse, Sites, Step, Turn, site_clock,
+};
 
-use crate::web::Request;
+use crate::cache::{Away, SharedCache};
+use crate::judge::{Judge, Process};
+use crate::robots::hop_of;
+use crate::sabotage::Sabotage;
+use crate::web::{Request, Response};
 
-/// A process of one slot.
-#[derive(Debug, Default)]
+/// Clocks go to the shared cache as often as the real worker writes them there.
+const CLOCKS_EVERY_MS: u64 = 2_000;
+
+/// One worker process.
+#[derive(Default)]
 pub(crate) struct Worker {
-    pub(crate) slot: u16,
+    pub(crate) index: u16,
     pub(crate) incarnation: u32,
     pub(crate) is_alive: bool,
-    default_delay_ms: u64,
-    lease_until_ms: u64,
     pub(crate) draining: bool,
-    sites: BTreeMap<usize, Site>,
-    pub(crate) robots: BTreeSet<usize>,
+    politeness: PolitenessConfig,
+    sites: RefCell<Sites>,
+    robots: RefCell<RobotsFiles>,
+    permits: Permits,
+    runners: BTreeMap<usize, Runner>,
+    clocks_kept_ms: u64,
     /// Pages that are being saved.
     pub(crate) saving: usize,
 }
 
-/// One site's runner.
-#[derive(Debug, Default)]
-struct Site {
-    queue: VecDeque<Task>,
-    step: Step,
-    last_ms: Option<u64>,
-    last_page_ms: Option<u64>,
-    not_before_ms: u64,
-    delay_ms: u64,
-    inherited: bool,
+/// One site's runner, with the task that it has taken up.
+struct Runner {
+    task: Task,
+    permit: Permit,
+    stage: Stage,
+    request: Option<Pending>,
 }
 
-#[derive(Debug, Default)]
-enum Step {
-    #[default]
-    Idle,
-    Waiting {
-        task: Task,
-        recalled: bool,
-        after_robots: bool,
+enum Stage {
+    /// It finds out whether the page may be fetched.
+    Checking(PermissionCheck),
+    /// It waits for the page's turn, or for the page.
+    Permitted {
+        delay: Duration,
+        turn: Turn,
+        decided_ms: u64,
     },
-    Asking {
-        task: Task,
-        recalled: bool,
-        request: Request,
-        started_ms: u64,
-    },
+}
+
+/// A request that is under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    pub(crate) request: Request,
+    pub(crate) started: Now,
+    pub(crate) started_ms: u64,
+    pub(crate) response: Response,
+}
+
+/// A page, or a refusal to fetch it, on its way to the store.
+#[derive(Debug, Clone)]
+pub(crate) struct FinishedTask {
+    pub(crate) task: Task,
+    pub(crate) outcome: Outcome,
+    pub(crate) status: Option<u16>,
+    /// The earliest start of the site's next request, and the delay in force.
+    next_start: Option<Instant>,
+    delay: Option<Duration>,
 }
 
 /// What a runner does next.
 #[derive(Debug)]
 pub(crate) enum Next {
+    /// It has nothing to do, or waits for an answer.
     Nothing,
-    WakeAt(u64),
+    WakeAt(Instant),
     Ask(Request),
     GiveBack(TaskReturned),
+    Finish(Box<FinishedTask>),
 }
 
-/// What an answer was to.
-#[derive(Debug)]
-pub(crate) enum Answered {
-    Nothing,
-    Robots,
-    Page(Task),
-    /// It was not waited for: the worker had been stopped for too long.
-    Returned(TaskReturned),
+/// Whether a turn has come.
+enum Waited {
+    CalledBack,
+    Until(Instant),
+    Over,
+}
+
+/// What a worker finds around it at one moment.
+pub(crate) struct Around<'a> {
+    pub(crate) cache: &'a mut SharedCache,
+    /// Sees what the shared cache answers.
+    pub(crate) judge: &'a mut Judge,
+    pub(crate) sabotage: Option<Sabotage>,
+    pub(crate) process: Process,
+    pub(crate) now: Now,
+    pub(crate) now_ms: u64,
+    /// The machine's clock since its boot.
+    pub(crate) boot_ms: u64,
+    pub(crate) longest_request_ms: u64,
+}
+
+impl Around<'_> {
+    fn suffers(&self, sabotage: Sabotage) -> bool {
+        self.sabotage == Some(sabotage)
+    }
 }
 
 impl Worker {
-    pub(crate) fn start(&mut self, slot: u16, default_delay_ms: u64) {
+    pub(crate) fn start(&mut self, index: u16, politeness: PolitenessConfig, now_ms: u64) {
         *self = Worker {
-            slot,
+            index,
             incarnation: self.incarnation + 1,
             is_alive: true,
-            default_delay_ms,
+            politeness,
+            clocks_kept_ms: now_ms,
             ..Worker::default()
         };
     }
@@ -92,7 +140,7 @@ impl Worker {
         ready: bool,
     ) -> WorkerToSupervisor {
         WorkerToSupervisor {
-            slot: self.slot,
+            slot: self.index,
             incarnation: self.incarnation,
             done,
             returned,
@@ -105,270 +153,363 @@ impl Worker {
     pub(crate) fn take(
         &mut self,
         message: SupervisorToWorker,
-        now_ms: u64,
+        now: Now,
     ) -> (Vec<usize>, WorkerToSupervisor) {
         let mut says = self.says(Vec::new(), Vec::new(), false);
+        let default_delay = self.politeness.delay();
+        let mut touched: BTreeSet<usize> = BTreeSet::new();
         match message {
             SupervisorToWorker::Mappings(_)
             | SupervisorToWorker::Crawl(_)
             | SupervisorToWorker::ForgetCrawls => {}
-            SupervisorToWorker::LeaseUntil { boot_ms } => {
-                self.lease_until_ms = self.lease_until_ms.max(boot_ms);
-            }
+            SupervisorToWorker::LeaseUntil { boot_ms } => self.permits.extend_lease(boot_ms),
             SupervisorToWorker::Inherited { sites } => {
-                for name in sites {
-                    let default_delay_ms = self.default_delay_ms;
-                    let site = self.site(site_number(&name), now_ms, default_delay_ms);
-                    site.another_asked(now_ms);
-                    site.inherited = true;
-                }
+                self.sites.borrow_mut().inherit(sites, default_delay, now);
             }
             SupervisorToWorker::Tasks(tasks) => {
-                let added = tasks.into_iter().map(|task| self.add(task, now_ms));
-                let touched: BTreeSet<usize> = added.collect();
-                return (touched.into_iter().collect(), says);
+                for task in tasks {
+                    touched.insert(site_number(&task.site));
+                    self.sites.borrow_mut().add(task, default_delay, now);
+                }
             }
             SupervisorToWorker::Recall { recall, scope } => {
-                // There is no back-off to forget here.
+                self.permits.recall(&scope);
+                if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
+                    self.sites.borrow_mut().forget_back_off(site);
+                }
                 says.returned = self.call_back(&scope);
                 says.recalled.push(recall);
-                return (self.sites.keys().copied().collect(), says);
+                touched.extend(self.runners.keys());
             }
             SupervisorToWorker::Drain => {
                 self.draining = true;
                 says.returned = self.call_back(&RecallScope::default());
-                return (self.sites.keys().copied().collect(), says);
+                touched.extend(self.runners.keys());
             }
         }
-        (Vec::new(), says)
+        (touched.into_iter().collect(), says)
     }
 
-    fn call_back(&mut self, scope: &RecallScope) -> Vec<TaskReturned> {
-        let mut back = Vec::new();
-        for site in self.sites.values_mut() {
-            let is_meant = |task: &Task| scope.holds(task.crawl, &task.site, task.priority);
-            let queue = std::mem::take(&mut site.queue);
-            let (meant, others): (Vec<Task>, Vec<Task>) = queue.into_iter().partition(is_meant);
-            site.queue = others.into();
-            back.extend(meant.iter().map(|task| unstarted(task, None)));
-            if let Step::Waiting { task, recalled, .. } | Step::Asking { task, recalled, .. } =
-                &mut site.step
-            {
-                *recalled |= is_meant(task);
-            }
-        }
-        back
-    }
-
-    fn add(&mut self, task: Task, now_ms: u64) -> usize {
-        let number = site_number(&task.site);
-        let default_delay_ms = self.default_delay_ms;
-        let site = self.site(number, now_ms, default_delay_ms);
-        if task.wait_ms > 0 {
-            site.not_before_ms = site.not_before_ms.max(now_ms + u64::from(task.wait_ms));
-        }
-        if let Some(ago_ms) = task.last_request_ago_ms {
-            site.another_asked(now_ms.saturating_sub(ago_ms.into()));
-        }
-        let higher = |queued: &Task| queued.priority >= task.priority;
-        let place = site.queue.partition_point(higher);
-        site.queue.insert(place, task);
-        number
-    }
-
-    /// A site that holds nothing back has been forgotten meanwhile.
-    fn site(&mut self, number: usize, now_ms: u64, default_delay_ms: u64) -> &mut Site {
-        let site = self.sites.entry(number).or_default();
-        if site.is_forgettable(now_ms) {
-            *site = Site {
-                delay_ms: default_delay_ms,
-                ..Site::default()
-            };
-        }
-        site
+    /// In an order that a seed repeats.
+    fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
+        let mut queued = self.sites.borrow_mut().take_queued(scope);
+        queued.sort_by_key(|task| task.task);
+        queued.iter().map(|task| unstarted(task, None)).collect()
     }
 
     /// What a site's runner does now; call again until there is nothing.
-    pub(crate) fn advance(
-        &mut self,
-        number: usize,
-        delay_of: impl Fn(&Task) -> u64,
-        knows_robots: bool,
-        boot_ms: u64,
-        now_ms: u64,
-    ) -> Next {
-        let draining = self.draining;
-        let lease_until_ms = self.lease_until_ms;
-        let Some(site) = self.sites.get_mut(&number) else {
-            return Next::Nothing;
+    pub(crate) fn advance(&mut self, number: usize, around: &mut Around<'_>) -> Next {
+        let mut runner = match self.runners.remove(&number) {
+            Some(runner) => runner,
+            None => {
+                let task = self.sites.borrow_mut().next_task(&site_name(number));
+                let Some(task) = task else {
+                    return Next::Nothing;
+                };
+                if self.draining {
+                    return Next::GiveBack(unstarted(&task, None));
+                }
+                self.take_up(task, around)
+            }
         };
-        if matches!(site.step, Step::Idle) {
-            let Some(task) = site.queue.pop_front() else {
-                return Next::Nothing;
-            };
-            site.step = Step::Waiting {
-                task,
-                recalled: false,
-                after_robots: false,
-            };
+        let next = self.go_on(&mut runner, around);
+        if !matches!(next, Next::GiveBack(_) | Next::Finish(_)) {
+            self.runners.insert(number, runner);
         }
-        if !matches!(site.step, Step::Waiting { .. }) {
-            return Next::Nothing;
-        }
-        let Step::Waiting {
+        next
+    }
+
+    fn take_up(&self, task: Task, around: &mut Around<'_>) -> Runner {
+        self.look_up_clock(&task.site, around);
+        let url = Url::parse(&task.url).expect("a URL of ours");
+        let check = PermissionCheck::begin(&task, &url, false, self.known(), around.now);
+        Runner {
+            permit: self.permits.permit(&task),
             task,
-            recalled,
-            after_robots,
-        } = std::mem::take(&mut site.step)
-        else {
-            return Next::Nothing;
-        };
-        let site_delay_ms = delay_of(&task);
-        let (request, next_ms) = match (knows_robots, after_robots) {
-            (false, _) => (Request::Robots, site.next_ms(site.last_ms, site.delay_ms)),
-            (true, false) => (page(&task), site.next_ms(site.last_ms, site_delay_ms)),
-            (true, true) => (page(&task), site.next_ms(site.last_page_ms, site_delay_ms)),
-        };
-        let called_back = draining || recalled;
-        let due = next_ms <= now_ms;
-        if called_back || (due && boot_ms >= lease_until_ms) {
-            let clock = knows_robots.then(|| site.clock(site_delay_ms, now_ms));
-            return Next::GiveBack(unstarted(&task, clock));
-        }
-        site.step = if due {
-            Step::Asking {
-                task,
-                recalled,
-                request,
-                started_ms: now_ms,
-            }
-        } else {
-            Step::Waiting {
-                task,
-                recalled,
-                after_robots,
-            }
-        };
-        if due {
-            Next::Ask(request)
-        } else {
-            Next::WakeAt(next_ms)
+            stage: Stage::Checking(check),
+            request: None,
         }
     }
 
-    /// The answer of a site is looked at.
-    pub(crate) fn answered(
-        &mut self,
-        number: usize,
-        delay_of: impl Fn(&Task) -> u64,
-        longest_request_ms: u64,
-        now_ms: u64,
-    ) -> Answered {
-        let default_delay_ms = self.default_delay_ms;
-        let Some(site) = self.sites.get_mut(&number) else {
-            return Answered::Nothing;
-        };
-        let Step::Asking {
-            task,
-            recalled,
-            request,
-            started_ms,
-        } = std::mem::take(&mut site.step)
-        else {
-            return Answered::Nothing;
-        };
-        let site_delay_ms = delay_of(&task);
-        let cut_short = now_ms - started_ms > longest_request_ms;
-        if request == Request::Robots {
-            if cut_short {
-                return Answered::Returned(unstarted(&task, None));
+    fn look_up_clock(&self, site: &str, around: &mut Around<'_>) {
+        let mut sites = self.sites.borrow_mut();
+        if !sites.begin_clock_lookup(site) {
+            return;
+        }
+        match around.cache.site(site, around.now.wall_ms) {
+            Ok(Some(entry)) => sites.take_shared_clock(&entry, around.now),
+            Ok(None) => {}
+            Err(Away) => sites.clock_lookup_failed(site),
+        }
+    }
+
+    /// Goes on until there is something to wait for, or the task is over.
+    fn go_on(&self, runner: &mut Runner, around: &mut Around<'_>) -> Next {
+        if runner.request.is_some() {
+            return Next::Nothing;
+        }
+        let (task, permit) = (&runner.task, &runner.permit);
+        loop {
+            match &mut runner.stage {
+                Stage::Checking(check) => match check.step() {
+                    Step::LookUp => self.look_up_robots(check, &task.site, around),
+                    Step::AwaitTurn => match self.wait(Turn::Robots, task, permit, around) {
+                        Waited::CalledBack => return Next::GiveBack(unstarted(task, None)),
+                        Waited::Until(instant) => return Next::WakeAt(instant),
+                        Waited::Over => check.turn_came(self.known(), around.now),
+                    },
+                    Step::Request(url) => match self.permits.check(permit, around.boot_ms) {
+                        Ok(()) => {
+                            let hop = hop_of(url.path());
+                            return Next::Ask(Request::Robots { hop });
+                        }
+                        Err(denied) => check.answered(Err(denied), self.known(), around.now),
+                    },
+                    Step::Decided(permission) => {
+                        if let Some(entry) = check.take_fetched() {
+                            around.cache.put_robots(entry);
+                        }
+                        match self.decided(permission, task, around) {
+                            Ok(stage) => runner.stage = stage,
+                            Err(next) => return next,
+                        }
+                    }
+                },
+                Stage::Permitted {
+                    delay,
+                    turn,
+                    decided_ms,
+                } => {
+                    let clock = || self.sites.borrow().clock(&task.site, *delay, around.now);
+                    let give_back = || Next::GiveBack(unstarted(task, Some(clock())));
+                    return match self.wait(*turn, task, permit, around) {
+                        Waited::CalledBack => give_back(),
+                        Waited::Until(instant) => Next::WakeAt(instant),
+                        Waited::Over => match self.permits.check(permit, around.boot_ms) {
+                            Ok(()) => Next::Ask(Request::Page {
+                                crawl: task.crawl,
+                                page: page_number(task),
+                                decided_ms: *decided_ms,
+                            }),
+                            Err(_) => give_back(),
+                        },
+                    };
+                }
             }
-            site.last_ms = Some(now_ms);
-            site.delay_ms = default_delay_ms;
-            site.step = Step::Waiting {
+        }
+    }
+
+    fn look_up_robots(&self, check: &mut PermissionCheck, site: &str, around: &mut Around<'_>) {
+        let wall_ms = around.now.wall_ms;
+        let found = around.cache.robots(check.origin(), wall_ms);
+        let mut entry = found.ok().flatten();
+        if let Some(entry) = &mut entry {
+            let answer = (entry.status, entry.body.as_slice());
+            let times = (around.now_ms, (entry.expires_at_ms - wall_ms) as u64);
+            around
+                .judge
+                .cached(site_number(site), around.process, answer, times);
+            if around.suffers(Sabotage::CachedRobotsDoNotExpire) {
+                entry.expires_at_ms = i64::MAX;
+            }
+        }
+        check.looked_up(entry.as_ref(), self.known(), around.now);
+    }
+
+    /// What follows from a permission: the page's turn is awaited, or the task is over.
+    fn decided(
+        &self,
+        permission: Permission,
+        task: &Task,
+        around: &Around<'_>,
+    ) -> Result<Stage, Next> {
+        match permission {
+            Permission::Allowed { delay, turn } => Ok(Stage::Permitted {
+                delay,
+                turn,
+                decided_ms: around.now_ms,
+            }),
+            Permission::Refused(outcome) => {
+                let sites = self.sites.borrow();
+                Err(Next::Finish(Box::new(FinishedTask {
+                    task: task.clone(),
+                    outcome,
+                    status: None,
+                    next_start: sites.next_start_after_refusal(&task.site, outcome),
+                    delay: None,
+                })))
+            }
+            Permission::NotAsked => Err(Next::GiveBack(unstarted(task, None))),
+            Permission::CutShort => Err(Next::GiveBack(self.cut_short(
                 task,
-                recalled,
-                after_robots: true,
-            };
-            self.robots.insert(number);
-            return Answered::Robots;
+                self.politeness.delay(),
+                around,
+            ))),
         }
-        site.another_asked(now_ms);
-        if cut_short {
-            return Answered::Returned(TaskReturned {
-                cause: ReturnCause::CutShort,
-                ..unstarted(&task, Some(site.clock(site_delay_ms, now_ms)))
-            });
+    }
+
+    fn wait(&self, turn: Turn, task: &Task, permit: &Permit, around: &Around<'_>) -> Waited {
+        if self.draining || permit.is_recalled() {
+            return Waited::CalledBack;
         }
-        site.delay_ms = site_delay_ms;
-        site.inherited = false;
-        Answered::Page(task)
+        match self.sites.borrow().next_start(&task.site, turn) {
+            Some(next) if next > around.now.instant => Waited::Until(next),
+            _ => Waited::Over,
+        }
+    }
+
+    fn cut_short(&self, task: &Task, delay: Duration, around: &Around<'_>) -> TaskReturned {
+        let mut sites = self.sites.borrow_mut();
+        let clock = sites.request_cut_short(&task.site, delay, around.now);
+        TaskReturned {
+            cause: ReturnCause::CutShort,
+            ..unstarted(task, Some(clock))
+        }
+    }
+
+    fn known(&self) -> Knowledge<'_> {
+        Knowledge {
+            politeness: &self.politeness,
+            sites: &self.sites,
+            robots: &self.robots,
+        }
+    }
+
+    /// A request that [`Next::Ask`] named has been sent.
+    pub(crate) fn sent(&mut self, number: usize, pending: Pending) {
+        if let Some(runner) = self.runners.get_mut(&number) {
+            runner.permit.note_request(true);
+            runner.request = Some(pending);
+        }
+    }
+
+    /// The answer to a site's request is looked at. Returns what is over by that, if anything.
+    pub(crate) fn answered(&mut self, number: usize, around: &mut Around<'_>) -> Option<Next> {
+        let mut runner = self.runners.remove(&number)?;
+        let Some(pending) = runner.request.take() else {
+            self.runners.insert(number, runner);
+            return None;
+        };
+        runner.permit.note_request(false);
+        let took_ms = around.now_ms - pending.started_ms;
+        let is_cut_short = took_ms > around.longest_request_ms;
+        if !is_cut_short {
+            let (request, response) = (pending.request, &pending.response);
+            let (process, now_ms) = (around.process, around.now_ms);
+            around
+                .judge
+                .answered(number, request, process, response, now_ms);
+        }
+        let over = match &mut runner.stage {
+            Stage::Checking(check) => {
+                let response = match is_cut_short {
+                    true => Err(Denied::CutShort),
+                    false => Ok(robots_response(pending.response, around)),
+                };
+                check.answered(response, self.known(), around.now);
+                None
+            }
+            Stage::Permitted { delay, .. } => {
+                let delay = *delay;
+                Some(match is_cut_short {
+                    true => Next::GiveBack(self.cut_short(&runner.task, delay, around)),
+                    false => Next::Finish(Box::new(self.fetched(
+                        &runner.task,
+                        delay,
+                        &pending,
+                        around,
+                    ))),
+                })
+            }
+        };
+        if around.suffers(Sabotage::BackOffIsForgotten) {
+            self.sites.borrow_mut().forget_back_off(&runner.task.site);
+        }
+        if over.is_none() {
+            self.runners.insert(number, runner);
+        }
+        over
+    }
+
+    fn fetched(
+        &self,
+        task: &Task,
+        delay: Duration,
+        pending: &Pending,
+        around: &Around<'_>,
+    ) -> FinishedTask {
+        let mut sites = self.sites.borrow_mut();
+        let pace = self.politeness.pace(delay);
+        let (at, answer) = (around.now.instant, pending.response.answer);
+        sites.page_answered(&task.site, pending.started.wall_ms, at, answer, pace);
+        FinishedTask {
+            task: task.clone(),
+            outcome: pending.response.outcome,
+            status: pending.response.status,
+            next_start: sites.next_start(&task.site, Turn::Page(delay)),
+            delay: Some(delay),
+        }
+    }
+
+    /// Writes the clocks that moved to the shared cache, and forgets idle sites, if it is time to.
+    pub(crate) fn keep_clocks(&mut self, owner: &str, around: &mut Around<'_>) {
+        if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS {
+            return;
+        }
+        self.clocks_kept_ms = around.now_ms;
+        let mut sites = self.sites.borrow_mut();
+        let moved: Vec<SiteEntry> = sites.moved_clocks(owner, around.now);
+        if around.cache.put_sites(moved.clone()).is_err() {
+            sites.write_again(moved);
+        }
     }
 
     /// Sites with a request under way.
     pub(crate) fn asking(&self) -> Vec<usize> {
-        let asking = |site: &Site| matches!(site.step, Step::Asking { .. });
-        let sites = self.sites.iter().filter(|(_, site)| asking(site));
-        sites.map(|(number, _)| *number).collect()
+        let asking = |runner: &Runner| runner.request.is_some();
+        let runners = self.runners.iter().filter(|(_, runner)| asking(runner));
+        runners.map(|(number, _)| *number).collect()
     }
 
     /// Drained: nothing is under way any more.
     pub(crate) fn has_drained(&self) -> bool {
-        let idle = |site: &Site| matches!(site.step, Step::Idle) && site.queue.is_empty();
-        self.draining && self.saving == 0 && self.sites.values().all(idle)
+        self.draining && self.saving == 0 && self.runners.is_empty()
     }
 }
 
-impl Site {
-    fn another_asked(&mut self, at_ms: u64) {
-        self.last_ms = self.last_ms.max(Some(at_ms));
-        self.last_page_ms = self.last_page_ms.max(Some(at_ms));
+fn robots_response(response: Response, around: &Around<'_>) -> RobotsResponse {
+    let allows_all = around.suffers(Sabotage::FailuresOfRobotsAllowEverything);
+    let failed = response.status.is_none_or(|status| status >= 500);
+    RobotsResponse {
+        outcome: response.outcome,
+        status: match allows_all && failed {
+            true => Some(404),
+            false => response.status,
+        },
+        body: response.body.into_bytes(),
+        redirect: response.redirect,
+        answered_at: around.now.instant,
+        answer: response.answer,
     }
+}
 
-    fn next_ms(&self, last_ms: Option<u64>, delay_ms: u64) -> u64 {
-        let paced = last_ms.map_or(0, |last_ms| last_ms + delay_ms);
-        paced.max(self.not_before_ms)
-    }
-
-    fn is_forgettable(&self, now_ms: u64) -> bool {
-        let idle = matches!(self.step, Step::Idle) && self.queue.is_empty();
-        idle && !self.inherited && self.next_ms(self.last_ms, self.delay_ms) <= now_ms
-    }
-
-    fn clock(&self, delay_ms: u64, now_ms: u64) -> SiteClock {
-        let next_ms = self.next_ms(self.last_ms, delay_ms);
-        SiteClock {
-            next_in_ms: next_ms.saturating_sub(now_ms) as u32,
-            delay_ms: Some(delay_ms as u32),
+impl FinishedTask {
+    /// The message about its end. A page that completes all of its records has no links to follow.
+    pub(crate) fn done(&self, links: Vec<String>, resolved: Vec<String>, now: Now) -> TaskDone {
+        let records = &self.task.records;
+        let is_complete = !records.is_empty() && resolved.len() >= records.len();
+        TaskDone {
+            task: self.task.task,
+            delivery: self.task.delivery,
+            outcome: self.outcome,
+            status_code: self.status,
+            body_bytes: 1,
+            fields: 0,
+            links: if is_complete { Vec::new() } else { links },
+            redirect: None,
+            resolved,
+            clock: site_clock(self.next_start, self.delay, now),
         }
-    }
-}
-
-/// How a page's task ends, saved at `now_ms`. Without links it was answered by an error.
-pub(crate) fn done(
-    task: &Task,
-    links: Option<Vec<String>>,
-    answered_ms: u64,
-    delay_ms: u64,
-    now_ms: u64,
-) -> TaskDone {
-    TaskDone {
-        task: task.task,
-        delivery: task.delivery,
-        outcome: match links {
-            Some(_) => Outcome::Ok,
-            None => Outcome::HttpError,
-        },
-        status_code: Some(if links.is_some() { 200 } else { 503 }),
-        body_bytes: 1,
-        fields: 0,
-        links: links.unwrap_or_default(),
-        redirect: None,
-        resolved: Vec::new(),
-        clock: SiteClock {
-            next_in_ms: (answered_ms + delay_ms).saturating_sub(now_ms) as u32,
-            delay_ms: Some(delay_ms as u32),
-        },
     }
 }
 
@@ -389,7 +530,7 @@ pub(crate) fn url(site: usize, page: usize) -> String {
     format!("http://{}/{page}", site_name(site))
 }
 
-fn site_number(name: &str) -> usize {
+pub(crate) fn site_number(name: &str) -> usize {
     let number = name
         .strip_prefix('s')
         .and_then(|rest| rest.split('.').next());
@@ -398,11 +539,19 @@ fn site_number(name: &str) -> usize {
         .expect("a site of ours")
 }
 
-fn page(task: &Task) -> Request {
-    let page = task.url.rsplit('/').next();
-    Request::Page(
-        task.crawl,
-        page.and_then(|page| page.parse().ok())
-            .expect("a page of ours"),
-    )
+/// The page that a URL of ours ends with.
+pub(crate) fn page_of(url: &str) -> usize {
+    let page = url.rsplit('/').next();
+    page.and_then(|page| page.parse().ok())
+        .expect("a page of ours")
+}
+
+/// The site and the page of a URL of ours.
+pub(crate) fn place_of(url: &str) -> (usize, usize) {
+    let host = url.split('/').nth(2).expect("a URL of ours");
+    (site_number(host), page_of(url))
+}
+
+fn page_number(task: &Task) -> usize {
+    page_of(&task.url)
 }

@@ -1,10 +1,13 @@
 //! What happens to workers, and what they send.
 
-use webfill_wire::{CrawlKey, Lane, SupervisorToWorker, Task, WorkerToSupervisor};
+use webfill_wire::{CrawlKey, Lane, Outcome, SupervisorToWorker, WorkerToSupervisor};
 
+use crate::client::CRAWLS;
+use crate::judge::Process;
+use crate::plan::PagePlan;
 use crate::web::Request;
-use crate::worker::{Answered, Next, done, url};
-use crate::world::{Event, FetchedPage, Place, World};
+use crate::worker::{Around, FinishedTask, Next, Pending, Worker, page_of, site_number, url};
+use crate::world::{Event, Place, World};
 
 /// As the real supervisor has it.
 const LOOK_MS: u64 = 100;
@@ -25,9 +28,9 @@ impl World {
             return;
         }
         self.unstop(Place::Worker(machine, slot));
-        let default_delay_ms = self.plan.default_delay_ms;
+        let (politeness, now_ms) = (self.plan.politeness(), self.now_ms);
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
-        worker.start(slot, default_delay_ms);
+        worker.start(slot, politeness, now_ms);
         let incarnation = worker.incarnation;
         self.with_supervisor(machine, |core, _| {
             core.worker_started(slot, incarnation, blamed);
@@ -60,7 +63,7 @@ impl World {
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         if std::mem::replace(&mut worker.is_alive, false) {
             for site in worker.asking() {
-                self.web.cut(site, self.now_ms);
+                self.web.judge.cut(site, self.now_ms);
             }
         }
     }
@@ -170,8 +173,10 @@ impl World {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
+        self.keep_clocks(machine, slot);
+        let now = self.now();
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
-        let (sites, says) = worker.take(message, self.now_ms);
+        let (sites, says) = worker.take(message, now);
         if says.returned.len() + says.recalled.len() > 0 {
             self.report(machine, says);
         }
@@ -179,6 +184,33 @@ impl World {
             self.work_on(machine, slot, incarnation, site);
         }
         self.end_if_drained(machine, slot);
+    }
+
+    /// The worker, and what is around it now.
+    fn worker_and_around(&mut self, machine: usize, slot: u16) -> (&mut Worker, Around<'_>) {
+        let (now, boot_ms) = (self.now(), self.machines[machine].boot_ms(self.now_ms));
+        let worker = &mut self.machines[machine].workers[usize::from(slot)];
+        let around = Around {
+            cache: &mut self.cache,
+            judge: &mut self.web.judge,
+            sabotage: self.sabotage,
+            process: (machine, slot, worker.incarnation),
+            now,
+            now_ms: self.now_ms,
+            boot_ms,
+            longest_request_ms: self.plan.longest_request_ms,
+        };
+        (worker, around)
+    }
+
+    /// A worker's clocks go to the shared cache. Instead of every two seconds of its life this is
+    /// looked at when something happens to the worker, and some time after each answer.
+    pub(crate) fn keep_clocks(&mut self, machine: usize, slot: u16) {
+        let owner = self.machines[machine].name().to_owned();
+        let (worker, mut around) = self.worker_and_around(machine, slot);
+        if worker.is_alive {
+            worker.keep_clocks(&owner, &mut around);
+        }
     }
 
     fn end_if_drained(&mut self, machine: usize, slot: u16) {
@@ -193,45 +225,76 @@ impl World {
     /// Lets a site's runner go on.
     pub(crate) fn work_on(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
         while self.is_alive(machine, slot, incarnation) {
-            let boot_ms = self.machines[machine].boot_ms(self.now_ms);
-            let cached = !self.plan.cache_fails && self.robots_cache.contains(&site);
-            let worker = &mut self.machines[machine].workers[usize::from(slot)];
-            let knows_robots = cached || worker.robots.contains(&site);
-            let web = &self.web;
-            let delay_of = |task: &Task| web.delay_ms(site, task.delay_ms);
-            let next = worker.advance(site, delay_of, knows_robots, boot_ms, self.now_ms);
-            let again = Event::Turn {
-                machine,
-                slot,
-                incarnation,
-                site,
-            };
-            match next {
+            let (worker, mut around) = self.worker_and_around(machine, slot);
+            match worker.advance(site, &mut around) {
                 Next::Nothing => break,
-                Next::WakeAt(at_ms) => return self.at(at_ms, again),
-                Next::Ask(request) => return self.ask(machine, slot, incarnation, site, request),
-                Next::GiveBack(returned) => {
-                    let message = worker.says(Vec::new(), vec![returned], false);
-                    self.report(machine, message);
+                Next::WakeAt(instant) => {
+                    let again = Event::Turn {
+                        machine,
+                        slot,
+                        incarnation,
+                        site,
+                    };
+                    return self.at(self.ms_of(instant), again);
                 }
+                Next::Ask(request) => return self.ask(machine, slot, incarnation, site, request),
+                over => self.end_task(machine, slot, over),
             }
         }
         self.end_if_drained(machine, slot);
     }
 
+    /// A runner gives its task back, or has a page or a refusal to save.
+    fn end_task(&mut self, machine: usize, slot: u16, over: Next) {
+        let worker = &mut self.machines[machine].workers[usize::from(slot)];
+        match over {
+            Next::GiveBack(returned) => {
+                let message = worker.says(Vec::new(), vec![returned], false);
+                self.report(machine, message);
+            }
+            Next::Finish(finished) => {
+                worker.saving += 1;
+                let incarnation = worker.incarnation;
+                let saves_ms = self.dice.between(1, 40);
+                let saved = Event::Saved {
+                    machine,
+                    slot,
+                    incarnation,
+                    finished,
+                };
+                self.later(saves_ms, saved);
+            }
+            Next::Nothing | Next::WakeAt(_) | Next::Ask(_) => {}
+        }
+    }
+
     fn ask(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize, request: Request) {
         let within_ms = self.plan.sites[site].answers_within_ms;
         let ends_ms = self.now_ms + self.dice.between(1, within_ms);
-        let who = format!(
-            "{}/{slot}.{incarnation} of machine {machine}",
-            self.machines[machine].name()
-        );
+        let name = self.machines[machine].name();
+        let who = format!("{name}/{slot}.{incarnation} of machine {machine}");
         self.trace(|_| format!("site {site}: {request:?} by {who} until {ends_ms}"));
-        if let Request::Page(crawl, _) = request {
+        let mut failure = None;
+        if let Request::Page { crawl, page, .. } = request {
             self.judge_by_orders(crawl, site, &who);
             self.judge_by_lane(machine, crawl, &who);
+            let page = &self.plan.sites[site].pages[page];
+            failure = Some((page.fails, page.failure));
+        } else {
+            self.judge_by_cache(site, request, &who);
         }
-        self.web.begins(site, request, self.now_ms, ends_ms, &who);
+        let process: Process = (machine, slot, incarnation);
+        let times = (self.now_ms, ends_ms);
+        let response = self
+            .web
+            .begins(site, request, times, (process, &who), failure);
+        let pending = Pending {
+            request,
+            started: self.now(),
+            started_ms: self.now_ms,
+            response,
+        };
+        self.machines[machine].workers[usize::from(slot)].sent(site, pending);
         let answered = Event::Answered {
             machine,
             slot,
@@ -251,52 +314,44 @@ impl World {
         }
     }
 
+    /// While nothing goes wrong, robots.txt is requested only when the cache has none.
+    fn judge_by_cache(&mut self, site: usize, request: Request, who: &str) {
+        let origin = format!("http://{}", crate::worker::site_name(site));
+        let cached = self.cache.robots(&origin, self.now().wall_ms);
+        let is_first = request == Request::Robots { hop: 0 };
+        if is_first && self.plan.is_peaceful() && matches!(cached, Ok(Some(_))) {
+            let fault =
+                format!("robots.txt of site {site} is in the cache, and requested by {who}");
+            self.faults.push(fault);
+        }
+    }
+
     pub(crate) fn answer(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize) {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
-        let longest_ms = self.plan.longest_request_ms;
-        let worker = &mut self.machines[machine].workers[usize::from(slot)];
-        let web = &self.web;
-        let delay_of = |task: &Task| web.delay_ms(site, task.delay_ms);
-        match worker.answered(site, delay_of, longest_ms, self.now_ms) {
-            Answered::Nothing => {}
-            Answered::Robots => {
-                self.robots_cache.insert(site);
+        let (worker, mut around) = self.worker_and_around(machine, slot);
+        if let Some(over) = worker.answered(site, &mut around) {
+            if let Next::Finish(finished) = &over
+                && self.planned(finished).kills_its_worker
+            {
+                let blamed = finished.task.task;
+                return self.kill_worker(machine, slot, Some(blamed));
             }
-            Answered::Returned(returned) => {
-                let message = worker.says(Vec::new(), vec![returned], false);
-                self.report(machine, message);
-            }
-            Answered::Page(task) => {
-                let number = page_number(&task);
-                let page = &self.plan.sites[site].pages[number];
-                if page.kills_its_worker {
-                    return self.kill_worker(machine, slot, Some(task.task));
-                }
-                let asked = self.web.asked.get(&(task.crawl, site, number));
-                let failed = asked.is_some_and(|times| *times <= page.fails);
-                worker.saving += 1;
-                let answered_ms = self.now_ms;
-                let page = FetchedPage {
-                    task,
-                    answered_ms,
-                    failed,
-                };
-                let saves_ms = self.dice.between(1, 40);
-                self.later(
-                    saves_ms,
-                    Event::Saved {
-                        machine,
-                        slot,
-                        incarnation,
-                        site,
-                        page: Box::new(page),
-                    },
-                );
-            }
+            self.end_task(machine, slot, over);
         }
+        let clocks = Event::ClocksKept {
+            machine,
+            slot,
+            incarnation,
+        };
+        self.later(2_000, clocks);
         self.work_on(machine, slot, incarnation, site);
+    }
+
+    fn planned(&self, finished: &FinishedTask) -> &PagePlan {
+        let task = &finished.task;
+        &self.plan.sites[site_number(&task.site)].pages[page_of(&task.url)]
     }
 
     pub(crate) fn save(
@@ -304,32 +359,31 @@ impl World {
         machine: usize,
         slot: u16,
         incarnation: u32,
-        site: usize,
-        saved: &FetchedPage,
+        finished: &FinishedTask,
     ) {
         if !self.is_alive(machine, slot, incarnation) {
             return;
         }
-        let FetchedPage {
-            task,
-            answered_ms,
-            failed,
-        } = saved;
-        let page = &self.plan.sites[site].pages[page_number(task)];
-        let links = page.links.iter().map(|(site, page)| url(*site, *page));
-        let links = (!failed).then(|| links.collect());
-        let delay_ms = self.web.delay_ms(site, task.delay_ms);
-        let done = done(task, links, *answered_ms, delay_ms, self.now_ms);
+        let task = &finished.task;
+        let is_ok = finished.outcome == Outcome::Ok;
+        let page = self.planned(finished);
+        let links = page.links.iter().filter(|_| is_ok);
+        let links = links.map(|(site, page)| url(*site, *page)).collect();
+        let (crawl, completes) = (CRAWLS[task.crawl as usize - 1], page.completes);
+        let resolved = self
+            .store
+            .save(crawl, &task.url, is_ok, completes, &task.records);
+        let done = finished.done(links, resolved, self.now());
         let worker = &mut self.machines[machine].workers[usize::from(slot)];
         worker.saving -= 1;
         let message = worker.says(vec![done], Vec::new(), false);
         self.report(machine, message);
         self.end_if_drained(machine, slot);
     }
-}
 
-fn page_number(task: &Task) -> usize {
-    let page = task.url.rsplit('/').next();
-    page.and_then(|page| page.parse().ok())
-        .expect("a page of ours")
+    pub(crate) fn keep_clocks_of(&mut self, machine: usize, slot: u16, incarnation: u32) {
+        if self.is_alive(machine, slot, incarnation) {
+            self.keep_clocks(machine, slot);
+        }
+    }
 }

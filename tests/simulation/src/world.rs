@@ -1,19 +1,26 @@
 //! The simulated world: one queue of events in time, and the processes that they happen to. A
 //! stopped process gets its events when it goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
+use webfill_dispatcher::BackfillWrite;
 use webfill_wire::socket::Peer;
-use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, Task, WorkerToSupervisor};
+use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, WorkerToSupervisor};
+use webfill_worker::Now;
+
+use crate::cache::SharedCache;
 
 use crate::client::Client;
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, EPOCH_MS};
 use crate::dice::Dice;
 use crate::fleet::{Machine, Upwards};
 use crate::operator::Operator;
 use crate::plan::{Fault, Plan};
 use crate::sabotage::Sabotage;
+use crate::store::Store;
 use crate::web::Web;
+use crate::worker::FinishedTask;
 
 /// Everything there is.
 pub(crate) struct World {
@@ -28,8 +35,10 @@ pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) operator: Operator,
     stopped_until_ms: BTreeMap<Place, u64>,
-    /// Sites whose robots.txt the cache has.
-    pub(crate) robots_cache: BTreeSet<usize>,
+    pub(crate) cache: SharedCache,
+    pub(crate) store: Store,
+    /// What monotonic clocks say at the beginning.
+    epoch: Instant,
     pub(crate) connections: u64,
     pub(crate) traces: bool,
     pub(crate) sabotage: Option<Sabotage>,
@@ -111,8 +120,17 @@ pub(crate) enum Event {
         machine: usize,
         slot: u16,
         incarnation: u32,
-        site: usize,
-        page: Box<FetchedPage>,
+        finished: Box<FinishedTask>,
+    },
+    ClocksKept {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+    },
+    /// The store has applied a page to a further record.
+    Applied {
+        life: u32,
+        application: Box<BackfillWrite>,
     },
     Fault(Fault),
     NamesakeEnds(usize),
@@ -120,19 +138,12 @@ pub(crate) enum Event {
     OperatorActs(usize),
 }
 
-/// A page that is being saved.
-#[derive(Debug, Clone)]
-pub(crate) struct FetchedPage {
-    pub(crate) task: Task,
-    pub(crate) answered_ms: u64,
-    /// It is an error that may pass.
-    pub(crate) failed: bool,
-}
-
 impl Event {
     fn place(&self) -> Place {
         match *self {
-            Event::DispatcherWakes | Event::ToDispatcher { .. } => Place::Dispatcher,
+            Event::DispatcherWakes | Event::ToDispatcher { .. } | Event::Applied { .. } => {
+                Place::Dispatcher
+            }
             Event::ToSupervisor { machine, .. }
             | Event::SupervisorSpeaks(machine)
             | Event::FromWorker { machine, .. }
@@ -143,7 +154,8 @@ impl Event {
             | Event::WorkerReady { machine, slot, .. }
             | Event::Turn { machine, slot, .. }
             | Event::Answered { machine, slot, .. }
-            | Event::Saved { machine, slot, .. } => Place::Worker(machine, slot),
+            | Event::Saved { machine, slot, .. }
+            | Event::ClocksKept { machine, slot, .. } => Place::Worker(machine, slot),
             Event::DispatcherStarts
             | Event::SupervisorStarts(_)
             | Event::Fault(_)
@@ -170,7 +182,9 @@ impl World {
             client: Client::new(&plan),
             operator: Operator::default(),
             stopped_until_ms: BTreeMap::new(),
-            robots_cache: BTreeSet::new(),
+            cache: SharedCache::new(plan.cache_fails),
+            store: Store::default(),
+            epoch: Instant::now(),
             connections: 0,
             traces,
             sabotage,
@@ -287,14 +301,33 @@ impl World {
                 machine,
                 slot,
                 incarnation,
-                site,
-                page,
-            } => self.save(machine, slot, incarnation, site, &page),
+                finished,
+            } => self.save(machine, slot, incarnation, &finished),
+            Event::ClocksKept {
+                machine,
+                slot,
+                incarnation,
+            } => self.keep_clocks_of(machine, slot, incarnation),
+            Event::Applied { life, application } => self.apply(life, &application),
             Event::Fault(fault) => self.go_wrong(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),
             Event::ClientAsks => self.let_client_ask(),
             Event::OperatorActs(order) => self.let_operator_act(order),
         }
+    }
+
+    /// This moment as workers read it. Their wall clocks are right.
+    pub(crate) fn now(&self) -> Now {
+        Now {
+            instant: self.epoch + Duration::from_millis(self.now_ms),
+            wall_ms: EPOCH_MS + self.now_ms as i64,
+        }
+    }
+
+    /// The first simulated millisecond that is not before a moment.
+    pub(crate) fn ms_of(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.epoch);
+        since.as_nanos().div_ceil(1_000_000) as u64
     }
 
     pub(crate) fn stop(&mut self, place: Place, for_ms: u64) {

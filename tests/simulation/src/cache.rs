@@ -1,0 +1,81 @@
+//! The simulated cache that all workers share: real robots.txt entries and site clocks, kept by the
+//! rules of the real backends, without a database.
+
+use std::collections::BTreeMap;
+
+use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+
+#[derive(Debug, Default)]
+pub(crate) struct SharedCache {
+    /// No call is ever answered.
+    is_away: bool,
+    robots: BTreeMap<String, RobotsEntry>,
+    sites: BTreeMap<String, SiteEntry>,
+}
+
+/// The cache is out of reach.
+#[derive(Debug)]
+pub(crate) struct Away;
+
+impl SharedCache {
+    pub(crate) fn new(is_away: bool) -> SharedCache {
+        SharedCache {
+            is_away,
+            ..SharedCache::default()
+        }
+    }
+
+    /// The unexpired robots.txt of an origin.
+    pub(crate) fn robots(&self, origin: &str, wall_ms: i64) -> Result<Option<RobotsEntry>, Away> {
+        self.reach()?;
+        let entry = self.robots.get(origin);
+        Ok(entry.filter(|entry| entry.expires_at_ms > wall_ms).cloned())
+    }
+
+    pub(crate) fn put_robots(&mut self, entry: RobotsEntry) {
+        let known = self.robots.get(&entry.origin);
+        let is_newer = known.is_none_or(|known| known.fetched_at_ms <= entry.fetched_at_ms);
+        if is_newer && !self.is_away {
+            self.robots.insert(entry.origin.clone(), entry);
+        }
+    }
+
+    pub(crate) fn site(&self, site: &str, wall_ms: i64) -> Result<Option<SiteEntry>, Away> {
+        self.reach()?;
+        let entry = self.sites.get(site);
+        let is_kept = |entry: &&SiteEntry| {
+            let touched_ms = entry
+                .blocked_until_ms
+                .map_or(entry.last_start_ms, |until_ms| {
+                    until_ms.max(entry.last_start_ms)
+                });
+            touched_ms + SITE_KEPT_MS > wall_ms
+        };
+        Ok(entry.filter(is_kept).cloned())
+    }
+
+    /// Moves clocks: last start and block only forward, delay and owner with the latest start.
+    pub(crate) fn put_sites(&mut self, entries: Vec<SiteEntry>) -> Result<(), Away> {
+        self.reach()?;
+        for entry in entries {
+            let Some(known) = self.sites.get_mut(&entry.site) else {
+                self.sites.insert(entry.site.clone(), entry);
+                continue;
+            };
+            known.blocked_until_ms = known.blocked_until_ms.max(entry.blocked_until_ms);
+            if entry.last_start_ms >= known.last_start_ms {
+                known.last_start_ms = entry.last_start_ms;
+                known.delay_ms = entry.delay_ms;
+                known.owner = entry.owner;
+            }
+        }
+        Ok(())
+    }
+
+    fn reach(&self) -> Result<(), Away> {
+        match self.is_away {
+            true => Err(Away),
+            false => Ok(()),
+        }
+    }
+}

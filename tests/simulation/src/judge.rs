@@ -1,0 +1,272 @@
+//! What every site checks of the requests that it sees:
+//!
+//! - no two overlap, and none starts closer to the page before than the delay in force;
+//! - a page is fetched only under a robots.txt that its worker knew when it decided, that had not
+//!   expired by then, was reachable, and allows the page;
+//! - robots.txt is not requested by a worker that knows it already;
+//! - after an overload or a silence, the same worker leaves the site alone as long as `Retry-After`
+//!   or the back-off asks for.
+//!
+//! What a worker knows is followed from outside: by the answers that the web gave it, and the
+//! entries that the shared cache gave it.
+
+use std::collections::BTreeMap;
+
+use webfill_worker::Answer;
+
+use crate::plan::{LONGEST_WAIT_MS, SitePlan};
+use crate::robots::{MOST_REDIRECTS, RobotsPlan, RobotsState};
+use crate::web::{Request, Response};
+
+/// A worker process: machine, index, incarnation.
+pub(crate) type Process = (usize, u16, u32);
+
+const HOUR_MS: u64 = 3_600_000;
+const MINUTE_MS: u64 = 60_000;
+
+#[derive(Debug)]
+pub(crate) struct Judge {
+    default_delay_ms: u64,
+    sites: Vec<Site>,
+    known: BTreeMap<(Process, usize), Known>,
+    pub(crate) faults: Vec<String>,
+}
+
+/// What a worker knows of a site's robots.txt.
+#[derive(Debug)]
+struct Known {
+    until_ms: u64,
+    state: RobotsState,
+}
+
+#[derive(Debug)]
+struct Site {
+    robots: RobotsPlan,
+    /// The shortest delay that an operator has wanted.
+    wanted_ms: Option<u64>,
+    /// The last request ends, or ended, then.
+    ends_ms: Option<u64>,
+    page_ends_ms: Option<u64>,
+    last: Request,
+    /// Who was told last to leave the site alone.
+    back_off: Option<BackOff>,
+    /// An operator has ordered to forget the back-off, so it is not judged any more.
+    back_off_is_void: bool,
+}
+
+#[derive(Debug)]
+struct BackOff {
+    process: Process,
+    until_ms: u64,
+    /// Requests in a row that were not served.
+    failures: u32,
+}
+
+impl Judge {
+    pub(crate) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Judge {
+        let site = |plan: &SitePlan| Site {
+            robots: plan.robots.clone(),
+            wanted_ms: None,
+            ends_ms: None,
+            page_ends_ms: None,
+            last: Request::Robots { hop: 0 },
+            back_off: None,
+            back_off_is_void: false,
+        };
+        Judge {
+            default_delay_ms,
+            sites: plans.iter().map(site).collect(),
+            known: BTreeMap::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// An operator may want this delay from now on.
+    pub(crate) fn may_want(&mut self, site: usize, delay_ms: u64) {
+        let wanted = &mut self.sites[site].wanted_ms;
+        *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
+    }
+
+    /// An operator wants the site's back-off to be forgotten.
+    pub(crate) fn void_back_off(&mut self, site: usize) {
+        self.sites[site].back_off_is_void = true;
+    }
+
+    /// A request arrives, whose answer will be complete at `ends_ms`.
+    pub(crate) fn begins(
+        &mut self,
+        site: usize,
+        request: Request,
+        (now_ms, ends_ms): (u64, u64),
+        (process, who): (Process, &str),
+    ) {
+        let mut found = Vec::new();
+        let delay_ms = match request {
+            Request::Robots { hop } => {
+                if hop == 0 && self.knows(process, site, now_ms).is_some() {
+                    found.push(String::from("robots.txt is known"));
+                }
+                self.least_delay_ms(site)
+            }
+            Request::Page {
+                page, decided_ms, ..
+            } => match self.knows(process, site, decided_ms) {
+                None => {
+                    found.push(String::from("robots.txt is not known"));
+                    0
+                }
+                Some(state) if state.is_unreachable() => {
+                    found.push(String::from("robots.txt is unreachable"));
+                    0
+                }
+                Some(state) if state.disallows(page) => {
+                    found.push(String::from("disallowed"));
+                    0
+                }
+                Some(state) => self.delay_ms(site, state),
+            },
+        };
+        let seen = &mut self.sites[site];
+        if seen.ends_ms.is_some_and(|before_ms| before_ms > now_ms) {
+            found.push(String::from("overlap"));
+        }
+        let page_ends_ms = seen.page_ends_ms;
+        if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + delay_ms > now_ms) {
+            let since_ms = now_ms as i64 - before_ms as i64;
+            found.push(format!(
+                "{since_ms} ms after a page, under a delay of {delay_ms} ms"
+            ));
+        }
+        if let Some(back_off) = &seen.back_off
+            && back_off.process == process
+            && back_off.until_ms > now_ms
+            && !seen.back_off_is_void
+        {
+            found.push(format!(
+                "it was to be left alone until {}",
+                back_off.until_ms
+            ));
+        }
+        for fault in found {
+            self.faults.push(format!(
+                "{fault}: site {site}, {request:?} by {who} at {now_ms}, after {:?}",
+                seen.last
+            ));
+        }
+        seen.ends_ms = Some(ends_ms);
+        seen.last = request;
+        if let Request::Page { .. } = request {
+            seen.page_ends_ms = Some(ends_ms);
+        }
+    }
+
+    /// An answer has reached who asked.
+    pub(crate) fn answered(
+        &mut self,
+        site: usize,
+        request: Request,
+        process: Process,
+        response: &Response,
+        now_ms: u64,
+    ) {
+        let delay_ms = match request {
+            Request::Robots { .. } => self.default_delay_ms,
+            Request::Page { decided_ms, .. } => match self.knows(process, site, decided_ms) {
+                Some(state) => self.delay_ms(site, state),
+                None => 0,
+            },
+        };
+        self.note_back_off(site, process, response.answer, delay_ms, now_ms);
+        if let Request::Robots { hop } = request
+            && (response.redirect.is_none() || hop == MOST_REDIRECTS)
+        {
+            let lasts_ms = match response.status {
+                None | Some(500..) => MINUTE_MS,
+                Some(_) => HOUR_MS,
+            };
+            let meaning = self.sites[site]
+                .robots
+                .meaning(response.status, &response.body);
+            self.learn(site, process, meaning, now_ms + lasts_ms);
+        }
+    }
+
+    /// The shared cache has given a worker an entry that lasts for so long.
+    pub(crate) fn cached(
+        &mut self,
+        site: usize,
+        process: Process,
+        (status, body): (Option<u16>, &[u8]),
+        (now_ms, lasts_ms): (u64, u64),
+    ) {
+        let body = std::str::from_utf8(body).expect("a file of ours");
+        let meaning = self.sites[site].robots.meaning(status, body);
+        let until_ms = now_ms + lasts_ms.min(HOUR_MS);
+        self.learn(site, process, meaning, until_ms);
+    }
+
+    /// Who made the last request is gone, and the connection with it.
+    pub(crate) fn cut(&mut self, site: usize, now_ms: u64) {
+        let seen = &mut self.sites[site];
+        seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
+        seen.page_ends_ms = seen.page_ends_ms.map(|ends_ms| ends_ms.min(now_ms));
+    }
+
+    fn learn(&mut self, site: usize, process: Process, state: RobotsState, until_ms: u64) {
+        let known = Known { until_ms, state };
+        self.known.insert((process, site), known);
+    }
+
+    fn knows(&self, process: Process, site: usize, at_ms: u64) -> Option<&RobotsState> {
+        let known = self.known.get(&(process, site))?;
+        (known.until_ms > at_ms).then_some(&known.state)
+    }
+
+    /// The least that the delay under a robots.txt can be.
+    fn delay_ms(&self, site: usize, state: &RobotsState) -> u64 {
+        state
+            .crawl_delay_ms()
+            .unwrap_or_else(|| self.wanted_ms(site))
+    }
+
+    fn wanted_ms(&self, site: usize) -> u64 {
+        let wanted_ms = self.sites[site].wanted_ms;
+        wanted_ms.map_or(self.default_delay_ms, |ms| ms.min(self.default_delay_ms))
+    }
+
+    /// The least that the delay can be before a worker has read robots.txt.
+    fn least_delay_ms(&self, site: usize) -> u64 {
+        let delays = self.sites[site].robots.states();
+        let delays = delays.filter_map(RobotsState::crawl_delay_ms);
+        delays.fold(self.wanted_ms(site), u64::min)
+    }
+
+    fn note_back_off(
+        &mut self,
+        site: usize,
+        process: Process,
+        answer: Answer,
+        delay_ms: u64,
+        now_ms: u64,
+    ) {
+        let back_off = &mut self.sites[site].back_off;
+        let before = back_off.take().filter(|before| before.process == process);
+        let (before_ms, failures) = before.map_or((0, 0), |b| (b.until_ms, b.failures));
+        let wait_ms = match answer {
+            Answer::Served => 0,
+            Answer::Silent => delay_ms << failures.min(3),
+            Answer::Overloaded { retry_after: None } => delay_ms.max(1_000) << failures.min(6),
+            Answer::Overloaded {
+                retry_after: Some(wait),
+            } => delay_ms.max(wait.as_millis() as u64),
+        };
+        *back_off = Some(BackOff {
+            process,
+            until_ms: before_ms.max(now_ms + wait_ms.min(LONGEST_WAIT_MS)),
+            failures: match answer {
+                Answer::Served => 0,
+                _ => failures + 1,
+            },
+        });
+    }
+}

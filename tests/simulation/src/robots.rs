@@ -1,0 +1,247 @@
+//! What is planned for the simulated sites' robots.txt: files, redirects and failures, each for a
+//! while.
+
+use webfill_wire::Outcome;
+use webfill_worker::Answer;
+
+use crate::dice::Dice;
+use crate::plan::{LONGEST_WAIT_MS, SitePlan};
+use crate::web::Response;
+
+/// What a site answers for robots.txt over time.
+#[derive(Debug, Clone)]
+pub(crate) struct RobotsPlan {
+    /// In the order of time; the first begins at 0.
+    phases: Vec<Phase>,
+}
+
+#[derive(Debug, Clone)]
+struct Phase {
+    from_ms: u64,
+    state: RobotsState,
+}
+
+/// What a site answers for robots.txt during one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RobotsState {
+    File(RobotsFile),
+    /// 404, which allows everything.
+    Missing,
+    /// 429, which allows everything, too, but the site is to be left alone.
+    TooMany {
+        retry_after_ms: Option<u64>,
+    },
+    /// Each redirect leads to another one, which allows everything in the end.
+    EndlessRedirect,
+    /// 500: nothing is allowed.
+    Error,
+    /// 503: nothing is allowed, and the site is to be left alone.
+    Overloaded {
+        retry_after_ms: Option<u64>,
+    },
+    NoAnswer,
+    /// The name does not resolve.
+    NoName,
+}
+
+/// A robots.txt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RobotsFile {
+    pub(crate) crawl_delay_ms: Option<u64>,
+    pub(crate) disallowed: Vec<usize>,
+    /// Redirects on the way to it.
+    pub(crate) redirects: u32,
+}
+
+/// As many redirects as a fetch follows, by RFC 9309.
+pub(crate) const MOST_REDIRECTS: u32 = 5;
+
+impl RobotsState {
+    /// Whether no page may be fetched.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            RobotsState::Error
+                | RobotsState::Overloaded { .. }
+                | RobotsState::NoAnswer
+                | RobotsState::NoName
+        )
+    }
+
+    pub(crate) fn crawl_delay_ms(&self) -> Option<u64> {
+        match self {
+            RobotsState::File(file) => file.crawl_delay_ms,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn disallows(&self, page: usize) -> bool {
+        matches!(self, RobotsState::File(file) if file.disallowed.contains(&page))
+    }
+}
+
+impl RobotsPlan {
+    /// One file that never changes.
+    pub(crate) fn steady(crawl_delay_ms: Option<u64>) -> RobotsPlan {
+        let file = RobotsFile {
+            crawl_delay_ms,
+            ..RobotsFile::default()
+        };
+        RobotsPlan {
+            phases: vec![Phase {
+                from_ms: 0,
+                state: RobotsState::File(file),
+            }],
+        }
+    }
+
+    pub(crate) fn states(&self) -> impl Iterator<Item = &RobotsState> {
+        self.phases.iter().map(|phase| &phase.state)
+    }
+
+    pub(crate) fn state(&self, phase: usize) -> &RobotsState {
+        &self.phases[phase].state
+    }
+
+    /// Whether it ever fails.
+    pub(crate) fn fails(&self) -> bool {
+        self.states().any(RobotsState::is_unreachable)
+    }
+
+    /// The answer to a request that begins now, `hop` redirects after the first.
+    pub(crate) fn response(&self, hop: u32, now_ms: u64) -> Response {
+        let begun = |phase: &Phase| phase.from_ms <= now_ms;
+        let phase = self.phases.iter().rposition(begun).unwrap_or(0);
+        match &self.phases[phase].state {
+            RobotsState::File(file) if hop < file.redirects => redirect(hop),
+            RobotsState::File(file) => Response {
+                body: text(phase, file),
+                ..Response::status(200, Outcome::Ok)
+            },
+            RobotsState::Missing => Response::status(404, Outcome::HttpError),
+            RobotsState::TooMany { retry_after_ms } => Response::overloaded(429, *retry_after_ms),
+            RobotsState::EndlessRedirect => redirect(hop),
+            RobotsState::Error => Response::status(500, Outcome::HttpError),
+            RobotsState::Overloaded { retry_after_ms } => {
+                Response::overloaded(503, *retry_after_ms)
+            }
+            RobotsState::NoAnswer => Response::none(Outcome::Timeout),
+            RobotsState::NoName => Response::none(Outcome::DnsError),
+        }
+    }
+
+    /// What a final answer means: the phase that a file names, or what its status says.
+    pub(crate) fn meaning(&self, status: Option<u16>, body: &str) -> RobotsState {
+        match status {
+            Some(200) => self.state(phase_of(body)).clone(),
+            Some(300..=499) => RobotsState::Missing,
+            _ => RobotsState::Error,
+        }
+    }
+}
+
+fn redirect(hop: u32) -> Response {
+    Response {
+        redirect: Some(format!("/robots-{}", hop + 1)),
+        ..Response::status(302, Outcome::Redirected)
+    }
+}
+
+/// How many redirects lie before a URL of robots.txt.
+pub(crate) fn hop_of(path: &str) -> u32 {
+    let hop = path.strip_prefix("/robots-");
+    hop.map_or(0, |hop| hop.parse().expect("a path of ours"))
+}
+
+const PHASE: &str = "# phase ";
+
+/// The file. Its first line tells the judge which phase it is from; to the crawler it is a comment.
+fn text(phase: usize, file: &RobotsFile) -> String {
+    let mut text = format!("{PHASE}{phase}\nUser-agent: *\n");
+    if let Some(delay_ms) = file.crawl_delay_ms {
+        text += &format!("Crawl-delay: {}\n", delay_ms as f64 / 1e3);
+    }
+    for page in &file.disallowed {
+        text += &format!("Disallow: /{page}$\n");
+    }
+    text
+}
+
+fn phase_of(body: &str) -> usize {
+    let first = body
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix(PHASE));
+    first
+        .and_then(|phase| phase.parse().ok())
+        .expect("a file of ours")
+}
+
+/// In some worlds robots.txt changes, fails, moves and forbids.
+pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
+    if dice.once_in(2) {
+        return;
+    }
+    for site in sites {
+        if dice.once_in(3) {
+            continue;
+        }
+        let crawl_delay_ms = site.robots.state(0).crawl_delay_ms();
+        let pages = site.pages.len();
+        let lasts_ms = pages as u64 * crawl_delay_ms.unwrap_or(1_000);
+        let mut phases = Vec::new();
+        let mut from_ms = 0;
+        for _ in 0..dice.between(1, 5) {
+            let state = state(dice, crawl_delay_ms, pages);
+            phases.push(Phase { from_ms, state });
+            // Some changes come within the lifetime of what is remembered, some long after.
+            from_ms += dice.magnitude(1_000, lasts_ms.max(4_000_000));
+        }
+        site.robots = RobotsPlan { phases };
+    }
+}
+
+fn state(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsState {
+    match dice.between(0, 12) {
+        0 => RobotsState::Missing,
+        1 => RobotsState::EndlessRedirect,
+        2 => RobotsState::Error,
+        3 => RobotsState::Overloaded {
+            retry_after_ms: retry_after_ms(dice),
+        },
+        4 => RobotsState::NoAnswer,
+        5 => RobotsState::NoName,
+        6 => RobotsState::TooMany {
+            retry_after_ms: retry_after_ms(dice),
+        },
+        _ => RobotsState::File(file(dice, crawl_delay_ms, pages)),
+    }
+}
+
+fn file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsFile {
+    let disallowing = dice.one_of(&[0, 0, 3]);
+    RobotsFile {
+        crawl_delay_ms: match dice.between(0, 3) {
+            0 => None,
+            1 => crawl_delay_ms.map(|delay_ms| (2 * delay_ms).min(LONGEST_WAIT_MS)),
+            _ => crawl_delay_ms,
+        },
+        disallowed: (0..pages).filter(|_| dice.once_in(disallowing)).collect(),
+        redirects: match dice.once_in(3) {
+            true => dice.between(1, u64::from(MOST_REDIRECTS)) as u32,
+            false => 0,
+        },
+    }
+}
+
+/// What an overloaded site asks for: nothing, or some time.
+pub(crate) fn retry_after_ms(dice: &mut Dice) -> Option<u64> {
+    dice.once_in(2).then(|| dice.magnitude(500, 7_200_000))
+}
+
+/// How long to wait after an overload, as the crawler has it.
+pub(crate) fn overload(retry_after_ms: Option<u64>) -> Answer {
+    Answer::Overloaded {
+        retry_after: retry_after_ms.map(std::time::Duration::from_millis),
+    }
+}

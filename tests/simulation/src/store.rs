@@ -1,0 +1,48 @@
+//! The simulated store: which pages were saved, and which records are complete. A page either
+//! completes every record that it serves or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_dispatcher::BackfillWrite;
+
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    /// Of each crawl the URLs of saved pages, and whether the page was fetched in full.
+    pages: BTreeMap<(String, String), bool>,
+    resolved: BTreeSet<String>,
+}
+
+impl Store {
+    /// Saves a page. Returns the records among `records` that are complete now.
+    pub(crate) fn save(
+        &mut self,
+        crawl: &str,
+        url: &str,
+        is_ok: bool,
+        completes: bool,
+        records: &[String],
+    ) -> Vec<String> {
+        self.pages.insert((crawl.to_owned(), url.to_owned()), is_ok);
+        if is_ok && completes {
+            self.resolved.extend(records.iter().cloned());
+        }
+        let complete = records.iter().filter(|record| self.is_resolved(record));
+        complete.cloned().collect()
+    }
+
+    /// Applies a saved page to a further record. Returns whether the record is complete now, and
+    /// whether the page's links go on for it.
+    pub(crate) fn apply(&mut self, application: &BackfillWrite, completes: bool) -> (bool, bool) {
+        let page = &application.page;
+        let key = (application.crawl_id.clone(), page.url.clone());
+        let is_ok = self.pages.get(&key).copied().unwrap_or(false);
+        if is_ok && completes {
+            self.resolved.insert(page.record.clone());
+        }
+        (self.is_resolved(&page.record), is_ok)
+    }
+
+    pub(crate) fn is_resolved(&self, record: &str) -> bool {
+        self.resolved.contains(record)
+    }
+}
