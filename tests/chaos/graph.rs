@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fastrand::Rng;
 use webfill_tests::site::{Page, Web, page};
-
-use crate::dice::Dice;
 
 /// The delay of sites whose robots.txt names none.
 pub(crate) const DEFAULT_DELAY: Duration = Duration::from_millis(200);
@@ -31,7 +30,7 @@ pub(crate) struct Graph {
 
 /// Every page is found from the root of its site; some links go to other sites, some to what
 /// robots.txt forbids, some pages are slow.
-pub(crate) fn serve(web: &Web, sites: usize, pages: usize, dice: &mut Dice) -> Graph {
+pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Graph {
     let mut graph = Graph {
         delays: BTreeMap::new(),
         roots: Vec::new(),
@@ -39,15 +38,15 @@ pub(crate) fn serve(web: &Web, sites: usize, pages: usize, dice: &mut Dice) -> G
     };
     for site in 0..sites {
         let host = host_of(site);
-        let delay_ms = [200, 200, 300, 400][dice.below(4)];
+        let delay_ms = [200, 200, 300, 400][rng.usize(..4)];
         graph
             .delays
             .insert(host.clone(), Duration::from_millis(delay_ms));
         web.site(&host).robots(&robots(delay_ms));
         graph.roots.push(url(site, 0));
-        let links = links_of_site(site, sites, pages, dice);
+        let links = links_of_site(site, sites, pages, rng);
         for (number, links) in links.iter().enumerate() {
-            serve_page(web, &mut graph, (site, number), links, dice);
+            serve_page(web, &mut graph, (site, number), links, rng);
         }
     }
     graph
@@ -77,18 +76,18 @@ fn robots(delay_ms: u64) -> String {
 }
 
 /// The URLs that each page of a site points to.
-fn links_of_site(site: usize, sites: usize, pages: usize, dice: &mut Dice) -> Vec<Vec<String>> {
+fn links_of_site(site: usize, sites: usize, pages: usize, rng: &mut Rng) -> Vec<Vec<String>> {
     let mut links: Vec<Vec<String>> = vec![Vec::new(); pages];
     for number in 1..pages {
-        let parent = dice.below(number);
+        let parent = rng.usize(..number);
         links[parent].push(url(site, number));
     }
     for (number, links) in links.iter_mut().enumerate() {
-        if dice.one_in(3) {
-            links.push(url(site, dice.below(pages)));
+        if rng.usize(..3) == 0 {
+            links.push(url(site, rng.usize(..pages)));
         }
-        if dice.one_in(4) {
-            links.push(url(dice.below(sites), dice.below(pages)));
+        if rng.usize(..4) == 0 {
+            links.push(url(rng.usize(..sites), rng.usize(..pages)));
         }
         if number % 5 == 0 {
             links.push(format!("http://{}/private/{number}", host_of(site)));
@@ -102,15 +101,15 @@ fn serve_page(
     graph: &mut Graph,
     (site, number): (usize, usize),
     links: &[String],
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) {
-    let text = format!("{:016x}", dice.number());
+    let text = format!("{:016x}", rng.u64(..));
     let title = format!("{site}/{number}");
     let content: Page = page(&title).field("name", &text);
     let content = links
         .iter()
         .fold(content, |content, link| content.mapped_link(link));
-    let slow = if dice.one_in(8) { 500 } else { 20 };
+    let slow = if rng.usize(..8) == 0 { 500 } else { 20 };
     let bytes = content.body.len();
     for link in links.iter().filter(|link| link.contains("/private/")) {
         let forbidden = Expected {

@@ -7,7 +7,6 @@
 
 mod alone;
 mod crew;
-mod dice;
 mod graph;
 mod judge;
 mod mixed;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dice::Dice;
+use fastrand::Rng;
 
 /// What can be done to a crawl, and for how long. Where there are several processes or supervisors
 /// to choose from, `Planned::pick` chooses.
@@ -89,11 +89,11 @@ pub(crate) enum Kind {
 }
 
 /// As many faults as asked for, all mixed.
-pub(crate) fn mixed(kind: Kind, count: usize, dice: &mut Dice) -> Vec<Planned> {
+pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
     let mut deal = || Planned {
-        wait_ms: dice.between(300, 1_000),
-        fault: any_fault(kind, dice),
-        pick: dice.below(1 << 16),
+        wait_ms: rng.u64(300..=1_000),
+        fault: any_fault(kind, rng),
+        pick: rng.usize(..1 << 16),
     };
     (0..count).map(|_| deal()).collect()
 }
@@ -108,11 +108,11 @@ pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
     (0..count).map(planned).collect()
 }
 
-fn any_fault(kind: Kind, dice: &mut Dice) -> Fault {
+fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
     // Around the lease of a second: some pauses are over before it, most are not.
-    let ms = dice.between(600, 2_500);
-    let hours = if dice.one_in(2) { 1 } else { -1 };
-    let common = match dice.below(14) {
+    let ms = rng.u64(600..=2_500);
+    let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
+    let common = match rng.usize(..14) {
         0..3 => Some(Fault::Kill("worker")),
         3 => Some(Fault::Kill("supervisor")),
         4 => Some(Fault::Kill("dispatcher")),
@@ -122,11 +122,11 @@ fn any_fault(kind: Kind, dice: &mut Dice) -> Fault {
         8 => Some(Fault::Clock(hours)),
         9 => Some(Fault::KillAt(Point::DuringCommit)),
         10 => Some(Fault::KillAt(
-            [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][dice.below(3)],
+            [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
         _ => None,
     };
-    match (common, kind, dice.below(8)) {
+    match (common, kind, rng.usize(..8)) {
         (Some(fault), _, _) => fault,
         (None, Kind::Crawl, 0..3) => Fault::KillAll,
         (None, Kind::Crawl, _) => Fault::Kill("crawl"),
@@ -143,7 +143,7 @@ fn any_fault(kind: Kind, dice: &mut Dice) -> Fault {
 
 #[test]
 fn the_same_seed_deals_the_same_plan() {
-    let plan = |seed| mixed(Kind::Fleet, 50, &mut Dice::new(seed));
+    let plan = |seed| mixed(Kind::Fleet, 50, &mut Rng::with_seed(seed));
     assert_eq!(plan(7), plan(7));
     assert_ne!(plan(7), plan(8));
     let kinds = plan(7)

@@ -353,7 +353,7 @@ fn peer_key(url: &str) -> Result<i64, Failure> {
 /// A web made up as it is crawled: the nth URL is always the same.
 struct Web {
     known: u64,
-    random: u64,
+    rng: fastrand::Rng,
     local: bool,
 }
 
@@ -361,7 +361,7 @@ impl Web {
     fn new(local: bool) -> Web {
         Web {
             known: 0,
-            random: 0x9E37_79B9_7F4A_7C15,
+            rng: fastrand::Rng::with_seed(1),
             local,
         }
     }
@@ -385,20 +385,12 @@ impl Web {
     }
 
     fn anywhere(&mut self) -> u64 {
-        self.next() % self.known
+        self.rng.u64(..self.known)
     }
 
     /// Among the latest ten thousand, which the latest five hundred pages have in common.
     fn nearby(&mut self) -> u64 {
-        self.known - 1 - self.next() % self.known.min(10_000)
-    }
-
-    /// Xorshift: good enough to spread links, and the same in every run.
-    fn next(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+        self.known - 1 - self.rng.u64(..self.known.min(10_000))
     }
 }
 

@@ -1,3 +1,5 @@
+use fastrand::Rng;
+
 use super::*;
 
 fn form(text: &str) -> String {
@@ -235,22 +237,16 @@ fn odd_texts(count: usize) -> impl Iterator<Item = String> {
         "&b=c",
         "\u{0}",
     ];
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut next = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut rng = Rng::with_seed(1);
     (0..count).map(move |round| {
         let start = if round % 4 == 0 {
             ""
         } else {
             "http://example.com"
         };
-        let length = next(12);
+        let length = rng.usize(..12);
         (0..length).fold(start.to_owned(), |text, _| {
-            text + PIECES[next(PIECES.len())]
+            text + PIECES[rng.usize(..PIECES.len())]
         })
     })
 }

@@ -53,22 +53,22 @@ impl Pages for Catalogue {
 pub fn item(number: usize, pages: usize) -> String {
     let children =
         (number * CHILDREN + 1..=number * CHILDREN + CHILDREN).filter(|child| *child < pages);
-    let mut dice = Dice(number as u64);
-    let related: Vec<usize> = (0..RELATED).map(|_| dice.below(pages)).collect();
+    let mut draw = Draw::with_seed(number as u64);
+    let related: Vec<usize> = (0..RELATED).map(|_| draw.below(pages)).collect();
     document(number, &children.collect::<Vec<_>>(), &related)
 }
 
 /// The page of one item that links to exactly these beside the navigation's first ten.
 pub fn document(number: usize, children: &[usize], related: &[usize]) -> String {
-    let mut dice = Dice(number as u64 ^ 0x5eed);
-    let name = format!("{} {} {number}", dice.word(), dice.word());
+    let mut draw = Draw::with_seed(number as u64 ^ 0x5eed);
+    let name = format!("{} {} {number}", draw.word(), draw.word());
     let mut html = String::with_capacity(12_000);
     html.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = writeln!(html, "<title>{name} - The Catalogue</title>");
     let _ = writeln!(
         html,
         "<meta name=\"description\" content=\"{}\">",
-        dice.words(14)
+        draw.words(14)
     );
     let _ = writeln!(
         html,
@@ -93,23 +93,23 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
         html,
         "</ol>\n<article itemscope itemtype=\"https://schema.org/Product\">\n<h1 itemprop=\"name\">{name}</h1>"
     );
-    facts(&mut html, number, &mut dice);
+    facts(&mut html, number, &mut draw);
     html.push_str("<div id=\"description\">\n");
     for _ in 0..8 {
         let _ = writeln!(
             html,
             "<p>{} <em>{}</em> {}.</p>",
-            dice.words(40),
-            dice.word(),
-            dice.words(25)
+            draw.words(40),
+            draw.word(),
+            draw.words(25)
         );
     }
     html.push_str("</div>\n<ul class=\"tags\">\n");
     for _ in 0..5 {
-        let _ = writeln!(html, "<li><span class=\"tag\">{}</span></li>", dice.word());
+        let _ = writeln!(html, "<li><span class=\"tag\">{}</span></li>", draw.word());
     }
     html.push_str("</ul>\n</article>\n");
-    reviews(&mut html, &mut dice);
+    reviews(&mut html, &mut draw);
     list(&mut html, "Below this", children);
     list(&mut html, "Seen together with", related);
     html.push_str(
@@ -118,14 +118,14 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
     html
 }
 
-fn facts(html: &mut String, number: usize, dice: &mut Dice) {
+fn facts(html: &mut String, number: usize, draw: &mut Draw) {
     let _ = writeln!(
         html,
         "<p class=\"offer\"><span class=\"price\" itemprop=\"price\">{}.{:02}</span> <span class=\"currency\">EUR</span></p>\n<meta itemprop=\"ratingValue\" content=\"{}.{}\">",
-        1 + dice.below(900),
-        dice.below(100),
-        1 + dice.below(4),
-        dice.below(10)
+        1 + draw.below(900),
+        draw.below(100),
+        1 + draw.below(4),
+        draw.below(10)
     );
     let _ = writeln!(
         html,
@@ -135,23 +135,23 @@ fn facts(html: &mut String, number: usize, dice: &mut Dice) {
         let _ = writeln!(
             html,
             "<tr><th>{} {row}</th><td>{} {}</td></tr>",
-            dice.word(),
-            dice.word(),
-            dice.below(1000)
+            draw.word(),
+            draw.word(),
+            draw.below(1000)
         );
     }
     html.push_str("</tbody>\n</table>\n");
 }
 
-fn reviews(html: &mut String, dice: &mut Dice) {
+fn reviews(html: &mut String, draw: &mut Draw) {
     html.push_str("<section class=\"reviews\">\n<h2>Reviews</h2>\n");
     for _ in 0..8 {
         let _ = writeln!(
             html,
             "<div class=\"review\"><h3>{}</h3><p class=\"by\">by <b class=\"author\">{}</b></p><p>{}.</p></div>",
-            dice.words(4),
-            dice.word(),
-            dice.words(40)
+            draw.words(4),
+            draw.word(),
+            draw.words(40)
         );
     }
     html.push_str("</section>\n");
@@ -180,16 +180,16 @@ fn ancestors(mut number: usize) -> Vec<usize> {
     above
 }
 
-/// SplitMix64: the same page for the same number in every run.
-struct Dice(u64);
+/// Draws words and numbers: the same page for the same number in every run.
+struct Draw(fastrand::Rng);
 
-impl Dice {
+impl Draw {
+    fn with_seed(seed: u64) -> Draw {
+        Draw(fastrand::Rng::with_seed(seed))
+    }
+
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+        self.0.usize(..bound)
     }
 
     fn word(&mut self) -> &'static str {
