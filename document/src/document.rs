@@ -63,11 +63,6 @@ impl Document {
         NodeRef::new(self, ROOT)
     }
 
-    /// The nodes of the tree, the document itself included.
-    pub fn node_count(&self) -> usize {
-        self.tree.len() as usize
-    }
-
     /// The elements of a name, in document order, without a walk over the tree.
     pub fn elements_by_tag(&self, tag: &str) -> impl Iterator<Item = NodeRef<'_>> {
         let name = self.tree.name_id(&LocalName::from(tag));
@@ -75,13 +70,6 @@ impl Document {
             .elements_named(name)
             .iter()
             .map(|id| NodeRef::new(self, *id))
-    }
-
-    /// Sets the time that all further evaluations on this page may take together, where the
-    /// caller knows better than the limits of parsing.
-    pub fn set_evaluation_time(&mut self, time: Duration) {
-        self.evaluation_time = time;
-        self.time_left.set(time);
     }
 
     pub(crate) fn evaluation_time(&self) -> Duration {

@@ -10,34 +10,15 @@ impl NodeRef<'_> {
     /// This node as HTML.
     pub fn outer_html(self) -> String {
         let mut html = String::new();
-        write(
-            &self.document.tree,
-            self.id,
-            self.id,
-            self.document.tree.end(self.id),
-            &mut html,
-        );
-        html
-    }
-
-    /// What this node holds, as HTML.
-    pub fn inner_html(self) -> String {
-        let mut html = String::new();
-        write(
-            &self.document.tree,
-            self.id,
-            self.id + 1,
-            self.document.tree.end(self.id),
-            &mut html,
-        );
+        write(&self.document.tree, self.id, &mut html);
         html
     }
 }
 
-/// Writes the nodes from `first` up to `end`, which are `top` or lie within it.
-fn write(tree: &Tree, top: NodeId, first: NodeId, end: NodeId, html: &mut String) {
+/// Writes `top` and its descendants.
+fn write(tree: &Tree, top: NodeId, html: &mut String) {
     let mut open: Vec<NodeId> = Vec::new();
-    for node in first..end {
+    for node in top..tree.end(top) {
         while open.last().is_some_and(|last| tree.end(*last) <= node) {
             close(tree, open.pop(), html);
         }

@@ -87,7 +87,6 @@ fn nodes_are_written_as_html_again() {
     );
     let division = document.elements_by_tag("div").next().expect("a div");
     let inner = "x &lt; y&nbsp;<br><img src=\"1\"><!-- c --><script>1 < 2 && 3</script>";
-    assert_eq!(division.inner_html(), inner);
     assert_eq!(
         division.outer_html(),
         format!("<div title=\"a &quot;b&quot; &amp; c\">{inner}</div>")
