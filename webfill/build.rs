@@ -1,4 +1,4 @@
-//! Lists the files of `demo/`, so that the binary carries its demo with it.
+//! Generates the list of the files in `demo/`, which are compiled into the binary.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

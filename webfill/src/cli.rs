@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: subcommands and their flags. The doc comments are the help texts.
 
 mod roles;
 
@@ -274,12 +274,12 @@ pub enum MappingCommand {
     Schema,
 }
 
-/// One clear sentence for a mistyped command; the whole text for `--help`.
+/// Prints one sentence for a mistyped command, or the whole text for `--help`.
 pub fn tell_usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader that has seen enough is no fault.
+            // An error means that the reader has closed the pipe, which is not a fault.
             let _ = error.print();
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! Asks the dispatcher over its control socket: one question at a time, JSON both ways.
+//! A client of the dispatcher's control socket: one request at a time, in JSON.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use webfill_startup::Fault;
 use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
-/// A dispatcher that was restarted has lost the question: it is asked again. Every request may be
-/// repeated without harm.
+/// How long to wait before a request is repeated: a restarted dispatcher has lost it. Every request
+/// is idempotent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 const DISPATCHER: u32 = 1;
@@ -23,7 +23,8 @@ pub struct ControlClient {
     connection: Connection,
 }
 
-/// A socket of its own per try: the answer to a question that was given up reaches nobody.
+/// Each try has a socket of its own, so a late answer to an abandoned request is never taken for the
+/// answer to the next one.
 struct Connection {
     sockets: Sockets,
     answers: mpsc::Receiver<Vec<u8>>,
@@ -34,7 +35,7 @@ impl ControlClient {
         ControlClient::connect_with(endpoint, None)
     }
 
-    /// With keys, where the dispatcher is to be reached over a network.
+    /// Connects with keys, which a dispatcher on another machine requires.
     pub fn connect_with(endpoint: &str, keys: Option<ClientKeys>) -> Result<ControlClient, Fault> {
         Ok(ControlClient {
             endpoint: endpoint.to_owned(),
@@ -43,7 +44,8 @@ impl ControlClient {
         })
     }
 
-    /// Asks until there is an answer; `meanwhile` runs between the tries and may give up.
+    /// Repeats a request until there is an answer. `meanwhile` runs between the tries; its error ends
+    /// them.
     pub fn ask<A: DeserializeOwned>(
         &mut self,
         request: &Request,
@@ -62,8 +64,8 @@ impl ControlClient {
         }
     }
 
-    /// Asks so many times, each time on a new connection, and waits so long for each answer; says
-    /// `None` if none came.
+    /// Sends a request up to `times` times, each time on a new connection, and waits `wait` for each
+    /// answer. `None` if there was none.
     pub fn ask_times(
         &mut self,
         question: &[u8],
@@ -80,13 +82,14 @@ impl ControlClient {
         Ok(None)
     }
 
-    /// Asks, and waits for nothing: see [`ControlClient::answer_within`].
+    /// Sends a request without waiting for the answer; see [`ControlClient::answer_within`].
     pub fn send(&mut self, question: &[u8]) {
         let outbox = self.connection.sockets.outbox();
         outbox.send(DISPATCHER, question.to_vec());
     }
 
-    /// The answer to what was sent, if it comes in time. It may still be waited for afterwards.
+    /// The answer to the request that was sent, or `None` if it does not arrive in time. May be called
+    /// again to wait longer.
     pub fn answer_within(&mut self, wait: Duration) -> Result<Option<Value>, Fault> {
         let arrived = self.connection.answers.recv_timeout(wait).ok();
         arrived
@@ -95,11 +98,11 @@ impl ControlClient {
     }
 }
 
-/// How often somebody who waits is asked whether to go on waiting.
+/// How often `give_up` is called while waiting for an answer.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl ControlClient {
-    /// Asks once, and waits for the answer until told to give up.
+    /// Sends a request once, and waits for the answer until `give_up` returns true.
     pub fn ask_until<A: DeserializeOwned>(
         &mut self,
         request: &Request,

@@ -1,5 +1,10 @@
-//! `webfill crawl`: a dispatcher, a supervisor and N workers on this machine, from the first seed
-//! to the summary.
+//! `webfill crawl`: runs a dispatcher, a supervisor and N workers on this machine, from the first
+//! seed to the summary.
+//!
+//! [`Crawl::prepare`] checks all settings before anything is opened; [`Crawl::run`] does the rest:
+//! lock the state folder, open the store, start the processes, feed the seeds, watch the crawl until
+//! it ends ([`watch`]), write values back ([`write_back`]), and drain the processes. After a crash,
+//! the same command with `--crawl ID` continues the crawl.
 
 mod watch;
 mod write_back;
@@ -44,7 +49,7 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     Ok(status)
 }
 
-/// A crawl whose every setting was found good.
+/// A crawl whose settings are valid.
 pub struct Crawl {
     options: CrawlOptions,
     settings: Settings,
@@ -56,7 +61,7 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// Judges everything that was typed, before anything is opened.
+    /// Checks flags and settings, before anything is opened.
     pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
         let mut settings = Settings::load(options.config.as_deref())?;
         apply_flags(&mut settings, &options);
@@ -64,7 +69,7 @@ impl Crawl {
         require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
-        let dataset = options.dataset.judge()?;
+        let dataset = options.dataset.validate()?;
         require_contact(&settings)?;
         let mappings = load_mappings(&settings.mappings)?;
         let spec = spec_of(&options, &settings);
@@ -86,7 +91,7 @@ impl Crawl {
         })
     }
 
-    /// Runs it to its end.
+    /// Runs the crawl to its end.
     pub fn run(mut self) -> Result<(Summary, ExitStatus), Fault> {
         let started = Instant::now();
         signals::install();
@@ -116,13 +121,13 @@ impl Crawl {
             &Request::OpenCrawl {
                 spec: Box::new(self.spec.clone()),
             },
-            || fleet.look_after(),
+            || fleet.restart_dead(),
         )?;
         let crawls = vec![opened.crawl];
         let before: Counters =
-            client.ask(&Request::CrawlStatus { crawls }, || fleet.look_after())?;
+            client.ask(&Request::CrawlStatus { crawls }, || fleet.restart_dead())?;
         runtime
-            .block_on(keep_crawl(&*store, &self.spec))
+            .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
         let writing_back = self.write_back(dataset.as_ref(), &store)?;
         let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset)?;
@@ -138,7 +143,7 @@ impl Crawl {
             count_at: Instant::now(),
             writing_back,
         };
-        let end = watch.until_the_end(&mut client, &mut fleet, &mut feeding)?;
+        let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
         let fed = feeding.stop()?;
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
@@ -152,14 +157,14 @@ impl Crawl {
             written_back,
             unfillable: fed.unfillable,
             elapsed: started.elapsed(),
-            ended_early: end.before_time(),
+            ended_early: end.reason(),
             store: self.settings.store_uri()?.to_string(),
             state: told_state,
         };
         Ok((summary, end.status()))
     }
 
-    /// Opens the store. Without seeds it must know the crawl, or its id was mistyped.
+    /// Opens the store. Without seeds, the crawl must exist there; else its id was mistyped.
     async fn open_store(&self) -> Result<Arc<dyn Store>, Fault> {
         let uri = self.settings.store_uri()?;
         let opened = webfill_store::open(&uri, None).await;
@@ -184,7 +189,7 @@ impl Crawl {
         plan.open().await.map(Some).map_err(unusable_store)
     }
 
-    /// Starts to write back what is found, if it is to be written back.
+    /// Starts writing values back to the dataset, if this was asked for.
     fn write_back(
         &self,
         dataset: Option<&Arc<Dataset>>,
@@ -288,12 +293,12 @@ fn has_seeds(options: &CrawlOptions) -> bool {
     !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
 
-/// The lists of a crawl's scope are named as crawl requests name them; here they were flags.
+/// Errors of a crawl's scope name the members of a crawl request; this turns them into flags.
 fn scope_fault(error: ScopeError) -> Fault {
     Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
 }
 
-/// Without seeds there must be a crawl to resume.
+/// Refuses a command that has neither seeds nor a crawl to resume.
 fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault> {
     let frontier = settings.state.join(webfill_dispatcher::frontier::FILE_NAME);
     if has_seeds(options) || (options.crawl.is_some() && frontier.exists()) {
@@ -304,8 +309,8 @@ fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault
     ))
 }
 
-/// Public addresses want an explanation of the crawl; without one and without leave for private
-/// addresses there is nothing that may be fetched.
+/// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no
+/// address may be fetched from.
 fn require_contact(settings: &Settings) -> Result<(), Fault> {
     let politeness = &settings.politeness;
     if politeness.contact.is_some() || politeness.allow_private_networks {
@@ -333,7 +338,7 @@ fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     }
 }
 
-/// A store that cannot be opened at the start was named wrongly, unless its disk is full.
+/// A store that cannot be opened at the start is a usage error, unless its disk is full.
 fn unusable_store(error: StoreError) -> Fault {
     match error {
         StoreError::Fatal { .. } => Fault::usage(error),
@@ -341,9 +346,9 @@ fn unusable_store(error: StoreError) -> Fault {
     }
 }
 
-/// Records are put for a crawl that the store knows. The dispatcher keeps the row up to date, but
-/// its first write may come after the first record.
-async fn keep_crawl(store: &dyn Store, spec: &CrawlSpec) -> Result<(), StoreError> {
+/// Stores the crawl, unless it is stored already: records can only be put into a stored crawl. The
+/// dispatcher updates it, but its first write may come after the first record.
+async fn put_crawl_if_missing(store: &dyn Store, spec: &CrawlSpec) -> Result<(), StoreError> {
     let id = CrawlId::new(&spec.app_id, &spec.crawl_id);
     if store.get_crawl(&id).await?.is_some() {
         return Ok(());
@@ -361,7 +366,7 @@ async fn keep_crawl(store: &dyn Store, spec: &CrawlSpec) -> Result<(), StoreErro
     store.put_crawl(crawl).await
 }
 
-/// A crawl id that sorts by time and is unlikely to be given twice.
+/// A new crawl id, which sorts by time and is very likely unique.
 fn fresh_id() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! A dataset in MongoDB as the input of a crawl: what can be typed about it, judged and opened.
+//! The flags that name a dataset in MongoDB as a crawl's input: their checks, and the opening.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct DatasetOptions {
     pub refresh: bool,
 }
 
-/// What was typed, found good.
+/// The valid flags.
 pub struct DatasetPlan {
     source: DatasetSource,
     pub write_back: Option<WriteBack>,
@@ -44,8 +44,8 @@ pub struct DatasetPlan {
 }
 
 impl DatasetOptions {
-    /// Judges the flags alone; nothing is opened. None if there is no dataset.
-    pub fn judge(&self) -> Result<Option<DatasetPlan>, Fault> {
+    /// Checks the flags; nothing is opened. `None` if there is no dataset.
+    pub fn validate(&self) -> Result<Option<DatasetPlan>, Fault> {
         let Some(uri) = &self.records else {
             return Ok(None);
         };
@@ -78,7 +78,7 @@ fn mongodb_uri(text: &str) -> Result<webfill_store::MongoUri, Fault> {
         Ok(StoreUri::Sqlite(_)) => Err(Fault::usage(
             "--records: records are read from MongoDB: write mongodb://HOST/DATABASE; records in a file are given by --seeds FILE",
         )),
-        // It may hold a password: of the text only its scheme is told apart.
+        // The text may contain a password, so the error does not repeat it.
         Err(_) if !text.starts_with("mongodb") => Err(Fault::usage(
             "--records: this is no address of MongoDB: write mongodb://HOST/DATABASE",
         )),
@@ -91,12 +91,13 @@ fn of_flag(flag: &'static str) -> impl Fn(String) -> Fault {
 }
 
 impl DatasetPlan {
-    /// The same text for the same input.
+    /// A text that is the same for the same dataset.
     pub fn identity(&self) -> String {
         self.source.identity()
     }
 
-    /// Connects, and makes sure that everything can be read and written as it was asked for.
+    /// Connects, and checks that the dataset can be read, and written if values are to be written
+    /// back.
     pub async fn open(&self) -> Result<Arc<Dataset>, StoreError> {
         let dataset = Dataset::open(self.source.clone()).await?;
         if let Some(write_back) = &self.write_back {
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     fn refusal(options: DatasetOptions) -> String {
-        match options.judge() {
+        match options.validate() {
             Err(fault) => fault.message,
             Ok(_) => panic!("it was accepted"),
         }
@@ -143,7 +144,7 @@ mod tests {
             ..options()
         };
         assert!(refusal(write_back).starts_with("--write-back: `$x` is no name"));
-        assert!(options().judge().is_ok());
+        assert!(options().validate().is_ok());
     }
 
     #[test]

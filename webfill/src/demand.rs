@@ -1,8 +1,7 @@
-//! The commands that speak with a running dispatcher as its applications do: `feed`, `info`, `stop`,
-//! `pause`, `resume`, `status`, `site`; and the one that listens to it, `dump`.
+//! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
+//! `resume`, `status` and `site` send requests, `dump` subscribes to the firehose.
 //!
-//! Each asks in the public JSON of the control socket, so that whatever they can do any other client
-//! can do as well.
+//! Requests are the public JSON of the control socket, so any other client can do the same.
 
 mod actions;
 mod batches;

@@ -1,5 +1,5 @@
-//! `webfill demo`: a small fictional site of profiles is served on loopback and crawled, with the
-//! very code that crawls the web: robots.txt, delays, mappings, records.
+//! `webfill demo`: serves a small fictional site of profiles on loopback and crawls it, with the same
+//! code that crawls the web: robots.txt, delays, mappings, records.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::cli::{Cli, Command, CrawlOptions, DemoOptions};
 use crate::crawl::Crawl;
 use crate::stdout::tell;
 
-/// A file of the demo, compiled in: the demo needs nothing but the binary.
+/// A file of the demo, compiled into the binary.
 struct Asset {
     path: &'static str,
     text: &'static str,
@@ -83,7 +83,7 @@ fn crawl_options(folder: &Path, store: &str, address: &str) -> Result<CrawlOptio
     }
 }
 
-/// Where the demo's mappings, records and results are while it runs.
+/// A temporary folder for the demo's mappings, records and results.
 struct DemoFolder {
     path: PathBuf,
     kept: bool,
@@ -92,7 +92,7 @@ struct DemoFolder {
 impl DemoFolder {
     fn create() -> Result<DemoFolder, Fault> {
         let path = std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()));
-        // Whatever stands there already, in a folder that all users share, is not ours.
+        // Fails if it exists: in a folder that all users share, it would not be ours.
         let created = std::fs::create_dir(&path);
         let created = created.and_then(|()| std::fs::create_dir(path.join("mappings")));
         let written = created.and_then(|()| {
@@ -115,13 +115,13 @@ impl DemoFolder {
 impl Drop for DemoFolder {
     fn drop(&mut self) {
         if !self.kept {
-            // A folder left behind in the temporary folder is no reason to fail.
+            // An error only leaves a temporary folder behind.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// Serves the site on a free port of this machine, as long as the process lives.
+/// Serves the site on a free loopback port until the process ends.
 fn serve() -> Result<String, Fault> {
     let cannot = |error| Fault::error(format!("cannot serve the demo's site: {error}"));
     let listener = TcpListener::bind("127.0.0.1:0").map_err(cannot)?;
@@ -129,7 +129,7 @@ fn serve() -> Result<String, Fault> {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             std::thread::spawn(move || {
-                // A client that goes away early is its own business.
+                // An error means that the client has disconnected.
                 let _ = answer(stream);
             });
         }
@@ -173,7 +173,7 @@ fn response(path: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// The records as the store has them now.
+/// Prints the records from the store.
 fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

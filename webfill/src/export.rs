@@ -1,11 +1,11 @@
-//! Writes the pages or records of a store as JSON lines or CSV, row by row.
+//! `webfill export`: writes the pages or records of a store as JSON lines or CSV, row by row.
 //!
-//! JSON lines are the stored documents. CSV has a column for each of a page's keys, or for each
-//! field that some record has or misses, found in a pass of its own. Texts are cells as they are,
-//! null is an empty cell, lists and objects are JSON. Since spreadsheets run a cell that begins
-//! like a formula, and the text comes from strangers' pages, such a cell gets an apostrophe in
-//! front; JSON lines change nothing. Pages can also be read on from where one has come to
-//! ([`changes`]).
+//! - JSON lines are the stored documents, unchanged.
+//! - CSV has a column for each key of a page; for records, a column for each field that some record
+//!   has or misses, which a first pass collects. Texts are written as they are, null as an empty
+//!   cell, lists and objects as JSON. A cell that a spreadsheet would run as a formula gets a leading
+//!   apostrophe, because the text comes from foreign pages.
+//! - With `--since` or `--follow`, pages are read from a cursor on ([`changes`]).
 
 mod changes;
 
@@ -22,7 +22,7 @@ use webfill_store::{
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 
-/// The columns of pages, as the contract with other programs has them.
+/// The columns of pages. Other programs rely on them.
 const PAGE_COLUMNS: [&str; 24] = [
     "_id",
     "app_id",
@@ -50,7 +50,7 @@ const PAGE_COLUMNS: [&str; 24] = [
     "body",
 ];
 
-/// The columns of records around those of their fields.
+/// The columns of records beside those of their fields.
 const RECORD_COLUMNS: [&str; 3] = ["id", "missing", "resolved_at"];
 
 /// Runs the command.
@@ -70,7 +70,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         .map_err(|error| Fault::error(format!("cannot start the export: {error}")))?;
     let exported = runtime.block_on(async {
         let store = open_existing(&uri).await?;
-        // Only now, so that a wrong store does not empty a good file.
+        // Created after the store was opened, so that a wrong store does not truncate the file.
         let out: Box<dyn Write + Send> = match &options.output {
             None => Box::new(io::stdout()),
             Some(path) => Box::new(File::create(path).map_err(|error| {
@@ -86,7 +86,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     });
     match exported {
         Ok(()) => Ok(ExitStatus::Done),
-        // The reader has seen enough, as `head` does.
+        // The reader has closed the pipe, as `head` does.
         Err(ExportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(ExitStatus::Done)
         }
@@ -94,7 +94,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Where to begin, if pages are wanted in the order in which they became visible.
+/// The cursor to begin at; `None` for an export that is not from a cursor on.
 fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     let since = match &options.since {
         Some(since) => since.parse().map_err(Fault::usage)?,
@@ -117,7 +117,7 @@ fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     Ok(Some(since))
 }
 
-/// Writes what the filter lets through to `out`; returns the number of rows.
+/// Writes the rows that match the filter to `out`; returns their number.
 pub async fn export(
     store: &dyn Store,
     kind: ExportKind,
@@ -202,7 +202,7 @@ async fn field_names(store: &dyn Store, filter: &ExportFilter) -> Result<Vec<Str
     Ok(names)
 }
 
-/// A field that is named as another column is told apart by `fields.`.
+/// The header. A field with the name of another column gets the prefix `fields.`.
 fn record_header(fields: &[String]) -> Vec<Cow<'_, str>> {
     let [id, missing, resolved_at] = RECORD_COLUMNS.map(Cow::Borrowed);
     let mut header = vec![id];
@@ -247,7 +247,8 @@ fn cell(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// A text that no spreadsheet takes for a formula. A number is none, whatever its sign.
+/// The text, with an apostrophe if a spreadsheet would take it for a formula. A number is not a
+/// formula, also with a sign.
 fn unlike_a_formula(text: &str) -> Cow<'_, str> {
     let begins_one = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     if begins_one && text.parse::<f64>().is_err() {
@@ -256,7 +257,7 @@ fn unlike_a_formula(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Keeps the kind, by which a closed pipe is known.
+/// Keeps the kind of the error, which tells a closed pipe from other errors.
 fn into_io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -277,30 +278,16 @@ mod tests {
     }
 
     fn page(url: &str, fields: Value) -> Page {
+        let crawl = CrawlId::new("app", "c1");
         Page {
-            app_id: String::from("app"),
-            crawl_id: String::from("c1"),
-            url: url.to_owned(),
-            final_url: None,
-            site: String::from("example.com"),
-            depth: 0,
-            parent: None,
-            outcome: Outcome::Ok,
             status_code: Some(200),
             mapping: Some(String::from("people")),
             fields: object(fields),
             links: vec![String::from("https://example.com/next")],
-            content_type: None,
             bytes: 7,
-            content_hash: None,
-            started_at_ms: 0,
             elapsed_ms: 1,
-            delivery: 1,
             worker: String::from("w"),
-            attrs: None,
-            failed_attempts: Vec::new(),
-            headers: None,
-            body: None,
+            ..Page::new(&crawl, url, "example.com", Outcome::Ok)
         }
     }
 

@@ -1,5 +1,5 @@
-//! The dispatcher and the supervisor of `webfill crawl`: started, watched, started again if they
-//! die, and ended in order.
+//! The dispatcher and the supervisor of `webfill crawl`: starts them, restarts them if they die, and
+//! ends them.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus, Fault};
 
-/// A process that is not ready by then is not going to be.
+/// How long a process may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// A process that dies so often within a minute of its start each time is given up.
+/// A process that dies this often, each time within a minute of its start, is not restarted again.
 const MOST_EARLY_DEATHS: u32 = 5;
 
-/// A role that this crawl runs as a process of its own.
+/// A child process with its role.
 struct Process {
     role: &'static str,
     child: Child,
-    last_words: Arc<Mutex<String>>,
+    last_line: Arc<Mutex<String>>,
     back_off: BackOff,
 }
 
@@ -41,20 +41,20 @@ impl Fleet {
         })
     }
 
-    /// Starts again what has died; a fault that a restart does not mend ends the crawl.
-    pub fn look_after(&mut self) -> Result<(), Fault> {
-        self.dispatcher.look_after(&self.config_file)?;
-        self.supervisor.look_after(&self.config_file)
+    /// Restarts dead processes. An error that a restart does not repair ends the crawl.
+    pub fn restart_dead(&mut self) -> Result<(), Fault> {
+        self.dispatcher.restart_if_dead(&self.config_file)?;
+        self.supervisor.restart_if_dead(&self.config_file)
     }
 
-    /// Waits for both to end. A dispatcher told to drain sees to that, but for a supervisor that
-    /// came to join when the dispatcher had drained already.
+    /// Waits for both to end. A draining dispatcher ends the supervisor, except one that connected
+    /// after the dispatcher had drained: it is asked to drain here.
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
-        if self.dispatcher.ends(give_up)? {
+        if self.dispatcher.wait(give_up)? {
             if let Ok(None) = self.supervisor.child.try_wait() {
                 child::ask_to_drain(&self.supervisor.child);
             }
-            if self.supervisor.ends(give_up)? {
+            if self.supervisor.wait(give_up)? {
                 return Ok(());
             }
         }
@@ -62,10 +62,10 @@ impl Fleet {
         Ok(())
     }
 
-    /// Ends both at once. Their state is as their last commit left it.
+    /// Kills both at once. Their last commits survive.
     pub fn stop(&mut self) {
         for process in [&mut self.supervisor, &mut self.dispatcher] {
-            // Already ended is as good.
+            // An error means that the process has ended already.
             let _ = process.child.kill();
             let _ = process.child.wait();
         }
@@ -88,12 +88,12 @@ impl Process {
         ];
         let mut child = child::spawn(&arguments, Stdio::piped())
             .map_err(|error| Fault::error(format!("cannot start the {role}: {error}")))?;
-        let last_words = Arc::new(Mutex::new(String::new()));
-        let ready = listen(&mut child, Arc::clone(&last_words));
+        let last_line = Arc::new(Mutex::new(String::new()));
+        let ready = listen(&mut child, Arc::clone(&last_line));
         let mut process = Process {
             role,
             child,
-            last_words,
+            last_line,
             back_off: BackOff::started(Instant::now()),
         };
         match ready.recv_timeout(READY_WITHIN) {
@@ -110,8 +110,8 @@ impl Process {
         }
     }
 
-    /// Waits for the process to end as it should; false if that was given up.
-    fn ends(&mut self, give_up: &impl Fn() -> bool) -> Result<bool, Fault> {
+    /// Waits for the process to end successfully; false if `give_up` returned true.
+    fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<bool, Fault> {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(true),
@@ -123,7 +123,8 @@ impl Process {
         }
     }
 
-    fn look_after(&mut self, config_file: &Path) -> Result<(), Fault> {
+    /// Restarts the process if it has died.
+    fn restart_if_dead(&mut self, config_file: &Path) -> Result<(), Fault> {
         let status = match self.child.try_wait() {
             Ok(Some(status)) => status,
             _ => return Ok(()),
@@ -149,12 +150,12 @@ impl Process {
         Ok(())
     }
 
-    /// How the process ended, in its own last words where there are any.
+    /// The fault with which the process ended, from the last line on its standard error.
     fn fault(&self, status: std::process::ExitStatus) -> Fault {
         // The line may still be on its way through the pipe.
         std::thread::sleep(Duration::from_millis(50));
         let words = self
-            .last_words
+            .last_line
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let words = words.trim_start_matches("webfill: ").trim();
@@ -170,19 +171,19 @@ impl Process {
     }
 }
 
-/// Reads the child's standard error to its end: the line `ready`, and the last words.
-fn listen(child: &mut Child, last_words: Arc<Mutex<String>>) -> mpsc::Receiver<()> {
+/// Reads the child's standard error to its end: reports the line `ready`, and stores the last line.
+fn listen(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc::Receiver<()> {
     let (tell_ready, ready) = mpsc::channel();
     let stderr = child.stderr.take();
     std::thread::spawn(move || {
         let Some(stderr) = stderr else { return };
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             if line == "ready" {
-                // Nobody waits for a second one.
+                // An error means that the line came a second time.
                 let _ = tell_ready.send(());
             }
             if !line.trim().is_empty() {
-                *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+                *last_line.lock().unwrap_or_else(PoisonError::into_inner) = line;
             }
         }
     });

@@ -1,8 +1,11 @@
-//! The folder in which a process finds its keys.
+//! The folder with a process's CURVE keys. ROLE is `dispatcher`, `supervisor` or `client`.
 //!
-//! `ROLE.key` holds the secret key, readable by its owner alone, `ROLE.pub` the public one, where
-//! ROLE is `dispatcher`, `supervisor` or `client`. A dispatcher also has the list `allowed` of the
-//! keys that it lets in, everybody else `dispatcher.pub`, the key of the dispatcher that they trust.
+//! | file | content |
+//! |---|---|
+//! | `ROLE.key` | the secret key; only its owner may read the file |
+//! | `ROLE.pub` | the public key |
+//! | `allowed` | for a dispatcher: the public keys that may connect, with their roles |
+//! | `dispatcher.pub` | for supervisors and clients: the key of the dispatcher that they trust |
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,10 +18,10 @@ use webfill_wire::socket::{has_curve, is_local, key_pair_of};
 /// The name of the dispatcher's own files.
 pub const DISPATCHER: &str = "dispatcher";
 
-/// What stands before the key in a secret's file, so that nobody takes it for a public one.
+/// The prefix of the key in a secret key's file, so that it is not mistaken for a public key.
 pub const SECRET_MARK: &str = "secret ";
 
-/// The bits of a file's mode that let others than its owner at it.
+/// The bits of a file's mode that give access to other users than its owner.
 const OTHERS: u32 = 0o077;
 
 #[derive(Debug, Clone)]
@@ -49,14 +52,14 @@ impl KeyFolder {
         self.path.join("allowed")
     }
 
-    /// What a dispatcher needs.
+    /// The keys for a dispatcher.
     pub fn server_keys(&self) -> Result<ServerKeys, Fault> {
         let own = self.key_pair(DISPATCHER)?;
         let allowed = AllowList::open(&self.list_file()).map_err(Fault::usage)?;
         Ok(ServerKeys { own, allowed })
     }
 
-    /// What everybody else needs.
+    /// The keys for supervisors and clients.
     pub fn client_keys(&self, role: Role) -> Result<ClientKeys, Fault> {
         let own = self.key_pair(role.as_str())?;
         let server = read_public(&self.public_file(DISPATCHER))?;
@@ -88,7 +91,7 @@ impl KeyFolder {
     }
 }
 
-/// Encryption is a question of how libzmq was built.
+/// Refuses a libzmq that was built without encryption.
 pub fn require_curve() -> Result<(), Fault> {
     match has_curve() {
         true => Ok(()),
@@ -98,7 +101,7 @@ pub fn require_curve() -> Result<(), Fault> {
     }
 }
 
-/// The public key that a file holds.
+/// Reads the public key from a file.
 pub fn read_public(path: &Path) -> Result<PublicKey, Fault> {
     let shown = path.display();
     let text = fs::read_to_string(path)
@@ -113,7 +116,7 @@ pub fn read_public(path: &Path) -> Result<PublicKey, Fault> {
         .map_err(|error| Fault::usage(format!("{shown} does not hold a public key: {error}")))
 }
 
-/// Without keys, webfill only speaks where no other machine can listen.
+/// Without keys, refuses an endpoint that other machines can reach.
 pub fn check_reach(endpoint: &str, has_keys: bool) -> Result<(), Fault> {
     if has_keys || is_local(endpoint) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `webfill keys`: makes keys, and keeps the list of those that a dispatcher lets in. A running
-//! dispatcher takes a changed list at once.
+//! `webfill keys`: makes keys, and edits a dispatcher's list of allowed keys. A running dispatcher
+//! applies a changed list at once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -148,7 +148,8 @@ fn make(owner: Owner, folder: &KeyFolder, dispatcher_key: Option<&str>) -> Resul
     tell(keys.public)
 }
 
-/// A public key that begins with a dash would be taken for a flag wherever it is typed.
+/// A new pair of keys. The public key does not begin with a dash, with which it would be taken for a
+/// flag.
 fn new_keys() -> Result<KeyPair, Fault> {
     loop {
         let keys = new_key_pair().map_err(Fault::error)?;
@@ -158,7 +159,7 @@ fn new_keys() -> Result<KeyPair, Fault> {
     }
 }
 
-/// Keeps the dispatcher's public key beside one's own.
+/// Stores the public key of the dispatcher to trust.
 fn trust(folder: &KeyFolder, dispatcher: PublicKey) -> Result<(), Fault> {
     let file = folder.public_file(DISPATCHER);
     if file.exists() && read_public(&file)? == dispatcher {
@@ -206,14 +207,14 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
         out += &format!("{:<10}  {:<24}  {}\n", entry.role, entry.name, entry.key);
     }
     match std::io::stdout().write_all(out.as_bytes()) {
-        // Whoever reads has read enough.
+        // An error means that the reader has closed the pipe.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(error)),
         _ => Ok(()),
     }
 }
 
-/// Rewrites the list as a whole: a dispatcher sees it as it was or as it will be. Changes by
-/// several people take turns.
+/// Replaces the list atomically, so a dispatcher sees the old list or the new one. A lock file
+/// serialises changes by several users.
 fn change(
     folder: &KeyFolder,
     edit: impl FnOnce(&str, &[Entry]) -> Result<String, Fault>,
@@ -230,7 +231,7 @@ fn change(
     let changed = edit(&text, &entries(folder, &text)?)?;
     let list = folder.list_file();
     let new = folder.path().join("allowed.new");
-    // Left by somebody who was stopped half-way.
+    // Left by an interrupted change.
     let _ = fs::remove_file(&new);
     create(&new, &changed, 0o644)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
@@ -251,7 +252,7 @@ fn entries(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
     parse(text).map_err(|fault| Fault::usage(format!("{}: {fault}", list.display())))
 }
 
-/// Writes a file that must not exist yet. What cannot be written in full is not left behind.
+/// Writes a file that must not exist yet. An incomplete file is removed.
 fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
     let mut file = OpenOptions::new()
         .create_new(true)
@@ -282,8 +283,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Fault {
     Fault::usage(format!("cannot write {}: {error}", path.display()))
 }
 
-/// A key as it is typed, or the file that holds one. A file counts first: its path may well look
-/// like a key.
+/// A public key, or the file that contains one. An existing file takes precedence, because its path
+/// may look like a key.
 fn public_key(text: &str) -> Result<PublicKey, Fault> {
     let file = Path::new(text);
     if file.exists() {

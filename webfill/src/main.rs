@@ -1,4 +1,4 @@
-//! The `webfill` command: parse, run, exit.
+//! The `webfill` command: parses the command line, runs the subcommand, and returns its exit status.
 
 mod cli;
 mod control_client;
@@ -26,8 +26,8 @@ use webfill_startup::{ExitStatus, Fault};
 
 use crate::cli::{Cli, Command};
 
-/// Many small, short-lived allocations from several threads: measured against glibc's allocator
-/// it saves a tenth of the CPU and keeps workers from growing.
+/// For many small, short-lived allocations from several threads. Compared with glibc's allocator, it
+/// saves a tenth of the CPU time, and the memory of workers does not grow.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

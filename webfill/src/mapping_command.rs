@@ -1,4 +1,4 @@
-//! `webfill mapping check | test | schema`: for the one who writes mappings.
+//! `webfill mapping check | test | schema`: tools for writing mappings.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -96,13 +96,14 @@ fn test(
         let extraction = engine
             .extract_as(Some(index), input, wants)
             .map_err(Fault::error)?;
-        told(&extraction)
+        result_json(&extraction)
     };
     tell(format_args!("{result:#}"))?;
     Ok(ExitStatus::Done)
 }
 
-fn told(extraction: &webfill_mapping::Extraction) -> Value {
+/// The result for standard output.
+fn result_json(extraction: &webfill_mapping::Extraction) -> Value {
     let mut told = json!({
         "mapping": extraction.mapping,
         "fields": extraction.fields,
@@ -117,7 +118,7 @@ fn told(extraction: &webfill_mapping::Extraction) -> Value {
     told
 }
 
-/// The mapping that the URL's crawl would use; without a URL, the file's only one.
+/// The mapping that a crawl would use for the URL; without a URL, the only one of the file.
 fn choose(set: &MappingSet, file: &Path, url: Option<&Url>) -> Result<MappingIndex, Fault> {
     if let Some(url) = url {
         return set.find(url.as_str()).ok_or_else(|| {
@@ -158,7 +159,7 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
     webfill_urls::canonical(text, None).map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
 }
 
-/// By the type given, else by the file's name, else by its content.
+/// The kind of page: by the given type, else by the file's name, else by its content.
 fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match (content_type, extension) {

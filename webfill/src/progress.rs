@@ -1,4 +1,5 @@
-//! What is shown while a crawl runs: a bar on a terminal, a plain line a minute elsewhere.
+//! Shows the progress of a crawl or a feed on standard error: a bar on a terminal, else a plain line
+//! every [`PLAIN_EVERY`].
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -9,17 +10,17 @@ use webfill_store::RecordCounts;
 
 use crate::cli::ProgressStyle;
 use crate::demand::Tally;
-use crate::summary::{Counters, told};
+use crate::summary::{Counters, format_duration};
 
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// A feed is over sooner than a crawl.
+/// The interval of plain lines of a feed, which takes less time than a crawl.
 const FEED_EVERY: Duration = Duration::from_secs(10);
 
-/// Rates are told over this long.
+/// Rates are averages over this long.
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// A look at the counters.
+/// The counters at one moment.
 struct Sample {
     at: Instant,
     pages: u64,
@@ -71,7 +72,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away; the summary says the rest.
+    /// Removes the bar.
     pub fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
@@ -91,7 +92,7 @@ impl Progress {
         }
         line += &format!(", errors {}", counters.errors());
         if let Some(left) = self.time_left() {
-            line += &format!(", about {} left", told(left));
+            line += &format!(", about {} left", format_duration(left));
         }
         line
     }
@@ -105,7 +106,7 @@ impl Progress {
         }
     }
 
-    /// Only while the queue has been shrinking for a whole window: before that, nobody knows.
+    /// An estimate of the time left; only after the queue has been shrinking for a whole window.
     fn time_left(&self) -> Option<Duration> {
         let span = self
             .samples
@@ -121,7 +122,7 @@ impl Progress {
     }
 }
 
-/// Shows on standard error how a feed gets on, whose length nobody knows.
+/// Shows the progress of a feed, whose length is unknown.
 pub struct FeedProgress {
     bar: Option<ProgressBar>,
     plain: bool,
@@ -156,7 +157,7 @@ impl FeedProgress {
         }
     }
 
-    /// A line of text that stays, above the bar.
+    /// Prints a line of text that stays, above the bar.
     pub fn tell(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{line}")),

@@ -1,4 +1,5 @@
-//! The processes of a crawl, one role each: configuration in, library call, exit status out.
+//! The subcommands `dispatcher`, `supervisor` and `worker`: each turns flags and settings into the
+//! configuration of its library crate, and calls it.
 
 use std::path::Path;
 
@@ -47,7 +48,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let setup = DispatcherSetup {
         endpoints,
-        // The processes of `webfill crawl` are asked over sockets in a folder.
+        // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
         keys,
         state: state.path().to_owned(),
@@ -63,7 +64,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         name: source.name.clone(),
         text: source.text.clone(),
     });
-    told_to_log(webfill_dispatcher::run(setup, sources.collect()))
+    log_fault(webfill_dispatcher::run(setup, sources.collect()))
 }
 
 pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
@@ -110,9 +111,9 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let workers = settings.workers();
     let in_flight = settings.in_flight();
     let longest_request = webfill_worker::longest_request(&settings.fetch);
-    told_to_log(webfill_supervisor::run(SupervisorSetup {
+    log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
-        // In `webfill crawl` the lock of the state folder sees to it that there is only one.
+        // In `webfill crawl` there is only one, because the state folder is locked.
         instance: if options.local { 0 } else { state.instance()? },
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
@@ -136,7 +137,7 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
     let name = format!("worker-{:03}", options.slot);
     let has_browser = settings.has_browsers();
     let _log = log::start(&settings.log_folder(), &name, &settings.log)?;
-    told_to_log(webfill_worker::run(WorkerSetup {
+    log_fault(webfill_worker::run(WorkerSetup {
         slot: options.slot,
         incarnation: options.incarnation,
         supervisor: settings.supervisor.id.clone().unwrap_or_default(),
@@ -151,8 +152,8 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
     }))
 }
 
-/// The keys of a process of a fleet. The processes of `webfill crawl` need none: their sockets are
-/// in a folder that only their owner can enter.
+/// The keys of a fleet's process. The processes of `webfill crawl` need none, because their sockets
+/// are in a folder that only their owner can access.
 fn keys_of<K>(
     settings: &Settings,
     local: bool,
@@ -164,7 +165,7 @@ fn keys_of<K>(
     }
 }
 
-/// A process of `webfill crawl` takes its settings as its parent wrote them.
+/// Loads the settings. A process of `webfill crawl` uses only the file that its parent wrote.
 fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings, Fault> {
     match (file, local) {
         (Some(file), true) => Settings::written(file),
@@ -172,7 +173,8 @@ fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings, Fault> {
     }
 }
 
-/// Loads the mappings; an absent default folder is an empty set, an absent named one is a fault.
+/// Loads the mappings. If the default folder is missing there are none; another missing folder is an
+/// error.
 pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
     if folder == Settings::default().mappings && !folder.exists() {
         return MappingSet::from_sources(Vec::new()).map_err(Fault::usage);
@@ -180,7 +182,8 @@ pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
     MappingSet::load_dir(folder).map_err(Fault::usage)
 }
 
-/// In `webfill crawl` the parent decides; a process of a fleet drains by itself.
+/// How signals are handled: a process of `webfill crawl` leaves them to its parent, a process of a
+/// fleet drains.
 fn follow_signals(local: bool) {
     signals::install();
     if local {
@@ -188,8 +191,8 @@ fn follow_signals(local: bool) {
     }
 }
 
-/// A fault reaches the log of the process that had it as well as its standard error.
-fn told_to_log(ended: Result<ExitStatus, Fault>) -> Result<ExitStatus, Fault> {
+/// Logs the fault that ends the process; it is also printed on standard error.
+fn log_fault(ended: Result<ExitStatus, Fault>) -> Result<ExitStatus, Fault> {
     match &ended {
         Ok(_) => tracing::info!(event = "ended_process", "ended"),
         Err(fault) => tracing::error!(event = "fault", fault = fault.message, "ended by a fault"),
@@ -212,7 +215,7 @@ fn host_name() -> Result<String, Fault> {
     Ok(name.trim().to_owned())
 }
 
-/// The dispatcher's sockets, from its tasks socket.
+/// All endpoints of the dispatcher, derived from that of its tasks socket.
 pub fn endpoints_from(tasks: &str) -> Result<Endpoints, Fault> {
     let wrong = || Fault::usage(format!("--dispatcher `{tasks}`: expected tcp://HOST:PORT"));
     let address = tasks.strip_prefix("tcp://").ok_or_else(wrong)?;

@@ -1,5 +1,6 @@
-//! Settings: flags win over the environment, the environment over the file, the file over the
-//! defaults. Each concern's settings are a struct beside the code that they configure.
+//! All settings. In descending priority, a setting comes from a flag, an environment variable, the
+//! settings file, or its default. The settings of each part are a struct beside the code that they
+//! configure.
 
 pub mod limits;
 
@@ -16,7 +17,7 @@ use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
 use webfill_worker::{BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
 
-/// Everything that `webfill.toml` may say.
+/// The content of `webfill.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -28,18 +29,18 @@ pub struct Settings {
     pub state: PathBuf,
     /// The folder of mapping files.
     pub mappings: PathBuf,
-    /// The folder of keys; without it, webfill only speaks on this machine.
+    /// The folder of keys; without it, webfill only communicates within this machine.
     pub keys: Option<PathBuf>,
     pub dispatcher: DispatcherConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
-    /// In the lane `browser`.
+    /// The settings of the lane `browser`.
     pub browser: BrowserConfig,
-    /// What is tried again, and when.
+    /// Which failed tasks are retried, and when.
     pub retries: RetryTable,
-    /// Limits of applications, by name; in the file alone.
+    /// The limits of applications, by name; they can only be set in the file.
     pub applications: BTreeMap<String, ApplicationLimits>,
     pub log: LogConfig,
 }
@@ -65,7 +66,7 @@ impl Default for Settings {
     }
 }
 
-/// How an environment variable's text becomes a value.
+/// The type of a setting, for reading it from an environment variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -77,7 +78,8 @@ enum Kind {
     Numbers,
 }
 
-/// Every setting, by its path in the file. Its variable is `WEBFILL_` and the path in capitals.
+/// Every setting, by its path in the file. Its environment variable is `WEBFILL_` and the path in
+/// capitals.
 const SETTINGS: &[(&str, Kind)] = &[
     ("store", Kind::Text),
     ("cache", Kind::Text),
@@ -137,11 +139,11 @@ const SETTINGS: &[(&str, Kind)] = &[
 
 const PREFIX: &str = "WEBFILL_";
 
-/// Variables that stand for a flag and for no setting.
+/// Environment variables that correspond to a flag, not to a setting.
 const OF_FLAGS: [&str; 1] = ["RECORDS"];
 
 impl Settings {
-    /// Reads the file, if one is named, and the environment.
+    /// Reads the file, if there is one, and the environment.
     pub fn load(file: Option<&Path>) -> Result<Settings, Fault> {
         let mut table = match file {
             Some(path) => read_file(path)?,
@@ -155,8 +157,8 @@ impl Settings {
         Settings::from_table(table, &place)
     }
 
-    /// Reads what a parent process wrote: the environment and its flags are in there already, and
-    /// the environment must not win over the flags.
+    /// Reads the file that a parent process wrote. It contains the environment and the flags already,
+    /// so the environment is not read again: it would override the flags.
     pub fn written(file: &Path) -> Result<Settings, Fault> {
         let table = read_file(file)?;
         Settings::from_table(table, &file.display().to_string())
@@ -168,8 +170,8 @@ impl Settings {
             .map_err(|error| Fault::usage(format!("{place}: {}", one_line(&error))))
     }
 
-    /// Writes the settings for the processes that this one starts. Only the owner may read them:
-    /// a proxy or a store may need a password.
+    /// Writes the settings for child processes. Only the owner may read the file, because it may
+    /// contain passwords of a proxy or a store.
     pub fn write(&self, path: &Path) -> Result<(), Fault> {
         use std::io::Write;
         use std::os::unix::fs::OpenOptionsExt;
@@ -191,7 +193,7 @@ impl Settings {
             })
     }
 
-    /// Judges what can be judged before anything is opened.
+    /// Checks everything that can be checked before anything is opened.
     pub fn validate(&self) -> Result<(), Fault> {
         self.store_uri()?;
         self.cache_uri()?;
@@ -214,7 +216,8 @@ impl Settings {
             .transpose()
     }
 
-    /// Worker processes: as many as told, or one per core; a browser alone keeps all cores busy.
+    /// The number of worker processes: as set, or one per core; with browsers only one, because a
+    /// browser keeps all cores busy.
     pub fn workers(&self) -> u16 {
         match self.supervisor.workers {
             0 if self.has_browsers() => 1,
@@ -225,12 +228,12 @@ impl Settings {
         }
     }
 
-    /// Whether pages are shown in browsers.
+    /// Whether pages are rendered in browsers.
     pub fn has_browsers(&self) -> bool {
         self.supervisor.lane == Lane::Browser
     }
 
-    /// Pages that the workers are busy with at once, as far as they are allowed to.
+    /// The most pages that the workers process at the same time.
     pub fn in_flight(&self) -> u32 {
         let per_worker = match self.has_browsers() {
             true => self.browser.tabs,
@@ -248,7 +251,7 @@ fn read_file(path: &Path) -> Result<Table, Fault> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))?;
     text.parse().map_err(|error: toml::de::Error| {
-        // Its own display repeats the line, in which there may be a password.
+        // The error's `Display` repeats the line, which may contain a password.
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = 1 + before.unwrap_or_default().matches('\n').count();
         let reason = error.message().lines().collect::<Vec<_>>().join(" ");
@@ -265,7 +268,7 @@ fn one_line(error: &toml::de::Error) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Puts variables over what the file says.
+/// Overrides the file's settings with environment variables.
 fn overlay(
     table: &mut Table,
     variables: impl Iterator<Item = (String, String)>,

@@ -1,11 +1,12 @@
-//! Results on standard output.
+//! Prints results on standard output.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 use webfill_startup::Fault;
 
-/// Writes a result and a line end. A reader that has seen enough, such as `head`, is no fault.
+/// Prints a result and a line break. If the reader has closed the pipe, as `head` does, this is not
+/// an error.
 pub fn tell(result: impl Display) -> Result<(), Fault> {
     let mut stdout = io::stdout().lock();
     let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());

@@ -1,4 +1,4 @@
-//! What a crawl came to, for people and for programs.
+//! The summary of a crawl, as text for people and as JSON for programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -26,7 +26,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Tasks that ended in something else than a page or a refusal that the site asked for.
+    /// Tasks that failed: neither a page, nor a refusal by the site's rules.
     pub fn errors(&self) -> u64 {
         const FINE: &[&str] = &[
             "ok",
@@ -46,7 +46,7 @@ impl Counters {
 #[derive(Debug, Clone)]
 pub struct BrokenSeed {
     pub line: u64,
-    /// The id of the document, if it is one of a dataset and no line.
+    /// The id of the document, if the seed is a document of a dataset.
     pub document: Option<String>,
     pub reason: String,
 }
@@ -60,7 +60,7 @@ impl BrokenSeed {
     }
 }
 
-/// What went back into the dataset in this run: a record counts each time it was written.
+/// What this run wrote back to the dataset. A record counts each time it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenBack {
     pub records: u64,
@@ -68,7 +68,7 @@ pub struct WrittenBack {
     pub refused: u64,
 }
 
-/// Seeds that could not be read: all are in the file, the first few here.
+/// Seeds that could not be read. The file lists all of them; here are the first few.
 #[derive(Debug, Clone, Default)]
 pub struct BrokenSeeds {
     pub count: u64,
@@ -76,23 +76,23 @@ pub struct BrokenSeeds {
     pub file: Option<PathBuf>,
 }
 
-/// Everything that is told at the end.
+/// The content of the summary.
 #[derive(Debug)]
 pub struct Summary {
     pub crawl_id: String,
     pub counters: Counters,
-    /// Of the pages, those of earlier runs of the crawl.
+    /// The pages of earlier runs of the crawl.
     pub pages_before: u64,
     pub records: RecordCounts,
     pub broken_seeds: BrokenSeeds,
-    /// None if nothing is written back.
+    /// `None` if values are not written back.
     pub written_back: Option<WrittenBack>,
     /// Fields that records want and that no mapping extracts.
     pub unfillable: BTreeSet<String>,
     pub elapsed: Duration,
-    /// Why the crawl ended before it was finished.
+    /// Why the crawl ended early; `None` if it was finished.
     pub ended_early: Option<&'static str>,
-    /// The command's words to go on with, if it can be resumed.
+    /// The state folder, for the command line that resumes the crawl.
     pub store: String,
     pub state: PathBuf,
 }
@@ -133,7 +133,7 @@ impl Summary {
             text,
             "crawl {} {how} after {}",
             self.crawl_id,
-            told(self.elapsed)
+            format_duration(self.elapsed)
         );
         let pages = counters.pages.saturating_sub(self.pages_before);
         let rate = pages as f64 / self.elapsed.as_secs_f64().max(0.001);
@@ -162,12 +162,12 @@ impl Summary {
             );
         }
         let _ = writeln!(text, "  fields    {} values stored", counters.fields);
-        let _ = writeln!(text, "  outcomes  {}", tally(&counters.outcomes));
+        let _ = writeln!(text, "  outcomes  {}", format_counts(&counters.outcomes));
         let _ = writeln!(
             text,
             "  links     {} found; skipped: {}",
             counters.links,
-            tally(&counters.skipped)
+            format_counts(&counters.skipped)
         );
         if counters.queued + counters.leased > 0 {
             let _ = writeln!(
@@ -219,7 +219,7 @@ impl Summary {
     }
 }
 
-/// A field's name in one line that a terminal can show, whatever the seeds call it.
+/// A field's name without line breaks and control characters.
 fn shown(name: &str) -> String {
     name.chars()
         .take(40)
@@ -228,7 +228,8 @@ fn shown(name: &str) -> String {
         .to_string()
 }
 
-fn tally(counts: &BTreeMap<String, u64>) -> String {
+/// Counts as one line.
+fn format_counts(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "none".into();
     }
@@ -239,7 +240,7 @@ fn tally(counts: &BTreeMap<String, u64>) -> String {
 }
 
 /// A duration in its two largest units.
-pub fn told(duration: Duration) -> String {
+pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0..60 => format!("{:.1} s", duration.as_secs_f64()),
@@ -278,14 +279,14 @@ mod tests {
         };
         assert_eq!(counters.errors(), 4);
         assert_eq!(
-            tally(&counters.outcomes),
+            format_counts(&counters.outcomes),
             "5 ok, 3 timeout, 2 disallowed, 1 http_error"
         );
     }
 
     #[test]
     fn durations_are_told_in_two_units() {
-        assert_eq!(told(Duration::from_millis(4_240)), "4.2 s");
-        assert_eq!(told(Duration::from_secs(3_725)), "1 h 2 min");
+        assert_eq!(format_duration(Duration::from_millis(4_240)), "4.2 s");
+        assert_eq!(format_duration(Duration::from_secs(3_725)), "1 h 2 min");
     }
 }

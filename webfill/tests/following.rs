@@ -1,5 +1,5 @@
-//! `webfill export pages --since CURSOR --follow` misses nothing: neither over its own death, nor
-//! while several write at once.
+//! `webfill export pages --since CURSOR --follow` misses no page, neither when it is killed and
+//! continued, nor while several processes write.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
-use webfill_store::{Page, Save, StoreUri, open};
+use serde_json::Value;
+use webfill_store::{CrawlId, Page, Save, StoreUri, open};
 use webfill_wire::Outcome;
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -20,34 +20,14 @@ fn url(number: usize) -> String {
 }
 
 fn page(app_id: &str, number: usize) -> Page {
+    let crawl = CrawlId::new(app_id, "c1");
     Page {
-        app_id: app_id.to_owned(),
-        crawl_id: String::from("c1"),
-        url: url(number),
-        final_url: None,
-        site: String::from("example.com"),
-        depth: 0,
-        parent: None,
-        outcome: Outcome::Ok,
-        status_code: Some(200),
-        mapping: None,
-        fields: Map::new(),
         links: vec![url(number + 1); 20],
-        content_type: None,
-        bytes: 0,
-        content_hash: None,
-        started_at_ms: 0,
-        elapsed_ms: 0,
-        delivery: 1,
-        worker: String::from("w"),
-        attrs: None,
-        failed_attempts: Vec::new(),
-        headers: None,
-        body: None,
+        ..Page::new(&crawl, &url(number), "example.com", Outcome::Ok)
     }
 }
 
-/// Saves pages as a worker does, with a connection of its own and batch after batch.
+/// Saves pages as a worker does, in batches over its own connection.
 fn write(store: &Path, app_id: &'static str, pages: Vec<usize>) -> JoinHandle<()> {
     let uri = StoreUri::Sqlite(store.to_owned());
     thread::spawn(move || {
@@ -66,7 +46,7 @@ fn write(store: &Path, app_id: &'static str, pages: Vec<usize>) -> JoinHandle<()
     })
 }
 
-/// An export under way, and the whole lines that it has written.
+/// A running export, and the whole lines that it has written.
 struct Export {
     child: Child,
     lines: Receiver<Value>,
@@ -88,7 +68,7 @@ impl Export {
         thread::spawn(move || {
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
-                // Whoever is killed may leave half a line.
+                // A killed export may leave an incomplete line.
                 if !line.ends_with('\n')
                     || taken.send(serde_json::from_str(&line).unwrap()).is_err()
                 {
@@ -100,7 +80,7 @@ impl Export {
         Export { child, lines }
     }
 
-    /// Takes up to so many lines over; the cursor behind the last.
+    /// Processes up to `most` lines, and sets `cursor` to that of the last one.
     fn take(&self, most: usize, seen: &mut BTreeSet<String>, cursor: &mut String, all: usize) {
         let deadline = Instant::now() + WAIT;
         for _ in 0..most {
@@ -160,7 +140,7 @@ fn a_follower_that_is_killed_again_and_again_misses_no_page_of_several_writers()
     let mut kills = 0;
     while seen.len() < all {
         let export = Export::start(&store, &["--since", &cursor, "--follow"]);
-        // What it has written and nobody has taken over is written again by the next one.
+        // Lines that were written but not processed are written again by the next export.
         export.take(317, &mut seen, &mut cursor, all);
         export.kill();
         kills += 1;

@@ -1,4 +1,5 @@
-//! Watches a running crawl: shows its progress, sees its end coming, and lets it come.
+//! Watches a running crawl until it ends: restarts dead processes, shows the progress, checks the
+//! limits, and drains the processes at the end.
 
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
@@ -16,14 +17,16 @@ use crate::fleet::Fleet;
 use crate::progress::Progress;
 use crate::summary::{Counters, WrittenBack};
 
-/// How often the crawl is looked at, and its records counted.
+/// How often the crawl's status is asked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How often its records are counted, at most.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// Of so many parts of the time, one at most is spent on counting.
+/// Counting takes at most one part in this many of the time.
 const COUNT_SHARE: u32 = 20;
 
-/// How long what has begun may take to come to its end.
+/// How long the leased tasks may take to end, when the crawl ends early.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why the crawl ends.
@@ -35,8 +38,8 @@ pub enum End {
 }
 
 impl End {
-    /// Why it ends before it is finished.
-    pub fn before_time(self) -> Option<&'static str> {
+    /// Why the crawl ends before it is finished; `None` if it is finished.
+    pub fn reason(self) -> Option<&'static str> {
         match self {
             End::Finished => None,
             End::Interrupted => Some("interrupted"),
@@ -53,9 +56,9 @@ impl End {
     }
 }
 
-/// Looks at a running crawl until it ends.
+/// The state of watching a crawl.
 pub struct Watch {
-    /// The command's own crawl, and those that its seeds name.
+    /// The command's own crawl, and the crawls that its seeds name.
     pub crawls: Crawls,
     pub id: CrawlId,
     pub store: Arc<dyn Store>,
@@ -65,7 +68,7 @@ pub struct Watch {
     pub counters: Counters,
     pub records: RecordCounts,
     pub count_at: Instant,
-    /// What goes back into the dataset, if anything does.
+    /// The thread that writes values back to the dataset, if there is one.
     pub writing_back: Option<WritingBack>,
 }
 
@@ -75,20 +78,20 @@ impl Watch {
         crawls.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Until it is finished, interrupted, or at a limit.
-    pub fn until_the_end(
+    /// Waits until the crawl is finished, interrupted, or has reached a limit.
+    pub fn wait_for_end(
         &mut self,
         client: &mut ControlClient,
         fleet: &mut Fleet,
         feeding: &mut Feeding,
     ) -> Result<End, Fault> {
         loop {
-            fleet.look_after()?;
+            fleet.restart_dead()?;
             feeding.check()?;
             if let Some(writing_back) = &mut self.writing_back {
                 writing_back.check()?;
             }
-            self.look(client, fleet)?;
+            self.update(client, fleet)?;
             if self.counters.finished {
                 return Ok(End::Finished);
             }
@@ -108,24 +111,26 @@ impl Watch {
         }
     }
 
-    fn look(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
+    /// Asks for the crawl's status, counts its records if it is time, and shows both.
+    fn update(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let request = Request::CrawlStatus {
             crawls: self.crawls(),
         };
-        self.counters = client.ask(&request, || fleet.look_after())?;
+        self.counters = client.ask(&request, || fleet.restart_dead())?;
         if Instant::now() >= self.count_at {
             let began = Instant::now();
             let deadline = self.deadline;
             let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             self.count_records(&|| signals::asked() >= Asked::Drain || is_over())?;
-            // A large store takes its time to count: it must not be busy with that.
+            // Counting a large store takes long; it must not keep the store busy.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
         self.progress.show(&self.counters, self.records);
         Ok(())
     }
 
-    /// A store that is away takes its time to say so: whoever wants to stop does not wait for it.
+    /// Counts the crawl's records. An unavailable store takes long to answer, so counting ends when
+    /// `give_up` returns true.
     fn count_records(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         let counts = self.runtime.block_on(async {
             let mut counting = pin!(self.store.record_counts(&self.id));
@@ -145,12 +150,13 @@ impl Watch {
         Ok(())
     }
 
-    /// Lets what has begun come to its end; a second signal stops at once.
+    /// Lets the leased tasks end, and then the processes. A second signal stops them at once.
     pub fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let patience = Instant::now() + DRAIN_PATIENCE;
         let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
         let crawls = self.crawls();
-        // Answered when everything is back: nobody is started again from here on.
+        // The answer comes when all leases have ended. From here on, dead processes are not
+        // restarted.
         match client.ask_until(&Request::Drain { crawls }, &give_up)? {
             Some(counters) => self.counters = counters,
             None => fleet.stop(),
@@ -159,7 +165,8 @@ impl Watch {
         fleet.wait(&give_up)
     }
 
-    /// Writes back what the drained fleet has left; a second signal stops it at once.
+    /// Writes the remaining values back, after the fleet was drained. A second signal stops this at
+    /// once.
     pub fn finish_writing_back(&mut self) -> Result<Option<WrittenBack>, Fault> {
         let give_up = || signals::asked() >= Asked::Stop;
         let writing_back = self.writing_back.take();

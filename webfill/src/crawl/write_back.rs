@@ -1,8 +1,8 @@
-//! Writes what pages fill in records back into their dataset: beside the crawl, every few seconds
-//! what has changed, and at the crawl's end what is left.
+//! Writes values that pages brought back to the dataset that the records came from: every few seconds
+//! while the crawl runs, and the rest at its end.
 //!
-//! The store knows which records are not written yet. A batch is confirmed to it once the dataset
-//! has it, so a crash repeats a batch at most, and repeating one changes nothing.
+//! The store knows which records are unwritten. A batch is confirmed to the store once the dataset
+//! has it. So after a crash, at most one batch is written again, which changes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,20 +17,20 @@ use webfill_store::{CrawlId, Dataset, Store, StoreError, Unwritten, WriteBack};
 use crate::feeding::store_fault;
 use crate::summary::WrittenBack;
 
-/// How often it is looked what has changed.
+/// How often changed records are written back.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// Records written in one go.
+/// The most records in one batch.
 const BATCH: u32 = 500;
 
-/// How long servers that are away are waited for when all else is done.
+/// How long unavailable servers are waited for at the end of the crawl, and how often they are tried.
 const PATIENCE: Duration = Duration::from_secs(120);
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// Refused records told in the log, of each run.
-const REFUSED_TOLD: u64 = 20;
+/// The most refused records that one run logs.
+const REFUSED_LOGGED: u64 = 20;
 
-/// From where to where.
+/// From which store and crawl, to which dataset and collection.
 pub struct Route {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
@@ -38,9 +38,9 @@ pub struct Route {
     pub to: WriteBack,
 }
 
-/// The thread.
+/// A handle on the thread that writes back.
 pub struct WritingBack {
-    /// Dropped when the crawl is over.
+    /// Dropped at the end of the crawl, which tells the thread to write the rest.
     going_on: Option<Sender<()>>,
     given_up: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<WrittenBack, Fault>>>,
@@ -59,13 +59,13 @@ impl WritingBack {
             runtime,
             given_up: Arc::clone(&given_up),
             written: WrittenBack::default(),
-            is_away_told: false,
+            is_away_logged: false,
         };
         let thread = std::thread::Builder::new()
             .name("write-back".into())
             .spawn(move || {
                 while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(EVERY) {
-                    writer.write_now()?;
+                    writer.write_changed()?;
                 }
                 writer.write_rest()?;
                 Ok(writer.written)
@@ -78,7 +78,7 @@ impl WritingBack {
         })
     }
 
-    /// Tells whether it was ended by a fault.
+    /// Returns the fault that ended the thread, if there was one.
     pub fn check(&mut self) -> Result<(), Fault> {
         match &self.thread {
             Some(thread) if thread.is_finished() => self.join().map(drop),
@@ -86,7 +86,7 @@ impl WritingBack {
         }
     }
 
-    /// Lets it write the rest: nothing changes any more.
+    /// Lets the thread write the rest and end. No record changes any more.
     pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WrittenBack, Fault> {
         self.going_on = None;
         while self
@@ -112,21 +112,21 @@ struct Writer {
     runtime: Runtime,
     given_up: Arc<AtomicBool>,
     written: WrittenBack,
-    is_away_told: bool,
+    is_away_logged: bool,
 }
 
 impl Writer {
-    /// Writes what has changed; servers that are away are left for later.
-    fn write_now(&mut self) -> Result<(), Fault> {
+    /// Writes the changed records. If a server is unavailable, they are left for the next time.
+    fn write_changed(&mut self) -> Result<(), Fault> {
         match self.write_all() {
-            Ok(()) => self.is_away_told = false,
-            Err(error) if error.is_retry() => self.tell_away(&error),
+            Ok(()) => self.is_away_logged = false,
+            Err(error) if error.is_retry() => self.log_away(&error),
             Err(error) => return Err(store_fault(error)),
         }
         Ok(())
     }
 
-    /// Writes everything, and waits for servers that are away.
+    /// Writes all changed records, and waits for unavailable servers.
     fn write_rest(&mut self) -> Result<(), Fault> {
         let patience = Instant::now() + PATIENCE;
         loop {
@@ -135,7 +135,7 @@ impl Writer {
                 Err(error) if error.is_retry() => error,
                 Err(error) => return Err(store_fault(error)),
             };
-            self.tell_away(&error);
+            self.log_away(&error);
             if self.is_given_up() || Instant::now() > patience {
                 return Err(Fault::error(format!(
                     "not everything is written back, the same command goes on with it: {error}"
@@ -168,19 +168,19 @@ impl Writer {
         let refused = self.runtime.block_on(writing)?;
         let with_values = unwritten.iter().filter(|record| !record.fields.is_empty());
         let sent = with_values.count() as u64;
-        // What was refused would be refused again: it is confirmed too, so that others get their turn.
+        // Refused records are confirmed too: they would be refused again, and block the others.
         let confirming = store.confirm_written(crawl, unwritten);
         self.runtime.block_on(confirming)?;
         self.written.records += sent.saturating_sub(refused.len() as u64);
         for (record, reason) in refused {
-            self.tell_refused(&record, &reason);
+            self.log_refused(&record, &reason);
         }
         Ok(())
     }
 
-    fn tell_refused(&mut self, record: &str, reason: &str) {
+    fn log_refused(&mut self, record: &str, reason: &str) {
         self.written.refused += 1;
-        if self.written.refused <= REFUSED_TOLD {
+        if self.written.refused <= REFUSED_LOGGED {
             tracing::warn!(
                 event = "write_back_refused",
                 record,
@@ -190,9 +190,9 @@ impl Writer {
         }
     }
 
-    /// Once for each time that they go away.
-    fn tell_away(&mut self, error: &StoreError) {
-        if !std::mem::replace(&mut self.is_away_told, true) {
+    /// Logs an unavailable server, once for each outage.
+    fn log_away(&mut self, error: &StoreError) {
+        if !std::mem::replace(&mut self.is_away_logged, true) {
             tracing::warn!(
                 event = "write_back_away",
                 reason = %error,

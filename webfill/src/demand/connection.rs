@@ -1,4 +1,4 @@
-//! Whom the commands speak with, and how long they wait for an answer.
+//! The connection to a dispatcher, with the time limits of each kind of request.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ use crate::keys::{KeyFolder, check_reach};
 use crate::roles::endpoints_from;
 use crate::settings::Settings;
 
-/// Longer than a busy dispatcher needs.
+/// The wait for an answer: longer than a busy dispatcher needs.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Longer than it waits until what was ordered holds everywhere: a supervisor that stands still may
-/// begin what it holds until its lease is over, which takes ten seconds unless it was set.
+/// The wait for the answer to an order, which comes once the order is in force everywhere. A frozen
+/// supervisor may start its leased tasks until its lease ends, after ten seconds by default.
 const ORDER_WAIT: Duration = Duration::from_secs(30);
 
-/// Whoever has waited for so long is told what for.
-const TELL_AFTER: Duration = Duration::from_secs(2);
+/// The user is told why the command waits, after this long.
+const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// A feed is repeated while its dispatcher is started again: requests may be, for a crawl takes a
-/// URL once.
+/// How often a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts
+/// a URL once.
 const FEED_TIMES: u32 = 6;
 
-/// Where the dispatcher is.
+/// The flags that name the dispatcher.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectionOptions {
     /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
@@ -44,8 +44,8 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The dispatcher's sockets, and the keys to speak with them. What another machine could read
-    /// is refused without keys.
+    /// The dispatcher's endpoints, and the keys. Without keys, endpoints beyond this machine are
+    /// refused.
     pub fn resolve(&self) -> Result<(Endpoints, Option<ClientKeys>), Fault> {
         let settings = Settings::load(self.config.as_deref())?;
         let dispatcher = &settings.supervisor.dispatcher;
@@ -69,7 +69,7 @@ impl ConnectionOptions {
     }
 }
 
-/// A dispatcher that may be there.
+/// A connection to a dispatcher, which may not be running.
 pub(super) struct Connection {
     client: ControlClient,
     endpoint: String,
@@ -77,16 +77,16 @@ pub(super) struct Connection {
     was_answered: bool,
 }
 
-/// Why a request was not accepted, in the dispatcher's words.
+/// The dispatcher's reason for refusing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Where in the request, as a JSON path.
+    /// The place in the request, as a JSON path.
     pub(super) path: String,
     pub(super) message: String,
 }
 
 impl Connection {
-    /// Asks once: what an action did is told only once.
+    /// Sends an action, once: a repeated action would be answered differently.
     pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.order(&action.to_string())?,
@@ -95,7 +95,8 @@ impl Connection {
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
     }
 
-    /// Feeds crawl requests. Once the dispatcher has answered, its absence is waited out.
+    /// Sends crawl requests. Once the dispatcher has answered before, an unavailable dispatcher is
+    /// waited for.
     pub(super) fn feed(&mut self, requests: &str) -> Result<Result<Value, Refusal>, Fault> {
         let times = if self.was_answered { FEED_TIMES } else { 1 };
         self.ask(requests, times)
@@ -105,23 +106,23 @@ impl Connection {
         let answer = self.client.ask_times(question.as_bytes(), times, WAIT)?;
         let answer = answer.ok_or_else(|| self.silence(WAIT * times))?;
         self.was_answered = true;
-        Ok(Refusal::or(answer))
+        Ok(Refusal::check(answer))
     }
 
-    /// Asks once for what is answered when it holds everywhere.
+    /// Sends an action that is answered when it is in force everywhere.
     fn order(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         self.client.send(question.as_bytes());
-        let mut answer = self.client.answer_within(TELL_AFTER)?;
+        let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
         if answer.is_none() {
             if std::io::stderr().is_terminal() {
                 eprintln!(
                     "webfill: waiting for the answer: what stands still is waited for until its lease is over"
                 );
             }
-            answer = self.client.answer_within(ORDER_WAIT - TELL_AFTER)?;
+            answer = self.client.answer_within(ORDER_WAIT - EXPLAIN_AFTER)?;
         }
         let answer = answer.ok_or_else(|| self.silence(ORDER_WAIT))?;
-        Ok(Refusal::or(answer))
+        Ok(Refusal::check(answer))
     }
 
     fn silence(&self, waited: Duration) -> Fault {
@@ -138,8 +139,8 @@ impl Connection {
 }
 
 impl Refusal {
-    /// The answer, unless it is a refusal.
-    fn or(answer: Value) -> Result<Value, Refusal> {
+    /// The answer, or the refusal that it contains.
+    fn check(answer: Value) -> Result<Value, Refusal> {
         match Refusal::of(&answer) {
             Some(refusal) => Err(refusal),
             None => Ok(answer),
@@ -162,8 +163,7 @@ impl Refusal {
         }
     }
 
-    /// Of a refused list: the place of the request that is to blame, and the sentence about it
-    /// alone.
+    /// For a refused list: the index of the invalid request, and the message about it.
     pub(super) fn of_one(&self) -> Option<(usize, String)> {
         let inside = self.path.strip_prefix("$[")?;
         let (index, rest) = inside.split_once(']')?;

@@ -1,7 +1,7 @@
-//! Prints the firehose: one JSON object per line, as it comes.
+//! `webfill dump`: prints the firehose, one JSON object per line.
 //!
-//! Who reads slower than messages come stops the reading here, and the dispatcher then leaves
-//! messages out: nothing piles up on either side.
+//! If the output is read more slowly than messages arrive, this stops receiving, and the dispatcher
+//! drops messages. So neither side needs unbounded memory.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,10 +14,10 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 use super::ConnectionOptions;
 
-/// Messages that wait to be printed.
+/// The most messages that wait to be printed.
 const WAITING: usize = 100;
 
-/// How often it is looked whether to stop.
+/// How often signals are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const FIREHOSE: u32 = 1;
@@ -34,7 +34,7 @@ pub struct DumpOptions {
     pub connection: ConnectionOptions,
 }
 
-/// Runs the command, until it is interrupted or its reader has gone.
+/// Runs the command until it is interrupted or its output is closed.
 pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let (endpoints, keys) = options.connection.resolve()?;
     signals::install();
@@ -44,16 +44,16 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
         .topics(topics.clone());
     let (arrivals, arrived) = mpsc::sync_channel(WAITING);
     let sockets = Sockets::start(vec![spec], move |message| {
-        // A subscription is to the beginning of a topic; other applications may begin like ours.
+        // A subscription matches a prefix: other applications' ids may begin like ours.
         let is_ours = |topic: &Vec<u8>| topics.iter().any(|ours| ours.as_bytes() == topic);
         if topics == [""] || message.topic.as_ref().is_some_and(is_ours) {
-            // Waits while nobody reads; fails when nobody will.
+            // Blocks while the queue is full; fails when printing has ended.
             let _ = arrivals.send(message.frame);
         }
     })
     .map_err(Fault::error)?;
     let printed = print(&arrived, io::stdout().lock());
-    // In this order: the socket's thread may be waiting for room.
+    // In this order, because the socket's thread may be blocked by a full queue.
     drop(arrived);
     drop(sockets);
     match printed {
@@ -64,7 +64,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// What the dispatcher publishes, for one application or all.
+/// The topics to subscribe to, for one application or all.
 fn topics(app: Option<&str>) -> Vec<String> {
     match app {
         Some(app) => vec![format!("crawled.{app}"), format!("outbound.{app}")],
@@ -78,7 +78,7 @@ fn print(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Result<()> {
         let message = match arrived.try_recv() {
             Ok(message) => message,
             Err(_) => {
-                // What is printed is seen before the next one is waited for.
+                // Before waiting for the next message.
                 out.flush()?;
                 match arrived.recv_timeout(LOOK_EVERY) {
                     Ok(message) => message,

@@ -1,4 +1,4 @@
-//! `webfill site`: what holds for one site, told and changed while the fleet runs.
+//! `webfill site`: shows or changes the settings of one site in a running fleet.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use super::table::{cell, pairs};
 use crate::cli::{duration, seconds};
 use crate::stdout::tell;
 
-/// Takes a setting back.
+/// The value that removes a setting.
 const NONE: &str = "none";
 
 #[derive(Debug, Args)]

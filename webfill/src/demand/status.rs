@@ -1,4 +1,4 @@
-//! `webfill status`: the whole fleet at a glance.
+//! `webfill status`: the state of the fleet.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -27,8 +27,8 @@ pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// Plain values as pairs, lists of objects as tables, objects of numbers as a line: whatever the
-/// dispatcher has to tell.
+/// The answer for people, whatever members it has: plain values as pairs, lists of objects as tables,
+/// objects of numbers as a line.
 fn for_people(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
@@ -67,7 +67,7 @@ fn for_people(answer: &Value) -> String {
         .join("\n\n")
 }
 
-/// A column for each key of the first.
+/// A table with a column for each key of the first object.
 fn of_objects(rows: &[Value]) -> String {
     let keys: Vec<&String> = rows[0]
         .as_object()

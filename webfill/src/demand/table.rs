@@ -1,8 +1,8 @@
-//! Answers as tables for people.
+//! Formats answers as tables for people.
 
 use serde_json::Value;
 
-/// Lines of columns; numbers stand at the right.
+/// A table with aligned columns; numbers are aligned to the right.
 pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
     let lines = || std::iter::once(&heads).chain(rows);
@@ -41,20 +41,20 @@ pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
 
 const NOTHING: &str = "-";
 
-/// A value in one cell, which a terminal can show whatever it holds.
+/// A value as the text of one cell, without control characters.
 pub(super) fn cell(value: &Value) -> String {
     match value {
         Value::Null => NOTHING.into(),
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
         Value::String(text) => visible(text),
-        // Without an empty fraction.
+        // Without `.0`.
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => visible(&other.to_string()),
     }
 }
 
-/// Ids are chosen by applications, who may choose anything.
+/// The text without control characters: applications may choose any ids.
 pub(super) fn visible(text: &str) -> String {
     let replaced = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
     text.chars().map(replaced).collect()

@@ -1,9 +1,9 @@
-//! `webfill export pages --since CURSOR [--follow]`: the pages that were saved since, and those that
-//! are saved from now on, for whoever must not miss any.
+//! `webfill export pages --since CURSOR [--follow]`: the pages that were saved after a cursor, and,
+//! with `--follow`, the pages that are saved from now on.
 //!
-//! Each line is a stored page with one more key, `cursor`: where to go on behind it. Whoever keeps
-//! the cursor of the last line that he has taken over, and begins with it the next time, misses
-//! nothing; a page that was saved again since comes again, as it is then.
+//! Each line is a stored page with one more key, `cursor`, from which reading can continue after the
+//! page. A reader that stores the cursor of the last line it has processed, and begins with it the
+//! next time, misses no page. A page that was saved again comes again, in its present version.
 
 use std::io::{self, Write};
 use std::thread;
@@ -13,20 +13,20 @@ use serde_json::Value;
 use webfill_startup::signals::{self, Asked};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
-/// How often a follower looks for more.
+/// How often a follower asks the store for more pages.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How often someone who waits looks whether he is to stop.
+/// How often signals are checked while waiting.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Lines are written together up to so many bytes, and at once when there are no more.
-const WRITTEN_AT_ONCE: usize = 64 << 10;
+/// Lines are buffered up to this many bytes, and written as soon as there are no more.
+const BUFFER_BYTES: usize = 64 << 10;
 
-/// How often a follower tells that the store is away.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
+/// How often a follower reports an unavailable store.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// Writes what was saved since `after`. A follower goes on until it is interrupted; a store that is
-/// away for a while is waited for.
+/// Writes the pages that were saved after the cursor `after`. A follower continues until it is
+/// interrupted, and waits for an unavailable store.
 pub(super) async fn export(
     store: &dyn Store,
     after: Cursor,
@@ -51,7 +51,7 @@ pub(super) async fn export(
             }
             Err(ExportError::Output(error)) if is_interrupt(&error) => {}
             Err(ExportError::Store(error)) if follow && error.is_retry() => {
-                if told.is_none_or(|told| told.elapsed() > TOLD_EVERY) {
+                if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
                     eprintln!("webfill: {error}, waiting for it");
                     told = Some(Instant::now());
                 }
@@ -59,35 +59,35 @@ pub(super) async fn export(
             Err(error) => return Err(error),
         }
         lines.write()?;
-        if !follow || !waits() {
+        if !follow || !sleep_unless_interrupted() {
             return Ok(());
         }
     }
 }
 
-/// Waits for the next look; false if there is to be none.
-fn waits() -> bool {
+/// Sleeps until the next look; false if a signal has come.
+fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + LOOK_EVERY;
     while signals::asked() == Asked::Nothing {
         if Instant::now() >= until {
             return true;
         }
-        // Nothing else is to be done by this thread meanwhile.
+        // Blocking is fine: the thread has nothing else to do.
         thread::sleep(TICK);
     }
     false
 }
 
-/// How the reading is left when a signal has come.
+/// Whether reading ended because of a signal.
 fn is_interrupt(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
-/// Whole lines on their way.
+/// A buffer of whole lines.
 struct Lines<W> {
     out: W,
     waiting: Vec<u8>,
-    /// Behind the last line.
+    /// The cursor after the last line.
     cursor: Cursor,
     follow: bool,
 }
@@ -101,7 +101,7 @@ impl<W: Write> Lines<W> {
         serde_json::to_writer(&mut self.waiting, &page)?;
         self.waiting.push(b'\n');
         self.cursor = cursor;
-        if self.waiting.len() >= WRITTEN_AT_ONCE {
+        if self.waiting.len() >= BUFFER_BYTES {
             return self.write();
         }
         Ok(())

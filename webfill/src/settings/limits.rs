@@ -1,5 +1,5 @@
-//! The limits within which settings make sense. A value beyond them is told by its key before
-//! anything is opened, whether it came from the file, the environment or a flag.
+//! The ranges of settings. A value out of range is refused, with its key, before anything is opened,
+//! whether it comes from the file, the environment or a flag.
 
 use webfill_startup::{Fault, log};
 use webfill_urls::MAX_URL_BYTES;
@@ -9,7 +9,7 @@ use super::Settings;
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.0 * DAY_S;
 
-/// Longer user agents are cut or refused by servers.
+/// Servers cut or refuse longer user agents.
 const MAX_CONTACT_BYTES: usize = 200;
 
 pub fn check(settings: &Settings) -> Result<(), Fault> {
@@ -78,7 +78,7 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
         (
             "supervisor.queue_url_bytes",
             supervisor.queue_url_bytes,
-            // Less, and a long URL would wait for ever.
+            // With less, a long URL could never be sent.
             MAX_URL_BYTES as u64..=1 << 40,
         ),
         (
@@ -121,7 +121,7 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The contact goes into the user agent: a page, with nothing that would end a comment there.
+/// Checks that the contact is a URL, without characters that would end a comment in the user agent.
 pub fn check_contact(text: &str) -> Result<(), String> {
     let is_page = text.starts_with("http://") || text.starts_with("https://");
     let fits_user_agent = |c: char| c.is_ascii_graphic() && !"()".contains(c);
