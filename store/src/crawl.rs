@@ -1,11 +1,11 @@
-//! A crawl as it is stored: the request of an application and how far it came.
+//! A stored crawl: an application's request, and the crawl's state and counts.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-/// Names a crawl within a store.
+/// The key of a crawl within a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CrawlId {
     pub app_id: String,
@@ -35,9 +35,9 @@ pub struct Crawl {
     /// The request as it was accepted.
     pub request: Value,
     pub state: CrawlState,
-    /// The summary's numbers, as far as they are known.
+    /// The numbers of the summary so far.
     pub counts: Map<String, Value>,
-    /// Kept from the first put: a resumed crawl started when it first started.
+    /// The time of the first start, also after the crawl was resumed.
     pub started_at_ms: i64,
     /// When this row was last put.
     pub updated_at_ms: i64,
@@ -45,7 +45,7 @@ pub struct Crawl {
     pub finished_at_ms: Option<i64>,
 }
 
-/// Where a crawl stands.
+/// The state of a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrawlState {
     Running,

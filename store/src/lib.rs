@@ -1,14 +1,16 @@
-//! What webfill keeps: records, pages and crawls behind the [`Store`] trait; robots.txt files and
+//! What webfill stores: records, pages and crawls behind the [`Store`] trait; robots.txt files and
 //! site clocks behind the [`Cache`] trait.
 //!
-//! A backend is named by a URI ([`StoreUri`]) and opened with [`open`]. Many processes work on one
-//! store at once: every worker, the dispatcher, an export. Every write is an idempotent upsert, so
-//! that a task repeated after a crash changes nothing (the reason why webfill may save before it
-//! acknowledges). What a call has answered is durable against the death of any process.
+//! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many
+//! processes use one store at the same time: all workers, the dispatcher, exports.
+//!
+//! Once a call is answered, its writes survive the death of any process. Every write is an idempotent
+//! upsert: webfill saves before it acknowledges, so a task may be repeated after a crash, and the
+//! repeated save changes nothing.
 //!
 //! Times are milliseconds since the epoch in Rust. In SQLite and in exports they are ISO 8601 text
-//! in UTC with milliseconds (`2026-01-31T12:00:00.000Z`): people read it in queries, and it sorts.
-//! In MongoDB they are dates, which its queries calculate with and its purges go by.
+//! in UTC with milliseconds (`2026-01-31T12:00:00.000Z`), which people can read and which sorts. In
+//! MongoDB they are dates, which its queries and TTL indexes need.
 
 mod cache;
 mod crawl;

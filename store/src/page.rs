@@ -1,21 +1,23 @@
-//! A page as it is stored: what became of one URL in one crawl.
+//! A stored page: the result of one URL in one crawl.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use webfill_wire::{FailedAttempt, Outcome};
 
+use crate::crawl::CrawlId;
+
 /// No page or record is larger than this, on any backend: a MongoDB document ends at 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
 
-/// What became of one URL in one crawl.
+/// The result of one URL in one crawl.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     pub app_id: String,
     pub crawl_id: String,
     /// The task's URL, canonical.
     pub url: String,
-    /// The URL that answered, where it is another.
+    /// The URL that answered, if a redirect led to another one.
     pub final_url: Option<String>,
     pub site: String,
     /// Links followed from a seed to here.
@@ -42,23 +44,52 @@ pub struct Page {
     pub delivery: u32,
     /// The worker that fetched it.
     pub worker: String,
-    /// The application's own object, handed through.
+    /// The application's own JSON, passed through.
     pub attrs: Option<Value>,
     /// Earlier attempts that failed and were retried, the oldest first; stored as `tries`.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// The answer's headers, `{name: [value]}`, if its crawl wants them kept.
+    /// The answer's headers, `{name: [value]}`, if the crawl stores headers.
     pub headers: Option<Map<String, Value>>,
-    /// The page's text, if its crawl wants it kept.
+    /// The page's text, if the crawl stores bodies.
     pub body: Option<Arc<str>>,
 }
 
 impl Page {
-    /// The key: crawl id, "/", hash of the canonical URL.
+    /// A page that has an outcome and nothing else: no answer, no fields, no links, first delivery.
+    pub fn new(crawl: &CrawlId, url: &str, site: &str, outcome: Outcome) -> Page {
+        Page {
+            app_id: crawl.app_id.clone(),
+            crawl_id: crawl.crawl_id.clone(),
+            url: url.to_owned(),
+            final_url: None,
+            site: site.to_owned(),
+            depth: 0,
+            parent: None,
+            outcome,
+            status_code: None,
+            mapping: None,
+            fields: Map::new(),
+            links: Vec::new(),
+            content_type: None,
+            bytes: 0,
+            content_hash: None,
+            started_at_ms: 0,
+            elapsed_ms: 0,
+            delivery: 1,
+            worker: String::new(),
+            attrs: None,
+            failed_attempts: Vec::new(),
+            headers: None,
+            body: None,
+        }
+    }
+
+    /// The page's key, see [`page_id`].
     pub fn id(&self) -> String {
         page_id(&self.crawl_id, &self.url)
     }
 
-    /// When the page was done, milliseconds since the epoch.
+    /// End of the fetch, milliseconds since the epoch.
     pub(crate) fn ended_at_ms(&self) -> i64 {
         let elapsed_ms = i64::try_from(self.elapsed_ms).unwrap_or(i64::MAX);
         self.started_at_ms.saturating_add(elapsed_ms)

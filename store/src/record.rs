@@ -1,12 +1,14 @@
-//! Records: the user's dataset, and how pages fill what is missing in it.
+//! Records, and the rules by which pages fill their missing fields. The rules are the same for every
+//! backend.
 //!
-//! The rules are the same for every backend and live here. A field that has a value keeps it. A
-//! wanted field without a value is missing, until a page or the user's own input supplies one; a
-//! page's value is kept with its source. A record is resolved while nothing is missing.
-//!
-//! Of two pages that bring different values for a field, the one whose mapping comes first in the
-//! [`MappingOrder`] wins, whichever was saved first; of equals, the first saved. The other value
-//! is kept as a candidate, with its source. What the user gave is never a matter of candidates.
+//! - A field that has a value keeps it, except as in the last rule.
+//! - A wanted field without a value is *missing*, until a page or the user's input supplies a value.
+//!   A page's value is stored with its source.
+//! - A record is *resolved* while no wanted field is missing, and *open* otherwise.
+//! - If two pages bring different values for a field, the page whose mapping comes first in the
+//!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page
+//!   that was saved first. The other value is stored as a *candidate*, with its source. Values from
+//!   the user have no candidates and are never replaced.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +28,7 @@ pub struct Record {
     pub want: Vec<String>,
 }
 
-/// Where a record stands.
+/// The state of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordState {
     /// A wanted field is missing.
@@ -42,7 +44,7 @@ pub struct RecordCounts {
     pub resolved: u64,
 }
 
-/// Whether a value says anything: null, "" and [] do not, and leave a field missing.
+/// Whether a value counts as one: null, "" and [] do not, and leave a field missing.
 pub fn has_value(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -52,25 +54,24 @@ pub fn has_value(value: &Value) -> bool {
     }
 }
 
-/// Candidates kept of a field, at most.
+/// The most candidates of one field.
 const MAX_CANDIDATES: usize = 8;
 
-/// A longer value, as JSON, is no candidate: candidates must not make a record too large to keep.
+/// The largest candidate, in bytes of JSON: candidates must not make a record too large to store.
 const MAX_CANDIDATE_BYTES: usize = 16 << 10;
 
-/// The names of the mappings, the one that wins first. A mapping that is not among them comes
-/// after all that are.
+/// The names of mappings, in the order of their priority. A mapping that is not listed comes last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappingOrder(pub Vec<String>);
 
 impl MappingOrder {
-    fn place(&self, mapping: Option<&str>) -> usize {
+    fn rank(&self, mapping: Option<&str>) -> usize {
         let same = |name: &String| Some(name.as_str()) == mapping;
         self.0.iter().position(same).unwrap_or(self.0.len())
     }
 }
 
-/// A record as stored.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct StoredRecord {
     pub(crate) fields: Map<String, Value>,
@@ -83,7 +84,7 @@ pub(crate) struct StoredRecord {
     pub(crate) resolved_at: Option<String>,
 }
 
-/// What of a page goes into records.
+/// The values of a page, with what a record's source says of them.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     pub(crate) url: &'a str,
@@ -121,8 +122,8 @@ impl StoredRecord {
         }
     }
 
-    /// Takes the user's input in: values where there are none, and further wanted fields.
-    /// Returns whether anything changed.
+    /// Adds the user's input: values for fields that have none, and further wanted fields. Returns
+    /// whether anything changed.
     pub(crate) fn merge(&mut self, input: &Record, now_ms: i64) -> bool {
         let before = (
             self.fields.len(),
@@ -147,7 +148,7 @@ impl StoredRecord {
                 self.missing.push(name.clone());
             }
         }
-        self.settle(now_ms);
+        self.update_missing(now_ms);
         changed
             || before
                 != (
@@ -157,8 +158,8 @@ impl StoredRecord {
                 )
     }
 
-    /// Forgets what is known of these fields, so that they are missing again. Returns whether
-    /// anything changed.
+    /// Deletes the values of these fields, so that they are missing again. Returns whether anything
+    /// changed.
     pub(crate) fn reopen(&mut self, names: &[String]) -> bool {
         let mut changed = false;
         for name in names {
@@ -179,8 +180,8 @@ impl StoredRecord {
         values.map(|candidate| candidate["value"].clone()).collect()
     }
 
-    /// Takes from a page what is missing or better than another page's, and keeps the source of
-    /// each value. Returns whether anything changed.
+    /// Takes values from a page, with their source: for missing fields, and where the page's mapping
+    /// ranks higher than that of the present value. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> bool {
         let mut changed = false;
         for (name, value) in page.fields {
@@ -192,11 +193,11 @@ impl StoredRecord {
                 changed = true;
             } else if let Some(source) = self.sources.get(name) {
                 let source = source.clone();
-                changed |= self.compare(name, value, page, source, order);
+                changed |= self.replace_or_add_candidate(name, value, page, source, order);
             }
         }
         if changed {
-            self.settle(page.ended_at_ms);
+            self.update_missing(page.ended_at_ms);
         }
         changed
     }
@@ -206,8 +207,9 @@ impl StoredRecord {
         self.sources.insert(name.to_owned(), page.source());
     }
 
-    /// A page has a value for a field that another page (`source`) has filled.
-    fn compare(
+    /// For a field that another page (`source`) has filled: the page's value replaces the present
+    /// one, or becomes a candidate. Returns whether anything changed.
+    fn replace_or_add_candidate(
         &mut self,
         name: &str,
         value: &Value,
@@ -216,11 +218,11 @@ impl StoredRecord {
         order: &MappingOrder,
     ) -> bool {
         let kept = self.fields.get(name).cloned().unwrap_or_default();
-        // A page that was fetched again is no second witness.
+        // The same page, fetched again, does not compete with itself.
         if kept == *value || source["url"] == page.url {
             return false;
         }
-        if order.place(page.mapping) < order.place(source["mapping"].as_str()) {
+        if order.rank(page.mapping) < order.rank(source["mapping"].as_str()) {
             self.take(name, value, page);
             self.forget_candidate(name, value);
             self.add_candidate(name, &kept, source);
@@ -229,7 +231,8 @@ impl StoredRecord {
         self.add_candidate(name, value, page.source())
     }
 
-    /// Returns whether there was room for it, and it was not there already.
+    /// Adds a candidate, unless the value is known, too large, or one too many. Returns whether it
+    /// was added.
     fn add_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let known = self.candidates.get(name).and_then(Value::as_array);
         let is_known = |known: &Vec<Value>| known.iter().any(|known| known["value"] == *value);
@@ -256,9 +259,9 @@ impl StoredRecord {
         }
     }
 
-    /// Drops from `missing` what has a value by now. The time of resolution is set once; it goes
-    /// only if the user wants more than before.
-    fn settle(&mut self, at_ms: i64) {
+    /// Removes fields that have a value from `missing`. The time of resolution is set once, and only
+    /// removed if fields are missing again.
+    fn update_missing(&mut self, at_ms: i64) {
         let fields = &self.fields;
         self.missing
             .retain(|name| !fields.get(name).is_some_and(has_value));

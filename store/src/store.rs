@@ -1,4 +1,4 @@
-//! The trait of every store of records, pages and crawls.
+//! The [`Store`] trait: records, pages and crawls.
 
 use std::io;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
 use crate::source_document::{DatasetRecord, Unwritten};
 
-/// A page to keep, and the records whose missing fields it may fill.
+/// A page to store, and the records that it may fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Save {
     pub page: Page,
@@ -21,16 +21,16 @@ pub struct Save {
     pub records: Vec<String>,
 }
 
-/// Where the records of a saved page stand. A record that the store does not know is open.
+/// The states of a saved page's records. A record that is not stored is open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Saved {
-    /// Complete now, by this page or before.
+    /// Resolved, by this page or before.
     pub resolved: Vec<String>,
     /// Still missing a wanted field.
     pub open: Vec<String>,
 }
 
-/// Asks for a page that is stored already to fill a record's missing fields.
+/// Asks a stored page to fill a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplyPage {
     /// See [`crate::page_id`].
@@ -39,16 +39,16 @@ pub struct ApplyPage {
     pub record: String,
 }
 
-/// What came of an [`ApplyPage`].
+/// The answer to an [`ApplyPage`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     pub state: RecordState,
-    /// The page's discovered links, which the record would have inherited.
+    /// The page's discovered links, which would have inherited the record.
     pub links: Vec<String>,
 }
 
-/// How the pages that come to an end should be gathered into calls of [`Store::save`], so that
-/// the backend keeps up: a batch is saved when it is full or its first entry old enough.
+/// How pages should be batched into calls of [`Store::save`], so that the backend keeps up: a batch
+/// is saved once it has `max_entries`, or its first entry is older than `max_age`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavePace {
     pub max_entries: usize,
@@ -62,7 +62,7 @@ pub enum ExportKind {
     Records,
 }
 
-/// Narrows an export; the default takes everything.
+/// Limits an export to an application or a crawl; the default exports everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExportFilter {
     pub app_id: Option<String>,
@@ -74,28 +74,29 @@ pub struct ExportFilter {
 pub enum ExportError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The taker failed, as a closed pipe or a full disk does.
+    /// The output failed, such as a closed pipe or a full disk.
     #[error("cannot write the export: {0}")]
     Output(#[from] io::Error),
 }
 
-/// Records, pages and crawls. Safe to share, and to open from many processes at once.
+/// A store of records, pages and crawls. Threads may share it, and many processes may open it at the
+/// same time.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// What suits this backend, if so many processes of this machine save.
+    /// The pace for this backend, if `processes` processes of this machine save.
     fn save_pace(&self, processes: u16) -> SavePace;
 
-    /// Tells which mapping's values win from now on; without it, the value that comes first does.
+    /// Sets which mapping's values win from now on. Without an order, the first value wins.
     fn set_mapping_order(&self, order: MappingOrder);
 
-    /// Keeps pages and fills their records; answers in the order given, once all of it is
-    /// durable. An entry that cannot be kept fails alone. Repeating a save changes nothing, and
-    /// one that started before the stored page leaves the page as it is.
+    /// Stores pages and fills their records. Answers in the order given, once everything is durable.
+    /// An entry that cannot be stored fails alone. A repeated save changes nothing, and a page that
+    /// was started before the stored version does not replace it.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
-    /// Takes the records of a crawl in, which must have been [put](Store::put_crawl); answers in
-    /// the order given, an unfit record alone with an error. A known record keeps its values,
-    /// takes those that it has not, and misses what is wanted anew.
+    /// Adds records to a crawl, which must have been [put](Store::put_crawl) before. Answers in the
+    /// order given; a record that cannot be stored fails alone. A known record keeps its values, gets
+    /// values for fields that have none, and misses the fields that are wanted in addition.
     async fn put_records(
         &self,
         crawl: &CrawlId,
@@ -106,7 +107,7 @@ pub trait Store: Send + Sync {
         self.put_dataset(crawl, records, now_ms).await
     }
 
-    /// The same for records of a dataset, whose values may be wanted again or written back.
+    /// As [`Store::put_records`], for records whose values may be wanted again or written back.
     async fn put_dataset(
         &self,
         crawl: &CrawlId,
@@ -114,37 +115,37 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> Vec<Result<RecordState, StoreError>>;
 
-    /// Some records of a crawl that have changed since they were last written back, in any order;
-    /// at most `limit`, fewer if they are large, none only if there are none.
+    /// Records of a crawl that have changed since they were last written back, in any order: at most
+    /// `limit`, fewer if they are large, and an empty list only if there are none.
     async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError>;
 
-    /// Notes that these values are in the dataset. A record that has changed meanwhile stays
-    /// unwritten.
+    /// Marks records as written back. A record that has changed meanwhile stays unwritten.
     async fn confirm_written(
         &self,
         crawl: &CrawlId,
         written: Vec<Unwritten>,
     ) -> Result<(), StoreError>;
 
-    /// Counts the records put for a crawl. SQLite keeps the counts; MongoDB counts in an index,
-    /// which takes about a second for a million: ask the less often the longer it takes.
+    /// Counts the records of a crawl. SQLite stores the counts. MongoDB counts index entries, which
+    /// takes about a second for a million: callers should ask less often if it takes longer.
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
 
-    /// Applies pages fetched for other records, without a second fetch; `None` where the page is
-    /// not stored.
+    /// Fills records from pages that were fetched for other records; `None` where the page is not
+    /// stored.
     async fn apply_pages(
         &self,
         applies: Vec<ApplyPage>,
     ) -> Result<Vec<Option<Applied>>, StoreError>;
 
-    /// Keeps a crawl; the first start stays, everything else is replaced.
+    /// Stores a crawl. The first start time stays, everything else is replaced.
     async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError>;
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
 
-    /// Hands every page or record to `each` as a JSON object, keys as the tables and collections
-    /// name them, in order of arrival; returns how many. Memory is bounded and writers are not
-    /// held up, so the export is no snapshot: what changes meanwhile appears old or new, or both.
+    /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
+    /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so
+    /// the export is not a snapshot: what changes meanwhile appears in its old or new version, or
+    /// both.
     async fn export(
         &self,
         kind: ExportKind,
@@ -152,22 +153,22 @@ pub trait Store: Send + Sync {
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError>;
 
-    /// Hands the pages with these [keys](crate::page_id) to `each`, as an export does but in any
-    /// order; returns how many there are. Memory is bounded, however large they are.
+    /// Passes the pages with these [keys](crate::page_id) to `each`, as an export does, but in any
+    /// order; returns their number. Memory is bounded, also for large pages.
     async fn pages(
         &self,
         ids: Vec<String>,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError>;
 
-    /// Hands the pages that were saved since `after` to `each`, in the order in which they became
-    /// visible, each with the cursor to go on from behind it; returns the cursor to go on from
-    /// behind all that had become visible when the call began.
+    /// Passes the pages that were saved after the cursor `after` to `each`, in the order in which they
+    /// became visible, each with the cursor that continues after it. Returns the cursor that
+    /// continues after all pages that were visible when the call began.
     ///
-    /// Who goes on from each cursor in turn misses no page that a [`Store::save`] has answered for,
-    /// however many save at once, and whoever dies meanwhile. A page that is saved again comes
-    /// again, as it is then: the reader may see the last of its versions only. The same version may
-    /// come twice, after a save that was cut off and repeated.
+    /// A reader that continues from cursor to cursor misses no page that [`Store::save`] has
+    /// acknowledged, whatever the number of concurrent writers, and whichever process dies. A page
+    /// that is saved again is passed again, in its present version, so a reader may not see every
+    /// version. The same version may be passed twice, if its save was interrupted and repeated.
     async fn changes(
         &self,
         after: &Cursor,

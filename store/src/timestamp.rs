@@ -1,18 +1,17 @@
-//! Times as stored: ISO 8601, UTC, always 24 characters, so that they sort and compare as text.
+//! Stored times: ISO 8601 text in UTC, always 24 characters, so that text order is time order.
 
 use jiff::Timestamp;
 
-/// 0000-01-01T00:00:00.000Z: before it the text would start with a minus.
+/// 0000-01-01T00:00:00.000Z: the text of an earlier time would start with a minus.
 const FIRST_MS: i64 = -62_167_219_200_000;
 
-/// The text for a time in milliseconds since the epoch; one before the year 0 or after the year
-/// 9999 ends at that edge.
+/// The text for a time in milliseconds since the epoch, limited to the years 0 to 9999.
 pub fn iso_time(at_ms: i64) -> String {
     let timestamp = Timestamp::from_millisecond(at_ms.max(FIRST_MS)).unwrap_or(Timestamp::MAX);
     format!("{timestamp:.3}")
 }
 
-/// The time that [`iso_time`] wrote, or any other ISO 8601 time with an offset.
+/// Reads a time that [`iso_time`] wrote, or any other ISO 8601 time with an offset.
 pub(crate) fn parse_iso_time(text: &str) -> Option<i64> {
     let timestamp: Timestamp = text.parse().ok()?;
     Some(timestamp.as_millisecond())

@@ -1,4 +1,5 @@
-//! Which backend a URI names, and how it is opened. A new backend is one more variant here.
+//! [`StoreUri`], which names a backend, and the functions that open it. A new backend is one more
+//! variant.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use crate::mongodb::{Mongo, MongoUri};
 use crate::sqlite::Sqlite;
 use crate::store::Store;
 
-/// Where a store or a cache is.
+/// The address of a store or a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUri {
     /// `sqlite:FILE`.
@@ -20,7 +21,7 @@ pub enum StoreUri {
     MongoDb(MongoUri),
 }
 
-/// What to do about a store that does not exist.
+/// What to do if the store does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     Create,
@@ -46,8 +47,7 @@ impl Uses {
 }
 
 impl StoreUri {
-    /// The text that was parsed, credentials included: to hand on to other processes, never to
-    /// show.
+    /// The text that was parsed, with credentials: for child processes, never for logs or messages.
     pub fn as_written(&self) -> String {
         match self {
             StoreUri::Sqlite(_) => self.to_string(),
@@ -56,13 +56,13 @@ impl StoreUri {
     }
 }
 
-/// The forms of a URI, for those who wrote none of them.
+/// The valid forms, for error messages.
 const FORMS: &str = "write sqlite:FILE or mongodb://HOST/DATABASE";
 
 impl FromStr for StoreUri {
     type Err = String;
 
-    /// Judges the URI alone: nothing is opened.
+    /// Checks the text; nothing is opened.
     fn from_str(text: &str) -> Result<StoreUri, String> {
         let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
         match scheme {
@@ -71,7 +71,7 @@ impl FromStr for StoreUri {
             )),
             "sqlite" => Ok(StoreUri::Sqlite(PathBuf::from(rest))),
             "mongodb" | "mongodb+srv" => MongoUri::parse(text).map(StoreUri::MongoDb),
-            // Whatever it is, it may hold a password.
+            // The text may contain a password.
             _ => match text.contains('@') {
                 true => Err(format!("a store has no scheme `{scheme}`: {FORMS}")),
                 false => Err(format!("store `{text}` is no store URI: {FORMS}")),
@@ -96,8 +96,8 @@ pub struct Backends {
     pub cache: Arc<dyn Cache>,
 }
 
-/// Opens a store, and a cache where it is another (else the store's database is the cache too).
-/// What does not exist yet is created.
+/// Opens a store and a cache, which is the store's own database if `cache` is `None`. Creates what
+/// does not exist.
 pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends, StoreError> {
     let Some(cache) = cache.filter(|cache| *cache != store) else {
         return open_one(store, OpenMode::Create, Uses::Both).await;
@@ -109,7 +109,7 @@ pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends
     })
 }
 
-/// Opens a store that must exist, as an export does.
+/// Opens a store that must exist, as exports do.
 pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(opened.store)

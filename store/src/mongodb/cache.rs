@@ -1,5 +1,7 @@
-//! robots.txt files and site clocks. What has expired is purged by the server, by the TTL indexes
-//! on `robots.expires_at` and `sites.forget_at`; until it gets round to it, nobody is told of it.
+//! The collections `robots` and `sites`: robots.txt files and site clocks.
+//!
+//! The server deletes expired documents, by the TTL indexes on `robots.expires_at` and
+//! `sites.forget_at`, but with some delay. Until then, reads skip them.
 
 use std::collections::HashMap;
 
@@ -43,7 +45,7 @@ fn robots(stored: &RawDocument) -> Option<RobotsEntry> {
     })
 }
 
-/// Keeps robots.txt files.
+/// Stores robots.txt files.
 pub(super) async fn put_robots(db: &Db, entries: &[RobotsEntry]) -> Result<(), Fault> {
     let statements: Vec<RawDocumentBuf> = entries.iter().map(robots_statement).collect();
     db.upsert("robots", &statements).await?.into_result()
@@ -114,7 +116,7 @@ pub(super) async fn put_sites(db: &Db, entries: &[SiteEntry]) -> Result<(), Faul
     db.upsert("sites", &statements).await?.into_result()
 }
 
-/// The right-hand sides of the first stage all see the document as it was.
+/// All expressions of the first stage see the document as it was before.
 fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
     let start = date(entry.last_start_ms);
     let is_latest = rawdoc! {"$gte": [start, "$last_start"]};
@@ -137,7 +139,7 @@ fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
     }
 }
 
-/// When nobody needs a site's clock any more; `$max` passes over what is missing.
+/// The time at which the server deletes a site's clock. `$max` ignores missing members.
 pub(super) fn forget_at() -> RawDocumentBuf {
     rawdoc! {"$add": [
         {"$max": ["$last_start", "$answered_at", "$blocked_until", "$slot.lapses_at"]},
@@ -158,7 +160,7 @@ fn integer(stored: &RawDocument, name: &str) -> Option<i64> {
 }
 
 impl Updated {
-    /// Fails with the first statement that failed.
+    /// The first failed statement as an error.
     pub(super) fn into_result(self) -> Result<(), Fault> {
         match self.failed.first() {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Pages in the order in which they became visible, by the log beside them (see [`page_log`]).
+//! Reads pages in the order in which they became visible, by the entries of [`page_log`].
 
 use mongodb::Collection;
 use mongodb::bson::{RawDocumentBuf, doc};
@@ -13,21 +13,21 @@ use super::value;
 use crate::cursor::{Cursor, check_cursor};
 use crate::store::ExportFilter;
 
-/// Entries of the log that are read at once; each holds the keys of one call that saved.
+/// Entries of the log that are read at once; each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
 
-/// Some pages, each with the cursor behind it.
+/// Some pages, each with the cursor that continues after it.
 #[derive(Default)]
 pub(super) struct Pages {
     pub(super) pages: Vec<(Cursor, Value)>,
-    /// In the last step alone: where to go on.
+    /// Where to continue; only in the last step.
     pub(super) end: Option<Cursor>,
 }
 
-/// What one step hands over.
+/// The result of one step.
 pub(super) type Step = Result<Pages, Fault>;
 
-/// The taker is gone.
+/// The receiver was dropped.
 struct Gone;
 
 /// Sends step after step; an error is the last one.
@@ -38,7 +38,7 @@ pub(super) async fn read_all(
     steps: mpsc::Sender<Step>,
 ) {
     let reading = async {
-        let store = page_log::store_name(&db).await?;
+        let store = page_log::store_id(&db).await?;
         let newest = page_log::newest(&db).await?;
         check_cursor(&after, &store, newest.unsigned_abs()).map_err(Fault::Unusable)?;
         let mut reader = Reader {
@@ -49,7 +49,7 @@ pub(super) async fn read_all(
         };
         reader.read(&after, newest).await
     };
-    // If the taker is gone, nobody is left to tell.
+    // If the receiver is gone, nobody needs the error.
     if let Err(fault) = reading.await {
         let _ = steps.send(Err(fault)).await;
     }
@@ -63,7 +63,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads what follows the cursor, up to the entry `newest`.
+    /// Reads the entries after the cursor, up to `newest`.
     async fn read(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
         // Numbers are signed in the log; `check_cursor` has made sure that this one fits.
         let entry = after.position.entry as i64;
@@ -94,7 +94,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Numbers and keys of entries, in their order.
+    /// The numbers and page keys of a range of entries, in their order.
     async fn entries(&self, from: i64, to: i64) -> Result<Vec<(i64, Vec<String>)>, Fault> {
         let log: Collection<RawDocumentBuf> = self.db.database.collection(LOG);
         let find = async {
@@ -113,7 +113,7 @@ impl Reader<'_> {
         with_timeout(find).await
     }
 
-    /// Sends the pages of an entry, but for those that are read already.
+    /// Sends the pages of an entry, except the first `skip`, which were read before.
     async fn pages(
         &mut self,
         entry: i64,
@@ -132,7 +132,7 @@ impl Reader<'_> {
             .find(which)
             .sort(doc! {"_id": 1})
             .batch_size(STEP)
-            // A taker may be slow.
+            // The receiver may be slow.
             .no_cursor_timeout(true);
         let mut cursor = with_timeout(async { find.await }).await?;
         let mut step = Pages::default();
@@ -158,14 +158,15 @@ impl Reader<'_> {
         Ok(if sent { Ok(()) } else { Err(Gone) })
     }
 
-    /// A page's key begins with its crawl: the others need not be looked for.
+    /// The keys that the filter lets through. A page's key begins with its crawl, so pages of other
+    /// crawls are not looked up.
     fn wanted<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
         let crawl = self.filter.crawl_id.as_ref().map(|id| format!("{id}/"));
         let is_wanted = |id: &&str| crawl.as_ref().is_none_or(|crawl| id.starts_with(crawl));
         ids.iter().map(String::as_str).filter(is_wanted).collect()
     }
 
-    /// The cursor behind a page. Keys stand in an entry in their order.
+    /// The cursor that continues after a page. The keys in an entry are sorted.
     fn behind(&self, entry: i64, ids: &[String], id: Option<&str>) -> Cursor {
         let place = ids.binary_search_by(|one| Some(one.as_str()).cmp(&id));
         let read = place.unwrap_or_else(|before| before) + 1;
@@ -173,7 +174,7 @@ impl Reader<'_> {
         let pages = u32::try_from(pages).unwrap_or_default();
         match (place, pages) {
             (Ok(_), pages) => Cursor::new(&self.store, entry.unsigned_abs(), pages),
-            // Not as we wrote it: the whole entry is read again.
+            // Another program has changed the entry: it is read again as a whole.
             (Err(_), _) => Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0),
         }
     }

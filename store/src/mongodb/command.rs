@@ -1,10 +1,8 @@
-//! Commands to the database: how long they may take, when they are tried again, and what the
-//! answers mean.
+//! Commands to the database: their time limits, their retries, and what their answers mean.
 //!
-//! Writes go out as the `update` command with many statements, unordered, and are answered once a
-//! majority of the members has them in its journal. The driver's own retries know no such command,
-//! and need none here: every statement is idempotent, so one that was cut off is simply sent again
-//! ([`Db::run`]).
+//! Writes are `update` commands with many statements, unordered. A command is answered once a
+//! majority of the members has the writes in its journal. The driver does not retry such commands
+//! by itself; [`Db::run`] does. This is safe because every statement is idempotent.
 
 use std::time::Duration;
 
@@ -14,36 +12,38 @@ use mongodb::{Collection, Database};
 
 use super::fault::{DUPLICATE_KEY, Fault, is_retryable_at_once};
 
-/// A server that is paused, or cut off without a word, keeps a command for no longer.
+/// The longest wait for the answer to a command: a server may be paused, or unreachable without an
+/// error.
 const COMMAND_MAX: Duration = Duration::from_secs(15);
 
-/// How long the server waits for the majority before it says that there is none.
+/// How long the server waits for the majority before it answers that there is none (`wtimeout`).
 const MAJORITY_WITHIN_MS: i32 = 10_000;
 
-/// A message ends at 48 MB; a statement of the greatest size must fit into what is left.
+/// The size after which a message is full. A message may have 48 MB, so that one more statement of
+/// the greatest size still fits.
 const MESSAGE_BYTES: usize = 28 << 20;
 
-/// The most documents that one answer is asked for.
+/// The most documents in one answer.
 const ANSWERED_AT_ONCE: u32 = 10_000;
 
-/// The database, with the name that its errors carry.
+/// The database, with the store's name for error messages.
 #[derive(Clone)]
 pub(super) struct Db {
     pub(super) database: Database,
     pub(super) store: String,
 }
 
-/// What became of the statements of an update.
+/// The results of the statements of an update.
 #[derive(Debug, Default)]
 pub(super) struct Updated {
-    /// Documents that statements found or created.
+    /// Number of documents that were found or created.
     pub(super) matched: i64,
-    /// Which statements failed: index, code and message.
+    /// The statements that failed: index, code and message.
     pub(super) failed: Vec<(usize, i32, String)>,
 }
 
 impl Db {
-    /// Runs a command that may be run twice.
+    /// Runs an idempotent command; after a transient error, once more.
     pub(super) async fn run(&self, command: RawDocumentBuf) -> Result<Document, Fault> {
         let again = command.clone();
         match self.run_once(command).await {
@@ -52,8 +52,8 @@ impl Db {
         }
     }
 
-    /// Runs a command that inserts a key of its own; false if that is taken. One that was cut off
-    /// is run again, and may then have inserted two.
+    /// Runs a command that inserts a document under a new key; false if the key exists. After a
+    /// transient error it is run once more, and may then have inserted two documents.
     pub(super) async fn run_unless_duplicate(
         &self,
         command: RawDocumentBuf,
@@ -87,7 +87,7 @@ impl Db {
         }
     }
 
-    /// Sends the statements of an `update` command, in as few messages as hold them.
+    /// Sends the statements of an `update` command, in as few messages as possible.
     pub(super) async fn update(
         &self,
         collection: &str,
@@ -105,29 +105,33 @@ impl Db {
         Ok(updated)
     }
 
-    /// As [`Db::update`], for statements that create what they do not find. Whoever was a moment
-    /// slower than somebody else at creating a document finds it the next time.
+    /// As [`Db::update`], for statements that create missing documents. If another client creates a
+    /// document at the same moment, the statement fails with a duplicate key and is sent again: it
+    /// finds the document then.
     pub(super) async fn upsert(
         &self,
         collection: &str,
         statements: &[RawDocumentBuf],
     ) -> Result<Updated, Fault> {
         let mut updated = self.update(collection, statements).await?;
-        let is_late = |failed: &(usize, i32, String)| failed.1 == DUPLICATE_KEY;
-        let late: Vec<_> = updated
+        let is_duplicate = |failed: &(usize, i32, String)| failed.1 == DUPLICATE_KEY;
+        let duplicates: Vec<_> = updated
             .failed
-            .extract_if(.., |failed| is_late(failed))
+            .extract_if(.., |failed| is_duplicate(failed))
             .collect();
-        let again = late.iter().map(|(index, ..)| statements[*index].clone());
+        let again = duplicates
+            .iter()
+            .map(|(index, ..)| statements[*index].clone());
         let again = self.update(collection, &again.collect::<Vec<_>>()).await?;
         updated.matched += again.matched;
         let failed = again.failed.into_iter();
-        let of_all = |(index, code, message): (usize, i32, String)| (late[index].0, code, message);
-        updated.failed.extend(failed.map(of_all));
+        let with_first_index =
+            |(index, code, message): (usize, i32, String)| (duplicates[index].0, code, message);
+        updated.failed.extend(failed.map(with_first_index));
         Ok(updated)
     }
 
-    /// The documents of these keys, in any order; a majority of the members has them.
+    /// The documents with these keys, in any order, as a majority of the members has them.
     pub(super) async fn find_all(
         &self,
         collection: &str,
@@ -151,7 +155,7 @@ impl Db {
         with_timeout(find).await
     }
 
-    /// The document of this key.
+    /// The document with this key.
     pub(super) async fn find_one(
         &self,
         collection: &str,
@@ -162,7 +166,7 @@ impl Db {
     }
 }
 
-/// Runs what the driver tries again by itself.
+/// Runs an operation that the driver retries by itself, within [`COMMAND_MAX`].
 pub(super) async fn with_timeout<R>(
     work: impl Future<Output = mongodb::error::Result<R>>,
 ) -> Result<R, Fault> {
@@ -172,7 +176,7 @@ pub(super) async fn with_timeout<R>(
     }
 }
 
-/// What every command that writes says of when it is done.
+/// The write concern of every command that writes.
 pub(super) fn majority() -> RawDocumentBuf {
     rawdoc! {"w": "majority", "wtimeout": MAJORITY_WITHIN_MS}
 }
@@ -194,7 +198,7 @@ impl Failed {
     }
 }
 
-/// How many statements go into one message: at least one.
+/// The number of statements that fit into one message: at least one.
 fn fitting(statements: &[RawDocumentBuf]) -> usize {
     let mut bytes = 0;
     let fits = |statement: &&RawDocumentBuf| {
@@ -218,7 +222,7 @@ fn update_command(collection: &str, statements: &[RawDocumentBuf]) -> RawDocumen
 }
 
 impl Updated {
-    /// Adds the answer to a message whose first statement has this index.
+    /// Adds the answer to a message; `first` is the index of its first statement.
     fn add(&mut self, answer: &Document, first: usize) {
         self.matched += number(answer, "n");
         let errors = answer.get_array("writeErrors").into_iter().flatten();

@@ -1,4 +1,4 @@
-//! How a server is connected to, and what is made sure of before the first call.
+//! Connects to a server, with webfill's options, and prepares the database.
 
 use std::time::Duration;
 
@@ -16,14 +16,15 @@ use super::uri::MongoUri;
 use crate::error::StoreError;
 use crate::uri::{OpenMode, Uses};
 
-/// How long a call looks for a server that takes it; `serverSelectionTimeoutMS` in the URI.
+/// How long a call waits for a server that accepts it; `serverSelectionTimeoutMS` in the URI.
 const SELECTION_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to be made; `connectTimeoutMS` in the URI.
+/// How long connecting may take; `connectTimeoutMS` in the URI.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 
-/// How often each server is asked how it is; `heartbeatFrequencyMS` in the URI. Less than a call
-/// looks for a server, so that one which was written off by mistake is found again in time.
+/// How often the state of each server is checked; `heartbeatFrequencyMS` in the URI. Less than
+/// [`SELECTION_WITHIN`], so that a server that was marked unavailable by mistake is found again in
+/// time.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 
 /// Connects, authenticates, and creates indexes and the log of pages where `mode` allows.
@@ -38,7 +39,7 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
     Ok(db)
 }
 
-/// The database; no server has been asked for anything yet.
+/// The database; no command has been sent yet.
 pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
     let client = Client::with_options(options(uri).await?)?;
     Ok(Db {
@@ -60,8 +61,8 @@ async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
     Ok(options)
 }
 
-/// Whatever the URI says, nothing counts as written or read before a majority has it: less would
-/// lose acknowledged pages when a primary dies. What others lag behind with is not read either.
+/// Reads and writes use the concern `majority`, whatever the URI says: with less, acknowledged pages
+/// would be lost when a primary dies. Reads go to the primary, because secondaries lag behind.
 fn database(client: &Client, name: &str) -> Database {
     let options = DatabaseOptions::builder()
         .read_concern(ReadConcern::majority())
@@ -74,7 +75,7 @@ fn database(client: &Client, name: &str) -> Database {
 async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
     indexes::create(db, uses).await?;
     if uses.includes_store() {
-        page_log::begin(db).await?;
+        page_log::create(db).await?;
     }
     Ok(())
 }

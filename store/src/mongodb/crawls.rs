@@ -1,4 +1,4 @@
-//! Crawls.
+//! The collection `crawls`, and the counts of a crawl's records.
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
@@ -11,7 +11,7 @@ use super::value::{self, bson, document, or_null};
 use crate::crawl::{Crawl, CrawlId};
 use crate::record::RecordCounts;
 
-/// Keeps a crawl; its first start stays.
+/// Stores a crawl; the first start time stays.
 pub(super) async fn put(db: &Db, crawl: &Crawl) -> Result<(), Fault> {
     let set = rawdoc! {
         "app_id": crawl.id.app_id.as_str(),
@@ -70,7 +70,7 @@ pub(super) async fn record_counts(db: &Db, id: &CrawlId) -> Result<RecordCounts,
     let (app_id, crawl_id) = (id.app_id.as_str(), id.crawl_id.as_str());
     let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
     let mut resolved = all.clone();
-    // Any date at all: null and missing are no dates.
+    // Every date: null and missing values are none.
     resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
     let (total, resolved) = tokio::try_join!(count(db, &all), count(db, &resolved))?;
     Ok(RecordCounts { total, resolved })

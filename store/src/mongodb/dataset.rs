@@ -1,9 +1,8 @@
-//! A collection of the user's own whose documents are records: read in the order of their `_id`,
-//! and given back what was found for them.
+//! A user's collection whose documents are records: documents are read in the order of their `_id`,
+//! and found values are written back to them.
 //!
-//! Nothing of it is ever in memory but a few chunks. What is read can be begun again behind any
-//! document; what is written is guarded in the statements themselves, so that neither a crash nor
-//! somebody else's write makes a value be lost.
+//! At most a few chunks are in memory. Reading can continue after any document. Writes carry their
+//! conditions in the statements, so that neither a crash nor a concurrent write loses a value.
 
 mod reading;
 mod writing;
@@ -21,7 +20,7 @@ use super::{MongoUri, connection, panicked};
 use crate::error::StoreError;
 use crate::source_document::Unwritten;
 
-/// Which documents are read, and what of each. Judged, but nothing is opened.
+/// Which documents are read, and which of their members. Checked for syntax; no connection is made.
 #[derive(Debug, Clone)]
 pub struct DatasetSource {
     uri: MongoUri,
@@ -30,13 +29,13 @@ pub struct DatasetSource {
     projection: Option<Document>,
 }
 
-/// Where found values go.
+/// Where found values are written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteBack {
-    /// A collection of the dataset's database. In the one that was read, only documents that are
-    /// there are written to; in another, they are created.
+    /// A collection of the dataset's database. If it is the one that is read, only existing documents
+    /// are updated; in another one, missing documents are created.
     pub collection: String,
-    /// Also values that are not missing are replaced.
+    /// Replace values that are not missing, too.
     pub refresh: bool,
 }
 
@@ -48,7 +47,7 @@ pub struct DatasetDocument {
     pub record: String,
     /// Its `_id` with its type, as canonical extended JSON.
     pub id: String,
-    /// Every other member; null where one was asked for that the document has not.
+    /// All other members. A member that the projection names and the document lacks is null.
     pub members: Map<String, Value>,
 }
 
@@ -64,13 +63,13 @@ impl DatasetSource {
         })
     }
 
-    /// Only those that a query in extended JSON finds.
+    /// Only documents that match a query in extended JSON.
     pub fn with_query(mut self, query: &str) -> Result<DatasetSource, String> {
         self.query = read_object(query)?;
         Ok(self)
     }
 
-    /// Of each, what a projection in extended JSON yields, by the rules of `find`.
+    /// Applies a projection in extended JSON to each document, by the rules of `find`.
     pub fn with_projection(mut self, projection: &str) -> Result<DatasetSource, String> {
         let projection = read_object(projection)?;
         let id = projection.get("_id");
@@ -83,7 +82,7 @@ impl DatasetSource {
         Ok(self)
     }
 
-    /// The same text for the same input; nothing secret is in it.
+    /// A text that is the same for the same source. It contains no credentials.
     pub fn identity(&self) -> String {
         let projection = self.projection.clone().unwrap_or_default();
         format!(
@@ -92,7 +91,7 @@ impl DatasetSource {
         )
     }
 
-    /// What the projection asks for by name: where it is not there, it is missing.
+    /// The members that the projection names: a document without one misses it.
     fn projected(&self) -> Vec<String> {
         let is_left_out = |value: &Bson| {
             matches!(
@@ -111,7 +110,7 @@ impl DatasetSource {
     }
 }
 
-/// Judges the name of a collection.
+/// Checks the name of a collection.
 pub(super) fn check_collection(name: &str) -> Result<(), String> {
     if name.is_empty() || name.contains(['$', '\0']) || name.starts_with("system.") {
         return Err(format!("`{name:.80}` is no name of a collection"));
@@ -139,7 +138,7 @@ fn read_object(text: &str) -> Result<Document, String> {
     }
 }
 
-/// A dataset that can be reached and read.
+/// An opened dataset.
 pub struct Dataset {
     db: Db,
     thread: RuntimeThread,
@@ -155,8 +154,8 @@ pub struct Documents {
 impl Iterator for Documents {
     type Item = Result<Vec<DatasetDocument>, StoreError>;
 
-    /// The next chunk, of at least one document; waits for it on this thread. A server that is away
-    /// is waited for; an error is one that waiting does not mend, and the last item.
+    /// The next chunk, of at least one document. Blocks this thread, also while the server is
+    /// unavailable. An error is permanent, and the last item.
     fn next(&mut self) -> Option<Self::Item> {
         let chunk = self.chunks.blocking_recv()?;
         Some(chunk.map_err(|fault| fault.into_error(&self.store)))
@@ -164,8 +163,8 @@ impl Iterator for Documents {
 }
 
 impl Dataset {
-    /// Connects, and makes sure that there is such a collection, that it is none of webfill's own,
-    /// and that the server understands query and projection.
+    /// Connects, and checks that the collection exists, that it is not one of webfill's own, and that
+    /// the server accepts query and projection.
     pub async fn open(source: DatasetSource) -> Result<Dataset, StoreError> {
         let store = format!("{}/{}", source.uri, source.collection);
         let thread = RuntimeThread::start().map_err(|error| StoreError::Fatal {
@@ -184,10 +183,10 @@ impl Dataset {
         Ok(Dataset { db, thread, source })
     }
 
-    /// Reads the documents behind the one with this id, or all, in the order of their `_id`.
+    /// Reads the documents in the order of their `_id`: those after the given id, or all.
     pub fn read(&self, after: Option<&str>) -> Result<Documents, String> {
         let after = after.map(document_id).transpose()?;
-        // One chunk waits while the next is read.
+        // Bounded: one chunk waits while the next is read.
         let (chunks, read) = mpsc::channel(1);
         let task = reading::read_all(self.db.clone(), self.source.clone(), after, chunks);
         self.thread.start_task(task);
@@ -197,7 +196,7 @@ impl Dataset {
         })
     }
 
-    /// Makes sure that this collection may be written to, and is none of webfill's own.
+    /// Checks that the collection can be written to, and is not one of webfill's own.
     pub async fn check_writable(&self, to: &WriteBack) -> Result<(), StoreError> {
         let (db, to) = (self.db.clone(), to.clone());
         let checking = async move {
@@ -207,8 +206,8 @@ impl Dataset {
         self.run_on_thread(checking).await
     }
 
-    /// Writes values back; tells which records were refused, and why. Repeating it changes
-    /// nothing.
+    /// Writes values back. Returns the records that were refused, each with the reason. May be
+    /// repeated.
     pub async fn write_back(
         &self,
         to: &WriteBack,
@@ -243,10 +242,10 @@ async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     explain(db, source).await
 }
 
-/// Records of webfill's own are no dataset.
+/// Refuses webfill's own collection of records as a dataset.
 async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     let collection = db.database.collection::<Document>(collection);
-    // A view has no indexes, and says so.
+    // For a view, listing the indexes fails.
     let names = with_timeout(async { collection.list_index_names().await }).await;
     if names.is_ok_and(|names| names.iter().any(|name| name == indexes::OF_RECORDS)) {
         return Err(Fault::Unusable(String::from(
@@ -256,7 +255,7 @@ async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Lets the server plan the reading: it refuses what it does not understand.
+/// Lets the server plan the query, by which it refuses an invalid query or projection.
 async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     let find = doc! {
         "find": source.collection.as_str(),
@@ -274,7 +273,7 @@ async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     })
 }
 
-/// The `_id` that was written as canonical extended JSON.
+/// Reads an `_id` from canonical extended JSON.
 pub(super) fn document_id(text: &str) -> Result<Bson, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Bson::try_from(value).map_err(|error| error.to_string())

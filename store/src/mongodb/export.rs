@@ -1,4 +1,4 @@
-//! Reading a whole collection, beside the writers, in the order in which documents were created.
+//! Reads a whole collection in the order in which documents were created, while others write.
 
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use mongodb::{Collection, Cursor};
@@ -10,19 +10,20 @@ use super::fault::Fault;
 use super::value;
 use crate::store::{ExportFilter, ExportKind};
 
-/// Documents in one answer of the server; it also ends at 16 MB.
+/// The most documents in one answer of the server, which also ends at 16 MB.
 pub(super) const STEP: u32 = 500;
 
-/// A step ends behind the document with which it exceeds this.
+/// A step ends with the document that makes it larger than this.
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
-/// What one step hands over.
+/// The result of one step.
 pub(super) type Step = Result<Vec<Value>, Fault>;
 
-/// Members that only this backend has, and what they would be called elsewhere: nothing.
+/// Members that only this backend has; an export leaves them out.
 const OWN: [&str; 4] = ["version", "crawls", "origins", "unwritten"];
 
-/// Sends step after step, until the collection or the taker ends; an error is the last one.
+/// Sends step after step until the end of the collection. An error is the last step. Stops when the
+/// receiver is dropped.
 pub(super) async fn read_all(
     db: Db,
     kind: ExportKind,
@@ -30,7 +31,7 @@ pub(super) async fn read_all(
     steps: mpsc::Sender<Step>,
 ) {
     if let Err(fault) = read(&db, kind, &filter, &steps).await {
-        // If the taker is gone, nobody is left to tell.
+        // If the receiver is gone, nobody needs the error.
         let _ = steps.send(Err(fault)).await;
     }
 }
@@ -50,7 +51,7 @@ async fn read(
         .find(query(kind, filter))
         .sort(doc! {"$natural": 1})
         .batch_size(STEP)
-        // A taker may be slow.
+        // The receiver may be slow.
         .no_cursor_timeout(true);
     let cursor = with_timeout(async { find.await }).await?;
     send_all(kind, cursor, steps).await
@@ -86,7 +87,7 @@ async fn send_all(
             }
         }
     }
-    // If the taker is gone, it has seen enough.
+    // If the receiver is gone, it needs no more.
     let _ = steps.send(Ok(step)).await;
     Ok(())
 }
@@ -114,7 +115,7 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
     }
 }
 
-/// As every backend hands it out.
+/// A document in the form that is the same for every backend.
 fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
     let mut members: Map<String, Value> = value::object(stored);
     if kind == ExportKind::Records {

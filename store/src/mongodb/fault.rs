@@ -1,4 +1,4 @@
-//! From the driver's and the server's errors to what the caller does next.
+//! Classifies the errors of the driver and the server by what the caller does next.
 
 use mongodb::error::{Error, ErrorKind};
 
@@ -7,24 +7,25 @@ use crate::error::StoreError;
 /// Why a command or an entry failed.
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
-    /// Out of reach for now, with the reason.
+    /// The server cannot be used for now, with the reason.
     Unavailable(String),
-    /// A key that is to be inserted is there already, in the server's words.
+    /// The key to be inserted exists already, with the server's message.
     DuplicateKey(String),
-    /// An entry that cannot be kept, with the reason.
+    /// An entry that cannot be stored, with the reason.
     InvalidEntry(String),
     /// The store as a whole cannot be used, with the reason and what to do.
     Unusable(String),
 }
 
-/// Codes of the server that pass: it is starting, stopping, electing, short of time or of disk.
+/// The server's transient error codes: it is starting, stopping, electing a primary, or short of
+/// time or disk.
 const TRANSIENT_CODES: [i32; 23] = [
     6, 7, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 246, 262, 9001, 10107, 11600, 11602,
     13435, 13436, 14031, 11601,
 ];
 
-/// Codes that another try at once may get past: the primary is another by now, or somebody else
-/// has just created the same document.
+/// Error codes after which an immediate retry may succeed: another member is the primary by now, or
+/// another client has just created the same document.
 const RETRY_AT_ONCE_CODES: [i32; 11] = [
     6,
     7,
@@ -44,7 +45,7 @@ const USER_NOT_FOUND: i32 = 11;
 const UNAUTHORIZED: i32 = 13;
 const AUTHENTICATION_FAILED: i32 = 18;
 
-/// How much of a text that others wrote goes into a message.
+/// The most characters of a foreign text that an error message quotes.
 const QUOTED: usize = 300;
 
 impl Fault {
@@ -63,12 +64,12 @@ impl Fault {
         }
     }
 
-    /// Whether somebody else was faster at inserting the same key.
+    /// Whether another client has inserted the same key first.
     pub(super) fn is_duplicate_key(&self) -> bool {
         matches!(self, Fault::DuplicateKey(_))
     }
 
-    /// What the server says of one statement of a command.
+    /// The fault for one failed statement of a command.
     pub(super) fn of_statement(code: i32, message: &str) -> Fault {
         if TRANSIENT_CODES.contains(&code) {
             return Fault::Unavailable(quoted(message));
@@ -77,7 +78,7 @@ impl Fault {
     }
 }
 
-/// Whether the same command is worth another try at once, on a server that is looked for anew.
+/// Whether the command may succeed if it is retried at once, with a new server selection.
 pub(super) fn is_retryable_at_once(error: &Error) -> bool {
     match error.kind.as_ref() {
         ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => true,
@@ -113,7 +114,7 @@ impl From<Error> for Fault {
 }
 
 fn of_command(code: i32, message: &str) -> Fault {
-    // The server repeats the command, and what is in it.
+    // The rest of the message repeats the command with its content.
     let message = quoted(
         message
             .split(" to execute command")
@@ -141,10 +142,10 @@ fn no_such_user(message: &str) -> String {
     )
 }
 
-/// A connection that cannot be made says why in words only.
+/// Failed connections are classified by the text of the error: there are no codes.
 fn of_unreachable(message: &str) -> Fault {
     let has = |word: &str| message.contains(word);
-    // The TLS library adds an address of its manual.
+    // The TLS library appends a link to its manual.
     let reason = quoted(message.split(": https://").next().unwrap_or(message));
     if has("UnknownIssuer") || has("BadSignature") {
         return Fault::Unusable(format!(
@@ -172,7 +173,7 @@ fn of_unreachable(message: &str) -> Fault {
     Fault::Unavailable(format!("no server answers: {reason}{hint}"))
 }
 
-/// What the driver met at each server, out of its description of all it knows.
+/// The error at each server, taken from the driver's description of the whole deployment.
 fn per_server(message: &str) -> String {
     let of_server = |part: &str| {
         let (address, rest) = part.split_once(',')?;
@@ -187,7 +188,7 @@ fn per_server(message: &str) -> String {
     }
 }
 
-/// Without line breaks, and not for ever.
+/// The text on one line, cut after [`QUOTED`] characters.
 fn quoted(text: &str) -> String {
     let mut line: String = text
         .chars()

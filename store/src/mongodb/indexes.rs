@@ -1,14 +1,14 @@
-//! The indexes, made when a store is opened; those that are there already are left alone.
+//! The indexes, created when a store is opened. Existing ones are left as they are.
 //!
 //! | collection | index | what it is for |
 //! |---|---|---|
 //! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
-//! | `robots` | `expires_at` (TTL) | the server purges what has expired |
-//! | `sites` | `forget_at` (TTL) | the server purges clocks of sites that nobody fetches from |
+//! | `robots` | `expires_at` (TTL) | the server deletes expired documents |
+//! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
-//! Everything else goes by `_id`.
+//! All other access is by `_id`.
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
@@ -17,10 +17,10 @@ use super::command::{Db, majority};
 use super::fault::Fault;
 use crate::uri::Uses;
 
-/// The index of `records` by which they are known to be webfill's.
+/// The index of `records` by which webfill recognises its own collection.
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
 
-/// Collection, name and keys; the last two are purged of what is past that time.
+/// The indexes that should exist, each with its collection.
 fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
     let mut wanted = Vec::new();
     if uses.includes_store() {
@@ -43,7 +43,7 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
     wanted
 }
 
-/// Creates what is missing.
+/// Creates missing indexes.
 pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
     for (collection, index) in wanted(uses) {
         let command = doc! {"createIndexes": collection, "indexes": [index]};

@@ -1,11 +1,14 @@
 //! The MongoDB backend: one database that the processes of many machines write.
 //!
-//! The driver's connections and its watch over the servers live on a thread of their own with its
-//! runtime ([`runtime_thread`]), so that they go on however the callers' runtimes are driven. A call is a few
-//! commands, whatever the size of its batch, and is answered once a majority of the members has
-//! what it wrote. There are no transactions: every write is a statement on one document, guarded
-//! against what others write meanwhile, and idempotent, so that a call which was cut off, by a
-//! timeout or a new primary, is simply made again. This folder is the only place that knows BSON.
+//! The driver runs on a thread of its own ([`runtime_thread`]), so that its connections and its
+//! monitoring of the servers do not depend on the callers' runtimes.
+//!
+//! A call is a few commands, whatever the size of its batch. It is answered once a majority of the
+//! members has its writes. There are no transactions: every write is an idempotent statement on one
+//! document, with a condition that detects concurrent writes. So a call that was interrupted, by a
+//! timeout or by the election of a new primary, is repeated.
+//!
+//! Only this folder, and what it exports, knows BSON.
 
 mod cache;
 mod changes;
@@ -85,7 +88,7 @@ impl Mongo {
         Arc::clone(&self.order.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Runs a call at home.
+    /// Runs a call on the driver's thread.
     async fn call<R, W>(&self, call: impl FnOnce(Db) -> W) -> Result<R, StoreError>
     where
         R: Send + 'static,
@@ -97,9 +100,9 @@ impl Mongo {
     }
 }
 
-/// The processes of a machine share the round trips that a server can be expected to bear: the more
-/// there are, the rarer each of them calls. The longest wait is well below a polite delay, so that
-/// a site's next task is there when its time has come.
+/// The time between two calls of a process. The processes of a machine share a rate that a server
+/// can bear, so the more processes there are, the longer it is. At most 700 ms, which is well below
+/// a polite delay: a site's next task is there when it is due.
 fn pace(processes: u16) -> Duration {
     let ms = 125 * u64::from(processes);
     Duration::from_millis(ms.clamp(250, 700))
@@ -119,7 +122,7 @@ fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>>
 
 #[async_trait]
 impl Store for Mongo {
-    /// A call is three round trips however many pages it brings.
+    /// A call takes three round trips, whatever the number of pages.
     fn save_pace(&self, processes: u16) -> SavePace {
         SavePace {
             max_entries: 512,
@@ -212,7 +215,7 @@ impl Store for Mongo {
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
-        // One step waits while the next is read.
+        // Bounded: one step waits while the next is read.
         let (steps, mut read) = mpsc::channel::<export::Step>(1);
         self.thread.start_task(export::read_all(
             self.db.clone(),
@@ -285,7 +288,7 @@ impl Cache for Mongo {
             .await
     }
 
-    /// The server purges by itself what has expired, by its own clock.
+    /// The server deletes expired entries by itself, by its own clock.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
         self.call(async move |db: Db| cache::put_robots(&db, &entries).await)
             .await

@@ -1,20 +1,27 @@
-//! The order in which pages became visible: a log beside them, without a gap.
+//! The collection `page_log`: the order in which pages became visible, which readers of changes
+//! follow (see [`Store::changes`](crate::Store::changes)).
 //!
-//! Many save at once, and no clock or counter tells in which order their writes become visible: who
-//! takes a number first may write last. So the number is taken afterwards. Pages are confirmed by a
-//! majority before their keys go into an entry of the log, under the number that follows the last
-//! one: a unique key that only one can insert, whoever comes second takes the next. Entry N is there
-//! only if N - 1 was, and the server's own log keeps that order; so who reads the entries in turn, up
-//! to the first that is missing, has seen all that became visible before. No lock and no lease is
-//! held, and whoever dies half-way has logged nothing and acknowledged nothing: the pages are saved
-//! again.
+//! Many clients save pages at the same time. A number taken before a write does not tell when the
+//! write becomes visible: the client with the lower number may finish later. So the number is taken
+//! afterwards:
 //!
-//! A hole is left at most where a primary lost its place and got it back while somebody was between
-//! finding the last entry and inserting the next. The reader closes it, by an empty entry, before it
-//! goes on: nothing can appear there any more.
+//! 1. a client saves pages, and waits until a majority of the members has them;
+//! 2. it inserts an entry with the keys of these pages. The entry's `_id` is one more than the
+//!    highest in the log. If another client inserts the same `_id` first, the insert fails with a
+//!    duplicate key, and the client tries the next number;
+//! 3. it acknowledges the pages once a majority has the entry.
 //!
-//! Entry 0 names the store, and says whether pages that are older than the log are in it. Where there
-//! are such pages, the first reader enters them.
+//! Entry N exists only if N - 1 existed, and replication keeps this order. So a reader that follows
+//! the entries up to the first missing number has seen every page that was acknowledged before.
+//! There are no locks or leases. After a crash between 1 and 3, the pages were not acknowledged and
+//! are saved again.
+//!
+//! The log can have a gap in one case: a primary loses its role and regains it between a client's
+//! look for the last entry and its insert. A reader that meets a gap inserts an empty entry there
+//! before it goes on ([`close_gap`]), so no page can appear there later.
+//!
+//! Entry 0 is the header: the store's id, and whether the pages that are older than the log have
+//! entries. If not, the first reader adds them ([`store_id`]).
 
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
@@ -27,25 +34,26 @@ use super::value::texts;
 
 pub(super) const LOG: &str = "page_log";
 
-/// Keys in an entry of pages that are older than the log.
+/// The most keys in one entry of pages that are older than the log.
 const OLDER_AT_ONCE: usize = 500;
 
-/// Logs pages that a majority has.
+/// Appends an entry for pages that a majority has.
 pub(super) async fn append(db: &Db, mut ids: Vec<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
-    // In order, so that a place in the list tells where a reader is that reads by key.
+    // Sorted, because readers read an entry's pages by key: a position in the list is then a
+    // position of a reader.
     ids.sort_unstable();
     ids.dedup();
     let command = append_command(&ids);
-    // Whenever this fails, somebody else has succeeded.
+    // Each failure means that another client has appended an entry.
     while !db.run_unless_duplicate(command.clone()).await? {}
     Ok(())
 }
 
-/// Inserts behind the last entry, whichever that is. Without any entry, which only a foreign hand
-/// can bring about, the page that was just saved stands for entry 0.
+/// Inserts an entry after the last one. If the log is empty, because somebody has deleted it, a
+/// document made from any stored page takes the place of entry 0.
 fn append_command(ids: &[String]) -> RawDocumentBuf {
     let entry_0 = rawdoc! {
         "coll": "pages",
@@ -71,7 +79,7 @@ fn append_command(ids: &[String]) -> RawDocumentBuf {
     command
 }
 
-/// Makes sure that nothing will appear under a number at which nothing has been found.
+/// Inserts an empty entry under a missing number, so that no page can appear there later.
 pub(super) async fn close_gap(db: &Db, number: i64) -> Result<(), Fault> {
     let mut command = rawdoc! {
         "insert": LOG,
@@ -100,8 +108,9 @@ pub(super) async fn newest(db: &Db) -> Result<i64, Fault> {
     Ok(last.map_or(0, |last| number(&last, "_id")))
 }
 
-/// What cursors call this store. Pages that are older than the log are in it from then on.
-pub(super) async fn store_name(db: &Db) -> Result<String, Fault> {
+/// The store's id, which its cursors contain. Afterwards, pages that are older than the log have
+/// entries too.
+pub(super) async fn store_id(db: &Db) -> Result<String, Fault> {
     let first = match find_header(db).await? {
         Some(first) => first,
         None => {
@@ -116,8 +125,8 @@ pub(super) async fn store_name(db: &Db) -> Result<String, Fault> {
     Ok(store.to_owned())
 }
 
-/// Begins the log of a store that has no pages yet.
-pub(super) async fn begin(db: &Db) -> Result<(), Fault> {
+/// Creates the header of a store that has no pages yet.
+pub(super) async fn create(db: &Db) -> Result<(), Fault> {
     let pages: Collection<Document> = db.database.collection("pages");
     let is_empty = async { Ok(pages.find_one(doc! {}).await?.is_none()) };
     if find_header(db).await?.is_none() && with_timeout(is_empty).await? {
@@ -138,7 +147,8 @@ async fn find_header(db: &Db) -> Result<Option<Document>, Fault> {
     with_timeout(async { log.find_one(doc! {"_id": 0_i64}).await }).await
 }
 
-/// Enters all pages that there are: those which are in already come twice, and none is missing.
+/// Appends entries for all stored pages. Pages that have an entry already get a second one, and
+/// none is missing.
 async fn log_older_pages(db: &Db) -> Result<(), Fault> {
     let pages: Collection<Document> = db.database.collection("pages");
     let find = pages

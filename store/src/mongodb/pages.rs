@@ -1,4 +1,4 @@
-//! Pages, and what they do to records.
+//! The collection `pages`: pages are saved, and fill records when they are saved or applied.
 
 use std::collections::HashMap;
 
@@ -18,13 +18,14 @@ use crate::record::{MappingOrder, PageValues, RecordState};
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 
-/// Keeps pages in one command, then fills their records in two more, while the pages are logged.
+/// Saves pages with one command. Then fills their records with two more, and at the same time adds
+/// the pages to the log.
 pub(super) async fn save(
     db: &Db,
     saves: &[Save],
     order: &MappingOrder,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
-    let mut kept = keep(db, saves).await?;
+    let mut kept = upsert_pages(db, saves).await?;
     let mut requests = Vec::new();
     for (index, save) in saves
         .iter()
@@ -34,7 +35,7 @@ pub(super) async fn save(
         let of_page = |record: &String| records::FillRequest {
             record: record.clone(),
             values: PageValues::of(&save.page),
-            of: index,
+            entry: index,
         };
         requests.extend(save.records.iter().map(of_page));
     }
@@ -45,11 +46,11 @@ pub(super) async fn save(
         page_log::append(db, ids)
     )?;
     for (request, state) in filled {
-        let saved = &mut kept[request.of];
+        let saved = &mut kept[request.entry];
         match (saved.as_mut(), state) {
             (Ok(saved), Ok(RecordState::Resolved)) => saved.resolved.push(request.record.clone()),
             (Ok(saved), Ok(RecordState::Open)) => saved.open.push(request.record.clone()),
-            (Ok(_), Err(reason)) => *saved = Err(refusal(&saves[request.of], reason)),
+            (Ok(_), Err(reason)) => *saved = Err(refusal(&saves[request.entry], reason)),
             (Err(_), _) => {}
         }
     }
@@ -63,8 +64,8 @@ fn refusal(save: &Save, reason: String) -> StoreError {
     }
 }
 
-/// Keeps each page, unless a later one is kept.
-async fn keep(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
+/// Stores each page, unless a later version of it is stored.
+async fn upsert_pages(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     let mut kept = Vec::with_capacity(saves.len());
     let mut statements = Vec::with_capacity(saves.len());
     let mut sent = Vec::with_capacity(saves.len());
@@ -90,7 +91,7 @@ async fn keep(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>,
     Ok(kept)
 }
 
-/// Puts the page in the place of the stored one, unless that one started later.
+/// The statement that replaces the stored page, unless that one was started later.
 fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
     let stored = stored_page(page)?;
     let bytes = stored.as_bytes().len();
@@ -108,8 +109,8 @@ fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
     ))
 }
 
-/// Replaces a document by another, unless the stored one has a later time in the field `time`.
-/// The names of fields are webfill's own; whatever comes from outside is below `$literal`.
+/// The statement that replaces a document, unless the stored one has a later time in `time_field`.
+/// Values from outside stand below `$literal`, where the server does not evaluate them.
 pub(super) fn replace_unless_older(
     id: &str,
     time_field: &str,
@@ -175,7 +176,7 @@ fn failed_attempts(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {
     failed_attempts.iter().map(one).collect()
 }
 
-/// What of a stored page a record needs.
+/// The parts of a stored page that records are filled from.
 struct StoredPage {
     url: String,
     mapping: Option<String>,
@@ -244,21 +245,21 @@ pub(super) async fn apply(
             pages.insert(id.to_owned(), StoredPage::read(&stored)?);
         }
     }
-    let request = |(of, apply): (usize, &ApplyPage)| {
+    let request = |(entry, apply): (usize, &ApplyPage)| {
         let page = pages.get(&apply.page_id)?;
         Some(records::FillRequest {
             record: apply.record.clone(),
             values: page.values(),
-            of,
+            entry,
         })
     };
     let requests: Vec<records::FillRequest<'_>> =
         applies.iter().enumerate().filter_map(request).collect();
     let mut applied: Vec<Option<Applied>> = applies.iter().map(|_| None).collect();
     for (request, state) in records::fill(db, &requests, order).await? {
-        applied[request.of] = Some(Applied {
+        applied[request.entry] = Some(Applied {
             state: state.map_err(Fault::InvalidEntry)?,
-            links: pages[&applies[request.of].page_id].links.clone(),
+            links: pages[&applies[request.entry].page_id].links.clone(),
         });
     }
     Ok(applied)

@@ -1,7 +1,12 @@
-//! Records. The rules of [`crate::record`] run here, in the client, on what was read; a write goes
-//! through only if nobody else has written meanwhile (`version` is still the one that was read),
-//! and else everything is done again on what is there now. Reads ask for what a majority has, so
-//! that nothing is decided on a write that a new primary will not know of.
+//! The collection `records`: records are put into a crawl, and filled from pages.
+//!
+//! The rules of [`crate::record`] run in the client, with optimistic concurrency
+//! ([`read_modify_write`]): a record is read, changed, and written under the condition that its
+//! `version` is still the one that was read. If another client has written the record meanwhile, all
+//! of this is repeated on the new version, up to `MAX_ROUNDS` times.
+//!
+//! Reads use the read concern `majority`, so that no decision is based on a write that is lost when
+//! a new primary is elected.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,27 +25,27 @@ use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, 
 use crate::source_document::DatasetRecord;
 use crate::timestamp::parse_iso_time;
 
-/// A record may be written by so many others before a call gives up for now.
+/// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
 const MAX_ROUNDS: u32 = 50;
 
-/// A page that wants to fill a record.
+/// A page whose values are to fill a record.
 pub(super) struct FillRequest<'a> {
     pub(super) record: String,
     pub(super) values: PageValues<'a>,
-    /// Which of the caller's entries it belongs to.
-    pub(super) of: usize,
+    /// The index of the caller's entry.
+    pub(super) entry: usize,
 }
 
-/// What a record is after an entry; the reason if the entry cannot be kept.
+/// The record's state after an entry; the reason if the entry cannot be stored.
 type EntryResult = Result<RecordState, String>;
 
-/// Fills what is missing in records; one that is not stored stays open.
+/// Fills records from pages. A record that is not stored stays open.
 pub(super) async fn fill<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
     order: &MappingOrder,
 ) -> Result<Vec<(&'w FillRequest<'p>, EntryResult)>, Fault> {
-    let by_record = grouped(requests.iter().map(|request| request.record.as_str()));
+    let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let fill_one = |index: &usize| match kept {
             None => Ok(RecordState::Open),
@@ -55,7 +60,7 @@ pub(super) async fn fill<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// Takes records of a crawl in; in the order given.
+/// Puts records into a crawl; answers in the order given.
 pub(super) async fn put(
     db: &Db,
     crawl: &CrawlId,
@@ -69,12 +74,12 @@ pub(super) async fn put(
     let mut states: Vec<EntryResult> = records.iter().map(check_id).collect();
     let fit = |index: &usize| states[*index].is_ok();
     let fit: Vec<usize> = (0..records.len()).filter(fit).collect();
-    let by_record = grouped(fit.iter().map(|index| records[*index].record.id.as_str()));
+    let by_record = group_by_record(fit.iter().map(|index| records[*index].record.id.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let put_one = |index: &usize| {
             let mut record = kept.take().unwrap_or_default();
             let state = record.put(crawl, &records[fit[*index]], now_ms);
-            // A new record that cannot be kept is not there; an old one is as it was.
+            // A new record that was refused does not exist; an old one is unchanged.
             let is_there = state.is_ok() || record != RecordDocument::default();
             *kept = is_there.then_some(record);
             state
@@ -96,8 +101,8 @@ fn check_id(input: &DatasetRecord) -> EntryResult {
     }
 }
 
-/// Which entries each record has, in their order.
-fn grouped<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize>> {
+/// The indexes of each record's entries, in their order.
+fn group_by_record<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize>> {
     let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, id) in ids.enumerate() {
         groups.entry(id).or_default().push(index);
@@ -105,58 +110,57 @@ fn grouped<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize
     groups
 }
 
-/// Reads records, lets `revise` change them, and writes those that it has changed, until every
-/// change met the record as it had been read. `revise` answers each entry of a record; it runs
-/// again on a record that somebody else has written meanwhile, and must find its own change made
-/// if it runs on its own result.
+/// The indexes of a record's entries, each with its result.
+type Results = Vec<(usize, EntryResult)>;
+
+/// A record that `revise` has changed, to be written.
+struct Revised<'a> {
+    id: &'a str,
+    entries: Vec<usize>,
+    results: Results,
+}
+
+/// Reads records, lets `revise` change them, and writes those that have changed, until no write met
+/// a conflict. `revise` answers each entry of a record. It is called again after a conflict, and
+/// must change nothing when it is called on its own result.
 async fn read_modify_write(
     db: &Db,
-    mut groups: HashMap<&str, Vec<usize>>,
+    mut pending: HashMap<&str, Vec<usize>>,
     revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult>,
-) -> Result<Vec<(usize, EntryResult)>, Fault> {
+) -> Result<Results, Fault> {
     let mut settled = Vec::new();
     for round in 0..MAX_ROUNDS {
-        if groups.is_empty() {
+        if pending.is_empty() {
             return Ok(settled);
         }
         wait_before(round).await;
-        let mut statements = Vec::new();
-        let mut written = Vec::new();
-        let mut read = read_all(db, groups.keys().copied().collect()).await?;
-        let mut in_order: Vec<(&str, Vec<usize>)> = groups.drain().collect();
+        let mut read = read_all(db, pending.keys().copied().collect()).await?;
+        let mut in_order: Vec<(&str, Vec<usize>)> = pending.drain().collect();
         // New records are created, and exported, in the order in which they were given.
-        in_order.sort_unstable_by_key(|(_, indexes)| indexes[0]);
-        for (id, indexes) in in_order {
+        in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
+        let mut statements = Vec::new();
+        let mut revised = Vec::new();
+        for (id, entries) in in_order {
             let before = read.remove(id);
-            let mut kept = before.clone();
-            let states = revise(&indexes, &mut kept);
-            let answers = indexes.iter().copied().zip(states);
-            match kept {
-                Some(kept) if before.as_ref() != Some(&kept) => {
-                    statements.push(kept.statement(id)?);
-                    written.push((id, indexes.clone(), answers.collect::<Vec<_>>()));
+            let mut record = before.clone();
+            let states = revise(&entries, &mut record);
+            let results = entries.iter().copied().zip(states).collect();
+            match record.filter(|record| before.as_ref() != Some(record)) {
+                None => settled.extend::<Results>(results),
+                Some(record) => {
+                    statements.push(record.statement(id)?);
+                    revised.push(Revised {
+                        id,
+                        entries,
+                        results,
+                    });
                 }
-                _ => settled.extend(answers),
             }
         }
-        let updated = db.update("records", &statements).await?;
-        let refused = refusals(&updated.failed)?;
-        let all_written =
-            updated.failed.is_empty() && usize::try_from(updated.matched) == Ok(statements.len());
-        for (statement, (id, indexes, answers)) in written.into_iter().enumerate() {
-            match refused.get(&statement) {
-                Some(reason) => settled.extend(
-                    answers
-                        .into_iter()
-                        .map(|(index, _)| (index, Err(reason.clone()))),
-                ),
-                None if all_written => settled.extend(answers),
-                // Which of them were written is not told: those change nothing the next time.
-                None => drop(groups.insert(id, indexes)),
-            }
-        }
+        let conflicting = write(db, &statements, revised, &mut settled).await?;
+        pending.extend(conflicting);
     }
-    match groups.is_empty() {
+    match pending.is_empty() {
         true => Ok(settled),
         false => Err(Fault::Unavailable(String::from(
             "too many others are writing the same records",
@@ -164,14 +168,43 @@ async fn read_modify_write(
     }
 }
 
-/// Somebody else has just written: their write is not yet confirmed by the majority.
+/// Writes the revised records. The results of those that were written or refused go into `settled`;
+/// the others are returned, to be done again.
+async fn write<'a>(
+    db: &Db,
+    statements: &[RawDocumentBuf],
+    revised: Vec<Revised<'a>>,
+    settled: &mut Results,
+) -> Result<Vec<(&'a str, Vec<usize>)>, Fault> {
+    let updated = db.update("records", statements).await?;
+    let refused = refusals(&updated.failed)?;
+    let all_written =
+        updated.failed.is_empty() && usize::try_from(updated.matched) == Ok(statements.len());
+    let mut again = Vec::new();
+    for (statement, record) in revised.into_iter().enumerate() {
+        if let Some(reason) = refused.get(&statement) {
+            let refusal = |index: &usize| (*index, Err(reason.clone()));
+            settled.extend(record.entries.iter().map(refusal));
+        } else if all_written {
+            settled.extend(record.results);
+        } else {
+            // The answer does not tell which statements met a conflict. A record that was written
+            // does not change when it is revised again.
+            again.push((record.id, record.entries));
+        }
+    }
+    Ok(again)
+}
+
+/// Waits before a repetition: the conflicting write is not yet confirmed by the majority.
 async fn wait_before(round: u32) {
     if round > 0 {
         tokio::time::sleep(Duration::from_millis(u64::from(round.min(50)))).await;
     }
 }
 
-/// Statements that can never succeed, with the reason; not those that somebody was faster than.
+/// Statements that can never succeed, with the reason. Conflicts, which are reported as duplicate
+/// keys, are not among them.
 fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, Fault> {
     let mut refused = HashMap::new();
     for (statement, code, message) in failed {
@@ -196,17 +229,17 @@ async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, RecordDocum
     Ok(read)
 }
 
-/// A record with what only this backend keeps of it.
+/// A stored record, with the members that only this backend has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RecordDocument {
     pub(super) record: StoredRecord,
-    /// How often it was written; none if it is new, or made by a foreign hand.
+    /// How often it was written; `None` if it is new, or was created by another program.
     pub(super) version: Option<i64>,
-    /// The crawls that it is in: `[{app_id, crawl_id}]`.
+    /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
-    /// Where it came from, for crawls that write back: `[{crawl, document, fields}]`.
+    /// Its source documents, one for each crawl that writes back: `[{crawl, document, fields}]`.
     pub(super) sources: Vec<Value>,
-    /// Those of these crawls that have to write it back.
+    /// The crawls that have to write the record back.
     pub(super) unwritten: Vec<Value>,
 }
 
@@ -243,7 +276,8 @@ impl RecordDocument {
         }
     }
 
-    /// Fills from a page; a page that would make it too large is refused and changes nothing.
+    /// Fills the record from a page. A page that would make it too large is refused and changes
+    /// nothing.
     fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> EntryResult {
         let before = self.record.clone();
         if self.record.fill(page, order) {
@@ -293,7 +327,7 @@ impl RecordDocument {
         Err(refusal)
     }
 
-    /// Replaces what was read, or creates what was not there.
+    /// The statement that replaces the version that was read, or creates the record.
     fn statement(&self, id: &str) -> Result<RawDocumentBuf, Fault> {
         let mut content = self.content()?;
         content.append(cstr!("version"), self.version.unwrap_or(0) + 1);
@@ -304,7 +338,8 @@ impl RecordDocument {
         })
     }
 
-    /// Every member but `_id` and `version`; each is a value, below `$literal`.
+    /// Every member except `_id` and `version`. Values from outside stand below `$literal`, where
+    /// the server does not evaluate them.
     fn content(&self) -> Result<RawDocumentBuf, Fault> {
         let record = &self.record;
         let resolved_at = record.resolved_at.as_deref().and_then(parse_iso_time);
@@ -322,7 +357,7 @@ impl RecordDocument {
     }
 }
 
-/// Sources by name, or lists of them: each `at` becomes a date.
+/// Sources by field name, or lists of sources: each `at` becomes a date.
 fn dated(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
     let mut dated = RawDocumentBuf::new();
     for (name, source) in sources {

@@ -1,14 +1,14 @@
-//! The thread that the driver lives on.
+//! A thread with a tokio runtime of its own, on which the MongoDB driver runs.
 //!
-//! A call that has begun goes on when its caller goes away. The thread ends when the [`RuntimeThread`] is
-//! dropped, and what is under way then is given up.
+//! A call continues when its caller is dropped. The thread ends when the [`RuntimeThread`] is
+//! dropped; calls in progress are aborted then.
 
 use std::io;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// A runtime on a thread of its own.
+/// A handle on the thread.
 pub(super) struct RuntimeThread {
     handle: Handle,
     /// Dropped to end the thread.
@@ -23,7 +23,7 @@ impl RuntimeThread {
         std::thread::Builder::new()
             .name(String::from("store"))
             .spawn(move || {
-                // An error is what ends it: the other half was dropped.
+                // Waits until the sender is dropped, which is an error here.
                 let _ = runtime.block_on(closed);
                 runtime.shutdown_background();
             })?;
@@ -33,7 +33,7 @@ impl RuntimeThread {
         })
     }
 
-    /// Runs `work` there; `None` if it panicked.
+    /// Runs `work` on the thread; `None` if it panicked.
     pub(super) async fn run<R: Send + 'static>(
         &self,
         work: impl Future<Output = R> + Send + 'static,
@@ -41,7 +41,7 @@ impl RuntimeThread {
         self.handle.spawn(work).await.ok()
     }
 
-    /// Lets `work` run there without waiting for it.
+    /// Starts `work` on the thread without waiting for it.
     pub(super) fn start_task(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }

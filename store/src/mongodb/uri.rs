@@ -1,26 +1,26 @@
-//! The URI of a database, of which nothing secret is ever shown.
+//! The URI of a MongoDB database. Its credentials and options are never shown.
 
 use std::fmt;
 
 use mongodb::options::ConnectionString;
 
-/// The database of a URI that names none.
+/// The database if the URI names none.
 const DEFAULT_DATABASE: &str = "webfill";
 
-/// A connection string that was judged, but not connected with.
+/// A valid connection string; no connection is made yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MongoUri {
-    /// With credentials.
+    /// The whole URI, with credentials.
     text: String,
     database: String,
 }
 
 impl MongoUri {
-    /// Judges the text alone. The refusal repeats nothing of it, for it may hold a password.
+    /// Checks the text. The error repeats nothing of it, because it may contain a password.
     pub(crate) fn parse(text: &str) -> Result<MongoUri, String> {
         let parsed = ConnectionString::parse(text).map_err(|error| {
             let reason = error.kind.to_string();
-            // The driver's words quote what they do not understand.
+            // The driver's message may quote the text.
             let is_safe = !reason.contains('`') && !reason.contains('"') && !text.contains('@');
             let reason = if is_safe {
                 reason
@@ -41,7 +41,7 @@ impl MongoUri {
         })
     }
 
-    /// As it was given, credentials included: for the driver, and to hand on to other processes.
+    /// The URI as it was given, with credentials: for the driver and for child processes.
     pub(crate) fn as_written(&self) -> &str {
         &self.text
     }

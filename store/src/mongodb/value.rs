@@ -1,8 +1,8 @@
-//! JSON as BSON, and back.
+//! Converts JSON to BSON and back.
 //!
-//! Text only ever becomes a value, never an operator: where a statement evaluates its values, what
-//! is made here stands below `$literal`. Keys may hold anything but NUL in BSON; NUL is written as
-//! `␀0`, and the sign itself as `␀␀`. An integer beyond 64 bits with sign becomes a double.
+//! Text always becomes a value, never an operator: where the server evaluates a statement's values,
+//! the caller puts them below `$literal`. BSON keys cannot contain NUL: it is escaped as `␀0`, and
+//! the sign `␀` itself as `␀␀`. Integers outside the range of `i64` become doubles.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use serde_json::{Map, Number, Value};
 use super::fault::Fault;
 use crate::timestamp::iso_time;
 
-/// The server refuses documents that are nested deeper than 100 levels, those of its own included.
+/// The server refuses documents nested deeper than 100 levels; some of them are ours.
 const MAX_DEPTH: usize = 80;
 
 const ESCAPE: char = '\u{2400}';
 
-/// The name of a member, with what BSON has no room for escaped.
+/// The BSON key for the name of a member, with NUL escaped.
 pub(super) fn key(name: &str) -> CString {
     let text = if name.contains(['\0', ESCAPE]) {
         Cow::Owned(
@@ -82,7 +82,7 @@ fn append(
     depth: usize,
 ) -> Result<(), Fault> {
     match value {
-        // Not copied twice, as below.
+        // Directly: through `RawBson` it would be copied twice.
         Value::String(text) => document.append(key, text.as_str()),
         other => document.append(key, nested(other, depth)?),
     }
@@ -114,7 +114,7 @@ fn nested(value: &Value, depth: usize) -> Result<RawBson, Fault> {
     })
 }
 
-/// The shortest type that holds it: shells show the longer ones as calls.
+/// The shortest integer type that holds it, because shells show a 64-bit integer as a call.
 fn bson_number(number: &Number) -> RawBson {
     match number.as_i64() {
         Some(integer) => match i32::try_from(integer) {
@@ -125,8 +125,7 @@ fn bson_number(number: &Number) -> RawBson {
     }
 }
 
-/// A stored document as an object. Dates become text; so does what only a foreign hand can have
-/// put there.
+/// A stored document as an object. Dates become text, and so do types that webfill never writes.
 pub(super) fn object(document: &RawDocument) -> Map<String, Value> {
     let members = document.iter().filter_map(Result::ok);
     members

@@ -1,4 +1,4 @@
-//! Many entries in one transaction, where an unfit one fails alone.
+//! Writes many entries in one transaction. An entry that cannot be stored fails alone.
 
 use rusqlite::Connection;
 
@@ -6,49 +6,50 @@ use super::connection::Db;
 use super::fault::Fault;
 use crate::error::StoreError;
 
-/// Keeps every entry in one transaction. Unfit entries are rare, so the batch is first tried
-/// without savepoints, which would cost each entry a copy of every page it touches.
+/// Writes all entries in one transaction. Entries that cannot be stored are rare, so the batch is
+/// first tried without savepoints: a savepoint costs a copy of every database page that an entry
+/// changes.
 pub(super) fn write_each<T, R>(
     db: &mut Db,
     entries: &[T],
     name: impl Fn(&T) -> String,
-    keep: impl Fn(&Connection, &T) -> Result<R, Fault>,
+    write: impl Fn(&Connection, &T) -> Result<R, Fault>,
 ) -> Vec<Result<R, StoreError>> {
-    let all = |conn: &Connection| entries.iter().map(|entry| keep(conn, entry)).collect();
+    let all = |conn: &Connection| entries.iter().map(|entry| write(conn, entry)).collect();
     match db.transaction(all) {
-        Ok(kept) => Vec::into_iter(kept).map(Ok).collect(),
-        Err(Fault::InvalidEntry(_)) => write_each_in_savepoint(db, entries, name, keep),
+        Ok(written) => Vec::into_iter(written).map(Ok).collect(),
+        Err(Fault::InvalidEntry(_)) => write_each_in_savepoint(db, entries, name, write),
         Err(fault) => super::fail_all(entries.len(), &db.error(fault)),
     }
 }
 
-/// The same, each entry in a savepoint of its own.
+/// As [`write_each`], with a savepoint for each entry.
 fn write_each_in_savepoint<T, R>(
     db: &mut Db,
     entries: &[T],
     name: impl Fn(&T) -> String,
-    keep: impl Fn(&Connection, &T) -> Result<R, Fault>,
+    write: impl Fn(&Connection, &T) -> Result<R, Fault>,
 ) -> Vec<Result<R, StoreError>> {
     let each = |conn: &Connection| {
         entries
             .iter()
-            .map(|entry| in_savepoint(conn, || keep(conn, entry), || name(entry)))
+            .map(|entry| in_savepoint(conn, || write(conn, entry), || name(entry)))
             .collect()
     };
     match db.transaction(each) {
-        Ok(kept) => kept,
+        Ok(written) => written,
         Err(fault) => super::fail_all(entries.len(), &db.error(fault)),
     }
 }
 
 fn in_savepoint<R>(
     conn: &Connection,
-    keep: impl FnOnce() -> Result<R, Fault>,
+    write: impl FnOnce() -> Result<R, Fault>,
     name: impl FnOnce() -> String,
 ) -> Result<Result<R, StoreError>, Fault> {
     conn.execute_batch("SAVEPOINT entry")?;
-    let kept = match keep() {
-        Ok(kept) => Ok(kept),
+    let written = match write() {
+        Ok(written) => Ok(written),
         Err(Fault::InvalidEntry(reason)) => {
             conn.execute_batch("ROLLBACK TO entry")?;
             Err(StoreError::Entry {
@@ -59,5 +60,5 @@ fn in_savepoint<R>(
         Err(fault) => return Err(fault),
     };
     conn.execute_batch("RELEASE entry")?;
-    Ok(kept)
+    Ok(written)
 }

@@ -1,4 +1,4 @@
-//! robots.txt files and site clocks.
+//! The tables `robots` and `sites`: robots.txt files and site clocks.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
@@ -16,7 +16,7 @@ ON CONFLICT (_id) DO UPDATE SET status = excluded.status, fetched_at = excluded.
     expires_at = excluded.expires_at, body = excluded.body
 WHERE excluded.fetched_at >= robots.fetched_at";
 
-/// The right-hand sides all see the row as it was.
+/// All right-hand sides see the row as it was before.
 const UPSERT_SITE: &str = "
 INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (_id) DO UPDATE SET
@@ -53,8 +53,8 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
     }))
 }
 
-/// Keeps robots.txt files, and deletes up to two expired ones for each, so that the table shrinks
-/// to what is valid without ever holding the writers up.
+/// Stores robots.txt files, and deletes up to two expired ones for each: so the table shrinks to
+/// valid entries, and no transaction takes long.
 pub(super) fn put_robots(
     conn: &Connection,
     entries: &[RobotsEntry],
@@ -104,8 +104,8 @@ pub(super) fn put_sites(conn: &Connection, entries: &[SiteEntry]) -> Result<(), 
     Ok(())
 }
 
-/// Deletes the clocks of sites that nobody has fetched from for long. A scan of a small table,
-/// so it is run at a start only.
+/// Deletes the clocks of sites that are no longer fetched from ([`SITE_KEPT_MS`]). This scans the
+/// table, so it is done only when the file is opened.
 pub(super) fn forget_idle_sites(conn: &Connection) -> Result<(), Fault> {
     let sql = "DELETE FROM sites WHERE
         max(last_start, ifnull(blocked_until, ''), ifnull(slot_lapses_at, '')) < ?1";

@@ -1,8 +1,9 @@
-//! Pages by key, and in the order in which they became visible.
+//! Reads pages by key, and in the order in which they became visible.
 //!
-//! A page takes the position behind all others in the transaction that saves it. SQLite has one
-//! writer at a time: so positions become visible in their order, and a reader who has seen one has
-//! seen all before it. Positions that no page has any more are gaps that nobody fills.
+//! The transaction that saves a page gives it the highest position so far plus one. SQLite has one
+//! writer at a time, so positions become visible in ascending order: a reader that has seen a
+//! position has seen all lower ones. A page that is saved again gets a new position; its old one
+//! stays unused.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::cursor::{Cursor, check_cursor};
 use crate::error::StoreError;
 use crate::store::{ExportError, ExportFilter};
 
-/// The position comes first, as [`row_object`] wants it.
+/// The position is the first column, as [`row_object`] expects.
 const COLUMNS: &str = "
 SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
@@ -29,11 +30,11 @@ WHERE position > ?1 AND position <= ?2
     AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)
 ORDER BY position";
 
-/// A step looks at no more positions, however few pages the filter lets through: a long read
-/// would keep the write-ahead log from being emptied.
+/// The most positions that one step examines, also if the filter lets few pages through: during a
+/// long read, the write-ahead log cannot be reset.
 const STEP_POSITIONS: i64 = 10_000;
 
-/// What cursors call this store, and the last position that was given.
+/// The store's id, which its cursors contain, and the highest position so far.
 fn newest(conn: &Connection) -> Result<(String, i64), Fault> {
     let sql = "SELECT store, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
         FROM changes";
@@ -43,7 +44,7 @@ fn newest(conn: &Connection) -> Result<(String, i64), Fault> {
 
 type Pages = Vec<(i64, Map<String, Value>)>;
 
-/// Hands over what was saved behind the cursor, up to now.
+/// Passes the pages after the cursor to `each`, up to the highest position at the beginning.
 pub(super) async fn read(
     thread: &ConnectionThread,
     after: &Cursor,
@@ -74,7 +75,7 @@ pub(super) async fn read(
     Ok(at(last))
 }
 
-/// Hands over the pages with these keys.
+/// Passes the pages with these keys to `each`.
 pub(super) async fn find(
     thread: &ConnectionThread,
     ids: Vec<String>,
@@ -96,7 +97,7 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Some of the pages, and how many keys were looked for.
+/// Pages with some of the keys, and how many keys were looked up.
 fn find_step(conn: &Connection, ids: &[String]) -> Result<(Pages, usize), Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut pages = Vec::new();
@@ -113,7 +114,7 @@ fn find_step(conn: &Connection, ids: &[String]) -> Result<(Pages, usize), Fault>
     Ok((pages, ids.len()))
 }
 
-/// Some pages at positions behind `from` up to `to`, and whether they are all.
+/// Pages at the positions after `from` up to `to`, and whether these are all.
 fn read_step(
     conn: &Connection,
     from: i64,

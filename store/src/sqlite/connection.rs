@@ -1,8 +1,9 @@
-//! A connection to the file: how it waits for others, and how the write-ahead log is kept short.
+//! A connection to the file: waiting for other connections, and keeping the write-ahead log short.
 //!
-//! SQLite empties its log only in a moment in which nobody uses it. Several busy writers leave no
-//! such moment, and the log would grow for as long as they write. So whoever finds the log long
-//! checkpoints it, and then holds the writers up until it can be begun anew.
+//! SQLite resets its log only while no connection reads or writes it. With several busy writers this
+//! never happens, and the log would grow without limit. So a connection that finds the log longer
+//! than [`LONG_LOG_PAGES`] runs a checkpoint that blocks the writers until the log is reset, for at
+//! most [`CHECKPOINT_FOR`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,28 +16,27 @@ use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 use crate::uri::OpenMode;
 
-/// How long a call waits for the other writers before it is answered with a retryable error.
+/// How long a call waits for other writers before it fails with a retryable error.
 pub(super) const BUSY_FOR: Duration = Duration::from_secs(30);
 
-/// How long the writers are held up, at most, when the log is to be begun anew: somebody may
-/// stay in the middle of reading it.
+/// How long a checkpoint may block the writers: a reader may be in the middle of the log.
 const CHECKPOINT_FOR: Duration = Duration::from_millis(200);
 
-/// The log is long from this many pages (of 8 KiB) on.
+/// The log's length, in pages of 8 KiB, from which on it is to be reset.
 const LONG_LOG_PAGES: i64 = 4_000;
 
-/// The connection, with the name that its errors carry.
+/// The connection, with the store's name for error messages.
 pub(super) struct Db {
     conn: Connection,
     store: String,
     /// How long the busy handler waits, in milliseconds.
     patience_ms: Arc<AtomicU64>,
-    /// The length of the log at which it is next tried to shorten it.
+    /// The length of the log at which the next checkpoint is tried.
     checkpoint_at_pages: i64,
 }
 
 impl Db {
-    /// Connects to the file, which may be any program's: nothing is changed yet.
+    /// Connects to the file and changes nothing yet: it may be another program's.
     pub(super) fn connect(path: &Path, mode: OpenMode) -> Result<Db, Fault> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
@@ -52,9 +52,9 @@ impl Db {
         })
     }
 
-    /// The settings of every connection to a file of webfill's.
+    /// Sets the options of a connection to webfill's own file.
     pub(super) fn configure(&self) -> Result<(), Fault> {
-        // Rows of pages have some 3 KiB, of which a default page of 4 KiB would hold but one.
+        // A row of `pages` has about 3 KiB: a default page of 4 KiB would hold only one.
         self.conn.execute_batch("PRAGMA page_size = 8192")?;
         let set_journal = "PRAGMA journal_mode = WAL";
         let journal: String = self.conn.query_row(set_journal, (), |row| row.get(0))?;
@@ -71,7 +71,7 @@ impl Db {
         Ok(())
     }
 
-    /// Runs `read` on the connection, outside of any transaction of its own.
+    /// Runs `read` on the connection, without a transaction.
     pub(super) fn read<R>(
         &self,
         read: impl FnOnce(&Connection) -> Result<R, Fault>,
@@ -97,7 +97,8 @@ impl Db {
         let written = write(&transaction)?;
         transaction.commit()?;
         if let Err(error) = self.keep_log_short() {
-            // What was written is in the log; the next call meets the same fault, if it stays.
+            // The transaction is committed all the same. If the fault persists, the next call
+            // reports it.
             tracing::debug!(store = self.store, %error, "cannot shorten the write-ahead log");
         }
         Ok(written)
@@ -107,8 +108,8 @@ impl Db {
         store_error(&self.store, fault)
     }
 
-    /// Copies a long log into the file and begins it anew. Most of it is copied beside the other
-    /// writers; only the rest of it holds them up.
+    /// Copies a long log into the file and resets it. Most of the log is copied while the other
+    /// writers go on; only for the rest are they blocked.
     fn keep_log_short(&mut self) -> rusqlite::Result<()> {
         let (_, log_pages) = self.checkpoint("NOOP")?;
         if log_pages < self.checkpoint_at_pages {
@@ -117,7 +118,7 @@ impl Db {
         self.checkpoint_at_pages = log_pages + LONG_LOG_PAGES;
         let (is_busy, _) = self.checkpoint("PASSIVE")?;
         if is_busy {
-            // Another process is at it.
+            // Another process runs a checkpoint.
             return Ok(());
         }
         self.set_patience(CHECKPOINT_FOR);
@@ -129,7 +130,8 @@ impl Db {
         Ok(())
     }
 
-    /// Returns whether others were in the way, and the length of the log in pages.
+    /// Runs a checkpoint. Returns whether other connections prevented it, and the length of the log
+    /// in pages.
     fn checkpoint(&self, mode: &str) -> rusqlite::Result<(bool, i64)> {
         self.conn
             .prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
@@ -142,8 +144,8 @@ impl Db {
     }
 }
 
-/// Waits in short, uneven steps: SQLite's own grow to 100 ms, in which many short transactions
-/// of others find their way past the one that waits.
+/// Sets a busy handler that waits in short, uneven steps. The steps of SQLite's own handler grow to
+/// 100 ms, during which many short transactions of other processes overtake the waiting one.
 fn wait_for_others(conn: &mut Connection, patience_ms: Arc<AtomicU64>) -> rusqlite::Result<()> {
     let mut waiting_since = Instant::now();
     conn.busy_handler(Some(move |attempts: i32| {

@@ -1,8 +1,8 @@
 //! The thread that owns a process's connection to the file.
 //!
-//! Calls queue up in a bounded channel, so a store that is slower than its callers pushes back. A
-//! caller that goes away does not undo its call. The thread ends, and the file is closed in good
-//! order, when the [`ConnectionThread`] is dropped and what was queued is done.
+//! Calls wait in a bounded channel, so callers that are faster than the store are slowed down. A
+//! queued call runs even if its caller is dropped. When the [`ConnectionThread`] is dropped, the
+//! queued calls are finished, the file is closed, and the thread ends.
 
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ use super::schema;
 use crate::error::StoreError;
 use crate::uri::OpenMode;
 
-/// Calls waiting for the thread before callers wait for a place.
+/// Calls that may wait for the thread; further callers are blocked.
 const QUEUED_CALLS: usize = 64;
 
 type Call = Box<dyn FnOnce(&mut Db) + Send>;
@@ -59,7 +59,7 @@ impl ConnectionThread {
     ) -> Result<R, StoreError> {
         let (answer, answered) = oneshot::channel();
         let boxed: Call = Box::new(move |db| {
-            // A caller that went away does not mind.
+            // If the caller is gone, nobody needs the answer.
             let _ = answer.send(call(db));
         });
         let calls = self.calls.as_ref().expect("calls are taken on drop only");
@@ -76,7 +76,7 @@ impl Drop for ConnectionThread {
     fn drop(&mut self) {
         self.calls = None;
         if let Some(thread) = self.thread.take() {
-            // It broke down in a call, whose caller was told.
+            // An error means that a call panicked; its caller has got an error.
             let _ = thread.join();
         }
     }
@@ -98,7 +98,7 @@ fn serve(
     let mut db = match schema::open(&path, mode) {
         Ok(db) => db,
         Err(error) => {
-            // If nobody waits any more, nobody needs the file either.
+            // If the caller is gone, nobody needs the file either.
             let _ = opened.send(Err(error));
             return;
         }

@@ -1,4 +1,4 @@
-//! Crawls.
+//! The table `crawls`.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -16,7 +16,7 @@ ON CONFLICT (_id) DO UPDATE SET request = excluded.request, state = excluded.sta
     counts = excluded.counts, updated_at = excluded.updated_at,
     finished_at = excluded.finished_at";
 
-/// Keeps a crawl; its first start and the counts of its records stay.
+/// Stores a crawl; its first start time and the counts of its records stay.
 pub(super) fn put(conn: &Connection, crawl: &Crawl) -> Result<(), Fault> {
     conn.prepare_cached(UPSERT)?.execute(params![
         crawl.id.to_string(),
@@ -70,7 +70,7 @@ pub(super) fn record_counts(conn: &Connection, key: &str) -> Result<RecordCounts
     Ok(counts.unwrap_or_default())
 }
 
-/// A time as stored.
+/// Reads a stored time.
 pub(super) fn time(text: &str) -> Result<i64, Fault> {
     parse_iso_time(text)
         .ok_or_else(|| Fault::InvalidEntry(format!("its stored time `{text}` is no time")))

@@ -1,7 +1,7 @@
-//! Reading a whole table, beside the writers.
+//! Reads a whole table, while others write.
 //!
-//! An export has a connection and a thread of its own and reads in steps, each a short read
-//! transaction: a long one would keep the write-ahead log from ever being emptied.
+//! An export has a connection and a thread of its own. It reads in steps, each a short read
+//! transaction: during a long one, the write-ahead log could not be reset.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,14 +51,14 @@ const JSON_COLUMNS: [&str; 8] = [
 
 type Step = Result<Vec<Value>, StoreError>;
 
-/// Hands every row to `each`.
+/// Passes every row to `each`.
 pub(super) async fn export(
     path: &Path,
     kind: ExportKind,
     filter: &ExportFilter,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
 ) -> Result<u64, ExportError> {
-    // One step waits while the next is read.
+    // Bounded: one step waits while the next is read.
     let (steps, mut read) = mpsc::channel::<Step>(1);
     let (path, filter): (PathBuf, ExportFilter) = (path.to_owned(), filter.clone());
     tokio::task::spawn_blocking(move || read_table(&path, kind, &filter, &steps));
@@ -72,7 +72,8 @@ pub(super) async fn export(
     Ok(rows)
 }
 
-/// Sends step after step, until the table or the taker ends; an error is the last one.
+/// Sends step after step until the end of the table. An error is the last step. Stops when the
+/// receiver is dropped.
 fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
     let sql = match kind {
         ExportKind::Pages => PAGES,
@@ -91,12 +92,12 @@ fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc
         }
     };
     if let Err(error) = read() {
-        // If the taker is gone, nobody is left to tell.
+        // If the receiver is gone, nobody needs the error.
         let _ = steps.blocking_send(Err(error));
     }
 }
 
-/// Reads the rows that follow `after`, and moves it behind them.
+/// Reads some rows after `after`, and sets it to the last of them.
 fn read_step(
     conn: &Connection,
     sql: &str,
@@ -115,8 +116,8 @@ fn read_step(
     Ok(step)
 }
 
-/// A row as an object, but for its first column, by which rows are counted; adds its text to
-/// `bytes`.
+/// A row as an object, without its first column, which is its position. Adds the length of its
+/// texts to `bytes`.
 pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String, Value>, Fault> {
     let columns = row.as_ref().column_count();
     let mut object = Map::with_capacity(columns);

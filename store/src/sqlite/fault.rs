@@ -1,4 +1,4 @@
-//! From SQLite's result codes to what the caller does next.
+//! Classifies SQLite's result codes by what the caller does next.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(super) enum Fault {
     Sql(rusqlite::Error),
-    /// An entry that cannot be kept, or a stored one that cannot be read, with the reason.
+    /// An entry that cannot be stored, or a stored one that cannot be read, with the reason.
     InvalidEntry(String),
     /// The store as a whole cannot be used, with the reason and what to do.
     Unusable(String),
@@ -28,7 +28,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// How a file is named in errors.
+/// How errors name a file.
 pub(super) fn store_name(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }

@@ -1,10 +1,13 @@
-//! The embedded backend: one SQLite file that many processes write, through the write-ahead log.
+//! The SQLite backend: one file that the processes of one machine write, through the write-ahead log
+//! (WAL).
 //!
-//! Each process has one connection, owned by one thread ([`connection_thread`]); calls reach it through a
-//! bounded queue. A call is one transaction, taken with BEGIN IMMEDIATE so that two processes
-//! never deadlock. With `synchronous = NORMAL` an answered call survives the death of every
-//! process; only a power failure may take the last ones, which the dispatcher then repeats.
-//! This folder is the only place that knows rusqlite.
+//! Each process has one connection, owned by one thread ([`connection_thread`]), which calls reach
+//! through a bounded queue. A call is one transaction, begun with BEGIN IMMEDIATE so that two
+//! processes cannot deadlock. With `synchronous = NORMAL`, the writes of an answered call survive
+//! the death of every process. A power failure may lose the last transactions; the dispatcher then
+//! repeats their tasks.
+//!
+//! Only this folder knows rusqlite.
 
 mod batch;
 mod cache;
@@ -75,7 +78,7 @@ fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>>
 
 #[async_trait]
 impl Store for Sqlite {
-    /// A commit is cheap, and a long one holds the other writers up.
+    /// Commits are cheap, and a long transaction blocks the other writers.
     fn save_pace(&self, _processes: u16) -> SavePace {
         SavePace {
             max_entries: 128,

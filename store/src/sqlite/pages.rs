@@ -1,4 +1,4 @@
-//! Pages, and what they do to records.
+//! The table `pages`: pages are saved, and fill records when they are saved or applied.
 
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value, json};
@@ -35,12 +35,12 @@ ON CONFLICT (_id) DO UPDATE SET
         ELSE excluded.position END
 WHERE excluded.started_at >= pages.started_at";
 
-/// How a save is named in its error.
+/// How errors name a save.
 pub(super) fn name_save(save: &Save) -> String {
     format!("page {}", save.page.url)
 }
 
-/// Keeps a page, unless a later one is kept, and fills its records.
+/// Stores a page, unless a later version of it is stored, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Result<Saved, Fault> {
     upsert(conn, &save.page)?;
     let values = PageValues::of(&save.page);
@@ -134,7 +134,7 @@ pub(super) fn apply(
     }))
 }
 
-/// What of a stored page a record needs.
+/// The parts of a stored page that records are filled from.
 struct StoredPage {
     url: String,
     mapping: Option<String>,

@@ -1,4 +1,4 @@
-//! Records, and the counts of the crawls that they are in.
+//! The tables `records` and `crawl_records`, and the record counts in `crawls`.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -17,12 +17,12 @@ ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sou
     missing = excluded.missing, resolved_at = excluded.resolved_at,
     candidates = excluded.candidates";
 
-/// How a record is named in its error.
+/// How errors name a record.
 pub(super) fn name_record(input: &DatasetRecord) -> String {
     format!("record {:.80}", input.record.id)
 }
 
-/// Takes a record of a crawl in.
+/// Puts a record into a crawl.
 pub(super) fn put(
     conn: &Connection,
     crawl: &str,
@@ -62,7 +62,7 @@ fn check_id(id: &str) -> Result<(), Fault> {
     }
 }
 
-/// Fills what is missing in a record; one that is not stored stays open.
+/// Fills a record from a page. A record that is not stored stays open.
 pub(super) fn fill(
     conn: &Connection,
     id: &str,
@@ -122,8 +122,9 @@ fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault>
     Ok(())
 }
 
-/// Counts a record that became resolved, or open again, in every crawl that it is in. One UPDATE
-/// with a subquery would build a temporary table each time, which costs more than all the rest.
+/// Adjusts the counts of every crawl of a record that became resolved, or open again. A single
+/// UPDATE with a subquery would build a temporary table each time, which costs more than everything
+/// else here.
 fn count_change(conn: &Connection, id: &str, now: RecordState) -> Result<(), Fault> {
     let change = if now == RecordState::Resolved { 1 } else { -1 };
     let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
@@ -137,7 +138,7 @@ fn count_change(conn: &Connection, id: &str, now: RecordState) -> Result<(), Fau
     Ok(())
 }
 
-/// What stands for the crawl in other tables.
+/// The crawl's number in other tables.
 fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
     let find = "SELECT key FROM crawls WHERE _id = ?1";
     let key = conn
@@ -156,7 +157,7 @@ fn is_in_crawl(conn: &Connection, crawl: i64, id: &str) -> Result<bool, Fault> {
     Ok(conn.prepare_cached(find)?.exists(params![id, crawl])?)
 }
 
-/// Adds a record to a crawl and its counts, unless it is in it already.
+/// Adds a record to a crawl and its counts, unless it belongs to the crawl already.
 fn enter_crawl(conn: &Connection, crawl: i64, id: &str, state: RecordState) -> Result<(), Fault> {
     let enter = "INSERT OR IGNORE INTO crawl_records (record, crawl) VALUES (?1, ?2)";
     if conn.prepare_cached(enter)?.execute(params![id, crawl])? == 1 {
@@ -173,7 +174,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::InvalidEntry(error.to_string()))
 }
 
-/// A column's JSON text as a value. Only a foreign hand can have broken it.
+/// Reads a column's JSON text. It is only invalid if another program has changed it.
 pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     let text = row.get_ref(column)?;
     let text = text.as_str().map_err(rusqlite::Error::from)?;

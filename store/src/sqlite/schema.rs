@@ -1,4 +1,4 @@
-//! How the file is opened, and the tables in it.
+//! The tables, and how a file is opened, created or upgraded.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 use crate::uri::OpenMode;
 
-/// Marks the file as webfill's ("wbfl"), so that no other program's database is taken for it.
+/// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
 const SCHEMA_VERSION: i32 = 3;
 
-/// Column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
-/// does not walk through them.
+/// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
+/// does not have to skip them.
 const TABLES: &str = "
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,
@@ -77,7 +77,7 @@ CREATE TABLE sites (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What makes a file of version 1 one of version 2.
+/// Upgrades a file from version 1 to version 2.
 const FROM_VERSION_1: &str = "
 ALTER TABLE records ADD COLUMN candidates TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE sites ADD COLUMN answered_at TEXT;
@@ -95,9 +95,9 @@ CREATE TABLE origins (
 CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 ";
 
-/// Pages. A page gets the position behind all others whenever it changes, and only the highest is
-/// ever given away: an index that grows at its end alone, in the order in which pages are stored.
-/// Should somebody delete pages, their positions are not given again.
+/// Pages. Whenever a page changes, it gets the highest position so far plus one. So the table is in
+/// the order of changes, and its index only grows at its end. Positions of deleted pages are not
+/// used again.
 const PAGES: &str = "
 CREATE TABLE pages (
     position INTEGER PRIMARY KEY,
@@ -126,7 +126,7 @@ CREATE TABLE pages (
     headers TEXT,                -- {name: [value]}
     body TEXT
 ) STRICT;
--- One row: what cursors call this store, and the highest position that was deleted.
+-- One row: the id of the store, used in cursors, and the highest position that was deleted.
 CREATE TABLE changes (
     store TEXT NOT NULL,
     deleted INTEGER NOT NULL
@@ -137,8 +137,8 @@ CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
 END;
 ";
 
-/// What makes a file of version 2 one of version 3, before and after the table of pages is made
-/// anew. Pages became visible in the order of their arrival, which is that of their rowids.
+/// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
+/// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
     "ALTER TABLE pages RENAME TO older_pages;",
     "INSERT INTO pages SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent,
@@ -147,8 +147,8 @@ const FROM_VERSION_2: [&str; 2] = [
     DROP TABLE older_pages;",
 ];
 
-/// Opens the file, checks that it is webfill's, creates the tables in an empty one and adds to an
-/// older one what it lacks.
+/// Opens the file and checks that it is webfill's. Creates the tables in an empty file, and upgrades
+/// an older one.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     check_path(path, mode)?;
     let deadline = Instant::now() + BUSY_FOR;
@@ -166,7 +166,7 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     }
 }
 
-/// SQLite says "unable to open" for all of these; people deserve better.
+/// Checks what SQLite would only report as "unable to open".
 fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
     let folder = path
         .parent()
@@ -189,7 +189,7 @@ fn check_path(path: &Path, mode: OpenMode) -> Result<(), StoreError> {
 fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     let refused = |fault| store_error(&store_name(path), fault);
     let mut db = Db::connect(path, mode).map_err(refused)?;
-    // A foreign file is told before a setting could change it.
+    // A foreign file is refused before any setting changes it.
     let identity = db.read(|conn| identify(&*conn.unchecked_transaction()?))?;
     if let Some(reason) = identity.refusal() {
         return Err(refused(Fault::Unusable(reason)));
@@ -197,13 +197,13 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     db.configure().map_err(refused)?;
     match identity {
         Identity::Empty => db.write(create_tables)?,
-        Identity::Older { .. } => db.write(bring_up_to_date)?,
+        Identity::Older { .. } => db.write(upgrade)?,
         Identity::Ours | Identity::Newer { .. } | Identity::Foreign => {}
     }
     Ok(db)
 }
 
-/// Whose file it is, by its marks.
+/// Whose file it is, by its `application_id` and `user_version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Empty,
@@ -228,7 +228,7 @@ impl Identity {
     }
 }
 
-/// To be run in a transaction: another process may just be creating the tables.
+/// To be run in a transaction, because another process may be creating the tables.
 fn identify(conn: &Connection) -> Result<Identity, Fault> {
     let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get(0));
     let (application, version): (i32, i32) = (pragma("application_id")?, pragma("user_version")?);
@@ -243,7 +243,7 @@ fn identify(conn: &Connection) -> Result<Identity, Fault> {
     })
 }
 
-/// Marks an empty file and creates the tables, unless another process has just done so.
+/// Creates the tables in an empty file, unless another process has done so meanwhile.
 fn create_tables(conn: &Connection) -> Result<(), Fault> {
     if identify(conn)? == Identity::Empty {
         conn.execute_batch(TABLES)?;
@@ -254,8 +254,8 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Adds what a file of an older version lacks, unless another process has just done so.
-fn bring_up_to_date(conn: &Connection) -> Result<(), Fault> {
+/// Upgrades a file of an older version, unless another process has done so meanwhile.
+fn upgrade(conn: &Connection) -> Result<(), Fault> {
     if let Identity::Older { version } = identify(conn)? {
         if version < 2 {
             conn.execute_batch(FROM_VERSION_1)?;

@@ -1,4 +1,4 @@
-//! Documents, from the first or from behind one, to the last.
+//! Reads a dataset's documents in chunks, from the first one or after a given one.
 
 use std::time::Duration;
 
@@ -13,48 +13,49 @@ use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::value;
 
-/// A chunk ends with so many documents, or behind the one with which it exceeds so many bytes.
+/// A chunk has at most [`CHUNK`] documents, and ends with the document that makes it larger than
+/// [`CHUNK_BYTES`].
 const CHUNK: usize = 500;
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// A query that finds little in much takes its time.
+/// The longest wait for an answer: a query that matches few of many documents may be slow.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(300);
 
-/// How long a server that is away is left alone.
+/// The wait before an unavailable server is tried again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Codes of the server that only mean that the cursor is gone: it was not asked for long, or
-/// another is the primary now.
+/// Error codes of a lost cursor: it has timed out, or another member is the primary now.
 const CURSOR_LOST: [i32; 4] = [43, 175, 206, 237];
 
 pub(super) type Chunk = Result<Vec<DatasetDocument>, Fault>;
 
-/// Sends chunk after chunk, until the documents or the taker end; an error is the last one.
+/// Sends chunk after chunk until the last document. An error is the last item. Stops when the
+/// receiver is dropped.
 pub(super) async fn read_all(
     db: Db,
     source: DatasetSource,
     mut after: Option<Bson>,
     chunks: mpsc::Sender<Chunk>,
 ) {
-    let mut told_after = None;
+    let mut logged_after = None;
     loop {
         match read(&db, &source, &mut after, &chunks).await {
             Ok(()) => return,
             Err(Fault::Unavailable(reason)) if !chunks.is_closed() => {
-                // Once for each place where it gets stuck.
+                // Logged once for each document after which reading got stuck.
                 let place = Some(after.clone());
-                if told_after != place {
+                if logged_after != place {
                     tracing::warn!(
                         event = "dataset_away",
                         reason,
                         "reading the dataset waits for its server"
                     );
-                    told_after = place;
+                    logged_after = place;
                 }
                 tokio::time::sleep(RETRY_EVERY).await;
             }
             Err(fault) => {
-                // If the taker is gone, nobody is left to tell.
+                // If the receiver is gone, nobody needs the error.
                 let _ = chunks.send(Err(fault)).await;
                 return;
             }
@@ -62,7 +63,7 @@ pub(super) async fn read_all(
     }
 }
 
-/// Reads on behind `after`, and moves it behind every chunk that was taken.
+/// Reads the documents after `after`, which moves on with every chunk that was received.
 async fn read(
     db: &Db,
     source: &DatasetSource,
@@ -74,7 +75,7 @@ async fn read(
         .find(query(source, after.as_ref()))
         .sort(doc! {"_id": 1})
         .batch_size(CHUNK as u32)
-        // A query without an index sorts what it finds.
+        // A query that no index serves sorts its results.
         .allow_disk_use(true);
     if let Some(projection) = &source.projection {
         find = find.projection(projection.clone());
@@ -104,7 +105,8 @@ async fn read(
     }
 }
 
-/// `$expr` compares across types, as the sorting does; a plain `$gt` would end with the numbers.
+/// The source's query, limited to ids after `after`. `$expr` compares across types, as sorting does;
+/// a plain `$gt` would only match ids of the same type.
 fn query(source: &DatasetSource, after: Option<&Bson>) -> Document {
     let Some(after) = after else {
         return source.query.clone();

@@ -1,8 +1,8 @@
-//! Values on their way back into documents.
+//! Writes values back to a dataset's documents.
 //!
-//! Whether a field is missing is judged by the server, in the statement that sets it: what
-//! somebody writes meanwhile is kept. Names of fields come from mappings and are plain words;
-//! values stand below `$literal`.
+//! The server decides whether a field is missing, in the statement that sets it, so a concurrent
+//! write by the user is kept. Field names come from mappings and are plain words; values stand below
+//! `$literal`, where the server does not evaluate them.
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, RawArrayBuf, RawBson, RawDocumentBuf, rawdoc};
@@ -13,10 +13,10 @@ use crate::mongodb::fault::Fault;
 use crate::mongodb::value::{bson, key};
 use crate::source_document::{FilledField, Unwritten};
 
-/// Writes nothing, but as somebody who may.
+/// Sends an update that matches no document: it fails if the user may not write.
 pub(super) async fn check(db: &Db, to: &WriteBack) -> Result<(), Fault> {
-    let nobody = rawdoc! {"_id": {"$in": RawArrayBuf::new()}};
-    let statement = rawdoc! {"q": nobody, "u": [{"$set": {"_id": "$_id"}}]};
+    let nothing = rawdoc! {"_id": {"$in": RawArrayBuf::new()}};
+    let statement = rawdoc! {"q": nothing, "u": [{"$set": {"_id": "$_id"}}]};
     let updated = db.update(&to.collection, &[statement]).await?;
     match updated.failed.first() {
         None => Ok(()),
@@ -27,7 +27,7 @@ pub(super) async fn check(db: &Db, to: &WriteBack) -> Result<(), Fault> {
     }
 }
 
-/// Writes what records have, in as few messages as hold it.
+/// Writes the values of records, in as few messages as possible.
 pub(super) async fn write_back(
     db: &Db,
     to: &WriteBack,
@@ -68,14 +68,14 @@ fn statement(record: &Unwritten, refresh: bool, creates: bool) -> Result<RawDocu
     Ok(rawdoc! {"q": {"_id": {"$eq": id}}, "u": [{"$set": set}], "upsert": creates})
 }
 
-/// As mappings name fields. Anything else might be a path, or an operator.
+/// Whether it is a field's name as mappings have them. Others might be a path or an operator.
 fn is_plain(name: &str) -> bool {
     let is_of_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_of_word)
 }
 
-/// The found value where the field is missing, or has another value that pages brought: of
-/// those, the record has the best. Else the value that is there.
+/// An expression for the field's new value: the found value if the field is missing, or has another
+/// value that pages brought, because the record has the best of these; else the present value.
 fn new_value(field: &FilledField, refresh: bool) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
     if refresh {
