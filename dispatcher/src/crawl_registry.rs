@@ -185,32 +185,16 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
 
 /// The page of a task that has no worker left to save it.
 pub(crate) fn crashed_page(spec: &CrawlSpec, task: TaskSketch, delivery: u32, now_ms: i64) -> Page {
+    let crawl = CrawlId::new(&spec.app_id, &spec.crawl_id);
     Page {
-        app_id: spec.app_id.clone(),
-        crawl_id: spec.crawl_id.clone(),
-        url: task.url,
-        final_url: None,
-        site: task.site,
         depth: task.depth,
-        parent: None,
-        outcome: Outcome::Crashed,
-        status_code: None,
-        mapping: None,
-        fields: Map::new(),
-        links: Vec::new(),
-        content_type: None,
-        bytes: 0,
-        content_hash: None,
         started_at_ms: now_ms,
-        elapsed_ms: 0,
         delivery,
         worker: "dispatcher".into(),
         attrs: match task.attrs {
             Some(own) => serde_json::from_str(&own).ok(),
             None => spec.attrs.clone(),
         },
-        failed_attempts: Vec::new(),
-        headers: None,
-        body: None,
+        ..Page::new(&crawl, &task.url, &task.site, Outcome::Crashed)
     }
 }

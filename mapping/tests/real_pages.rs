@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
+use webfill_test_needs::needs;
 use webfill_urls::Url;
 
 /// What was found on the pages of one mapping.
@@ -94,8 +95,8 @@ fn check(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]
     }
 }
 
+#[needs(python3_doc)]
 #[test]
-#[cfg_attr(not(python3_doc), ignore = "the package python3-doc is not installed")]
 fn python_library_pages_are_filled() {
     let filled = fill(
         "/usr/share/doc/python3-doc/html/library",
@@ -108,11 +109,8 @@ fn python_library_pages_are_filled() {
     );
 }
 
+#[needs(postgresql_doc)]
 #[test]
-#[cfg_attr(
-    not(postgresql_doc),
-    ignore = "the package postgresql-doc-15 is not installed"
-)]
 fn postgresql_reference_pages_are_filled() {
     let filled = fill(
         "/usr/share/doc/postgresql-doc-15/html",
@@ -129,8 +127,8 @@ fn postgresql_reference_pages_are_filled() {
     assert!(filled["postgresql-contents"].links > 190);
 }
 
+#[needs(sqlite3_doc)]
 #[test]
-#[cfg_attr(not(sqlite3_doc), ignore = "the package sqlite3-doc is not installed")]
 fn sqlite_pages_are_filled() {
     let filled = fill(
         "/usr/share/doc/sqlite3/c3ref",

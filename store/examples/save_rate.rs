@@ -57,7 +57,7 @@ fn measure_file(file: &Path) -> Result<(), AnyError> {
 
 fn measure_mongodb() -> Result<(), AnyError> {
     for writers in [1, 2, 4] {
-        let mongod = Mongod::start().ok_or("there is no MongoDB server")?;
+        let mongod = Mongod::start();
         let uri = mongod.uri("webfill");
         let before = mongod.document_commands();
         println!("{}", run_writers(&uri, writers)?);
@@ -77,7 +77,7 @@ fn count_records(uri: &str) -> Result<String, AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let store = runtime.block_on(open(&uri.parse()?, None))?.store;
     let started = Instant::now();
-    let counts = runtime.block_on(store.record_counts(&CrawlId::new("local", "bench")))?;
+    let counts = runtime.block_on(store.record_counts(&crawl_id()))?;
     let ms = started.elapsed().as_millis();
     Ok(format!("{} records are counted in {ms} ms", counts.total))
 }
@@ -143,7 +143,7 @@ fn write(uri: &StoreUri, client: u64, batch: u64) -> Result<(), AnyError> {
 }
 
 async fn put_records(store: &dyn Store, client: u64) -> Result<(), StoreError> {
-    let id = CrawlId::new("local", "bench");
+    let id = crawl_id();
     store
         .put_crawl(Crawl {
             id: id.clone(),
@@ -169,6 +169,10 @@ async fn put_records(store: &dyn Store, client: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
+fn crawl_id() -> CrawlId {
+    CrawlId::new("local", "bench")
+}
+
 fn save(client: u64, number: u64) -> Save {
     let url = format!("https://www.example.com/people/{client}/{number}/profile.html");
     let link =
@@ -177,13 +181,8 @@ fn save(client: u64, number: u64) -> Save {
     let fields = FIELDS.iter().map(|name| ((*name).to_owned(), value(name)));
     Save {
         page: Page {
-            app_id: String::from("local"),
-            crawl_id: String::from("bench"),
-            final_url: None,
-            site: String::from("example.com"),
             depth: 1,
             parent: Some(String::from("https://www.example.com/people/")),
-            outcome: Outcome::Ok,
             status_code: Some(200),
             mapping: Some(String::from("people")),
             fields: fields.collect(),
@@ -193,13 +192,8 @@ fn save(client: u64, number: u64) -> Save {
             content_hash: Some(String::from("0123456789abcdef0123456789abcdef")),
             started_at_ms: 1_767_268_800_000,
             elapsed_ms: 120,
-            delivery: 1,
             worker: String::from("host/0"),
-            attrs: None,
-            failed_attempts: Vec::new(),
-            headers: None,
-            body: None,
-            url,
+            ..Page::new(&crawl_id(), &url, "example.com", Outcome::Ok)
         },
         records: vec![format!("{client}-{number}")],
     }

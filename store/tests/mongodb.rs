@@ -5,15 +5,19 @@ mod conformance;
 use conformance::Clients;
 use webfill_store::{StoreUri, open};
 use webfill_test_mongod::{Database, fresh_database};
+use webfill_test_needs::needs;
 
-async fn fresh() -> Option<(Clients, Database)> {
-    let database = fresh_database()?;
+async fn fresh() -> (Clients, Database) {
+    let database = fresh_database();
     let uri: StoreUri = database.uri().parse().expect("a URI of a test server");
     let clients = Clients {
         first: open(&uri, None).await.expect("a first client"),
         second: open(&uri, None).await.expect("a second client"),
     };
-    Some((clients, database))
+    (clients, database)
 }
 
-conformance::conformance_tests!(fresh);
+conformance::conformance_tests!(
+    #[needs(mongod)]
+    fresh
+);

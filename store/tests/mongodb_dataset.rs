@@ -6,6 +6,7 @@ use webfill_store::{
     Dataset, DatasetDocument, DatasetSource, MongoUri, StoreError, StoreUri, WriteBack,
 };
 use webfill_test_mongod::{Mongod, fresh_database};
+use webfill_test_needs::needs;
 
 /// A server's database with a collection `people`.
 struct People {
@@ -15,8 +16,8 @@ struct People {
 }
 
 impl People {
-    async fn of(documents: Vec<Document>) -> Option<People> {
-        let kept = fresh_database()?;
+    async fn of(documents: Vec<Document>) -> People {
+        let kept = fresh_database();
         let client = Client::with_uri_str(kept.uri()).await.unwrap();
         let database = client.default_database().unwrap();
         let people = database.collection("people");
@@ -24,11 +25,11 @@ impl People {
         let Ok(StoreUri::MongoDb(uri)) = kept.uri().parse() else {
             panic!("a test server has an address of MongoDB");
         };
-        Some(People {
+        People {
             uri,
             database,
             _kept: kept,
-        })
+        }
     }
 
     fn source(&self) -> DatasetSource {
@@ -48,6 +49,7 @@ fn ids(chunks: &[Vec<DatasetDocument>]) -> Vec<String> {
     documents.map(|document| document.id.clone()).collect()
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn reading_goes_on_behind_any_document_whatever_the_type_of_its_id() {
     let oid: ObjectId = "0123456789abcdef01234567".parse().unwrap();
@@ -69,9 +71,7 @@ async fn reading_goes_on_behind_any_document_whatever_the_type_of_its_id() {
         Bson::DateTime(DateTime::from_millis(7)),
     ]);
     let documents = all.iter().map(|id| doc! {"_id": id.clone()}).collect();
-    let Some(people) = People::of(documents).await else {
-        return;
-    };
+    let people = People::of(documents).await;
     let dataset = Dataset::open(people.source()).await.unwrap();
     let chunks = read(&dataset, None).await;
     assert!(chunks.len() > 1, "they come in chunks");
@@ -83,11 +83,10 @@ async fn reading_goes_on_behind_any_document_whatever_the_type_of_its_id() {
     }
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn a_server_that_goes_away_in_the_middle_is_waited_for() {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let uri = mongod.uri("people") + "&serverSelectionTimeoutMS=300";
     let client = Client::with_uri_str(&uri).await.unwrap();
     let people = client.database("people").collection("people");
@@ -111,12 +110,11 @@ async fn a_server_that_goes_away_in_the_middle_is_waited_for() {
     assert!(read.into_iter().eq(expected), "each once, in order");
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn going_on_uses_the_index_of_ids() {
     let documents = (0..2_000).map(|id| doc! {"_id": id, "even": id % 2 == 0});
-    let Some(people) = People::of(documents.collect()).await else {
-        return;
-    };
+    let people = People::of(documents.collect()).await;
     let source = people.source().with_query(r#"{"even": true}"#).unwrap();
     let dataset = Dataset::open(source).await.unwrap();
     people
@@ -132,24 +130,22 @@ async fn going_on_uses_the_index_of_ids() {
     assert_eq!(found.get_i32("docsExamined").ok(), Some(100), "{found}");
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn a_chunk_of_large_documents_holds_few_of_them() {
     let notes = "x".repeat(1 << 20);
     let documents = (0..20).map(|id| doc! {"_id": id, "notes": &*notes});
-    let Some(people) = People::of(documents.collect()).await else {
-        return;
-    };
+    let people = People::of(documents.collect()).await;
     let dataset = Dataset::open(people.source()).await.unwrap();
     let chunks = read(&dataset, None).await;
     assert!(chunks.iter().all(|chunk| chunk.len() <= 5), "of 1 MB each");
     assert_eq!(ids(&chunks).len(), 20);
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn what_is_projected_and_not_there_is_null() {
-    let Some(people) = People::of(vec![doc! {"_id": 1, "a": {"b": 2}, "c": 3}]).await else {
-        return;
-    };
+    let people = People::of(vec![doc! {"_id": 1, "a": {"b": 2}, "c": 3}]).await;
     let projection = r#"{"name": "$a.b", "city": 1, "links": ["$a.b", "$x"]}"#;
     let source = people.source().with_projection(projection).unwrap();
     let dataset = Dataset::open(source).await.unwrap();
@@ -159,11 +155,10 @@ async fn what_is_projected_and_not_there_is_null() {
     assert_eq!(read[0].record, "1");
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn what_cannot_be_read_or_written_is_refused_when_it_is_opened() {
-    let Some(people) = People::of(vec![doc! {"_id": 1}]).await else {
-        return;
-    };
+    let people = People::of(vec![doc! {"_id": 1}]).await;
     let refusal = async |source: DatasetSource| match Dataset::open(source).await {
         Err(error) if error.is_fatal() => error.to_string(),
         Err(error) => panic!("not fatal: {error}"),

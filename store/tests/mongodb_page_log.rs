@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
-use serde_json::{Map, Value};
-use webfill_store::{Cursor, ExportFilter, Page, Save, Store, StoreUri, open};
+use serde_json::Value;
+use webfill_store::{CrawlId, Cursor, ExportFilter, Page, Save, Store, StoreUri, open};
 use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
 use webfill_wire::Outcome;
 
 fn url(number: u64) -> String {
@@ -15,31 +16,8 @@ fn url(number: u64) -> String {
 }
 
 fn page(number: u64) -> Page {
-    Page {
-        app_id: String::from("app"),
-        crawl_id: String::from("c1"),
-        url: url(number),
-        final_url: None,
-        site: String::from("example.com"),
-        depth: 0,
-        parent: None,
-        outcome: Outcome::Ok,
-        status_code: Some(200),
-        mapping: None,
-        fields: Map::new(),
-        links: Vec::new(),
-        content_type: None,
-        bytes: 0,
-        content_hash: None,
-        started_at_ms: 0,
-        elapsed_ms: 0,
-        delivery: 1,
-        worker: String::from("w"),
-        attrs: None,
-        failed_attempts: Vec::new(),
-        headers: None,
-        body: None,
-    }
+    let crawl = CrawlId::new("app", "c1");
+    Page::new(&crawl, &url(number), "example.com", Outcome::Ok)
 }
 
 async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
@@ -72,11 +50,10 @@ async fn log(uri: &str) -> Collection<Document> {
     client.default_database().unwrap().collection("page_log")
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn pages_that_are_older_than_the_log_are_read_too() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let store = opened(database.uri()).await;
     save(&*store, 0..1_200).await;
     // As an older version leaves a database.
@@ -91,11 +68,10 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
 }
 
 /// A primary that died has taken an entry with it, whose successor was written at the next one.
+#[needs(mongod)]
 #[tokio::test]
 async fn a_reader_closes_a_hole_before_it_goes_on() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let store = opened(database.uri()).await;
     for number in 0..30 {
         save(&*store, number..number + 1).await;

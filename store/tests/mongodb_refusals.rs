@@ -12,6 +12,7 @@ use webfill_store::{
     Crawl, CrawlId, CrawlState, ExportFilter, ExportKind, StoreError, StoreUri, open, open_existing,
 };
 use webfill_test_mongod::{Mongod, fresh_database};
+use webfill_test_needs::needs;
 
 async fn try_open(uri: &str) -> Result<(), StoreError> {
     let uri: StoreUri = uri.parse().expect("a URI");
@@ -49,11 +50,10 @@ async fn a_server_that_is_not_there_is_waited_for_a_moment() {
     assert!(text.contains("refused"), "{text}");
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn a_database_without_webfills_collections_is_not_exported() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let uri: StoreUri = database.uri().parse().unwrap();
     let error = open_existing(&uri).await.err().expect("a refusal");
     assert!(error.is_fatal(), "{error:?}");
@@ -62,11 +62,10 @@ async fn a_database_without_webfills_collections_is_not_exported() {
     open_existing(&uri).await.unwrap();
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn users_that_may_not_are_told_what_they_lack() {
-    let Some(mongod) = Mongod::start_with(&["--auth"]) else {
-        return;
-    };
+    let mongod = Mongod::start_with(&["--auth"]);
     let address = mongod.address();
     let admin = Client::with_uri_str(format!("mongodb://{address}"))
         .await
@@ -160,6 +159,7 @@ impl Certificates {
     }
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn certificates_let_in_whom_they_should_and_nobody_else() {
     let (ours, foreign) = (Certificates::make(), Certificates::make());
@@ -173,9 +173,7 @@ async fn certificates_let_in_whom_they_should_and_nobody_else() {
         "--tlsCAFile",
         ca.to_str().unwrap(),
     ];
-    let Some(mongod) = Mongod::start_with(&options) else {
-        return;
-    };
+    let mongod = Mongod::start_with(&options);
     let port = mongod.address().rsplit(':').next().unwrap().to_owned();
     let uri = |ca: &Path, client: Option<&Path>| {
         let ca = ca.display();

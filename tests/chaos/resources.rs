@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::isolation::{isolated, mount_small_disk};
 use webfill_tests::process::Process;
@@ -101,6 +102,7 @@ fn a_store_with_damaged_pages_is_left_alone() {
     damaged("store.db", 17, spoil_the_rest);
 }
 
+#[needs(namespaces)]
 #[test]
 fn a_full_disk_for_logs_stops_no_crawl() {
     isolated("resources::a_full_disk_for_logs_stops_no_crawl", || {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use webfill_test_mongod::{Database, fresh_database};
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
@@ -12,7 +13,6 @@ use webfill_tests::stored::StoredPage;
 use webfill_tests::workplace::Workplace;
 
 use crate::crew::{Crew, faketime};
-use crate::dice::Dice;
 use crate::graph::{self, Graph};
 use crate::judge;
 use crate::plan::{Fault, Kind, Planned};
@@ -81,16 +81,16 @@ struct Scene {
     wrong: Vec<String>,
 }
 
-/// Runs it to the end of its crawl. `None` if there can be no MongoDB.
-pub(crate) fn run(round: &Round) -> Option<Report> {
+/// Runs a round to the end of its crawl.
+pub(crate) fn run(round: &Round) -> Report {
     let database = match round.store {
         Store::Sqlite => None,
-        Store::Mongodb => Some(fresh_database()?),
+        Store::Mongodb => Some(fresh_database()),
     };
     let started = Instant::now();
     let (web, work) = (Web::start(), Workplace::new());
-    let mut dice = Dice::new(round.seed);
-    let graph = graph::serve(&web, round.sites, round.pages, &mut dice);
+    let mut rng = Rng::with_seed(round.seed);
+    let graph = graph::serve(&web, round.sites, round.pages, &mut rng);
     work.write("seeds.txt", graph.roots.join("\n"));
     let store = match &database {
         Some(database) => database.uri().to_owned(),
@@ -115,7 +115,7 @@ pub(crate) fn run(round: &Round) -> Option<Report> {
     if !report.wrong.is_empty() {
         keep(work);
     }
-    Some(report)
+    report
 }
 
 fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, StoredPage> {

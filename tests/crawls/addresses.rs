@@ -1,5 +1,6 @@
 //! Closed doors: which addresses are never asked, judged by who was asked.
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, isolated};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, redirect};
@@ -67,6 +68,7 @@ fn a_name_that_leads_to_loopback_is_refused() {
     assert_eq!(web.connections(), 0);
 }
 
+#[needs(namespaces)]
 #[test]
 fn private_addresses_are_asked_only_when_told_to() {
     isolated(
@@ -112,6 +114,7 @@ fn private_addresses_are_asked_only_when_told_to() {
     );
 }
 
+#[needs(namespaces)]
 #[test]
 fn a_public_page_cannot_redirect_into_the_private_network() {
     isolated(
@@ -142,6 +145,7 @@ fn a_public_page_cannot_redirect_into_the_private_network() {
     );
 }
 
+#[needs(namespaces)]
 #[test]
 fn robots_files_cannot_redirect_into_the_private_network() {
     isolated(
@@ -167,6 +171,7 @@ fn robots_files_cannot_redirect_into_the_private_network() {
     );
 }
 
+#[needs(namespaces)]
 #[test]
 fn public_addresses_are_asked_only_with_a_contact() {
     isolated(

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
@@ -201,6 +202,7 @@ fn an_unreadable_mapping_folder_stops_the_start() {
     assert!(run.stderr.contains("broken.json"), "{}", run.stderr);
 }
 
+#[needs(namespaces)]
 #[test]
 fn a_crawl_of_public_addresses_needs_a_contact() {
     let work = Workplace::new();

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Site, Web, document, page, script};
@@ -60,6 +61,7 @@ fn serve_people(site: &Site, most: usize) {
     }
 }
 
+#[needs(chromium)]
 #[test]
 fn a_page_that_scripts_fill_is_read_when_they_have_run() {
     let web = Web::start();
@@ -111,6 +113,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
     assert!(pages[&site.url("/people/1")].fields.is_empty());
 }
 
+#[needs(chromium)]
 #[test]
 fn what_a_page_asks_for_is_judged_like_any_request() {
     let web = Web::start();
@@ -185,6 +188,7 @@ fn what_a_page_asks_for_is_judged_like_any_request() {
     assert!(udp.recv_from(&mut [0; 100]).is_err(), "nor by UDP");
 }
 
+#[needs(chromium)]
 #[test]
 fn scripts_that_go_to_another_page_are_a_redirect() {
     let web = Web::start();
@@ -228,6 +232,7 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     site.visits().assert_polite(DELAY);
 }
 
+#[needs(chromium)]
 #[test]
 fn hostile_scripts_end_in_outcomes() {
     let web = Web::start();
@@ -343,6 +348,7 @@ fn assert_no_browser_is_left(folder: &Path) {
     }
 }
 
+#[needs(chromium)]
 #[test]
 fn a_browser_that_dies_costs_no_page() {
     let web = Web::start();
@@ -386,6 +392,7 @@ fn a_browser_that_dies_costs_no_page() {
     assert_no_browser_is_left(&state);
 }
 
+#[needs(chromium)]
 #[test]
 fn no_browser_outlives_its_crawl() {
     let web = Web::start();
@@ -404,6 +411,7 @@ fn no_browser_outlives_its_crawl() {
     assert_no_browser_is_left(&state);
 }
 
+#[needs(chromium)]
 #[test]
 fn a_browser_that_cannot_be_had_is_told_at_once() {
     let web = Web::start();

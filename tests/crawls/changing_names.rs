@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, TcpListener};
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, isolated};
 use webfill_tests::name_server::NameServer;
 use webfill_tests::run::Run;
@@ -43,6 +44,7 @@ fn assert_nobody_came(inside: &TcpListener) {
     assert!(came.as_ref().is_err_and(nobody), "{came:?}");
 }
 
+#[needs(namespaces)]
 #[test]
 fn a_name_that_changes_its_address_never_leads_inside() {
     isolated(
@@ -81,6 +83,7 @@ fn a_name_that_changes_its_address_never_leads_inside() {
     );
 }
 
+#[needs(namespaces)]
 #[test]
 fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
     isolated(
@@ -98,6 +101,7 @@ fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
     );
 }
 
+#[needs(namespaces)]
 #[test]
 fn names_are_refused_for_every_form_of_a_closed_address() {
     isolated(

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::isolation::{add_address, isolated};
 use webfill_tests::run::{Finished, Running};
@@ -79,6 +80,7 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
     assert!(fleet.told("peer_refused").is_empty());
 }
 
+#[needs(namespaces)]
 #[test]
 fn with_keys_a_fleet_speaks_beyond_its_machine() {
     isolated(

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::{isolated, mount_small_disk};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Web, page};
@@ -31,6 +32,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
         .args(urls)
 }
 
+#[needs(namespaces)]
 #[test]
 fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
     isolated(

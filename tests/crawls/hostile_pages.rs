@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::hostile::{HostilePage, hostile_pages};
 use webfill_tests::site::{ConnectionPolicy, Web, page, script};
@@ -9,6 +10,7 @@ use webfill_tests::workplace::Workplace;
 
 const MIB: u64 = 1 << 20;
 
+#[needs(namespaces)]
 #[test]
 fn every_hostile_page_ends_in_its_outcome() {
     // Isolated, as some pages point to addresses that must not be asked from here.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::encodings::{encoded_page, gzip};
 use webfill_tests::site::{Certificates, Page, Visit, Web, document, page, script, status};
@@ -352,6 +353,7 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
     );
 }
 
+#[needs(namespaces)]
 #[test]
 fn a_name_that_does_not_resolve_is_a_dns_error() {
     // `.invalid` never resolves (RFC 6761); isolated, so that nobody is asked about it.

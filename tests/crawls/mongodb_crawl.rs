@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_test_mongod::{Mongod, fresh_database};
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
 use webfill_tests::run::Run;
@@ -45,11 +46,10 @@ fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     pages.into_values().map(without_worker).collect()
 }
 
+#[needs(mongod)]
 #[test]
 fn mongodb_holds_what_the_embedded_store_holds() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
@@ -77,11 +77,10 @@ fn mongodb_holds_what_the_embedded_store_holds() {
     assert_eq!(run.summary().fields(), embedded.summary().fields());
 }
 
+#[needs(mongod)]
 #[test]
 fn a_crawl_and_its_caches_are_documents_with_dates() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
@@ -112,11 +111,10 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     assert!(sites[0]["last_start"]["$date"].is_string());
 }
 
+#[needs(mongod)]
 #[test]
 fn an_interrupted_crawl_in_mongodb_is_resumed() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let web = Web::start();
     let roots = wide_web(&web);
     let work = Workplace::new();
@@ -143,11 +141,10 @@ fn an_interrupted_crawl_in_mongodb_is_resumed() {
     web.visits().assert_polite(DELAY);
 }
 
+#[needs(mongod)]
 #[test]
 fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let web = Web::start();
     let roots = wide_web(&web);
     let work = Workplace::new();
@@ -174,11 +171,10 @@ fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
     web.visits().assert_polite(DELAY);
 }
 
+#[needs(mongod)]
 #[test]
 fn what_is_in_mongodb_is_exported_as_lines_and_as_a_table() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
@@ -204,11 +200,10 @@ fn what_is_in_mongodb_is_exported_as_lines_and_as_a_table() {
     assert_eq!(export(&["pages", "--crawl", "another"]), "");
 }
 
+#[needs(mongod)]
 #[test]
 fn store_and_cache_may_be_two_servers_of_mongodb() {
-    let (Some(store), Some(cache)) = (Mongod::start(), Mongod::start()) else {
-        return;
-    };
+    let (store, cache) = (Mongod::start(), Mongod::start());
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
@@ -234,11 +229,10 @@ fn deployment(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
         .args(["--delay", delay, "--cache", cache])
 }
 
+#[needs(mongod)]
 #[test]
 fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
-    let Some(cache) = fresh_database() else {
-        return;
-    };
+    let cache = fresh_database();
     let web = Web::start();
     let hosts = ["one.example", "two.example"];
     for host in hosts {
@@ -262,11 +256,10 @@ fn a_deployment_waits_for_the_clock_that_another_left_in_the_mongodb_cache() {
     visits.assert_polite(Duration::from_secs(4));
 }
 
+#[needs(mongod)]
 #[test]
 fn the_demo_keeps_its_records_in_mongodb_if_it_is_told_to() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let demo = || Run::new(["demo", "--store", database.uri()]).finish();
     let first = demo().expect(0);
     assert!(

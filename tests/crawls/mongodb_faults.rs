@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use webfill_test_mongod::{Mongod, ReplicaSet, fresh_database};
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
 use webfill_tests::isolation::{isolated, mount_small_disk};
@@ -165,9 +166,7 @@ impl Trouble {
 
 /// Breaks the server of a running crawl, and mends it once the crawl has paused.
 fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));
     let running = trouble.start();
     break_it(&mut mongod);
@@ -179,26 +178,28 @@ fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) 
     trouble.assert_unharmed(1);
 }
 
+#[needs(mongod)]
 #[test]
 fn a_mongod_that_is_stopped_and_started_again_holds_the_crawl_up_and_no_more() {
     survives(Mongod::stop, Mongod::restart);
 }
 
+#[needs(mongod)]
 #[test]
 fn a_mongod_that_is_killed_and_started_again_has_all_that_was_acknowledged() {
     survives(Mongod::kill, Mongod::restart);
 }
 
+#[needs(mongod)]
 #[test]
 fn a_mongod_that_stands_still_for_a_while_holds_the_crawl_up_and_no_more() {
     survives(|mongod| mongod.pause(), |mongod| mongod.resume());
 }
 
+#[needs(mongod)]
 #[test]
 fn mongod_may_go_away_again_and_again() {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));
     let running = trouble.start();
     for round in 1..=3 {
@@ -214,11 +215,10 @@ fn mongod_may_go_away_again_and_again() {
     trouble.assert_unharmed(3);
 }
 
+#[needs(mongod)]
 #[test]
 fn another_mongod_of_a_replica_set_takes_over() {
-    let Some(mut set) = ReplicaSet::start(3) else {
-        return;
-    };
+    let mut set = ReplicaSet::start(3);
     let trouble = Trouble::with_store(set.uri("trouble"));
     let running = trouble.start();
     let first = set.primary();
@@ -234,11 +234,10 @@ fn another_mongod_of_a_replica_set_takes_over() {
     trouble.assert_unharmed(2);
 }
 
+#[needs(mongod)]
 #[test]
 fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_afterwards() {
-    let (Some(mongod), Some(cache)) = (Mongod::start(), Mongod::start()) else {
-        return;
-    };
+    let (mongod, cache) = (Mongod::start(), Mongod::start());
     let trouble = Trouble::with_store(mongod.uri("trouble"));
     let delay = Duration::from_secs(4);
     let crawl = trouble.crawl().instead("--delay", "4");
@@ -262,11 +261,10 @@ fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_after
     );
 }
 
+#[needs(mongod)]
 #[test]
 fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));
     let mut running = trouble.start();
     mongod.kill();
@@ -286,6 +284,7 @@ fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
     trouble.web.visits().assert_polite(DELAY);
 }
 
+#[needs(namespaces, mongod)]
 #[test]
 fn a_mongod_whose_disk_is_full_goes_on_with_room() {
     isolated(
@@ -294,9 +293,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
             let disk = tempfile::tempdir().expect("a temporary folder");
             // Its journal takes 100 MB of this, and the crawl twice the rest.
             mount_small_disk(disk.path(), 150 << 10, false);
-            let Some(mut mongod) = Mongod::start_in(disk.path()) else {
-                return;
-            };
+            let mut mongod = Mongod::start_in(disk.path());
             let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy);
             let running = trouble.start();
             trouble.wait_until_logged("store_away");
@@ -312,26 +309,20 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
     );
 }
 
-/// A page of which half a megabyte is stored, that nothing can compress.
+/// A page with half a megabyte in a field, which cannot be compressed.
 fn heavy(path: &str) -> Page {
-    let mut noise: u64 = path
+    let seed = path
         .bytes()
-        .fold(1, |noise, byte| noise * 31 + u64::from(byte));
-    let letters = std::iter::repeat_with(|| {
-        // The generator of MMIX.
-        noise = noise
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        char::from(b'a' + (noise >> 59) as u8 % 26)
-    });
-    page(path).field("name", &letters.take(500 << 10).collect::<String>())
+        .fold(1, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let noise: String = (0..500 << 10).map(|_| rng.lowercase()).collect();
+    page(path).field("name", &noise)
 }
 
+#[needs(mongod)]
 #[test]
 fn a_page_result_too_large_for_a_document_ends_its_task_alone() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let web = Web::start();
     let site = web.site("large.example");
     let paragraphs = format!("<p>{}</p>", "x".repeat(900 << 10)).repeat(8);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use mongodb::bson::doc;
 use serde_json::{Value, json};
 use webfill_test_mongod::Mongod;
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::{Finished, Run, Running};
 
@@ -35,7 +36,7 @@ fn named(people: &People) -> u64 {
 }
 
 fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     const COUNT: i32 = 3_000;
     many(&people, COUNT);
     people.insert(vec![doc! {"_id": "a", "name": null}]);
@@ -68,19 +69,22 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
     );
 }
 
+#[needs(mongod)]
 #[test]
 fn a_killed_crawl_writes_the_rest_back_when_it_is_resumed() {
     killed_and_resumed(|_| None);
 }
 
+#[needs(mongod)]
 #[test]
 fn a_killed_crawl_with_its_store_in_mongodb_writes_the_rest_back_when_it_is_resumed() {
     killed_and_resumed(|people| Some(people.uri.clone()));
 }
 
+#[needs(mongod)]
 #[test]
 fn a_resumed_crawl_reads_on_behind_what_was_fed() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     many(&people, 1_200);
     people.insert(vec![doc! {"_id": "broken", "name": null}]);
     let limited = people.crawl_and_write_back().args(["--max-pages", "20"]);
@@ -103,11 +107,10 @@ fn a_resumed_crawl_reads_on_behind_what_was_fed() {
     assert_eq!(people.person(-1)["name"], "Name of /before");
 }
 
+#[needs(mongod)]
 #[test]
 fn a_dataset_that_goes_away_is_waited_for() {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let uri = mongod.uri("people") + "&serverSelectionTimeoutMS=500";
     let people = People::at(uri, None);
     people
@@ -198,9 +201,10 @@ fn measure_to_its_end(run: Run) -> Needed {
     needed
 }
 
+#[needs(mongod)]
 #[test]
 fn memory_does_not_grow_with_the_number_of_records() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     mostly_complete(&people, 20_000, 2_000);
     let few = people
         .crawl_and_write_back()
@@ -233,7 +237,7 @@ fn assert_bounded(what: &str, needed: &Needed) {
 #[test]
 #[ignore = "takes minutes; prints what a million records need"]
 fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     mostly_complete(&people, MILLION, 200);
     let crawl = || people.crawl_and_write_back().time_limit(HALF_AN_HOUR);
     let embedded = crawl().instead("--crawl", "embedded");
@@ -247,7 +251,7 @@ fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {
 #[test]
 #[ignore = "takes minutes; prints what a million records need"]
 fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     for first in (0..MILLION).step_by(5_000) {
         let person = |number: i32| {
             let url = format!("http://p{}.example/{number}", number % 1_000);

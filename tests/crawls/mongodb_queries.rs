@@ -8,6 +8,7 @@ use std::time::Duration;
 use bson::{Bson, Document, doc};
 use serde_json::{Value, json};
 use webfill_test_mongod::{Database, fresh_database};
+use webfill_test_needs::needs;
 use webfill_tests::documents::Documents;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
@@ -53,8 +54,8 @@ fn read_query(text: &str) -> Query {
 }
 
 /// A crawl of a good site, a slow one, and one that refuses.
-fn crawled() -> Option<(Database, Documents)> {
-    let database = fresh_database()?;
+fn crawled() -> (Database, Documents) {
+    let database = fresh_database();
     let web = Web::start();
     let good = web.site("good.example");
     let ada = page("Ada").field("name", "Ada").field("location", "London");
@@ -86,7 +87,7 @@ fn crawled() -> Option<(Database, Documents)> {
     let crawl = crawl.instead("--crawl", "people").instead("--delay", "0.1");
     crawl.arg("--seeds").arg(seeds).finish().expect(0);
     let documents = Documents::open(database.uri());
-    Some((database, documents))
+    (database, documents)
 }
 
 /// What the query under this heading tells.
@@ -96,11 +97,10 @@ fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
     documents.aggregate(&query.collection, query.pipeline)
 }
 
+#[needs(mongod)]
 #[test]
 fn the_queries_of_the_docs_tell_of_records_in_mongodb() {
-    let Some((_database, documents)) = crawled() else {
-        return;
-    };
+    let (_database, documents) = crawled();
     let hours = answer(&documents, "Records resolved per hour");
     assert_eq!(hours.len(), 1, "{hours:?}");
     assert_eq!(hours[0]["records"], 1);
@@ -115,11 +115,10 @@ fn the_queries_of_the_docs_tell_of_records_in_mongodb() {
     assert_eq!(missing, expected);
 }
 
+#[needs(mongod)]
 #[test]
 fn the_queries_of_the_docs_tell_of_pages_and_sites_in_mongodb() {
-    let Some((_database, documents)) = crawled() else {
-        return;
-    };
+    let (_database, documents) = crawled();
     let outcomes = answer(&documents, "Outcomes per site");
     let expected = [
         json!({"_id": "good.example", "pages": 3, "outcomes": {"ok": 3}}),
@@ -154,11 +153,10 @@ fn the_queries_of_the_docs_tell_of_pages_and_sites_in_mongodb() {
     assert_eq!(waited_for[0]["_id"], "refusing.example");
 }
 
+#[needs(mongod)]
 #[test]
 fn the_queries_of_the_docs_tell_of_workers_in_mongodb() {
-    let Some((_database, documents)) = crawled() else {
-        return;
-    };
+    let (_database, documents) = crawled();
     // Of which another crawl, and an hour ago, are no part.
     let aged = documents.run(doc! {"update": "pages", "updates": [{
         "q": {"url": "http://good.example/cleo"},
@@ -181,11 +179,10 @@ fn the_queries_of_the_docs_tell_of_workers_in_mongodb() {
     }
 }
 
+#[needs(mongod)]
 #[test]
 fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
-    let Some((_database, documents)) = crawled() else {
-        return;
-    };
+    let (_database, documents) = crawled();
     let mut by_index = BTreeMap::new();
     for (heading, query) in queries() {
         let explained = documents.run(doc! {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
 use serde_json::{Value, json};
 use webfill_test_mongod::{Database, fresh_database};
+use webfill_test_needs::needs;
 use webfill_tests::documents::Documents;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
@@ -26,10 +27,10 @@ pub(crate) struct People {
 }
 
 impl People {
-    pub(crate) fn new() -> Option<People> {
-        let database = fresh_database()?;
+    pub(crate) fn new() -> People {
+        let database = fresh_database();
         let uri = database.uri().to_owned();
-        Some(People::at(uri, Some(database)))
+        People::at(uri, Some(database))
     }
 
     /// Every page of `people.example` knows a name and a location.
@@ -116,9 +117,10 @@ pub(crate) fn assert_mixed_people_are_filled(people: &People) {
     assert_eq!(nested["want"], json!(["name"]));
 }
 
+#[needs(mongod)]
 #[test]
 fn what_is_missing_is_found_and_written_back() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     people.insert(mixed_people());
     let run = people.crawl_and_write_back().finish().expect(0);
     assert_mixed_people_are_filled(&people);
@@ -131,9 +133,10 @@ fn what_is_missing_is_found_and_written_back() {
     assert_eq!(ids, [HEX, "7", "ada", r#"{"x":{"$numberInt":"1"}}"#]);
 }
 
+#[needs(mongod)]
 #[test]
 fn records_and_store_may_be_one_database() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     people.insert(mixed_people());
     let crawl = people.crawl_and_write_back();
     let run = crawl.instead("--store", &people.uri).finish().expect(0);
@@ -143,9 +146,10 @@ fn records_and_store_may_be_one_database() {
     assert!(people.documents.aggregate("records", vec![left]).is_empty());
 }
 
+#[needs(mongod)]
 #[test]
 fn without_write_back_the_dataset_is_only_read() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     people.insert(mixed_people());
     let before = people.documents.all("people");
     let run = people.crawl().finish().expect(0);
@@ -154,9 +158,10 @@ fn without_write_back_the_dataset_is_only_read() {
     assert_eq!(run.summary().json["written_back"], Value::Null);
 }
 
+#[needs(mongod)]
 #[test]
 fn the_address_of_the_records_may_be_a_variable_that_no_list_of_processes_shows() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     people.insert(mixed_people());
     let crawl = people.work.crawl_without_delay(&people.web);
     let crawl = crawl
@@ -167,9 +172,10 @@ fn the_address_of_the_records_may_be_a_variable_that_no_list_of_processes_shows(
     assert_mixed_people_are_filled(&people);
 }
 
+#[needs(mongod)]
 #[test]
 fn another_collection_gets_documents_with_the_same_ids() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     people.insert(mixed_people());
     let before = people.documents.all("people");
     let there = doc! {"_id": 7, "location": "Rome", "checked": true};
@@ -188,9 +194,10 @@ fn another_collection_gets_documents_with_the_same_ids() {
     assert_eq!(found(7.into()), expected, "its values stay there too");
 }
 
+#[needs(mongod)]
 #[test]
 fn only_a_refresh_writes_over_values() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     let born = doc! {"_id": 1, "url": url("1"), "name": "Old", "location": "", "born": 1815};
     people.insert(vec![born]);
     people.crawl_and_write_back().finish().expect(0);
@@ -208,9 +215,10 @@ fn only_a_refresh_writes_over_values() {
     assert_eq!(people.web.visits().pages().len(), 2);
 }
 
+#[needs(mongod)]
 #[test]
 fn what_is_typed_into_the_dataset_meanwhile_is_kept() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     let slow = people.web.site("slow.example");
     slow.serve(
         "/",
@@ -236,9 +244,10 @@ fn what_is_typed_into_the_dataset_meanwhile_is_kept() {
     assert_eq!(people.work.stored().record("1").fields["name"], "Found");
 }
 
+#[needs(mongod)]
 #[test]
 fn values_arrive_while_the_crawl_runs_and_better_ones_replace_them() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     let mut official = profile_mapping();
     official["name"] = json!("official");
     official["url_patterns"] = json!([{"type": "host", "pattern": "official.example"}]);
@@ -263,9 +272,10 @@ fn values_arrive_while_the_crawl_runs_and_better_ones_replace_them() {
     assert_eq!(people.person(1)["location"], Value::Null, "nobody knows it");
 }
 
+#[needs(mongod)]
 #[test]
 fn a_value_that_was_chosen_by_hand_is_not_replaced_by_a_later_crawl() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     let site = people.web.site("two.example");
     site.serve("/1", page("1").field("name", "First"));
     site.serve("/2", page("2").field("name", "Second"));
@@ -288,9 +298,10 @@ fn a_value_that_was_chosen_by_hand_is_not_replaced_by_a_later_crawl() {
     assert_eq!(people.person(1)["name"], chosen);
 }
 
+#[needs(mongod)]
 #[test]
 fn texts_come_back_as_texts_whatever_they_look_like() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     let site = people.web.site("odd.example");
     site.serve(
         "/",
@@ -304,9 +315,10 @@ fn texts_come_back_as_texts_whatever_they_look_like() {
     assert_eq!(person["location"], "$$ROOT");
 }
 
+#[needs(mongod)]
 #[test]
 fn a_query_and_a_projection_say_what_is_read() {
-    let Some(people) = People::new() else { return };
+    let people = People::new();
     let person = |id: &str, state: &str| {
         let links = [url(&format!("{id}/profile")), url(&format!("{id}/more"))];
         doc! {"_id": id, "state": state, "homepage": url(id), "links": links.to_vec(),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use webfill_test_needs::needs;
 use webfill_tests::site::{Site, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
 
@@ -305,10 +306,9 @@ fn crawls_that_share_nothing_but_a_clock_in_the_cache_keep_their_distance() {
     assert_shared_clock(&format!("sqlite:{}", shared.path("cache.db").display()));
 }
 
+#[needs(mongod)]
 #[test]
 fn crawls_that_share_nothing_but_a_clock_in_mongodb_keep_their_distance() {
-    let Some(database) = webfill_test_mongod::fresh_database() else {
-        return;
-    };
+    let database = webfill_test_mongod::fresh_database();
     assert_shared_clock(database.uri());
 }

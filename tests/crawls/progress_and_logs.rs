@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, script};
 use webfill_tests::workplace::Workplace;
@@ -47,6 +48,7 @@ fn a_plain_line_a_minute_is_shown_where_there_is_no_terminal() {
     assert!(!line.contains(['\r', '\u{1b}']), "{line:?}");
 }
 
+#[needs(script)]
 #[test]
 fn the_bar_is_drawn_on_a_terminal() {
     let web = Web::start();
@@ -79,11 +81,8 @@ fn the_bar_is_drawn_on_a_terminal() {
         // Of the tests, not of webfill.
         .env_remove("WEBFILL_REQUIRE_MONGOD")
         .stdin(std::process::Stdio::null())
-        .output();
-    let Ok(output) = output else {
-        eprintln!("skipped: `script` is not installed");
-        return;
-    };
+        .output()
+        .expect("`script` is installed");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{shown}");
     assert!(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use webfill_test_needs::needs;
 use webfill_tests::documentation::{POSTGRESQL, PYTHON, serve_folder};
 use webfill_tests::run::Finished;
 use webfill_tests::site::Web;
@@ -54,13 +55,12 @@ fn mapped(work: &Workplace) -> BTreeMap<String, StoredPage> {
     pages
 }
 
+#[needs(python3_doc)]
 #[test]
 fn modules_of_the_python_library() {
     let web = Web::start_tls(&["docs.python.org"]);
     let site = web.site("docs.python.org");
-    if !serve_folder(&site, "/3/", PYTHON) {
-        return;
-    }
+    serve_folder(&site, "/3/", PYTHON);
     let work = Workplace::new();
     let run = crawl(
         &web,
@@ -99,13 +99,12 @@ fn modules_of_the_python_library() {
     );
 }
 
+#[needs(postgresql_doc)]
 #[test]
 fn commands_of_the_postgresql_manual() {
     let web = Web::start_tls(&["www.postgresql.org"]);
     let site = web.site("www.postgresql.org");
-    if !serve_folder(&site, "/docs/15/", POSTGRESQL) {
-        return;
-    }
+    serve_folder(&site, "/docs/15/", POSTGRESQL);
     let work = Workplace::new();
     let run = crawl(
         &web,

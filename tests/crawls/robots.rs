@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::robots::odd_robots;
 use webfill_tests::site::{Web, page, redirect, status};
@@ -73,6 +74,7 @@ fn each_origin_has_its_own() {
     assert_eq!(outcomes["https://both.example/"], "disallowed");
 }
 
+#[needs(namespaces)]
 #[test]
 fn odd_files_do_no_harm_and_stop_nothing() {
     isolated("robots::odd_files_do_no_harm_and_stop_nothing", || {
@@ -183,6 +185,7 @@ fn it_can_be_ignored_on_this_machine() {
     assert_eq!(web.visits().paths(), ["own.example/"]);
 }
 
+#[needs(namespaces)]
 #[test]
 fn it_cannot_be_ignored_on_public_addresses() {
     isolated("robots::it_cannot_be_ignored_on_public_addresses", || {

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, isolated};
 use webfill_tests::site::encodings::encoded_page;
 use webfill_tests::site::hostile::hostile_pages;
@@ -246,7 +247,7 @@ fn every_odd_robots_file_is_served() {
 }
 
 /// curl, an independent client, where it is installed.
-fn curl(web: &Web, arguments: &[&str], url: &str) -> Option<String> {
+fn curl(web: &Web, arguments: &[&str], url: &str) -> String {
     let authority = web.certificates().authority();
     let output = std::process::Command::new("curl")
         .args(["-sS", "--max-time", "10", "--noproxy", "*", "--cacert"])
@@ -257,19 +258,17 @@ fn curl(web: &Web, arguments: &[&str], url: &str) -> Option<String> {
         ])
         .args(arguments)
         .arg(url)
-        .output();
-    let Ok(output) = output else {
-        eprintln!("skipped: curl is not installed");
-        return None;
-    };
+        .output()
+        .expect("curl is installed");
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+#[needs(curl)]
 #[test]
 fn https_speaks_both_versions_and_every_encoding() {
     let web = Web::start_tls(&["tls.example"]);
@@ -280,9 +279,7 @@ fn https_speaks_both_versions_and_every_encoding() {
     for version in ["--http1.1", "--http2"] {
         for encoding in ["gzip", "deflate", "br"] {
             let url = site.https(&format!("/{encoding}"));
-            let Some(body) = curl(&web, &["--compressed", version], &url) else {
-                return;
-            };
+            let body = curl(&web, &["--compressed", version], &url);
             assert!(body.contains(&format!("<h1>{encoding}</h1>")), "{body}");
         }
     }
@@ -317,6 +314,7 @@ fn statuses_without_a_body_end_with_their_head() {
     }
 }
 
+#[needs(namespaces)]
 #[test]
 fn isolated_tests_see_a_network_of_their_own() {
     isolated(

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_test_needs::needs;
 use webfill_tests::site::{Page, document, page, script};
 
 use crate::fleet::{DELAY, Fleet, action, request, request_with, wait_for};
@@ -21,6 +22,7 @@ fn scripted(title: &str) -> Page {
     document("text/html", html)
 }
 
+#[needs(chromium)]
 #[test]
 fn a_request_for_a_browser_goes_to_a_supervisor_that_has_one() {
     let mut fleet = Fleet::start();
@@ -47,6 +49,7 @@ fn a_request_for_a_browser_goes_to_a_supervisor_that_has_one() {
     assert_eq!(of(&plain.url("/")), (json!("without"), "one".to_owned()));
 }
 
+#[needs(chromium)]
 #[test]
 fn a_site_with_pages_for_both_keeps_its_distance() {
     let mut fleet = Fleet::start();
@@ -75,6 +78,7 @@ fn a_site_with_pages_for_both_keeps_its_distance() {
     assert_eq!(visits.pages().len(), 16);
 }
 
+#[needs(chromium)]
 #[test]
 fn a_stop_ends_what_a_page_asks_for() {
     let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.3")]);
@@ -103,6 +107,7 @@ fn a_stop_ends_what_a_page_asks_for() {
     assert!(matches!(stored, None | Some("stopped")), "{stored:?}");
 }
 
+#[needs(chromium)]
 #[test]
 fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
     let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.2")]);

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::site::page;
 
@@ -351,15 +352,9 @@ fn a_million_lines_are_streamed_in_bounded_memory() {
     stream(1_000_000);
 }
 
+#[needs(python3_zmq)]
 #[test]
 fn the_python_client_of_the_documentation_feeds_and_is_told() {
-    let python = std::process::Command::new("/usr/bin/python3")
-        .args(["-c", "import zmq"])
-        .output();
-    if !python.is_ok_and(|run| run.status.success()) {
-        eprintln!("skipped: Debian's python3-zmq is not installed");
-        return;
-    }
     let fleet = Fleet::start();
     serve_lines(&fleet);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/feed.py");

@@ -9,15 +9,13 @@ pub const PYTHON: &str = "/usr/share/doc/python3-doc/html";
 /// Where the package puts the pages of the PostgreSQL 15 manual.
 pub const POSTGRESQL: &str = "/usr/share/doc/postgresql-doc-15/html";
 
-/// Serves the files of `folder` under the path `prefix` of a site. Returns false, and says so, if
-/// the package is not installed.
-pub fn serve_folder(site: &Site, prefix: &'static str, folder: &'static str) -> bool {
-    if !Path::new(folder).is_dir() {
-        eprintln!("skipped: {folder} is not installed");
-        return false;
-    }
+/// Serves the files of `folder` under the path `prefix` of a site.
+pub fn serve_folder(site: &Site, prefix: &'static str, folder: &'static str) {
+    assert!(
+        Path::new(folder).is_dir(),
+        "{folder} is missing: install its package"
+    );
     site.otherwise(move |request| file_reply(request, prefix, folder));
-    true
 }
 
 fn file_reply(request: &Request, prefix: &str, folder: &str) -> Reply {

@@ -1,6 +1,5 @@
-//! Tests that would reach private or public addresses, or that fill a disk, run again inside
-//! namespaces of their own: there, loopback is the only network, and mounts are seen by nobody
-//! else.
+//! Tests that connect to private or public addresses, or fill a disk, run inside Linux namespaces of
+//! their own. There, loopback is the only network, and no other process sees the mounts.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -8,21 +7,17 @@ use std::sync::OnceLock;
 /// Set inside the namespaces.
 const INSIDE: &str = "TEST_IS_ISOLATED";
 
-/// Runs `test` isolated, as root of its own namespaces. `name` is the test's path, by which this
-/// binary is run again: `isolated("addresses::some_test", || { ... })`.
+/// Runs `test` as root of its own namespaces. `name` is the test's path, with which this binary is
+/// run again: `isolated("addresses::some_test", || { ... })`.
 ///
-/// Where the system forbids namespaces, the test is skipped, and says so.
+/// Panics where the system forbids namespaces: such tests have the attribute `#[needs(namespaces)]`.
 pub fn isolated(name: &str, test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         run("ip", &["link", "set", "lo", "up"]);
         return test();
     }
-    let Some(unshare) = unshare_arguments() else {
-        eprintln!(
-            "skipped {name}: this system forbids namespaces (`unshare --net --mount` failed)"
-        );
-        return;
-    };
+    let unshare = unshare_arguments()
+        .expect("this system forbids namespaces (`unshare --net --mount` failed)");
     let this_binary = std::env::current_exe().expect("a running test has a path");
     let inner = Command::new("unshare")
         .args(unshare)

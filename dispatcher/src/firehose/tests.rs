@@ -2,8 +2,8 @@ use std::sync::Mutex;
 use std::sync::mpsc as channel;
 use std::time::Instant;
 
-use serde_json::{Map, json};
-use webfill_store::{Page, Save, open};
+use serde_json::json;
+use webfill_store::{CrawlId, Page, Save, open};
 use webfill_wire::Outcome;
 
 use super::*;
@@ -69,30 +69,11 @@ impl Scene {
 }
 
 fn page(app_id: &str, url: &str) -> Page {
+    let crawl = CrawlId::new(app_id, "c1");
     Page {
-        app_id: app_id.to_owned(),
-        crawl_id: String::from("c1"),
-        url: url.to_owned(),
-        final_url: None,
-        site: String::from("example.com"),
-        depth: 0,
-        parent: None,
-        outcome: Outcome::Ok,
         status_code: Some(200),
-        mapping: None,
-        fields: Map::new(),
-        links: Vec::new(),
-        content_type: None,
-        bytes: 0,
-        content_hash: None,
-        started_at_ms: 0,
-        elapsed_ms: 0,
-        delivery: 1,
-        worker: String::from("w"),
-        attrs: None,
-        failed_attempts: Vec::new(),
-        headers: None,
         body: Some("<p>".into()),
+        ..Page::new(&crawl, url, "example.com", Outcome::Ok)
     }
 }
 

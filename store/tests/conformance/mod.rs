@@ -1,6 +1,8 @@
-//! What every backend promises. A backend's test file declares this module, writes a function that
-//! yields two [`Clients`] of one fresh database with what must outlive them, or nothing where the
-//! backend cannot be had, and calls `conformance_tests!` with it.
+//! What every backend promises, one test for each promise.
+//!
+//! A backend's test file declares this module, writes a function that returns two [`Clients`] of a
+//! fresh database, with a guard that keeps the database, and calls `conformance_tests!` with it. An
+//! attribute before the function's name is put before each test.
 
 pub(crate) mod caching;
 pub(crate) mod changing;
@@ -28,8 +30,8 @@ pub(crate) struct Clients {
 
 /// Makes one test of each promise.
 macro_rules! conformance_tests {
-    ($fresh:path) => {
-        $crate::conformance::conformance_tests! { $fresh;
+    ($(#[$needs:meta])? $fresh:path) => {
+        $crate::conformance::conformance_tests! { @tests [$(#[$needs])?] $fresh;
             saving: a_page_comes_back_as_it_went_in,
             saving: hostile_text_comes_back_as_it_went_in,
             saving: saving_a_page_again_changes_nothing,
@@ -94,15 +96,16 @@ macro_rules! conformance_tests {
             sharing: two_clients_write_at_once_and_lose_nothing,
         }
     };
-    ($fresh:path; $($part:ident: $promise:ident,)+) => {
-        $(
-            #[tokio::test]
-            async fn $promise() {
-                if let Some((clients, _kept)) = $fresh().await {
-                    conformance::$part::$promise(&clients).await;
-                }
-            }
-        )+
+    (@tests $needs:tt $fresh:path; $($part:ident: $promise:ident,)+) => {
+        $($crate::conformance::conformance_tests! { @test $needs $fresh, $part, $promise })+
+    };
+    (@test [$(#[$needs:meta])?] $fresh:path, $part:ident, $promise:ident) => {
+        $(#[$needs])?
+        #[tokio::test]
+        async fn $promise() {
+            let (clients, _kept) = $fresh().await;
+            conformance::$part::$promise(&clients).await;
+        }
     };
 }
 pub(crate) use conformance_tests;
@@ -147,29 +150,14 @@ pub(crate) fn crawl(id: CrawlId) -> Crawl {
 /// A page of crawl `app/c1` that was fetched at noon and has no fields.
 pub(crate) fn page(url: &str) -> Page {
     Page {
-        app_id: String::from("app"),
-        crawl_id: String::from("c1"),
-        url: url.to_owned(),
-        final_url: None,
-        site: String::from("example.com"),
         depth: 1,
-        parent: None,
-        outcome: Outcome::Ok,
         status_code: Some(200),
-        mapping: None,
-        fields: Map::new(),
-        links: Vec::new(),
         content_type: Some(String::from("text/html")),
         bytes: 1234,
-        content_hash: None,
         started_at_ms: NOON_MS,
         elapsed_ms: 250,
-        delivery: 1,
         worker: String::from("host/0"),
-        attrs: None,
-        failed_attempts: Vec::new(),
-        headers: None,
-        body: None,
+        ..Page::new(&crawl_id(), url, "example.com", Outcome::Ok)
     }
 }
 

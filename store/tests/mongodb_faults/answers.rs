@@ -4,6 +4,7 @@ use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use webfill_store::{Reservation, ReservationRequest, StoreUri, open};
 use webfill_test_mongod::{Mongod, fresh_database};
+use webfill_test_needs::needs;
 
 use crate::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
 
@@ -21,11 +22,10 @@ async fn fail(client: &Client, command: &str, times: i32, how: Document) {
         .expect("test commands are on");
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn what_passes_is_tried_again_and_what_does_not_is_told() {
-    let Some(mongod) = Mongod::start() else {
-        return;
-    };
+    let mongod = Mongod::start();
     let uri = mongod.uri("test");
     let store = open_store(&uri).await.unwrap();
     put_crawl(&*store).await;
@@ -53,11 +53,10 @@ async fn what_passes_is_tried_again_and_what_does_not_is_told() {
 }
 
 /// Somebody else creates the same documents at the same time.
+#[needs(mongod)]
 #[tokio::test]
 async fn many_who_create_one_document_at_once_all_succeed() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let uri: StoreUri = database.uri().parse().unwrap();
     let mut clients = Vec::new();
     for _ in 0..4 {
@@ -91,11 +90,10 @@ async fn many_who_create_one_document_at_once_all_succeed() {
 }
 
 /// The command has runtimes that drive neither sockets nor timers, and drops them first.
+#[needs(mongod)]
 #[test]
 fn a_store_works_in_any_runtime_and_outlives_it() {
-    let Some(database) = fresh_database() else {
-        return;
-    };
+    let database = fresh_database();
     let uri: StoreUri = database.uri().parse().unwrap();
     let bare = || {
         tokio::runtime::Builder::new_current_thread()
@@ -111,12 +109,11 @@ fn a_store_works_in_any_runtime_and_outlives_it() {
 }
 
 /// By its own clock.
+#[needs(mongod)]
 #[tokio::test]
 async fn the_server_purges_what_has_expired() {
     let options = ["--setParameter", "ttlMonitorSleepSecs=1"];
-    let Some(mongod) = Mongod::start_primary_with(&options) else {
-        return;
-    };
+    let mongod = Mongod::start_primary_with(&options);
     let uri: StoreUri = mongod.uri("test").parse().unwrap();
     let cache = open(&uri, None).await.unwrap().cache;
     let robots = |origin: &str, expires_at_ms| webfill_store::RobotsEntry {

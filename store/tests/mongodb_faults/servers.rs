@@ -1,14 +1,14 @@
 use std::time::Instant;
 
 use webfill_test_mongod::{Mongod, ReplicaSet};
+use webfill_test_needs::needs;
 
 use crate::writer::{PATIENCE, Writer, insist, open_store, put_crawl, save};
 
+#[needs(mongod)]
 #[tokio::test]
 async fn a_server_that_dies_loses_nothing_that_was_acknowledged() {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let store = open_store(&mongod.uri("test")).await.unwrap();
     let writer = Writer::start(store.clone()).await;
     for _ in 0..2 {
@@ -23,11 +23,10 @@ async fn a_server_that_dies_loses_nothing_that_was_acknowledged() {
     writer.finish(&*store).await;
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn a_paused_server_is_waited_for() {
-    let Some(mongod) = Mongod::start() else {
-        return;
-    };
+    let mongod = Mongod::start();
     let store = open_store(&mongod.uri("test")).await.unwrap();
     let writer = Writer::start(store.clone()).await;
     writer.goes_on_for(20).await;
@@ -41,11 +40,10 @@ async fn a_paused_server_is_waited_for() {
 }
 
 /// Three servers: the primary is killed, then stopped; two of them are enough.
+#[needs(mongod)]
 #[tokio::test]
 async fn another_primary_takes_over_and_has_everything() {
-    let Some(mut set) = ReplicaSet::start(3) else {
-        return;
-    };
+    let mut set = ReplicaSet::start(3);
     let store = open_store(&set.uri("test")).await.unwrap();
     let writer = Writer::start(store.clone()).await;
     writer.goes_on_for(50).await;
@@ -62,11 +60,10 @@ async fn another_primary_takes_over_and_has_everything() {
 }
 
 /// A majority that is away is waited for, and nothing is acknowledged meanwhile.
+#[needs(mongod)]
 #[tokio::test]
 async fn without_a_majority_nothing_is_acknowledged() {
-    let Some(mut set) = ReplicaSet::start(3) else {
-        return;
-    };
+    let mut set = ReplicaSet::start(3);
     let store = open_store(&set.uri("test")).await.unwrap();
     put_crawl(&*store).await;
     let primary = set.primary();

@@ -22,30 +22,12 @@ const BATCH: u64 = 10;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) fn page(number: u64) -> Page {
+    let url = format!("https://example.com/{number}");
     Page {
-        app_id: String::from("app"),
-        crawl_id: String::from("c1"),
-        url: format!("https://example.com/{number}"),
-        final_url: None,
-        site: String::from("example.com"),
-        depth: 0,
-        parent: None,
-        outcome: Outcome::Ok,
-        status_code: Some(200),
-        mapping: None,
         fields: Map::from_iter([(String::from("city"), json!(format!("city {number}")))]),
-        links: Vec::new(),
-        content_type: None,
-        bytes: 1,
-        content_hash: None,
         started_at_ms: NOON_MS,
         elapsed_ms: 1,
-        delivery: 1,
-        worker: String::from("test"),
-        attrs: None,
-        failed_attempts: Vec::new(),
-        headers: None,
-        body: None,
+        ..Page::new(&crawl_id(), &url, "example.com", Outcome::Ok)
     }
 }
 

@@ -37,19 +37,19 @@ impl Drop for Database {
     }
 }
 
-/// A database of its own for a test. `None`, with a word about it, if there can be no server.
-pub fn fresh_database() -> Option<Database> {
+/// A database of its own for a test.
+pub fn fresh_database() -> Database {
     if let Ok(uri) = std::env::var("MONGODB_URI") {
         let uri = with_database(&uri, &fresh_name());
         let is_foreign = true;
-        return Some(Database { uri, is_foreign });
+        return Database { uri, is_foreign };
     }
-    static OWN: OnceLock<Option<Mongod>> = OnceLock::new();
-    let mongod = OWN.get_or_init(Mongod::start).as_ref()?;
-    Some(Database {
+    static OWN: OnceLock<Mongod> = OnceLock::new();
+    let mongod = OWN.get_or_init(Mongod::start);
+    Database {
         uri: mongod.uri(&fresh_name()),
         is_foreign: false,
-    })
+    }
 }
 
 /// Another database of the same server.

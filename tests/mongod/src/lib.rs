@@ -1,12 +1,14 @@
-//! Real MongoDB servers for tests and benchmarks, on loopback, gone with the process that uses them.
+//! Real MongoDB servers for tests and benchmarks. They listen on loopback and end with the process
+//! that started them.
 //!
-//! A test that needs a database asks for a [`fresh_database`]: of the server that `MONGODB_URI`
-//! names, or else of a server that this process starts on first use. A test that does things to a
-//! server starts one of its own ([`Mongod`]) or three ([`ReplicaSet`]). The program is the `mongod`
-//! in the PATH, or else one that `deploy/install-mongod.sh` fetches into `.cache/mongod`.
+//! A test that needs a database asks for a [`fresh_database`]: on the server that `MONGODB_URI`
+//! names, or else on one that this process starts at first use. A test that stops or breaks a server
+//! starts one of its own ([`Mongod`]), or several that form a [`ReplicaSet`]. The program is the
+//! `mongod` in the PATH, or else one that `deploy/install-mongod.sh` fetches into `.cache/mongod`.
 //!
-//! Where there can be no server, the answer is `None` and the test says that it is skipped; with
-//! `CI` or `WEBFILL_REQUIRE_MONGOD` set in the environment, it fails.
+//! Without a server, all of these panic. Tests that use them have the attribute `#[needs(mongod)]`
+//! (`webfill-test-needs`), by which they are ignored on a machine without a server, except with `CI`
+//! or `WEBFILL_REQUIRE_MONGOD` set in the environment: then they run, and fail.
 
 mod database;
 mod mongod;
@@ -20,6 +22,12 @@ pub use mongod::Mongod;
 pub use replica_set::ReplicaSet;
 
 use std::future::Future;
+
+/// Whether there is a server for those who can do without: `MONGODB_URI` names one, or this machine
+/// has the program.
+pub fn is_available() -> bool {
+    std::env::var_os("MONGODB_URI").is_some() || program::find().is_ok()
+}
 
 /// Runs `work` to its end on a thread of its own, so that it may be called from inside a runtime.
 fn wait_for<R: Send>(work: impl Future<Output = R> + Send) -> R {

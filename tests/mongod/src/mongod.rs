@@ -32,28 +32,28 @@ pub struct Mongod {
 }
 
 impl Mongod {
-    /// Starts a replica set of one, ready for writes. `None` if this machine can have no server.
-    pub fn start() -> Option<Mongod> {
+    /// Starts a replica set of one, ready for writes.
+    pub fn start() -> Mongod {
         Mongod::start_primary_with(&[])
     }
 
     /// As [`Mongod::start`], with further options of the server.
-    pub fn start_primary_with(options: &[&str]) -> Option<Mongod> {
-        let mongod = Mongod::start_member(options, &std::env::temp_dir())?;
+    pub fn start_primary_with(options: &[&str]) -> Mongod {
+        let mongod = Mongod::start_member(options, &std::env::temp_dir());
         mongod.initiate(&[mongod.address()]);
-        Some(mongod)
+        mongod
     }
 
     /// As [`Mongod::start`], with its files below a given folder, for tests that care which disk
     /// they are on.
-    pub fn start_in(parent: &Path) -> Option<Mongod> {
-        let mongod = Mongod::start_member(&[], parent)?;
+    pub fn start_in(parent: &Path) -> Mongod {
+        let mongod = Mongod::start_member(&[], parent);
         mongod.initiate(&[mongod.address()]);
-        Some(mongod)
+        mongod
     }
 
     /// Starts what becomes a member once the set is initiated.
-    pub(crate) fn start_member(options: &[&str], parent: &Path) -> Option<Mongod> {
+    pub(crate) fn start_member(options: &[&str], parent: &Path) -> Mongod {
         let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
         with_set.extend(options);
         Mongod::start_below(&with_set, parent)
@@ -61,12 +61,11 @@ impl Mongod {
 
     /// Starts a server of its own, outside of any replica set, with options such as those for
     /// TLS. It listens when this returns.
-    pub fn start_with(options: &[&str]) -> Option<Mongod> {
+    pub fn start_with(options: &[&str]) -> Mongod {
         Mongod::start_below(options, &std::env::temp_dir())
     }
 
-    fn start_below(options: &[&str], parent: &Path) -> Option<Mongod> {
-        program::find()?;
+    fn start_below(options: &[&str], parent: &Path) -> Mongod {
         let folder = tempfile::tempdir_in(parent).expect("a temporary folder");
         let mut mongod = Mongod {
             process: None,
@@ -76,7 +75,7 @@ impl Mongod {
             folder,
         };
         mongod.restart();
-        Some(mongod)
+        mongod
     }
 
     /// Host and port.
@@ -174,7 +173,7 @@ impl Mongod {
             .create(true)
             .append(true)
             .open(self.folder.path().join("log"));
-        let program = program::find().expect("it was found before");
+        let program = program::path();
         let mut command = spawner::mortal(program);
         command
             .arg("--dbpath")

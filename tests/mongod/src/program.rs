@@ -1,25 +1,24 @@
-//! Where the server program is.
+//! The server program that `deploy/install-mongod.sh` finds or fetches.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// What the script ends with if this machine can have no server.
-const NONE: i32 = 3;
+/// The script's exit status if this machine can have no server.
+const UNAVAILABLE: i32 = 3;
 
-/// The path of a `mongod`; `None`, with a word about it, if this machine can have none.
-pub(crate) fn find() -> Option<&'static Path> {
-    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match FOUND.get_or_init(ask_script) {
-        Ok(path) => Some(path),
-        Err(reason) => {
-            let required = ["CI", "WEBFILL_REQUIRE_MONGOD"];
-            let required = required.map(|name| std::env::var_os(name).is_some());
-            assert!(!required.contains(&true), "no MongoDB server: {reason}");
-            eprintln!("skipped: no MongoDB server: {reason}");
-            None
-        }
+/// The path of a `mongod`. Panics if this machine can have none.
+pub(crate) fn path() -> &'static Path {
+    match find() {
+        Ok(path) => path,
+        Err(reason) => panic!("no MongoDB server: {reason}"),
     }
+}
+
+/// The path of a `mongod`, or the reason why this machine can have none.
+pub(crate) fn find() -> &'static Result<PathBuf, String> {
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    FOUND.get_or_init(ask_script)
 }
 
 fn ask_script() -> Result<PathBuf, String> {
@@ -34,7 +33,7 @@ fn ask_script() -> Result<PathBuf, String> {
         Some(0) => Ok(PathBuf::from(
             String::from_utf8_lossy(&asked.stdout).trim_end(),
         )),
-        Some(NONE) => Err(said),
+        Some(UNAVAILABLE) => Err(said),
         _ => panic!("{script} failed: {said}"),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use webfill_test_mongod::{Mongod, fresh_database};
+use webfill_test_needs::needs;
 
 async fn count(uri: &str) -> u64 {
     let client = Client::with_uri_str(uri).await.unwrap();
@@ -14,24 +15,22 @@ async fn count(uri: &str) -> u64 {
     kept.count_documents(doc! {}).await.unwrap()
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn each_database_is_empty_at_first() {
     let started = Instant::now();
-    let Some(first) = fresh_database() else {
-        return;
-    };
+    let first = fresh_database();
     println!("a server within {:?}", started.elapsed());
-    let second = fresh_database().unwrap();
+    let second = fresh_database();
     assert_eq!(count(first.uri()).await, 1);
     assert_eq!(count(second.uri()).await, 1);
     assert_eq!(count(second.uri()).await, 2);
 }
 
+#[needs(mongod)]
 #[tokio::test]
 async fn a_killed_server_comes_back_with_what_it_had() {
-    let Some(mut mongod) = Mongod::start() else {
-        return;
-    };
+    let mut mongod = Mongod::start();
     let uri = mongod.uri("test");
     assert_eq!(count(&uri).await, 1);
     let before = mongod.document_commands();

@@ -62,13 +62,6 @@ impl Page {
         self
     }
 
-    /// Replaces a header.
-    pub fn with_header(mut self, name: &str, value: &str) -> Page {
-        self.headers
-            .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
-        self.header(name, value)
-    }
-
     pub fn body(mut self, body: impl Into<Bytes>) -> Page {
         self.body = body.into();
         self

@@ -1,0 +1,170 @@
+//! Looks for what some tests need beyond Rust: servers, programs, packages with real pages, rights.
+//! What it finds is compiled into the attribute `needs`.
+//!
+//! It runs again when one of these changes:
+//!
+//! - Debian's list of installed packages;
+//! - the folder into which `deploy/install-mongod.sh` fetches a server;
+//! - an environment variable that names or demands a server.
+//!
+//! It watches only paths that exist: cargo takes a missing path for a changed one, and would run
+//! this script, and rebuild all tests, at every build.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+struct Requirement {
+    name: &'static str,
+    is_met: fn() -> bool,
+    /// Shown with each test that is ignored.
+    reason: &'static str,
+}
+
+const REQUIREMENTS: [Requirement; 11] = [
+    Requirement {
+        name: "mongod",
+        is_met: has_mongod,
+        reason: "needs a MongoDB server: run deploy/install-mongod.sh",
+    },
+    Requirement {
+        name: "chromium",
+        is_met: || runs("chromium", &["--version"]),
+        reason: "needs the package chromium",
+    },
+    Requirement {
+        name: "namespaces",
+        is_met: has_namespaces,
+        reason: "needs network namespaces: this user may not create them (unshare --net --mount)",
+    },
+    Requirement {
+        name: "mount",
+        is_met: can_mount,
+        reason: "needs the right to mount a tmpfs: run the tests as root",
+    },
+    Requirement {
+        name: "libfaketime",
+        is_met: has_libfaketime,
+        reason: "needs the package libfaketime",
+    },
+    Requirement {
+        name: "python3_zmq",
+        is_met: || runs("/usr/bin/python3", &["-c", "import zmq"]),
+        reason: "needs the package python3-zmq",
+    },
+    Requirement {
+        name: "curl",
+        is_met: || runs("curl", &["--version"]),
+        reason: "needs the package curl",
+    },
+    Requirement {
+        name: "script",
+        is_met: || runs("script", &["--version"]),
+        reason: "needs the program script (package bsdutils)",
+    },
+    Requirement {
+        name: "python3_doc",
+        is_met: || Path::new("/usr/share/doc/python3-doc/html/library").is_dir(),
+        reason: "needs the package python3-doc",
+    },
+    Requirement {
+        name: "postgresql_doc",
+        is_met: || Path::new("/usr/share/doc/postgresql-doc-15/html").is_dir(),
+        reason: "needs the package postgresql-doc-15",
+    },
+    Requirement {
+        name: "sqlite3_doc",
+        is_met: || Path::new("/usr/share/doc/sqlite3/c3ref").is_dir(),
+        reason: "needs the package sqlite3-doc",
+    },
+];
+
+/// With one of these set, tests that need a server run, and fail if there is none.
+const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "WEBFILL_REQUIRE_MONGOD", "MONGODB_URI"];
+
+fn main() {
+    let mut table = String::from("const REQUIREMENTS: &[(&str, Option<&str>)] = &[\n");
+    for requirement in REQUIREMENTS {
+        let missing = (!(requirement.is_met)()).then_some(requirement.reason);
+        table += &format!("    ({:?}, {missing:?}),\n", requirement.name);
+    }
+    table += "];\n";
+    let file = out_dir().join("requirements.rs");
+    std::fs::write(&file, table).expect("cargo's folder for build scripts is writable");
+    watch();
+}
+
+fn watch() {
+    create_old_folder(&fetched_servers());
+    let status = PathBuf::from("/var/lib/dpkg/status");
+    for path in [PathBuf::from("build.rs"), status, fetched_servers()] {
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    for name in SERVER_IS_REQUIRED {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+}
+
+/// An empty folder, if nothing was fetched yet, so that there is something to watch. It must look
+/// older than this run: cargo would take it for changed since.
+fn create_old_folder(folder: &Path) {
+    if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
+        let opened = std::fs::File::open(folder);
+        let _ = opened.and_then(|folder| folder.set_modified(SystemTime::UNIX_EPOCH));
+    }
+}
+
+fn out_dir() -> PathBuf {
+    PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"))
+}
+
+fn fetched_servers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mongod")
+}
+
+/// Where `webfill-test-mongod` will find one: named or demanded, in the PATH, or fetched.
+fn has_mongod() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let is_fetched = || {
+        let versions = std::fs::read_dir(fetched_servers()).into_iter().flatten();
+        versions
+            .flatten()
+            .any(|version| version.path().join("mongod").is_file())
+    };
+    SERVER_IS_REQUIRED.into_iter().any(is_set) || runs("mongod", &["--version"]) || is_fetched()
+}
+
+/// As `webfill_tests::isolation` creates them.
+fn has_namespaces() -> bool {
+    let choices: [&[&str]; 2] = [
+        &["--net", "--mount", "true"],
+        &["--net", "--mount", "--map-root-user", "true"],
+    ];
+    choices.iter().any(|arguments| runs("unshare", arguments))
+}
+
+fn can_mount() -> bool {
+    let folder = out_dir().join("mount");
+    let folder = folder.to_string_lossy();
+    std::fs::create_dir_all(&*folder).is_ok()
+        && runs(
+            "mount",
+            &["-t", "tmpfs", "-o", "size=64k", "tmpfs", &folder],
+        )
+        && runs("umount", &["-l", &folder])
+}
+
+fn has_libfaketime() -> bool {
+    ["x86_64", "aarch64"].iter().any(|machine| {
+        let library = format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1");
+        Path::new(&library).is_file()
+    })
+}
+
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command.output().is_ok_and(|output| output.status.success())
+}

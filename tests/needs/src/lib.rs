@@ -1,0 +1,54 @@
+//! The attribute `#[needs(...)]`: a test is reported as ignored, with the reason, on a machine that
+//! lacks what the test needs.
+//!
+//! ```ignore
+//! #[needs(mongod, mount)]
+//! #[tokio::test]
+//! async fn a_full_disk_loses_nothing_that_was_acknowledged() { /* ... */ }
+//! ```
+//!
+//! The names, and how each is looked for, are in `build.rs`. Tests can only be ignored by an
+//! attribute, so the decision is made when they are compiled. If the machine has changed since in a
+//! way that the build script cannot see, the test fails and says what is missing;
+//! `cargo clean -p webfill-test-needs` makes the script look again.
+//!
+//! Only tests depend on this crate: nothing that ships is rebuilt when the decision changes.
+
+use proc_macro::{TokenStream, TokenTree};
+
+// Names, each with the reason why a test that needs it is ignored; none if the machine has it.
+include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
+
+/// Ignores the test if one of the named requirements is not met. It stands above `#[test]`, which
+/// must see the `#[ignore]` that this adds.
+#[proc_macro_attribute]
+pub fn needs(names: TokenStream, test: TokenStream) -> TokenStream {
+    for token in names {
+        let name = match token {
+            TokenTree::Ident(name) => name.to_string(),
+            _ => continue,
+        };
+        match REQUIREMENTS.iter().find(|(known, _)| *known == name) {
+            Some((_, None)) => {}
+            Some((_, Some(reason))) => {
+                return with_attribute(&format!("ignore = {reason:?}"), test);
+            }
+            None => return error(&format!("`{name}` is no requirement that build.rs knows")),
+        }
+    }
+    test
+}
+
+fn with_attribute(attribute: &str, test: TokenStream) -> TokenStream {
+    let mut tokens = parse(&format!("#[{attribute}]"));
+    tokens.extend(test);
+    tokens
+}
+
+fn error(message: &str) -> TokenStream {
+    parse(&format!("compile_error!({message:?});"))
+}
+
+fn parse(code: &str) -> TokenStream {
+    code.parse().expect("it is Rust")
+}
