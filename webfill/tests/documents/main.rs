@@ -1,0 +1,9 @@
+//! The documents say what is true: tables are compared with the program's help, settings and closed
+//! lists; mappings, sessions and SQL are run; every file and every name in the code that a document
+//! mentions must exist; the example settings file holds every key at its default.
+
+mod markdown;
+mod program;
+mod readme;
+mod reference;
+mod sessions;
