@@ -2,6 +2,7 @@
 //! lists; mappings, sessions and SQL are run; every file and every name in the code that a document
 //! mentions must exist; the example settings file holds every key at its default.
 
+mod example_settings;
 mod markdown;
 mod program;
 mod readme;
