@@ -2,8 +2,10 @@
 //! lists; mappings, sessions and SQL are run; every file and every name in the code that a document
 //! mentions must exist; the example settings file holds every key at its default.
 
+mod architecture;
 mod example_settings;
 mod markdown;
+mod names;
 mod program;
 mod readme;
 mod reference;

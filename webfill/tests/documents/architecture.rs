@@ -1,0 +1,73 @@
+//! `ARCHITECTURE.md` lists the crates with what they use, and numbers the steps as the sources do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use toml::Table;
+
+use crate::markdown::Document;
+use crate::names::sources;
+use crate::program::ROOT;
+
+fn manifest(folder: &str) -> Table {
+    let path = Path::new(ROOT).join(folder).join("Cargo.toml");
+    let text = std::fs::read_to_string(&path).expect("a manifest");
+    text.parse().expect("TOML")
+}
+
+/// The crates by their folders, each with the crates of ours that its code (not its tests) uses.
+fn crates() -> BTreeMap<String, BTreeSet<String>> {
+    let workspace = manifest("");
+    let folder_of = |package: &String| {
+        let path = workspace["workspace"]["dependencies"].get(package)?;
+        Some(path.get("path")?.as_str()?.to_owned())
+    };
+    let members = workspace["workspace"]["members"]
+        .as_array()
+        .expect("a list");
+    let members = members.iter().filter_map(|member| member.as_str());
+    members
+        .map(|folder| {
+            let manifest = manifest(folder);
+            let packages = manifest["dependencies"].as_table().expect("a table").keys();
+            (folder.to_owned(), packages.filter_map(folder_of).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_crates_are_listed_with_the_crates_that_they_use() {
+    let rows = Document::read("ARCHITECTURE.md").rows("## The crates");
+    let listed: BTreeMap<String, BTreeSet<String>> = rows
+        .into_iter()
+        .map(|row| {
+            let uses = row[1].split(", ").filter(|uses| *uses != "none");
+            (row[0].clone(), uses.map(str::to_owned).collect())
+        })
+        .collect();
+    assert_eq!(listed, crates(), "ARCHITECTURE.md left, Cargo.toml right");
+}
+
+#[test]
+fn a_file_whose_head_names_a_step_is_linked_from_that_step() {
+    let architecture = Document::read("ARCHITECTURE.md");
+    let mut found = 0;
+    for (path, text) in sources() {
+        let Some(step) = text
+            .strip_prefix("//! Step ")
+            .and_then(|head| head.split(' ').next())
+        else {
+            continue;
+        };
+        let begins = format!("\n**{step}. ");
+        let begun = architecture.text.split(&begins).nth(1);
+        let told = begun.and_then(|rest| rest.split("\n**").next());
+        let told = told.unwrap_or_else(|| panic!("{path}: there is no step {step}"));
+        assert!(
+            told.contains(&format!("({path})")),
+            "{path} says that it is step {step}, where ARCHITECTURE.md does not link to it"
+        );
+        found += 1;
+    }
+    assert!(found > 0, "no source names its step");
+}

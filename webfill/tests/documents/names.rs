@@ -1,0 +1,436 @@
+//! What documents name exists: a file that moves, or a function that is renamed, makes this fail
+//! with document, line and name.
+//!
+//! The documents are all `.md` files of the repository. Code blocks are not looked at. The rules:
+//!
+//! - **A link** to something that is no URL leads to a file or folder, relative to the document; an
+//!   anchor is a heading of the Markdown file that it leads into.
+//! - **A path** in back-ticks is one with a `/` in it, or the name of a `.rs`, `.md`, `.py` or `.sh`
+//!   file. It exists, seen from the top of the repository or from the document's folder; the bare
+//!   name of an `.rs` file may be that of any. Not looked at are absolute paths, paths with a
+//!   placeholder in capitals (`golden/MAPPING/CASE.html`), paths in folders that tools fill
+//!   (`target/`), and [`NOT_OURS`].
+//! - **A name in the code** in back-ticks:
+//!   - followed by ``in `PATH` `` (or by a link to a file, ``in [..](..)``), it is declared in that
+//!     file;
+//!   - `Type::member` is declared in a file that knows the type; `module::function` in a file
+//!     `module.rs` or in a folder `module`;
+//!   - `function()` is a function;
+//!   - every other name with an underscore (`lease_ms`, `WIRE_VERSION`) or with several capitals
+//!     (`SiteClock`) occurs as a word somewhere in the sources. So a rename is noticed wherever the
+//!     old name is in use no more. Environment variables, `WEBFILL_...`, are not looked at.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::markdown::{Document, Piece, code_spans, links};
+use crate::program::ROOT;
+
+/// What looks like ours and is not: names of other programs, files of users, media types.
+const NOT_OURS: &[&str] = &[
+    "N/A",
+    "application/json",
+    "application/x-ndjson",
+    "lang()",
+    "logs/",
+    "mine/bisect.json",
+    "mine/stdlib.json",
+];
+
+/// Folders that hold nothing of ours, or that tools fill. Paths in them are not looked at.
+const SKIPPED_FOLDERS: &[&str] = &[".git", ".cache", ".webfill", "target", "node_modules"];
+
+/// This test itself, which names what does not exist.
+const OWN_FOLDER: &str = "webfill/tests/documents";
+
+const SOURCE_ENDINGS: &[&str] = &["rs", "py", "sh", "toml", "json", "js"];
+
+/// The Rust sources by their paths.
+pub fn sources() -> Vec<(String, String)> {
+    let files = Repository::read().files.into_iter();
+    let sources = files.filter(|path| path.ends_with(".rs"));
+    sources
+        .map(|path| {
+            let text = std::fs::read_to_string(Path::new(ROOT).join(&path)).expect("UTF-8");
+            (path, text)
+        })
+        .collect()
+}
+
+/// The files of the repository, and the names in their sources.
+struct Repository {
+    files: HashSet<String>,
+    /// Folders as well, without a slash at their ends.
+    paths: HashSet<String>,
+    words: HashSet<String>,
+    /// By name: the files that declare it.
+    declared: HashMap<String, Vec<String>>,
+}
+
+impl Repository {
+    fn read() -> Repository {
+        let mut repository = Repository {
+            files: HashSet::new(),
+            paths: HashSet::from([String::new()]),
+            words: HashSet::new(),
+            declared: HashMap::new(),
+        };
+        repository.take_folder(Path::new(ROOT), "");
+        repository
+    }
+
+    fn take_folder(&mut self, folder: &Path, name: &str) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let base = entry.file_name().to_string_lossy().into_owned();
+            let path = joined(name, &base);
+            if entry.path().is_dir() {
+                if !SKIPPED_FOLDERS.contains(&base.as_str()) {
+                    self.paths.insert(path.clone());
+                    self.take_folder(&entry.path(), &path);
+                }
+                continue;
+            }
+            self.paths.insert(path.clone());
+            if is_source(&path) && !path.starts_with(OWN_FOLDER) {
+                let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+                self.take_source(&path, &text);
+            }
+            self.files.insert(path);
+        }
+    }
+
+    fn take_source(&mut self, path: &str, text: &str) {
+        for line in text.lines() {
+            self.words.extend(words(line).map(str::to_owned));
+            for name in declared_in(line) {
+                let files = self.declared.entry(name.to_owned()).or_default();
+                if files.last().is_none_or(|last| last != path) {
+                    files.push(path.to_owned());
+                }
+            }
+        }
+    }
+
+    fn documents(&self) -> Vec<Document> {
+        let mut paths: Vec<&String> = self.files.iter().collect();
+        paths.retain(|path| path.ends_with(".md"));
+        paths.sort();
+        paths.into_iter().map(|path| Document::read(path)).collect()
+    }
+
+    fn is_declared(&self, name: &str, is_in: impl Fn(&str) -> bool) -> bool {
+        let files = self.declared.get(name).into_iter().flatten();
+        files.into_iter().any(|file| is_in(file))
+    }
+
+    /// Whether a path leads to something, from the document's folder or from the top.
+    fn resolve(&self, document: &Document, path: &str) -> Option<String> {
+        let folder = Path::new(&document.path).parent();
+        let folder = folder.and_then(Path::to_str).unwrap_or_default();
+        let seen_from = [folder, ""].into_iter();
+        let mut places = seen_from.filter_map(|from| normal(&joined(from, path)));
+        places.find(|place| self.paths.contains(place))
+    }
+}
+
+fn joined(folder: &str, name: &str) -> String {
+    match folder {
+        "" => name.to_owned(),
+        _ => format!("{folder}/{name}"),
+    }
+}
+
+/// Without `.`, `..` and a slash at the end; `None` if it leads out of the repository.
+fn normal(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            _ => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn is_source(path: &str) -> bool {
+    let ending = PathBuf::from(path);
+    let ending = ending.extension().and_then(|ending| ending.to_str());
+    ending.is_none_or(|ending| SOURCE_ENDINGS.contains(&ending))
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+}
+
+/// The names that a line of Rust declares: items by their keywords, fields and variants by standing
+/// at its beginning.
+fn declared_in(line: &str) -> Vec<&str> {
+    const KEYWORDS: &[&str] = &[
+        "fn", "struct", "enum", "trait", "const", "static", "type", "mod", "union",
+    ];
+    let code = line.trim_start();
+    if code.starts_with("//") {
+        return Vec::new();
+    }
+    let all: Vec<&str> = words(code).collect();
+    let pairs = all.windows(2);
+    let mut names: Vec<&str> = pairs
+        .filter(|pair| KEYWORDS.contains(&pair[0]))
+        .map(|pair| pair[1])
+        .collect();
+    let is_visibility = |word: &&&str| ["pub", "crate", "super", "in"].contains(*word);
+    names.extend(all.iter().find(|word| !is_visibility(word)));
+    names
+}
+
+/// What is wrong with the names in a document, a line each.
+fn faults(document: &Document, repository: &Repository, documents: &[Document]) -> Vec<String> {
+    let prose = document.prose();
+    let spans = code_spans(&prose);
+    let links = links(&prose, &spans);
+    let said = |line: usize, fault: String| format!("{}:{line}: {fault}", document.path);
+    let mut faults = Vec::new();
+    for link in &links {
+        if let Some(fault) = link_fault(document, link.text, repository, documents) {
+            faults.push(said(link.line, fault));
+        }
+    }
+    for span in &spans {
+        let file = file_it_is_in(&prose, span);
+        if let Some(fault) = span_fault(document, span.text, file, repository) {
+            faults.push(said(span.line, fault));
+        }
+    }
+    faults
+}
+
+fn link_fault(
+    document: &Document,
+    target: &str,
+    repository: &Repository,
+    documents: &[Document],
+) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let folder = Path::new(&document.path).parent()?.to_str()?;
+    let place = match path {
+        "" => document.path.clone(),
+        _ => normal(&joined(folder, path)).unwrap_or_default(),
+    };
+    if !path.is_empty() && !repository.paths.contains(&place) {
+        return Some(format!("the link ({target}) leads to no file"));
+    }
+    if anchor.is_empty() {
+        return None;
+    }
+    let mut all = documents.iter().chain([document]);
+    let target_document = all.find(|other| other.path == place)?;
+    match target_document
+        .anchors()
+        .iter()
+        .any(|known| known == anchor)
+    {
+        true => None,
+        false => Some(format!("the link ({target}) leads to no heading")),
+    }
+}
+
+/// The file that a name is said to be in: ``in `PATH` `` or `in [text](PATH)` right behind it.
+fn file_it_is_in<'p>(prose: &'p str, span: &Piece<'_>) -> Option<&'p str> {
+    let behind = prose[span.place.end..].trim_start();
+    let behind = behind.strip_prefix("in")?;
+    let rest = behind.trim_start();
+    if rest.len() == behind.len() {
+        return None;
+    }
+    let file = match rest.strip_prefix('`') {
+        Some(path) => path.split('`').next()?,
+        None => rest
+            .strip_prefix('[')?
+            .split_once("](")?
+            .1
+            .split(')')
+            .next()?,
+    };
+    file.ends_with(".rs").then_some(file)
+}
+
+fn span_fault(
+    document: &Document,
+    span: &str,
+    file: Option<&str>,
+    repository: &Repository,
+) -> Option<String> {
+    if NOT_OURS.contains(&span) {
+        return None;
+    }
+    if is_path(span) {
+        let is_bare = !span.contains('/');
+        let named = |path: &String| path.rsplit('/').next() == Some(span);
+        let exists = repository.resolve(document, span).is_some()
+            || (is_bare && span.ends_with(".rs") && repository.files.iter().any(named));
+        return (!exists).then(|| format!("`{span}` is no path of the repository"));
+    }
+    let name = span.strip_suffix("()").unwrap_or(span);
+    let is_name = |name: &str| words(name).next() == Some(name);
+    if let Some((owner, member)) = name.split_once("::") {
+        let is_plain = is_name(owner) && is_name(member);
+        return match !is_plain || repository.has_member(owner, member) {
+            true => None,
+            false => Some(format!("`{span}`: `{owner}` declares no `{member}`")),
+        };
+    }
+    if !is_name(name) || name.starts_with("WEBFILL_") {
+        return None;
+    }
+    if let Some(file) = file {
+        let place = repository.resolve(document, file)?;
+        return match repository.is_declared(name, |declares| declares == place) {
+            true => None,
+            false => Some(format!("`{name}` is not declared in {file}")),
+        };
+    }
+    if span.ends_with("()") {
+        let declared = repository.is_declared(name, |_| true);
+        return (!declared).then(|| format!("there is no function `{name}`"));
+    }
+    let looks_like_code = name.contains('_') || is_camel_case(name);
+    let is_known = !looks_like_code || repository.words.contains(name);
+    (!is_known).then(|| format!("`{name}` does not occur in the sources"))
+}
+
+impl Repository {
+    fn has_member(&self, owner: &str, member: &str) -> bool {
+        let is_type = owner.starts_with(|first: char| first.is_ascii_uppercase());
+        match is_type {
+            true => self.is_declared(member, |file| self.knows_type(file, owner)),
+            false => self.is_declared(member, |file| {
+                let mut parts = file.trim_end_matches(".rs").split('/');
+                parts.any(|part| part == owner)
+            }),
+        }
+    }
+
+    /// Whether a file declares a type, or implements something for it.
+    fn knows_type(&self, file: &str, name: &str) -> bool {
+        if self.is_declared(name, |declares| declares == file) {
+            return true;
+        }
+        let text = std::fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_default();
+        let impls = text.lines().filter(|line| line.starts_with("impl"));
+        impls
+            .into_iter()
+            .any(|line| words(line).any(|word| word == name))
+    }
+}
+
+/// Whether a code span is a path that can be looked at.
+fn is_path(span: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let is_placeholder = |part: &str| {
+        part.len() > 1
+            && part
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+    };
+    let is_file = [".rs", ".md", ".py", ".sh"]
+        .iter()
+        .any(|ending| span.len() > ending.len() && span.ends_with(ending));
+    let mut parts = span.split(['/', '.']);
+    let folder = span.split('/').next().unwrap_or_default();
+    span.chars().all(allowed)
+        && !SKIPPED_FOLDERS.contains(&folder)
+        && (span.contains('/') || is_file)
+        && !span.starts_with('/')
+        && !span.contains("...")
+        && (span.ends_with(".md") || !parts.any(is_placeholder))
+}
+
+fn is_camel_case(name: &str) -> bool {
+    let capitals = name.chars().filter(char::is_ascii_uppercase).count();
+    let small = name.chars().any(|c| c.is_ascii_lowercase());
+    name.starts_with(|first: char| first.is_ascii_uppercase()) && capitals > 1 && small
+}
+
+#[test]
+fn what_documents_name_exists() {
+    let repository = Repository::read();
+    let documents = repository.documents();
+    assert!(documents.len() > 15, "documents are missing");
+    let faults: Vec<String> = documents
+        .iter()
+        .flat_map(|document| faults(document, &repository, &documents))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "{} names are wrong:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn every_exception_is_needed() {
+    let documents = Repository::read().documents();
+    for exception in NOT_OURS {
+        let span = format!("`{exception}`");
+        assert!(
+            documents
+                .iter()
+                .any(|document| document.text.contains(&span)),
+            "no document names {span} any more"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_found_with_its_line() {
+    let repository = Repository::read();
+    let documents = repository.documents();
+    let check = |text: &str| {
+        let document = Document {
+            path: "docs/made-up.md".into(),
+            text: format!("# Made up\n\n{text}\n"),
+        };
+        faults(&document, &repository, &documents)
+    };
+    for wrong in [
+        "[gone](no-such-file.md)",
+        "[gone](../README.md#no-such-heading)",
+        "[gone](#no-such-heading)",
+        "`worker/src/no_such_file.rs`",
+        "`no_such_file.rs`",
+        "`worker/src/no_such_folder/`",
+        "`no_such_function` in `worker/src/journey.rs`",
+        "`no_such_function` in\n[the journey](../worker/src/journey.rs)",
+        // It exists, but elsewhere.
+        "`run_site` in `worker/src/fetch.rs`",
+        "`RobotsRules::no_such_member`",
+        "`NoSuchType::parse`",
+        "`robots::no_such_test`",
+        "`no_such_function()`",
+        "`no_such_name`",
+        "`NO_SUCH_CONSTANT`",
+        "`NoSuchType`",
+    ] {
+        let found = check(wrong);
+        assert_eq!(found.len(), 1, "{wrong}: {found:?}");
+        assert!(found[0].starts_with("docs/made-up.md:3: "), "{found:?}");
+    }
+    for right in [
+        "[up](../README.md#how-it-works), [here](#made-up), [away](https://example.org/no-such)",
+        "`worker/src/journey.rs`, `journey.rs`, `worker/src/`, `golden/MAPPING/no_such.html`",
+        "`run_site` in `worker/src/journey.rs`, `run_site` in [a file](../worker/src/journey.rs)",
+        "`RobotsRules::parse`, `run_site()`, `WIRE_VERSION`, `RobotsRules`, `WEBFILL_NO_SUCH`",
+        "    `no_such_name` in an indented block",
+        "```\n`no_such_name`\n```",
+    ] {
+        assert_eq!(check(right), Vec::<String>::new(), "{right}");
+    }
+}
