@@ -11,6 +11,7 @@ use webfill_store::{
     Backends, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, Store, StoreError, StoreUri,
     open, open_existing,
 };
+use webfill_test_needs::needs;
 use webfill_wire::Outcome;
 
 fn page(number: u64, links: usize) -> Page {
