@@ -1,9 +1,14 @@
-//! The dispatcher's state, and what each message does to it. No sockets, no threads, no clock: what
-//! arrives is handed in with the time, and what is to leave is collected as letters and entries,
-//! to be taken when the frontier has been committed.
+//! The dispatcher's state machine: its state, and what each message does to it. It has no sockets, no
+//! threads and no clock. The caller passes messages in together with the time; what is to leave is
+//! collected as outgoing messages and store writes, which the caller takes after
+//! [`commit`](Core::commit) and sends.
 //!
-//! A URL comes in by [`requests`] or by the links of [`outcomes`], waits in the frontier, and
-//! leaves by [`handing_out`] to one of the [`supervisors`].
+//! A URL arrives by [`requests`] or among the links of an outcome ([`outcomes`]), waits in the
+//! frontier, and leaves by [`handing_out`] to one of the [`supervisors`].
+//!
+//! After a crash [`Core::open`] restores everything from the frontier's last commit: unfinished
+//! crawls, leases, crawls that are being closed. Recalls and requests that waited for an answer are
+//! lost; the client asks again.
 
 use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource};
@@ -24,21 +29,22 @@ use self::handing_out::UnderservedCrawls;
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, WaitingAnswer};
 
-/// How often the state of the crawls is written to the store.
+/// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
 
-/// So many of them at once, and the next ones so much later: the store is to keep up.
+/// At most this many crawls are written at once, and the rest [`MORE_CRAWLS_AFTER_MS`] later, so
+/// that the store keeps up.
 const CRAWLS_AT_ONCE: usize = 200;
 const MORE_CRAWLS_AFTER_MS: i64 = 500;
 
-/// What a dispatcher goes by.
+/// The part of the configuration that the state machine needs.
 #[derive(Debug, Clone)]
 pub struct CoreSettings {
-    /// The delay where none is known yet.
+    /// The delay between two requests to a site whose own delay is not known yet.
     pub default_delay_ms: u32,
-    /// How long a supervisor may start fetches after it was last heard.
+    /// How long after its last heartbeat a supervisor may start fetches.
     pub lease_ms: u64,
-    /// Sites in memory at once.
+    /// At most this many sites are in the window, that is, in memory.
     pub window_sites: usize,
 }
 
@@ -50,35 +56,35 @@ pub struct Core {
     mappings: Vec<MappingSource>,
     outgoing: Vec<OutgoingMessage>,
     store_writes: Vec<StoreWrite>,
-    /// When this was last called for what time brings.
+    /// When [`on_tick`](Core::on_tick) last ran.
     last_tick_ms: i64,
-    /// When to look for supervisors that are gone.
+    /// When to check next for supervisors that have left or are lost.
     next_check_ms: i64,
     crawls_at_ms: i64,
     /// When the first site outside the window is due.
     next_site_ms: Option<i64>,
-    /// Crawls that may need help to get their sites into a full window.
+    /// Crawls with few sites in a full window, which are admitted first.
     underserved: UnderservedCrawls,
-    /// A window that was full is looked at again then.
+    /// When to try again to fill a window that was full.
     fill_again_ms: i64,
-    /// The last turn has not come to the end of what is ready.
+    /// The last call of `hand_out` stopped before it had tried all ready sites.
     has_more: bool,
     recalls: Recalls,
     draining: bool,
-    /// Who waits for the drain to end, and for the counters of which crawls.
+    /// The client that waits for the drain to end, and the crawls whose counters it asked for.
     drain_asked: Option<(Client, Vec<CrawlKey>)>,
-    /// The store does not keep up: the state of crawls can wait.
+    /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
     /// When the next crawl expires.
     next_expiry_ms: Option<i64>,
-    /// Crawls that are being ended.
+    /// Stopped and expired crawls whose queues are being emptied.
     closing_crawls: ClosingCrawls,
-    /// Answers that wait for the fleet.
+    /// Answers that wait until recalled tasks have come back.
     waiting_answers: Vec<WaitingAnswer>,
 }
 
 impl Core {
-    /// Goes on from where the frontier's last commit left it.
+    /// Restores the state of the frontier's last commit.
     pub fn open(
         frontier: Frontier,
         settings: CoreSettings,
@@ -117,7 +123,7 @@ impl Core {
         Ok(core)
     }
 
-    /// When tasks can be handed out without a message before.
+    /// When the next task can be handed out if no message arrives before.
     pub fn next_ready_ms(&self) -> Option<i64> {
         if self.draining || self.dispatch.supervisor_count() == 0 {
             return None;
@@ -131,7 +137,7 @@ impl Core {
         }
     }
 
-    /// When to look for what time alone brings.
+    /// When [`on_tick`](Core::on_tick) has something to do if no message arrives before.
     pub fn next_tick_ms(&self) -> i64 {
         if self.closing_crawls.have_work() {
             return self.last_tick_ms;
@@ -145,27 +151,30 @@ impl Core {
         waits.fold(self.next_check_ms, i64::min)
     }
 
-    /// Makes durable all that has happened; what it led to may leave now.
+    /// Commits everything since the last commit; outgoing messages and store writes may leave now.
     pub fn commit(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.frontier.set_now(now_ms);
         self.frontier.commit()
     }
 
-    /// Messages that rest on what is committed.
+    /// The messages to send now. To be called after [`commit`](Core::commit) only: a message must not
+    /// leave before the state that it tells of is durable.
     pub fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Entries for the store that rest on what is committed.
+    /// The writes for the store. To be called after [`commit`](Core::commit) only.
     pub fn take_store_writes(&mut self) -> Vec<StoreWrite> {
         std::mem::take(&mut self.store_writes)
     }
 
-    /// What time alone brings: lost supervisors, the state of crawls.
+    /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes expired
+    /// crawls, sends waiting answers, writes the states of crawls.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
-            // It was we who were away. What has arrived meanwhile is still to be read.
+            // This process was stopped or starved itself. Heartbeats that have arrived meanwhile are
+            // still to be read, so nobody is declared lost yet.
             self.next_check_ms = now_ms + lease_ms / 10;
         }
         self.last_tick_ms = now_ms;
@@ -202,7 +211,7 @@ impl Core {
         Ok(())
     }
 
-    /// Tells the store of the crawls that have changed; returns whether there are more of them.
+    /// Queues store writes for up to `most` changed crawls; returns whether there are more.
     fn write_crawls(&mut self, most: usize, now_ms: i64) -> Result<bool, FrontierError> {
         let touched = self.frontier.take_touched(most);
         for crawl in &touched {
@@ -211,12 +220,13 @@ impl Core {
         Ok(touched.len() == most)
     }
 
+    /// Queues a message for a supervisor.
     fn send_to_supervisor(&mut self, peer: &Peer, message: DispatcherToSupervisor) {
         let message = OutgoingMessage::ToSupervisor(peer.clone(), message);
         self.outgoing.push(message);
     }
 
-    /// Supervisors finish what they have begun and give back the rest.
+    /// Begins the drain: supervisors finish the fetches under way and give back the other tasks.
     pub(crate) fn drain(&mut self) {
         if std::mem::replace(&mut self.draining, true) {
             return;
@@ -233,18 +243,19 @@ impl Core {
         }
     }
 
-    /// Nobody is left. Leases of supervisors that are away stay theirs.
+    /// Whether all connected supervisors have left. Supervisors that are not connected keep their
+    /// leases.
     pub(crate) fn is_drained(&self) -> bool {
         self.draining && self.dispatch.supervisor_count() == 0
     }
 
-    /// Notes the last state of the crawls, and answers who waits for the end.
+    /// Queues the final states of the crawls, and answers the client that waits for the drain.
     pub(crate) fn close(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         if let Some((peer, crawls)) = self.drain_asked.take() {
             let answer = self.crawl_status(&crawls, now_ms)?;
             self.outgoing.push(OutgoingMessage::ToClient(peer, answer));
         }
-        // Those that wait for `webfill crawl` were perhaps not touched lately, and stand now.
+        // Open crawls change their state to `interrupted` now, though no counter has changed.
         self.crawls
             .open_crawls()
             .for_each(|crawl| self.frontier.touch(crawl));

@@ -1,10 +1,11 @@
 //! Intake, dedupe, frontier and dispatch of tasks.
 //!
-//! The dispatcher is the one place that knows every URL: [`intake`] judges it, the [`frontier`]
-//! keeps it in SQLite, [`dispatch`] decides when and to whom it goes; [`core`] is the state machine
-//! in which they work together, and [`mod@run`] gives it sockets, threads and a clock. Everything
-//! that was accepted is on disk before anybody is told so; a dispatcher that dies at any moment
-//! goes on from its last commit when it is started again.
+//! The dispatcher is the only process that knows every URL: [`intake`] judges it, the [`frontier`]
+//! stores it in SQLite, [`dispatch`] decides when and to which supervisor it goes. [`mod@core`] is the
+//! state machine that combines them, and [`mod@run`] gives it sockets, threads and a clock.
+//!
+//! Everything is committed before it is acknowledged. A dispatcher that dies at any moment continues
+//! from its last commit when it is started again.
 //!
 //! The core is public for the simulation (`tests/simulation/`), which drives it with simulated time
 //! and messages instead of [`mod@run`].

@@ -1,4 +1,5 @@
-//! Due tasks are leased and leave to the owners of their sites.
+//! Handing out: the window is filled with due sites, tasks of ready sites are leased and sent to the
+//! owners of the sites.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,26 +9,27 @@ use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
 use crate::frontier::{FrontierError, Leased, Woken};
 
-/// Sites that turn out to have nothing to hand out, after which a turn of the loop ends.
+/// After this many grants that yielded no task, [`Core::hand_out`] ends, and continues in the next
+/// turn of the loop.
 const MOST_FRUITLESS: usize = 1_000;
 
-/// How often a full window is looked at for sites that may leave it.
+/// How often a full window is searched for sites that may leave it.
 const FILL_EVERY_MS: i64 = 100;
 
-/// A crawl with so many sites in the window needs no help to get more into it.
+/// A crawl with fewer sites than this in the window is underserved: its sites are admitted first.
 const FEW_SITES: usize = 32;
 
-/// Crawls whose sites are looked for in one turn.
+/// At most this many underserved crawls have sites admitted in one turn.
 const MOST_HELPED: usize = 16;
 
-/// Crawls that have sites outside the window, perhaps; in turn.
+/// A queue of crawls that may have few sites in the window and more outside it, served in turn.
 #[derive(Debug, Default)]
 pub(super) struct UnderservedCrawls {
     line: VecDeque<CrawlKey>,
     in_line: BTreeSet<CrawlKey>,
 }
 
-/// More crawls than that are not kept in line; those that follow get in as everybody does.
+/// The queue's bound. A crawl beyond it gets its sites into the window by the ordinary order only.
 const MOST_IN_LINE: usize = 100_000;
 
 impl UnderservedCrawls {
@@ -45,7 +47,7 @@ impl UnderservedCrawls {
 }
 
 impl Core {
-    /// Leases tasks of sites that are due to supervisors with room.
+    /// Leases tasks of due sites to supervisors that have credit.
     pub fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.apply_frontier_changes(now_ms)?;
         if self.draining {
@@ -67,7 +69,8 @@ impl Core {
         self.evict_surplus(now_ms)
     }
 
-    /// Sites that wait for a browser leave half of the window to others.
+    /// Keeps sites that wait for a browser out of one half of the window: the surplus leaves the
+    /// window and is due again [`SURPLUS_RETURNS_AFTER_MS`] later.
     fn evict_surplus(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let surplus = self
             .dispatch
@@ -86,7 +89,8 @@ impl Core {
         Ok(())
     }
 
-    /// Crawls that go on, waits that are over, rules that have changed.
+    /// Applies what has changed in the frontier: crawls that were released, retries that are due,
+    /// site rules that were set.
     fn apply_frontier_changes(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.frontier.release_limited_applications(now_ms);
         if self.frontier.has_crawls_to_release() {
@@ -110,7 +114,7 @@ impl Core {
         Ok(())
     }
 
-    /// When there will be something to do for the frontier alone.
+    /// When [`apply_frontier_changes`](Core::apply_frontier_changes) has something to do next.
     pub(super) fn next_frontier_event_ms(&self) -> Option<i64> {
         if self.frontier.has_crawls_to_release() || self.has_more {
             return Some(self.last_tick_ms);
@@ -119,8 +123,8 @@ impl Core {
         retry_ms.into_iter().chain(room_ms).min()
     }
 
-    /// Sites in the window have got something to hand out. What they have out of a lower priority
-    /// is called back, where it is in the way.
+    /// Sites in the window have got tasks to hand out. Where leased tasks of a lower priority are in
+    /// their way, those are recalled.
     pub(super) fn wake(&mut self, woken: Vec<Woken>) {
         for woken in woken {
             if let Some((owner, scope)) = self.dispatch.wake(woken) {
@@ -134,8 +138,8 @@ impl Core {
         self.settings.window_sites.saturating_sub(in_window)
     }
 
-    /// Sites that will be due soon enter the window, while it has room. When it has little, sites
-    /// that are not due for long leave it, and what is left is for crawls that have few in it.
+    /// Admits sites that will be due soon to the window. When seven eighths of it are full, sites
+    /// that are not due for long leave it, and the last eighth is for underserved crawls only.
     fn fill_window(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let is_due = self
             .next_site_ms
@@ -164,7 +168,7 @@ impl Core {
         Ok(())
     }
 
-    /// Crawls that have few sites in a window without much room get theirs into it.
+    /// Admits sites of underserved crawls, if the window is more than half full.
     fn admit_underserved(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         if self.room_in_window() > self.settings.window_sites / 2 {
             return Ok(());
@@ -190,7 +194,8 @@ impl Core {
 
     fn hand_out_site(&mut self, grant: &Grant, now_ms: i64) -> Result<usize, FrontierError> {
         if let Some(clock) = &grant.new_owner {
-            // In the same commit as its leases: whoever reads them must know who holds them.
+            // In the same commit as its leases: after a restart the leases of a site belong to its
+            // owner.
             self.frontier.save_clock(grant.site, clock)?;
         }
         let batch = self

@@ -1,5 +1,5 @@
-//! How tasks end: outcomes and what they lead to, leases given back, stored pages applied to
-//! further records.
+//! How leases end: outcomes and what they lead to, tasks that come back without an outcome, and
+//! backfills (stored pages that are applied to further records).
 
 use webfill_wire::{CrawlKey, ReturnCause, SupervisorOutcomes, TaskDone, TaskReturned};
 
@@ -13,9 +13,9 @@ use crate::frontier::{
 use crate::outgoing::OutgoingMessage;
 use crate::store_writer::{BackfillWrite, StoreWrite};
 
-/// A page that killed its workers is kept by us alone, after the commit; how long it may have been on
-/// its way to a store that was away.
-const STORE_AWAY_AT_MOST_MS: i64 = 7 * 86_400_000;
+/// The dispatcher itself writes pages that killed their workers, after the commit. A crash before the
+/// write loses it, so after a start all such pages of this period are written again.
+const CRASHED_PAGES_REWRITTEN_MS: i64 = 7 * 86_400_000;
 
 impl Core {
     pub fn handle_outcomes(
@@ -63,7 +63,7 @@ impl Core {
         self.apply_feed_tally(counted.crawl, counted.links, now_ms)
     }
 
-    /// A page will not be fetched again for now: whoever listens may hear of it.
+    /// A page has its final outcome: it is announced on the firehose.
     fn announce_finished(&mut self, crawl: CrawlKey, url: String) -> Result<(), FrontierError> {
         let spec = self.frontier.spec(crawl)?;
         self.outgoing
@@ -83,7 +83,8 @@ impl Core {
         Ok(())
     }
 
-    /// A lease comes back without an outcome.
+    /// Takes back a lease that has no outcome: the task is queued again, unless it has killed three
+    /// workers or its crawl is over.
     pub(super) fn take_returned(
         &mut self,
         returned: TaskReturned,
@@ -119,7 +120,7 @@ impl Core {
         Ok(())
     }
 
-    /// The page that killed three workers has no worker left to save it.
+    /// Stores the page of a quarantined task: it has no worker that could save it.
     fn note_crashed(&mut self, returned: &TaskReturned, now_ms: i64) -> Result<(), FrontierError> {
         let Some(task) = self.frontier.task(returned.task)? else {
             return Ok(());
@@ -133,10 +134,10 @@ impl Core {
         self.store_crashed_page(task, returned.delivery, now_ms)
     }
 
-    /// Those that may have been on their way to the store when we ended last. A page that is there
-    /// already does not change.
+    /// After a start: stores the recent pages of quarantined tasks again, because the write may have
+    /// been lost. A page that is stored already does not change.
     pub(super) fn store_recent_crashed_pages(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let since_ms = now_ms - STORE_AWAY_AT_MOST_MS;
+        let since_ms = now_ms - CRASHED_PAGES_REWRITTEN_MS;
         for (task, delivery, at_ms) in self.frontier.crashed_since(since_ms)? {
             if let Some(task) = self.frontier.task(task)? {
                 self.store_crashed_page(task, delivery, at_ms)?;
@@ -157,7 +158,8 @@ impl Core {
         Ok(())
     }
 
-    /// What judged links led to beside new tasks.
+    /// Applies what a batch of judged URLs led to beside new tasks: sites in the window that got
+    /// tasks, backfills.
     pub(super) fn apply_feed_tally(
         &mut self,
         crawl: CrawlKey,
@@ -175,7 +177,7 @@ impl Core {
         Ok(())
     }
 
-    /// A stored page serves a further record.
+    /// Queues the application of a stored page to a further record.
     pub(super) fn queue_backfill(
         &mut self,
         crawl: CrawlKey,
@@ -191,7 +193,8 @@ impl Core {
         Ok(())
     }
 
-    /// The store has applied a page to a record, which is complete now, or whose links go on.
+    /// The store has applied a page to a record. If the record is complete, its queued tasks are
+    /// closed; otherwise the page's links are fed for it.
     pub fn backfill_applied(
         &mut self,
         backfill: &BackfillWrite,

@@ -1,13 +1,18 @@
-//! Tasks are called back before they start: of a stopped or paused crawl, of a site that is to be
-//! treated differently, of a lower priority than what has come in. What has started comes to its
-//! end; whether it has, its worker alone decides.
+//! Recalls: revocation of leased tasks that have not started. A recall has a scope: a stopped or paused
+//! crawl, a site whose rule has changed, or what is below a priority at a site. Tasks that have started
+//! run to their end; only the worker that holds a task decides whether it has started.
 //!
-//! Whoever does not say that a recall is carried out is waited for until its lease is over, for then
-//! it can start nothing that it held. That lease was given by the answer to a message that it sent
-//! before it heard of the recall, so it is over a lease time after the last such message that we
-//! have heard; workers hear of a later lease behind the recall. A lease that has run out is renewed
-//! only by a new session, and who begins one recalls from its workers, before anything else, all
-//! that they hold: what it held before keeps the lease of the last session, and ends with it.
+//! A recall ends when each supervisor that held leases has confirmed it, or can start nothing under
+//! them any more because its lease is over. The deadline of a supervisor follows from these rules:
+//!
+//! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last
+//!   heartbeat that was sent before the supervisor had received the recall: a heartbeat tells how many
+//!   messages have arrived (see `lease_renewed`). Workers hear of a later lease only after the recall.
+//! - A lease that has run out is renewed by a new session only. A supervisor that begins a session
+//!   first recalls everything from its workers, so what it held before ends with the lease of the
+//!   session before (see `session_begun`).
+//!
+//! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask again.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +21,11 @@ use webfill_wire::{DispatcherToSupervisor, RecallScope};
 
 use super::Core;
 
-/// Names a recall; higher than those of all dispatchers before on this machine, so that the late
-/// word of a supervisor does not mean another one.
+/// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation
+/// of an earlier dispatcher's recall is not taken for that of another.
 pub(crate) type RecallNumber = u64;
 
-/// Recalls that are waited for: something of what they mean may still start.
+/// The recalls that have not ended: some task in their scope may still start.
 #[derive(Debug)]
 pub(super) struct Recalls {
     last: RecallNumber,
@@ -30,16 +35,16 @@ pub(super) struct Recalls {
 #[derive(Debug)]
 struct Recall {
     scope: RecallScope,
-    /// Supervisors that may start something of it.
+    /// Supervisors that have not confirmed and may still start tasks in the scope.
     awaited: BTreeMap<String, Awaited>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Awaited {
-    /// The message that tells it, in the session in which it was asked; none, if it was away or has
-    /// begun another one.
+    /// The number of the message that carried the recall, within the session of that time; `None`
+    /// if the supervisor was not connected or has begun another session since.
     message: Option<u64>,
-    /// Its lease is over then.
+    /// When its lease is over.
     until_ms: i64,
 }
 
@@ -62,7 +67,7 @@ impl Recalls {
         }
     }
 
-    /// A supervisor has carried a recall out, or is gone.
+    /// A supervisor has confirmed a recall, or is gone.
     fn note(&mut self, number: RecallNumber, supervisor: &str) {
         if let Some(recall) = self.under_way.get_mut(&number) {
             recall.awaited.remove(supervisor);
@@ -72,7 +77,8 @@ impl Recalls {
         }
     }
 
-    /// A supervisor got a longer lease when it had heard all messages up to this one.
+    /// A supervisor's lease was renewed. `received`: the last message that it had received by then;
+    /// a recall in a later message has to wait for the renewed lease.
     fn lease_renewed(&mut self, supervisor: &str, received: u64, until_ms: i64) {
         for recall in self.under_way.values_mut() {
             if let Some(awaited) = recall.awaited.get_mut(supervisor)
@@ -83,7 +89,7 @@ impl Recalls {
         }
     }
 
-    /// A supervisor has begun a new session. Returns what it is still awaited for.
+    /// A supervisor has begun a new session. Returns the recalls that it has not confirmed.
     fn session_begun(&mut self, supervisor: &str) -> Vec<(RecallNumber, RecallScope)> {
         let mut awaited_for = Vec::new();
         for (number, recall) in &mut self.under_way {
@@ -95,7 +101,7 @@ impl Recalls {
         awaited_for
     }
 
-    /// Nobody waits for those whose lease is over.
+    /// Ends the waits for supervisors whose leases are over.
     pub(super) fn expire(&mut self, now_ms: i64) {
         self.under_way.retain(|_, recall| {
             recall.awaited.retain(|_, one| now_ms < one.until_ms);
@@ -103,7 +109,7 @@ impl Recalls {
         });
     }
 
-    /// When the next recall is over at the latest.
+    /// The earliest deadline of a recall.
     pub(super) fn next_deadline_ms(&self) -> Option<i64> {
         let ends = self.under_way.values().filter_map(|recall| {
             let ends = recall.awaited.values().map(|awaited| awaited.until_ms);
@@ -114,7 +120,7 @@ impl Recalls {
 }
 
 impl Core {
-    /// Calls tasks back from all supervisors that may hold some, present or not.
+    /// Recalls tasks from all supervisors that may hold leases, connected or not.
     pub(crate) fn recall(&mut self, scope: RecallScope) -> RecallNumber {
         let number = self.recalls.next_number();
         let mut awaited = BTreeMap::new();
@@ -126,13 +132,13 @@ impl Core {
         number
     }
 
-    /// Calls tasks back from one supervisor. Nobody waits for that.
+    /// Recalls tasks from one supervisor, without waiting for the confirmation.
     pub(super) fn recall_from(&mut self, supervisor: &str, scope: &RecallScope) {
         let number = self.recalls.next_number();
         self.send_recall(supervisor, number, scope);
     }
 
-    /// Returns the number of the message, if the supervisor is there.
+    /// Sends a recall. Returns the number of the message, if the supervisor is connected.
     fn send_recall(
         &mut self,
         supervisor: &str,
@@ -150,20 +156,20 @@ impl Core {
         Some(number)
     }
 
-    /// Whether nothing of what was recalled can start any more.
+    /// Whether the recall has ended: no task in its scope can start any more.
     pub(crate) fn is_recalled(&self, number: RecallNumber) -> bool {
         !self.recalls.under_way.contains_key(&number)
     }
 
-    /// A supervisor begins a session: it may not have heard what was asked in the last one, and has
-    /// not to wait for the end of its lease if it says that it is carried out.
+    /// Sends a supervisor that begins a session the recalls that it has not confirmed: messages of its
+    /// last session may be lost, and its confirmation ends the wait before its lease is over.
     pub(super) fn resend_recalls(&mut self, supervisor: &str) {
         for (number, scope) in self.recalls.session_begun(supervisor) {
             self.send_recall(supervisor, number, &scope);
         }
     }
 
-    /// A heartbeat that tells of so many messages is answered with a longer lease.
+    /// A heartbeat is answered with a renewed lease. `received`: the last message that it confirmed.
     pub(super) fn extend_recall_deadlines(&mut self, peer: &Peer, received: u64) {
         if let Some((supervisor, until_ms)) = self.dispatch.lease_end(peer) {
             self.recalls.lease_renewed(supervisor, received, until_ms);
@@ -176,13 +182,14 @@ impl Core {
         }
     }
 
-    /// Nobody waits for a supervisor that has left or is lost.
+    /// A supervisor has left or is lost: no recall waits for it any more.
     pub(super) fn release_recalls_awaiting(&mut self, supervisor: &str) {
         let numbers: Vec<RecallNumber> = self.recalls.under_way.keys().copied().collect();
         self.note_recalled(&numbers, supervisor);
     }
 
-    /// Waits no longer than up to this time, for the simulation to see what comes of that.
+    /// Ends all waits up to this time though leases may be in force: a fault that the simulation
+    /// injects.
     pub fn expire_recalls(&mut self, until_ms: i64) {
         self.recalls.expire(until_ms);
     }

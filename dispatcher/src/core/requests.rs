@@ -1,5 +1,6 @@
-//! What clients ask for. Every question has one answer; it leaves after the commit of what it
-//! tells. Some answers have to wait for the fleet, and nothing else waits for them.
+//! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request has
+//! one answer, which leaves after the commit of what it tells. Pauses, stops and site rules are
+//! answered when a recall has ended; other requests do not wait for them.
 
 mod actions;
 mod closing;
@@ -17,10 +18,10 @@ use crate::control::{Action, Asked, Refusal, Request};
 use crate::frontier::FrontierError;
 use crate::outgoing::{Client, OutgoingMessage};
 
-/// What came of a question.
+/// When a request is answered.
 enum Reply {
     Now(Value),
-    /// The answer follows, or is for the end.
+    /// When a recall, the closing of a crawl or the drain has ended.
     Later,
 }
 
@@ -31,7 +32,7 @@ impl From<Refusal> for Reply {
 }
 
 impl Core {
-    /// Carries out what a client has asked, as it was read.
+    /// Carries out a request, or answers with the reason why it was refused when it was read.
     pub fn handle_request(
         &mut self,
         client: Client,
@@ -90,7 +91,7 @@ impl Core {
         }
     }
 
-    /// Tells an application, and whoever else listens, what was done.
+    /// Publishes an answer to the subscribers of the application's notices.
     fn notify(&mut self, app_id: &str, notice: &Value) {
         self.outgoing.push(OutgoingMessage::Notice {
             app_id: app_id.to_owned(),

@@ -1,4 +1,5 @@
-//! Supervisors come, are heard of, leave, and get lost.
+//! The supervisors: they join (hello), renew their leases (heartbeat), leave (goodbye) or are lost
+//! (silence).
 
 use webfill_wire::socket::Peer;
 use webfill_wire::{
@@ -103,13 +104,13 @@ impl Core {
         self.send_to_supervisor(peer, answer);
     }
 
-    /// Crawls that need browsers wait while there are none.
+    /// Tells the frontier whether a supervisor of the lane `browser` is connected.
     fn update_browser_lane(&mut self) {
         let browsers = self.dispatch.has_lane(Lane::Browser);
         self.frontier.set_browsers(browsers);
     }
 
-    /// After a start: what was leased before still is.
+    /// After a start: restores the leases of the frontier's last commit.
     pub(super) fn restore_leases(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let supervisors = self.frontier.supervisors()?;
         let sites = self.frontier.leased_sites()?;
@@ -118,7 +119,7 @@ impl Core {
         self.take_back(ownerless, now_ms)
     }
 
-    /// Leases of a supervisor that has lost them, or is lost itself.
+    /// Takes back leases that their supervisor does not hold any more, or whose supervisor is lost.
     fn take_back(
         &mut self,
         leases: Vec<(TaskId, Lease)>,
@@ -156,7 +157,8 @@ impl Core {
         Ok(())
     }
 
-    /// If we die before they are lost, the next life goes on counting.
+    /// Stores for how long supervisors from before the start are silent, so that a dispatcher that
+    /// is restarted often still finds them lost.
     pub(super) fn note_silences(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         for (name, silent_ms) in self.dispatch.silences(now_ms) {
             self.frontier.note_silence(&name, silent_ms)?;

@@ -1,5 +1,5 @@
-//! Actions: what applications ask about their crawls and do with them. The answers carry the names
-//! of Scrapy Cluster's, and what more there is to tell.
+//! Actions: applications ask about their crawls, pause, resume and stop them. The answers have the keys
+//! of Scrapy Cluster's, and some more.
 
 use serde_json::{Map, Value, json};
 use webfill_store::CrawlState;
@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::frontier::FrontierError;
 use crate::outgoing::Client;
 
-/// Crawls told one by one in the answer about an application; the totals are of all.
+/// At most this many crawls are listed in the answer about an application; totals count all.
 const MOST_TOLD: usize = 10_000;
 
 impl Core {
@@ -84,7 +84,7 @@ impl Core {
         Ok(action_answer("info", subject, self.spider_of(crawl)?, more))
     }
 
-    /// Holds a crawl: nothing of it starts after the answer, until it is resumed.
+    /// Pauses a crawl: none of its fetches starts after the answer, until it is resumed.
     pub(super) fn pause(
         &mut self,
         client: &Client,
@@ -138,7 +138,7 @@ impl Core {
         Ok(Spider::of(self.frontier.spec(crawl)?.lane))
     }
 
-    /// What a crawl lacks to go on, for people.
+    /// What a running crawl waits for, for people.
     fn awaited_by(
         &mut self,
         crawl: CrawlKey,
@@ -150,7 +150,7 @@ impl Core {
         Ok(lane.map(|lane| format!("a supervisor of lane {lane}")))
     }
 
-    /// The crawl that is to be paused or resumed.
+    /// The crawl that is to be paused or resumed; refused if it is unknown or over.
     fn crawl_that_goes_on(
         &mut self,
         subject: &Subject,
@@ -207,7 +207,7 @@ fn no_such_crawl() -> Refusal {
     Refusal::new("$.crawlid", "the application has no crawl of this id")
 }
 
-/// The answer to an action, with what it was asked by.
+/// The answer to an action, with the ids of the request.
 pub(super) fn action_answer(action: &str, subject: &Subject, spider: Spider, more: Value) -> Value {
     let spider = spider.as_str();
     let mut answer = json!({"action": action, "appid": subject.app_id, "spiderid": spider});

@@ -1,8 +1,12 @@
-//! Crawls that are over before their queue is empty: stopped by their application, or expired.
+//! Closing crawls: a crawl that was stopped by its application or has expired is over before its queue
+//! is empty. It goes through these steps:
 //!
-//! First what supervisors hold of them is called back, so that nothing starts any more; then what
-//! is queued is closed, slice by slice, while everything else goes on; then whoever waits for it
-//! hears how much that was. A restarted dispatcher goes on with the slices.
+//! 1. recall: leased tasks that have not started are called back;
+//! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything else;
+//! 3. answer: the clients that asked, and the subscribers of notices, are told how many tasks that were.
+//!
+//! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients that
+//! waited are not answered.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,13 +22,13 @@ use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{CrawlStatus, FrontierError};
 use crate::outgoing::{Client, OutgoingMessage};
 
-/// Crawls that expire in one turn, at most.
+/// At most this many crawls expire in one turn.
 const MOST_AT_ONCE: usize = 100;
 
-/// Slices of queues closed in one turn, at most: each takes milliseconds.
+/// At most this many slices are closed in one turn; each takes milliseconds.
 const MOST_SLICES: usize = 4;
 
-/// The crawls that are being ended.
+/// The crawls that are being closed.
 #[derive(Debug, Default)]
 pub(in crate::core) struct ClosingCrawls {
     under_way: VecDeque<ClosingCrawl>,
@@ -34,12 +38,12 @@ pub(in crate::core) struct ClosingCrawls {
 #[derive(Debug)]
 struct ClosingCrawl {
     crawl: CrawlKey,
-    /// Its time has come, which its application is to be told.
+    /// It has expired, of which the application is notified.
     has_expired: bool,
-    /// How many of its tasks had been closed before.
+    /// How many of its tasks had been closed before the closing began.
     before: u64,
     recalled: RecallProgress,
-    /// Who waits, and what they asked.
+    /// The clients that wait, and the subjects of their requests.
     asked: Vec<(Client, Subject)>,
 }
 
@@ -53,7 +57,7 @@ impl ClosingCrawls {
         self.under_way.push_back(closing);
     }
 
-    /// Whether there is something to close in the next turn already.
+    /// Whether a crawl can be advanced in the next turn, without waiting for a recall.
     pub(in crate::core) fn have_work(&self) -> bool {
         self.under_way
             .iter()
@@ -62,7 +66,8 @@ impl ClosingCrawls {
 }
 
 impl Core {
-    /// Ends a crawl for good. One that was never asked for is refused from now on.
+    /// Stops a crawl for good. A crawl that is not known is registered as stopped, so that later
+    /// requests for its id are refused.
     pub(super) fn stop(
         &mut self,
         client: &Client,
@@ -87,7 +92,7 @@ impl Core {
         Ok(Reply::Later)
     }
 
-    /// After a start: what was ended before has its queue closed.
+    /// After a start: continues to close the queues of crawls that were stopped or had expired.
     pub(in crate::core) fn restore_closing_crawls(&mut self) -> Result<(), FrontierError> {
         for crawl in self.frontier.unpurged_crawls()? {
             let has_expired = self.frontier.crawl_end(crawl)? == Some(Outcome::Expired);
@@ -97,7 +102,7 @@ impl Core {
         Ok(())
     }
 
-    /// Crawls whose time has come, and slices of queues to close.
+    /// Begins to close crawls that have expired, and closes the next slices of queues.
     pub(in crate::core) fn advance_closing(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             for crawl in self.frontier.expired_crawls(now_ms, MOST_AT_ONCE)? {
@@ -197,7 +202,7 @@ impl Core {
     }
 }
 
-/// How many tasks of a crawl were closed before they were handed out.
+/// How many tasks of a crawl have ended in `stopped` or `expired`.
 fn closed(status: &CrawlStatus) -> u64 {
     let of = |outcome| status.outcomes.get(&outcome).copied().unwrap_or(0);
     of(Outcome::Stopped) + of(Outcome::Expired)

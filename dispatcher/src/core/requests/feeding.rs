@@ -1,4 +1,4 @@
-//! Crawl requests are taken in: judged by what is known of their crawls, then queued.
+//! Crawl requests: a batch is judged by the state of the crawls that it names, then its URLs are queued.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::core::Core;
 use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
-/// What is to become of a crawl.
+/// How a crawl of a batch is to be created or changed.
 struct Plan {
     known: Option<CrawlKey>,
-    /// What it asks for from now on, where that is something else.
+    /// The crawl's new spec, if it differs from the stored one.
     spec: Option<CrawlSpec>,
 }
 
@@ -25,7 +25,8 @@ struct Closed {
 }
 
 impl Core {
-    /// Takes in a batch. Not `whole`: what is refused leaves out itself alone.
+    /// Takes in a batch. `whole`: one refused crawl refuses the batch; otherwise only the refused
+    /// crawl's requests are left out.
     pub(super) fn take_batch(
         &mut self,
         batch: Batch,
@@ -64,7 +65,7 @@ impl Core {
         Ok(answer)
     }
 
-    /// What a request finds of its crawl, without changing anything.
+    /// Plans what a request does to its crawl, without changing anything.
     fn plan(&mut self, order: &Order, now_ms: i64) -> Result<Result<Plan, Closed>, FrontierError> {
         let known = self.frontier.find_crawl(&order.app_id, &order.crawl_id)?;
         let Some(crawl) = known else {
@@ -108,7 +109,7 @@ impl Core {
             (known, spec) => {
                 let spec = spec.expect("a crawl of new ids has its first spec");
                 let crawl = self.frontier.upsert_crawl(known, spec)?;
-                // Workers are told again with its next task.
+                // Supervisors are sent the new settings with the crawl's next task.
                 self.dispatch.forget_crawl(crawl);
                 self.next_expiry_ms = self.frontier.next_expiry_ms()?;
                 crawl
@@ -132,7 +133,7 @@ impl Core {
         Ok(skipped)
     }
 
-    /// Keeps what is handed over with each seed; what neighbours share, once.
+    /// Stores the `attrs` of each seed; neighbours that share one object share one row.
     fn keep_attrs(&mut self, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
         let mut last: Option<(&Arc<str>, AttrsId)> = None;
         let mut kept = Vec::with_capacity(seeds.len());

@@ -1,4 +1,5 @@
-//! What `webfill crawl` asks of the dispatcher that it started: crawls opened, seeds fed, counters.
+//! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed seeds, read
+//! counters, drain.
 
 use serde_json::Value;
 use webfill_wire::CrawlKey;
@@ -35,13 +36,13 @@ impl Core {
         let crawl = self.frontier.open_crawl(spec)?;
         self.dispatch.forget_crawl(crawl);
         self.register_crawl(crawl, now_ms)?;
-        // Its records want it to be in the store.
+        // Records refer to the crawl's document in the store.
         self.write_crawl(crawl, now_ms)?;
         let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
         Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines}))
     }
 
-    /// Goes on with a crawl from before our start, or begins with a new one.
+    /// Registers a crawl, new or from before the start, and queues its pending backfills.
     pub(in crate::core) fn register_crawl(
         &mut self,
         crawl: CrawlKey,
@@ -93,7 +94,7 @@ impl Core {
         let mut finished = true;
         let mut limit_reached = false;
         for crawl in crawls {
-            // Its dispatcher may have been restarted when all was done but the application of pages.
+            // After a restart a crawl may have nothing left but backfills, and is not registered yet.
             self.register_crawl(*crawl, now_ms)?;
             let status = self.frontier.crawl_status(*crawl)?;
             finished &= self.crawls.is_finished(*crawl, &status);

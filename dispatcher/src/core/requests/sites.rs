@@ -1,6 +1,8 @@
-//! What people want of a site: how long between two requests, none before a time, so many further
-//! pages. It holds on all machines once the answer is there, and over restarts; on those that answer
-//! it does within a moment, whoever else stands still.
+//! Site rules set by hand: the delay between two requests, no request before a time (`block_until`), at
+//! most N further pages (`limit`). A rule is stored before it takes effect. Once it is answered it holds
+//! on all supervisors: tasks of the site that had not started were recalled. The answer waits for
+//! supervisors that do not respond until their leases are over; on the others the rule holds within
+//! milliseconds.
 
 use serde_json::{Value, json};
 use webfill_wire::RecallScope;
@@ -49,7 +51,7 @@ impl Core {
         Ok(Reply::Later)
     }
 
-    /// What holds for the site.
+    /// The rule in force for the site, as an answer.
     pub(super) fn site_answer(&mut self, action: &SiteAction) -> Result<Value, FrontierError> {
         let rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
         let mut answer = json!({
@@ -66,7 +68,7 @@ impl Core {
     }
 }
 
-/// The site that is meant, as tasks have it.
+/// The site that a request names, in the form that tasks carry it.
 fn site_named(text: &str) -> Result<String, Refusal> {
     let named = match text.starts_with('[') {
         true => Some(text.to_owned()),

@@ -1,6 +1,6 @@
-//! Answers that wait until the fleet has given back what they are about, so that no fetch of it
-//! starts after the answer. A supervisor that stands still or is away is waited for until its lease
-//! is over, see [`crate::core::recalls`].
+//! Answers that wait for the end of a recall, so that no fetch in its scope starts after the answer. A
+//! supervisor that does not confirm is waited for until its lease is over, see
+//! [`crate::core::recalls`].
 
 use webfill_wire::{CrawlKey, RecallScope};
 
@@ -10,10 +10,10 @@ use crate::core::recalls::RecallNumber;
 use crate::frontier::FrontierError;
 use crate::outgoing::{Client, OutgoingMessage};
 
-/// Answers that wait at once; what would need a further one is refused.
+/// At most this many answers wait; a further request that needs one is refused.
 const MOST_WAITING: usize = 10_000;
 
-/// How far the supervisors are with giving back.
+/// How far a recall has come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RecallProgress {
     Pending(RecallNumber),
@@ -26,7 +26,7 @@ impl RecallProgress {
     }
 }
 
-/// An answer that waits.
+/// An answer that waits for the end of a recall.
 #[derive(Debug)]
 pub(in crate::core) struct WaitingAnswer {
     client: Client,
@@ -41,12 +41,12 @@ pub(super) enum AnswerKind {
 }
 
 impl Core {
-    /// Calls back what supervisors hold and have not started.
+    /// Recalls the tasks in a scope that have not started.
     pub(super) fn begin_recall(&mut self, scope: RecallScope) -> RecallProgress {
         RecallProgress::Pending(self.recall(scope))
     }
 
-    /// Whether it has come back by now, or cannot be started any more.
+    /// Updates the progress of a recall; returns whether it has ended.
     pub(super) fn poll_recall(&mut self, recalled: &mut RecallProgress) -> bool {
         if let RecallProgress::Pending(recall) = *recalled
             && self.is_recalled(recall)
@@ -56,7 +56,8 @@ impl Core {
         recalled.is_complete()
     }
 
-    /// Why no further answer can wait; asked before anything is done.
+    /// The refusal of a request that would need a waiting answer, if there are too many. Checked
+    /// before the request changes anything.
     pub(super) fn refusal_if_too_many_wait(&self) -> Option<Refusal> {
         let why = "too many answers wait for supervisors that stand still: ask again later";
         (self.waiting_answers.len() >= MOST_WAITING).then(|| Refusal::new("$", why))
@@ -71,7 +72,7 @@ impl Core {
         });
     }
 
-    /// Sends the answers that have waited long enough.
+    /// Sends the answers whose recalls have ended.
     pub(in crate::core) fn answer_waiting(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         if self.waiting_answers.is_empty() {
             return Ok(());
