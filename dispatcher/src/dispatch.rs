@@ -1,11 +1,17 @@
-//! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no
-//! clock of its own; times are milliseconds that the caller passes in.
+//! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no clock;
+//! times are milliseconds that the caller passes in.
 //!
-//! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] who is there and
-//! has room; here they meet, and here the leases are that come of it. A new site goes to the next
-//! supervisor with room, in turn, which is its *owner* from then on; it gets another one when that
-//! one has left or is lost, or has no browsers where the next task needs them and nothing of the site
-//! is out. So the leases of a site are all with its owner.
+//! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] which supervisors are
+//! connected and how much credit they have. [`Dispatch`] combines them and holds the leases.
+//!
+//! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's
+//! *owner* from then on. The site gets another owner when
+//!
+//! - the owner has left or is lost, or
+//! - the next task needs a browser, the owner has none, and no task of the site is leased.
+//!
+//! So all leases of a site are with its owner. Owners are stored with the sites; everything else here is
+//! restored from the frontier after a crash.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +35,7 @@ pub use self::fleet::{Greeting, HeartbeatReply};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
 pub use self::site::LOOKAHEAD_MS;
 
-/// A task that is out.
+/// A task that was handed out and has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub delivery: u32,
@@ -38,25 +44,25 @@ pub struct Lease {
     pub priority: u8,
 }
 
-/// Leave to hand out tasks of one site.
+/// Permission to hand out tasks of one site to one supervisor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     pub site: SiteId,
     pub supervisor: String,
-    /// What it can do.
+    /// The supervisor's lane.
     pub lane: Lane,
-    /// At most so many tasks.
+    /// At most this many tasks.
     pub tasks: usize,
-    /// The first of them must not start before this many milliseconds have passed.
+    /// The first task must not start before this many milliseconds have passed.
     pub wait_ms: u32,
     /// See [`webfill_wire::Task`].
     pub last_request_ago_ms: Option<u32>,
     pub delay_ms: Option<u32>,
-    /// The clock to keep with the leases, if the site has a new owner.
+    /// If the site has a new owner: the clock to store in the commit of the leases.
     pub new_owner: Option<Clock>,
 }
 
-/// A site's clock has moved and is to be kept.
+/// A site's clock has changed and is to be stored.
 pub type ClockUpdate = (SiteId, Clock);
 
 /// Schedule, fleet and leases.
@@ -65,7 +71,7 @@ pub struct Dispatch {
     schedule: Schedule,
     fleet: Fleet,
     leases: BTreeMap<TaskId, Lease>,
-    /// The leases, counted.
+    /// The leases, counted by supervisor and priority.
     lease_counts: LeaseCounts,
 }
 
@@ -92,17 +98,17 @@ impl Dispatch {
         leases.filter(move |(_, lease)| lease.supervisor == name)
     }
 
-    /// Supervisors that are there.
+    /// How many supervisors are connected.
     pub fn supervisor_count(&self) -> usize {
         self.fleet.present()
     }
 
-    /// The names of those, and what they can do.
+    /// The names and lanes of the connected supervisors.
     pub fn supervisors(&self) -> impl Iterator<Item = (&str, Lane)> {
         self.fleet.present_lanes()
     }
 
-    /// Whether one of this lane is there.
+    /// Whether a supervisor of this lane is connected.
     pub fn has_lane(&self, lane: Lane) -> bool {
         self.fleet.has(lane)
     }
@@ -114,8 +120,8 @@ impl Dispatch {
         self.schedule.add(due);
     }
 
-    /// A site in the window has got further tasks. If what it has out is in their way, and of a
-    /// lower priority, it should be called back: from whom, and what.
+    /// A site in the window has got further tasks. If leased tasks of a lower priority are in their
+    /// way, returns the supervisor and the scope of the recall that preempts them.
     pub fn wake(&mut self, woken: Woken) -> Option<(String, RecallScope)> {
         self.schedule.wake(woken);
         let priority = woken.turn.priority;
@@ -136,24 +142,24 @@ impl Dispatch {
         Some((owner, scope))
     }
 
-    /// What holds for a site has changed.
+    /// The rule of a site has changed.
     pub fn change_rule(&mut self, due: &SiteDue) {
         self.schedule.change_rule(due);
     }
 
-    /// Sites in the window that came into it for a crawl.
+    /// How many sites were admitted to the window for a crawl.
     pub fn admitted_for(&self, crawl: CrawlKey) -> usize {
         self.schedule.admitted_for(crawl)
     }
 
-    /// Up to `most` sites that leave a full window, because they are not due for long; crawls keep
-    /// `few` each as long as others have more.
+    /// Evicts up to `most` sites that are not due for long from a full window. Each crawl keeps `few`
+    /// sites as long as other crawls have more.
     pub fn evict_distant(&mut self, most: usize, few: usize, now_ms: i64) -> Vec<ClockUpdate> {
         self.schedule.evict_distant(most, few, now_ms)
     }
 
-    /// Sites that leave the window for a while, because more than `most` wait in it until somebody
-    /// with browsers has room, and others need its places.
+    /// Evicts sites while more than `most` wait in the window for a browser, so that other sites have
+    /// room in it.
     pub fn evict_surplus(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
         self.schedule.evict_surplus(Lane::Browser, most, now_ms)
     }
@@ -163,7 +169,7 @@ impl Dispatch {
         self.schedule.next_ready_ms()
     }
 
-    /// Sites that leave the window: nothing queued, nothing out.
+    /// Evicts sites that have nothing queued and nothing leased.
     pub fn evict_idle(&mut self) -> Vec<ClockUpdate> {
         self.schedule.evict_idle()
     }
@@ -190,34 +196,35 @@ impl Dispatch {
         Some(lease)
     }
 
-    /// Where to send tasks of a grant: peer, session and the message's number.
+    /// Where to send a message: the peer, its session and the message's number.
     pub fn address(&mut self, supervisor: &str) -> Option<(Peer, u64, u64)> {
         let session = self.fleet.session_of(supervisor)?;
         Some((session.peer.clone(), session.id, session.next_number()))
     }
 
-    /// Whether the supervisor must forget the crawls it was told of, because they are too many;
-    /// asks once.
+    /// Resets the record of which crawls the supervisor was told of, if there are too many. Returns
+    /// whether it was reset; the supervisor must be told to forget them, too.
     pub fn forget_crawls_if_too_many(&mut self, supervisor: &str) -> bool {
         let session = self.fleet.session_of(supervisor);
         session.is_some_and(|session| session.forget_crawls_if_too_many())
     }
 
-    /// Whether the supervisor must be told of a crawl before its first task; asks once.
+    /// Records that the supervisor is told of a crawl. Returns whether this is the first time, so that
+    /// the crawl's settings must go along with the task.
     pub fn note_crawl_told(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
         let session = self.fleet.session_of(supervisor);
         session.is_some_and(|session| session.note_crawl_told(crawl))
     }
 
-    /// A crawl's settings have changed: everybody is to be told again.
+    /// A crawl's settings have changed: they are sent to each supervisor again.
     pub fn forget_crawl(&mut self, crawl: CrawlKey) {
         self.fleet.forget_crawl(crawl);
     }
 
     // Supervisors.
 
-    /// Takes up what was out before our start: the leases stay with the owners of their sites.
-    /// Returns those whose owner is nobody that could hold them.
+    /// Restores the leases of the last commit: each belongs to the owner of its site. Returns those
+    /// whose site has no owner, or an unknown one: nobody can hold them.
     pub fn restore(
         &mut self,
         supervisors: Vec<SavedSupervisor>,
@@ -252,7 +259,7 @@ impl Dispatch {
         self.fleet.greet(hello)
     }
 
-    /// A greeted supervisor joins. Returns the leases that it was thought to hold and does not.
+    /// A supervisor joins after its hello. Returns the leases that it should hold and does not.
     pub fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -275,7 +282,7 @@ impl Dispatch {
         heard
     }
 
-    /// A supervisor has room again.
+    /// A supervisor grants more credit.
     pub fn credit(&mut self, peer: &Peer, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.credit(peer, session, credit);
         self.make_starved_ready_of(peer, now_ms);
@@ -293,7 +300,7 @@ impl Dispatch {
         }
     }
 
-    /// A supervisor leaves; it is gone when its last outcomes are in.
+    /// A supervisor says goodbye; it has left when its last outcomes have arrived.
     pub fn goodbye(&mut self, peer: &Peer, session: u64, outcomes_sent: u64, now_ms: i64) {
         self.fleet.leaves(peer, session, outcomes_sent, now_ms);
     }
@@ -303,7 +310,7 @@ impl Dispatch {
         self.fleet.note_outcomes(supervisor, session, number);
     }
 
-    /// Supervisors from before our start that are silent, and for how long.
+    /// Supervisors from before the start that have not come back, with the time of their silence.
     pub fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
         self.fleet.silences(now_ms)
     }
@@ -316,7 +323,7 @@ impl Dispatch {
         self.fleet.lost(now_ms)
     }
 
-    /// Forgets a supervisor that has left or is lost: its sites get new owners. Returns its leases.
+    /// Removes a supervisor that has left or is lost: its sites get new owners. Returns its leases.
     pub fn remove_supervisor(&mut self, name: &str) -> Vec<(TaskId, Lease)> {
         for id in self.fleet.forget(name) {
             self.schedule.make_ready(id);
@@ -330,18 +337,18 @@ impl Dispatch {
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }
 
-    /// No further tasks for anybody.
+    /// Hands out no further tasks.
     pub fn drain(&mut self) {
         self.fleet.drain();
     }
 
-    /// All supervisors that may hold leases, and when they can start nothing under them any more
-    /// if they are not heard of again.
+    /// All supervisors that may hold leases, with the time when those are over unless a further
+    /// heartbeat arrives.
     pub fn lease_ends(&self) -> Vec<(String, i64)> {
         self.fleet.lease_ends()
     }
 
-    /// The same of one that is there, with its name.
+    /// The name of a connected supervisor, and when its leases are over.
     pub fn lease_end(&self, peer: &Peer) -> Option<(&str, i64)> {
         self.fleet.lease_end(peer)
     }
@@ -352,7 +359,7 @@ impl Dispatch {
 
     // Endings.
 
-    /// A task has ended; what its worker knows of the site's clock.
+    /// A task has ended. `clock`: what its worker knows of the site's clock.
     pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<ClockUpdate> {
         let lease = self.remove_lease(task)?;
         if let Some(site) = self.schedule.site_mut(lease.site) {
@@ -361,8 +368,8 @@ impl Dispatch {
         self.lease_over(lease.site)
     }
 
-    /// A lease came back without an outcome. `requeued`: it can be handed out again, and whose turn
-    /// that may be.
+    /// A lease came back without an outcome. `requeued`: the task is queued again; the turn that it
+    /// may be part of.
     pub fn returned(
         &mut self,
         task: TaskId,
@@ -394,14 +401,14 @@ impl Dispatch {
     }
 }
 
-/// What is known of the request that was made for a lease that came back.
+/// What is known of the last request that was made under a lease that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRequest {
-    /// None was made.
+    /// No request was made.
     None,
-    /// The site's clock counts it.
+    /// The site's clock includes it.
     Known(SiteClock),
-    /// One may have been under way until just now.
+    /// A request may have been under way until just now.
     PossiblyUntilNow,
 }
 

@@ -1,9 +1,13 @@
-//! The supervisors: who is there, with how much room, and since when one is lost.
+//! The supervisors: which are connected, how much credit they have, and which are lost.
 //!
-//! A supervisor starts no request later than the lease time after the last message of its that we
-//! have heard: it knows which one that was, because we answer with the time that it carried. Its
-//! sites may therefore be given away once the lease time and its longest request have passed
-//! since then, whatever has become of it.
+//! A supervisor is *awaited* (known from before the dispatcher's start), *connected* (it has a session),
+//! *leaving* (it has said goodbye), and then *left* or *lost*.
+//!
+//! The lease: a supervisor starts no request later than the lease time after the last message of its
+//! that was answered. The answer carries the sender's own timestamp of that message back, so the
+//! supervisor counts from a moment before the dispatcher received it. A supervisor is lost, and its
+//! sites may be given away, when the lease time plus its longest request has passed since then: by then
+//! none of its requests can be under way, whatever has become of it (fencing by time).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +18,7 @@ use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 use super::session::{AvailableCredit, Session};
 use crate::frontier::{SavedSupervisor, SiteId};
 
-/// Clocks of different machines do not run equally fast.
+/// Added to each lease, because the clocks of two machines do not run equally fast.
 const CLOCK_SLACK_MS: i64 = 1_000;
 
 /// The longest request that a supervisor may announce: a day.
@@ -25,11 +29,11 @@ const LONGEST_REQUEST_MS: u64 = 86_400_000;
 struct Supervisor {
     instance: u64,
     longest_request_ms: u64,
-    /// When the last message was heard that its lease counts from.
+    /// When the heartbeat or hello arrived that its lease counts from.
     heard_ms: i64,
-    /// `None`: known from before our start, and awaited.
+    /// `None`: known from before the start, and awaited.
     session: Option<Session>,
-    /// Ready sites of its that wait until it has room.
+    /// Ready sites that it owns and that wait until it grants credit.
     starved: Vec<SiteId>,
 }
 
@@ -39,26 +43,27 @@ pub(super) struct Fleet {
     lease_ms: i64,
     supervisors: BTreeMap<String, Supervisor>,
     names: BTreeMap<Peer, String>,
-    /// The supervisor of each lane that got the last new site.
+    /// For the round-robin: the supervisor of each lane that got the last new site.
     last_chosen: BTreeMap<Lane, String>,
 }
 
-/// What to answer to a hello.
+/// How a hello is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Greeting {
     Joins,
-    /// It has been overtaken by a later one.
+    /// A later hello of the same supervisor has arrived before.
     Outdated,
-    /// Another supervisor of that name may be alive.
+    /// Another instance of that name may be alive.
     NameTaken,
 }
 
-/// What to answer to a heartbeat.
+/// How a heartbeat is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeartbeatReply {
-    /// The newest time heard, by the supervisor's own clock.
+    /// The lease is renewed. `heard_ms`: the newest timestamp received, by the supervisor's clock.
     InSync { heard_ms: u64, outcomes_heard: u64 },
-    /// Unknown, or messages are missing, or its lease has run out: it must say hello.
+    /// The session is unknown, messages are missing, or the lease has run out: the supervisor must
+    /// say hello.
     OutOfSync,
 }
 
@@ -72,12 +77,12 @@ impl Fleet {
         }
     }
 
-    /// How long messages may be under way before they are taken for lost.
+    /// How long messages may be under way before they count as lost.
     fn patience_ms(&self) -> i64 {
         3 * self.lease_ms / 10
     }
 
-    /// A supervisor from before our start; its silence goes on.
+    /// Adds a supervisor from before the start; its silence continues.
     pub(super) fn await_return(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             instance: kept.instance,
@@ -89,7 +94,7 @@ impl Fleet {
         self.supervisors.insert(kept.name, supervisor);
     }
 
-    /// Those from before our start who have not come back, and for how long they are silent.
+    /// Awaited supervisors, with the time of their silence.
     pub(super) fn silences(&self, now_ms: i64) -> Vec<(String, u64)> {
         let awaited = self.supervisors.iter();
         awaited
@@ -105,7 +110,7 @@ impl Fleet {
         self.supervisors.contains_key(name)
     }
 
-    /// How many are there.
+    /// How many supervisors are connected.
     pub(super) fn present(&self) -> usize {
         self.names.len()
     }
@@ -133,7 +138,7 @@ impl Fleet {
             .insert(hello.supervisor.clone(), supervisor);
     }
 
-    /// Forgets a supervisor. Returns its sites that waited for room.
+    /// Removes a supervisor. Returns its sites that waited for credit.
     pub(super) fn forget(&mut self, name: &str) -> Vec<SiteId> {
         let Some(gone) = self.supervisors.remove(name) else {
             return Vec::new();
@@ -164,7 +169,7 @@ impl Fleet {
         let Some(supervisor) = self.session(peer, beat.session) else {
             return HeartbeatReply::OutOfSync;
         };
-        // Nobody has waited any longer for what it may hold: that must not come to life again.
+        // Recalls have stopped waiting for this supervisor: its old leases must not be renewed.
         let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return HeartbeatReply::OutOfSync;
@@ -207,7 +212,7 @@ impl Fleet {
         self.supervisors.get_mut(name)?.session.as_mut()
     }
 
-    /// Those who have said goodbye, and whose last outcomes are in.
+    /// Supervisors that have said goodbye and whose last outcomes have arrived.
     pub(super) fn left(&self, now_ms: i64) -> Vec<String> {
         let patience_ms = self.patience_ms();
         let has_left = |supervisor: &Supervisor| {
@@ -217,7 +222,7 @@ impl Fleet {
         self.those(has_left)
     }
 
-    /// Those unheard of for so long that none of their requests can still be under way.
+    /// Supervisors silent for so long that none of their requests can still be under way.
     pub(super) fn lost(&self, now_ms: i64) -> Vec<String> {
         self.those(|supervisor| {
             let longest_ms = supervisor.longest_request_ms as i64;
@@ -225,14 +230,14 @@ impl Fleet {
         })
     }
 
-    /// All of them, and when they can start nothing any more if they are not heard of again.
+    /// All supervisors, with the time when their leases are over unless a heartbeat arrives.
     pub(super) fn lease_ends(&self) -> Vec<(String, i64)> {
         let all = self.supervisors.iter();
         all.map(|(name, supervisor)| (name.clone(), supervisor.lease_ends_ms(self.lease_ms)))
             .collect()
     }
 
-    /// The same of one that is there.
+    /// The name of a connected supervisor, and when its leases are over.
     pub(super) fn lease_end(&self, peer: &Peer) -> Option<(&str, i64)> {
         let name = self.names.get(peer)?;
         let supervisor = self.supervisors.get(name)?;
@@ -247,7 +252,7 @@ impl Fleet {
             .collect()
     }
 
-    /// Tasks that may be sent to a supervisor now.
+    /// How many tasks may be sent to a supervisor now; none once its lease is over.
     pub(super) fn available_credit(&self, name: &str, now_ms: i64) -> AvailableCredit {
         let supervisor = self.supervisors.get(name);
         supervisor.map_or(AvailableCredit::default(), |supervisor| {
@@ -255,7 +260,7 @@ impl Fleet {
         })
     }
 
-    /// Those of a lane, beginning with the one after the last chosen.
+    /// The connected supervisors of a lane, beginning after the last chosen.
     pub(super) fn in_turn(&self, lane: Lane) -> Vec<String> {
         let last = self.last_chosen.get(&lane).cloned().unwrap_or_default();
         let after = (Bound::Excluded(last.clone()), Bound::Unbounded);
@@ -270,30 +275,30 @@ impl Fleet {
             .collect()
     }
 
-    /// This one gets a new site; the next will go to the one after it.
+    /// Notes which supervisor gets a new site; the next one goes to its successor.
     pub(super) fn choose(&mut self, lane: Lane, name: &str) {
         self.last_chosen.insert(lane, name.to_owned());
     }
 
-    /// What a supervisor can do; not known of one from before our start that has not come back.
+    /// The lane of a connected supervisor.
     pub(super) fn lane_of(&self, name: &str) -> Option<Lane> {
         self.supervisors.get(name)?.lane()
     }
 
-    /// Whether somebody of this lane is there.
+    /// Whether a supervisor of this lane is connected.
     pub(super) fn has(&self, lane: Lane) -> bool {
         let mut all = self.supervisors.values();
         all.any(|supervisor| supervisor.lane() == Some(lane))
     }
 
-    /// A ready site waits until its owner has room.
+    /// A ready site waits until its owner grants credit.
     pub(super) fn starve(&mut self, name: &str, site: SiteId) {
         if let Some(supervisor) = self.supervisors.get_mut(name) {
             supervisor.starved.push(site);
         }
     }
 
-    /// The sites that waited for this supervisor, once it has room.
+    /// The sites that waited for this supervisor's credit, once it has some.
     pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
         if self.available_credit(name, now_ms).reserved == 0 {
             return Vec::new();
@@ -308,7 +313,7 @@ impl Fleet {
         }
     }
 
-    /// No further tasks for anybody.
+    /// Sends no further tasks.
     pub(super) fn drain(&mut self) {
         for session in self.sessions() {
             session.draining = true;
@@ -324,7 +329,7 @@ impl Fleet {
         self.names.keys()
     }
 
-    /// Those who are there, by name, and what they can do.
+    /// The names and lanes of the connected supervisors.
     pub(super) fn present_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
         let all = self.supervisors.iter();
         all.filter_map(|(name, supervisor)| Some((name.as_str(), supervisor.lane()?)))
@@ -341,7 +346,7 @@ impl Supervisor {
         self.session.as_ref().map(|session| session.lane)
     }
 
-    /// Unless it is heard of again, it starts nothing from then on.
+    /// When its lease is over unless a further heartbeat arrives.
     fn lease_ends_ms(&self, lease_ms: i64) -> i64 {
         self.heard_ms + lease_ms + CLOCK_SLACK_MS
     }

@@ -1,4 +1,4 @@
-//! Leave to hand out: which site is next, who gets its tasks, and how many.
+//! Grants: which site is next, which supervisor gets its tasks, and how many.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use webfill_wire::Lane;
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{Leased, SiteId, Turn};
 
-/// Who gets the next task of a site.
+/// Which supervisor gets the next task of a site.
 enum Receiver {
     /// Its owner.
     Owner(String),
-    /// Somebody else than its owner, once nothing of it is out.
+    /// Another than its owner, but the owner still holds leases of the site.
     NotYet,
-    /// A new owner, of this lane.
+    /// A new owner of this lane.
     AnyOf(Lane),
 }
 
 impl Dispatch {
-    /// The next site whose tasks are to be handed out, the highest priority first, and crawls in
-    /// turn; `None` when nothing is ready or nobody has room.
+    /// The next site whose tasks are to be handed out, the highest priority first, then crawls in
+    /// turn; `None` when no site is ready or no supervisor has credit.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
-        // Lanes in which nobody has room for a new site.
+        // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
         while let Some(id) = self.schedule.first_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
@@ -54,8 +54,8 @@ impl Dispatch {
         None
     }
 
-    /// How many tasks of this priority may be sent to a supervisor now. Of its reserve, one at a
-    /// time: those that go along may be of a lower priority.
+    /// How many tasks of this priority may be sent to a supervisor now. From its reserve only one at
+    /// a time, because further tasks of the same grant may have a lower priority.
     fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.lease_counts.at_least(owner, priority) < room.reserve {
@@ -84,8 +84,8 @@ impl Dispatch {
         next.map_or(Lane::Http, |turn| turn.lane)
     }
 
-    /// Of which lane a new owner is. Where nobody has browsers, whoever asks for tasks finds out that
-    /// the crawl hands nothing out.
+    /// The lane of a new owner. Where no supervisor has browsers, any owner will do: the frontier
+    /// hands out nothing of the crawl, and the site passes it over.
     fn lane_for(&self, needed: Lane) -> Lane {
         let (http, browser) = (self.fleet.has(Lane::Http), self.fleet.has(Lane::Browser));
         match browser && (needed == Lane::Browser || !http) {
@@ -94,7 +94,7 @@ impl Dispatch {
         }
     }
 
-    /// Whether the next task needs what the owner has not, and somebody else has.
+    /// Whether the next task needs a browser, which the owner lacks and another supervisor has.
     pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
         self.next_lane(id) == Lane::Browser
             && self.fleet.has(Lane::Browser)
@@ -143,8 +143,8 @@ impl Dispatch {
         })
     }
 
-    /// Tasks were handed out by a grant; `left` are still queued that could be, the next of them
-    /// in this turn.
+    /// Records the tasks that were handed out under a grant. `left`: how many of the site's queued
+    /// tasks can still be handed out; `next`: the turn that is next.
     pub fn record_handed_out(
         &mut self,
         grant: &Grant,

@@ -1,4 +1,5 @@
-//! How many leases of each priority supervisors hold. It tells who may use their reserve.
+//! Counts the leases that each supervisor holds, by priority. The counts decide whether a task may use
+//! the supervisor's reserve (see [`super::session`]).
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ impl LeaseCounts {
         }
     }
 
-    /// Leases of this priority or a higher one.
+    /// How many leases of this priority or a higher one a supervisor holds.
     pub(super) fn at_least(&self, supervisor: &str, priority: u8) -> u64 {
         let out = self.by_supervisor.get(supervisor);
         out.map_or(0, |out| out.range(priority..).map(|(_, n)| n).sum())

@@ -1,12 +1,13 @@
-//! Sites that can be handed out now, and whose turn it is: the highest priority first, then crawls
-//! in turn, then the site that has been due for longest.
+//! The ready sites: those whose next task can be handed out now, in the order of handing out: the
+//! highest priority first, then crawls in turn, then the site that has been due for longest.
 //!
-//! Crawls of one priority share by *start-time fair queueing*: each is as far as tasks of its were
-//! handed out, and the one that is least far goes next. Who comes later begins where the others are,
-//! so neither a long queue nor a long rest gives an advantage.
+//! Crawls of one priority share by *start-time fair queueing*. Each crawl has a tag, which grows by one
+//! with each of its tasks that is handed out; the crawl with the lowest tag is next. A crawl that
+//! arrives, or comes back after a pause, starts at the current virtual time (the tag of the crawl that
+//! was served last), so neither a long queue nor a long pause gives an advantage.
 //!
-//! Sites that need a new owner of a lane in which nobody has room stand apart, in the same order, so
-//! that they are in nobody's way and are not looked at one by one.
+//! A site that needs a new owner of a lane in which no supervisor has credit waits in the queue of that
+//! lane, in the same order. [`Ready::first`] skips such a queue as a whole.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,15 +16,15 @@ use webfill_wire::{CrawlKey, Lane};
 
 use crate::frontier::{SiteId, Turn};
 
-/// Crawls remembered before those that are not ahead of the others are forgotten.
+/// Above this many tags, those that are not ahead of the virtual time are dropped.
 const MANY_CRAWLS: usize = 4_096;
 
-/// Where a site stands.
+/// Where a site is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     turn: Turn,
     due_at_ms: i64,
-    /// It was found to wait until somebody of this lane has room.
+    /// It waits until a supervisor of this lane has credit.
     awaits: Option<Lane>,
 }
 
@@ -31,12 +32,12 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     queues: BTreeMap<Option<Lane>, Levels>,
-    /// How many wait for room in a lane.
+    /// How many sites wait for credit in a lane.
     waiting: BTreeMap<Lane, usize>,
-    /// How far crawls are that are ahead of the others.
-    served: HashMap<CrawlKey, u64>,
-    /// How far the crawl was that went last.
-    now: u64,
+    /// The tags of crawls that are ahead of the virtual time.
+    tags: HashMap<CrawlKey, u64>,
+    /// The tag that the crawl served last had before.
+    virtual_time: u64,
 }
 
 type Levels = BTreeMap<Reverse<u8>, Level>;
@@ -44,14 +45,16 @@ type Levels = BTreeMap<Reverse<u8>, Level>;
 /// The sites of one priority.
 #[derive(Debug, Default)]
 struct Level {
-    /// The crawls, by how far they are.
+    /// The crawls by their tags.
     order: BTreeSet<(u64, CrawlKey)>,
-    lines: HashMap<CrawlKey, Line>,
+    queues: HashMap<CrawlKey, CrawlQueue>,
 }
 
+/// The sites of one priority and crawl.
 #[derive(Debug, Default)]
-struct Line {
-    so_far: u64,
+struct CrawlQueue {
+    tag: u64,
+    /// By due time.
     sites: BTreeSet<(i64, SiteId)>,
 }
 
@@ -63,15 +66,15 @@ impl Ready {
         due_at_ms: i64,
         awaits: Option<Lane>,
     ) -> Place {
-        let so_far = self.so_far(turn.crawl);
+        let tag = self.tag(turn.crawl);
         let levels = self.queues.entry(awaits).or_default();
         let level = levels.entry(Reverse(turn.priority)).or_default();
-        let line = level.lines.entry(turn.crawl).or_default();
-        if line.sites.is_empty() {
-            line.so_far = so_far;
-            level.order.insert((so_far, turn.crawl));
+        let queue = level.queues.entry(turn.crawl).or_default();
+        if queue.sites.is_empty() {
+            queue.tag = tag;
+            level.order.insert((tag, turn.crawl));
         }
-        line.sites.insert((due_at_ms, site));
+        queue.sites.insert((due_at_ms, site));
         if let Some(lane) = awaits {
             *self.waiting.entry(lane).or_default() += 1;
         }
@@ -91,71 +94,71 @@ impl Ready {
             return;
         };
         let crawl = place.turn.crawl;
-        let Some(line) = level.lines.get_mut(&crawl) else {
+        let Some(queue) = level.queues.get_mut(&crawl) else {
             return;
         };
-        let was_there = line.sites.remove(&(place.due_at_ms, site));
+        let was_there = queue.sites.remove(&(place.due_at_ms, site));
         if let Some(waiting) = place.awaits.and_then(|lane| self.waiting.get_mut(&lane)) {
             *waiting -= usize::from(was_there);
         }
-        if line.sites.is_empty() {
-            level.order.remove(&(line.so_far, crawl));
-            level.lines.remove(&crawl);
+        if queue.sites.is_empty() {
+            level.order.remove(&(queue.tag, crawl));
+            level.queues.remove(&crawl);
         }
-        if level.lines.is_empty() {
+        if level.queues.is_empty() {
             levels.remove(&priority);
         }
     }
 
-    /// The site whose turn it is, but for those that wait for room in lanes that are full.
+    /// The site that is next, except those that wait for credit in one of the `full` lanes.
     pub(super) fn first(&self, full: &BTreeSet<Lane>) -> Option<SiteId> {
         let is_full = |awaits: &Option<Lane>| awaits.is_some_and(|lane| full.contains(&lane));
         let open = self.queues.iter().filter(|(awaits, _)| !is_full(awaits));
         let firsts = open.filter_map(|(_, levels)| {
             let (priority, level) = levels.first_key_value()?;
-            let (so_far, crawl) = level.order.first()?;
-            let (due_at_ms, site) = level.lines.get(crawl)?.sites.first()?;
-            Some((priority, so_far, crawl, due_at_ms, site))
+            let (tag, crawl) = level.order.first()?;
+            let (due_at_ms, site) = level.queues.get(crawl)?.sites.first()?;
+            Some((priority, tag, crawl, due_at_ms, site))
         });
         firsts.min().map(|(.., site)| *site)
     }
 
-    /// How many sites wait until somebody of a lane has room.
+    /// How many sites wait for credit in a lane.
     pub(super) fn waiting(&self, lane: Lane) -> usize {
         self.waiting.get(&lane).copied().unwrap_or(0)
     }
 
-    /// The one of them whose turn is last.
+    /// The last in order of the sites that wait for credit in a lane.
     pub(super) fn last(&self, lane: Lane) -> Option<SiteId> {
         let (_, level) = self.queues.get(&Some(lane))?.last_key_value()?;
         let (_, crawl) = level.order.last()?;
-        let (_, site) = level.lines.get(crawl)?.sites.last()?;
+        let (_, site) = level.queues.get(crawl)?.sites.last()?;
         Some(*site)
     }
 
-    /// Tasks of a crawl were handed out.
+    /// Tasks of a crawl were handed out: its tag grows.
     pub(super) fn charge(&mut self, crawl: CrawlKey, tasks: u64) {
-        let before = self.so_far(crawl);
-        self.now = self.now.max(before);
-        let so_far = before + tasks;
-        self.served.insert(crawl, so_far);
+        let before = self.tag(crawl);
+        self.virtual_time = self.virtual_time.max(before);
+        let tag = before + tasks;
+        self.tags.insert(crawl, tag);
         for level in self.queues.values_mut().flat_map(BTreeMap::values_mut) {
-            if let Some(line) = level.lines.get_mut(&crawl) {
-                level.order.remove(&(line.so_far, crawl));
-                level.order.insert((so_far, crawl));
-                line.so_far = so_far;
+            if let Some(queue) = level.queues.get_mut(&crawl) {
+                level.order.remove(&(queue.tag, crawl));
+                level.order.insert((tag, crawl));
+                queue.tag = tag;
             }
         }
-        if self.served.len() > MANY_CRAWLS {
-            let now = self.now;
-            self.served.retain(|_, so_far| *so_far > now);
+        if self.tags.len() > MANY_CRAWLS {
+            let virtual_time = self.virtual_time;
+            self.tags.retain(|_, tag| *tag > virtual_time);
         }
     }
 
-    /// How far a crawl is; who was not served lately is where the others are.
-    fn so_far(&self, crawl: CrawlKey) -> u64 {
-        let served = self.served.get(&crawl).copied().unwrap_or(0);
-        served.max(self.now)
+    /// A crawl's tag; at least the virtual time.
+    fn tag(&self, crawl: CrawlKey) -> u64 {
+        let tag = self.tags.get(&crawl).copied().unwrap_or(0);
+        tag.max(self.virtual_time)
     }
 }
 

@@ -1,16 +1,17 @@
 //! When each site's next tasks may be handed out.
 //!
-//! A site is in one of these states while it is in the window:
-//! - *later*: its clock, or a rule, forbids the next request for longer than the lookahead;
-//! - *ready*: its next task may be handed out now;
-//! - *starved*: ready, but its owner has no credit (it waits with the owner then), or nobody of the
-//!   lane that its new owner must be of;
-//! - *leaving*: its next task needs another owner, which it gets when nothing is out any more;
-//! - *handed out*: as many of its tasks are out as its pace allows;
-//! - *idle*: nothing can be handed out; it leaves the window when its last outcome is in.
+//! A site in the window is in one of these states:
 //!
-//! A waiting site therefore never occupies a place in a supervisor's queue. And when the window is
-//! nearly full, sites that are not due for long leave it, so that slow sites keep nobody out.
+//! - *delayed*: its clock, or a rule, forbids the next request for longer than the lookahead;
+//! - *ready*: its next task may be handed out now;
+//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)), or no
+//!   supervisor of the lane that it needs has credit (it waits in the queue of the lane);
+//! - *changing owner*: its next task needs another owner, which it gets when no task of it is leased;
+//! - *full*: as many of its tasks are leased as its pace allows;
+//! - *idle*: no task can be handed out; it leaves the window when its last outcome has arrived.
+//!
+//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that are
+//! not due for long leave it, so that slow sites keep no others out.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,10 +21,10 @@ use super::ready::Ready;
 use super::site::Site;
 use crate::frontier::{Clock, SiteDue, SiteId, Woken};
 
-/// A site that is not due for this long may leave a window that is needed by others.
+/// A site that is not due for this long may be evicted from a full window.
 const LONG_MS: i64 = 1_000;
 
-/// A site that waits for room in a lane, and leaves the window for it, comes back after this long.
+/// A site that is evicted while it waits for credit in a lane is due again after this long.
 pub const SURPLUS_RETURNS_AFTER_MS: i64 = 10_000;
 
 /// The sites of the window, by when they are due.
@@ -33,9 +34,9 @@ pub(super) struct Schedule {
     sites: HashMap<SiteId, Site>,
     delayed: BTreeSet<(i64, SiteId)>,
     ready: Ready,
-    /// Sites whose last outcome is in and that have nothing to hand out.
+    /// Sites that have nothing leased and nothing to hand out.
     idle: Vec<SiteId>,
-    /// Sites by the crawls that they came for.
+    /// How many sites were admitted for each crawl.
     admitted_for: HashMap<CrawlKey, usize>,
 }
 
@@ -55,7 +56,7 @@ impl Schedule {
         self.sites.len()
     }
 
-    /// Sites that came into the window for a crawl.
+    /// How many sites were admitted to the window for a crawl.
     pub(super) fn admitted_for(&self, crawl: CrawlKey) -> usize {
         self.admitted_for.get(&crawl).copied().unwrap_or(0)
     }
@@ -87,7 +88,7 @@ impl Schedule {
             place: None,
             queued: if due.next.is_some() { due.queued } else { 0 },
             next: due.next,
-            is_leaving: false,
+            awaits_new_owner: false,
             admitted_for,
             tell_last_request: true,
         };
@@ -128,7 +129,7 @@ impl Schedule {
         self.schedule(woken.site);
     }
 
-    /// What holds for a site has changed, and with it perhaps when it is due.
+    /// The rule of a site has changed, and perhaps the time when it is due.
     pub(super) fn change_rule(&mut self, due: &SiteDue) {
         let Some(site) = self.sites.get_mut(&due.id) else {
             return;
@@ -141,7 +142,7 @@ impl Schedule {
         self.note_if_idle(due.id);
     }
 
-    /// Puts a site where its clock says, unless it is there already or has all tasks out.
+    /// Schedules a site by its clock, unless it is scheduled already, is full or has nothing queued.
     pub(super) fn schedule(&mut self, id: SiteId) {
         let default_delay_ms = self.default_delay_ms;
         let Some(site) = self.sites.get_mut(&id) else {
@@ -162,7 +163,7 @@ impl Schedule {
         }
     }
 
-    /// Takes a site from where it waits.
+    /// Removes a site from the delayed and from the ready sites.
     fn unschedule(&mut self, id: SiteId) {
         let Some(site) = self.sites.get_mut(&id) else {
             return;
@@ -181,8 +182,8 @@ impl Schedule {
         self.delayed.first().map(|(from_ms, _)| *from_ms)
     }
 
-    /// The ready site whose turn it is: the highest priority, then crawls in turn, then the longest
-    /// due. Those that were found to wait for a lane that is full are passed over.
+    /// The ready site that is next: the highest priority, then crawls in turn, then the longest due.
+    /// Sites that wait for credit in one of the `full` lanes are skipped.
     pub(super) fn first_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
         while let Some((from_ms, id)) = self.delayed.first().copied()
             && from_ms <= now_ms
@@ -202,13 +203,13 @@ impl Schedule {
             {
                 return Some(id);
             }
-            // Something has changed while it waited for room.
+            // Its clock or rule has changed while it waited for credit.
             self.remove_from_ready(id);
             self.delay_until_due(id);
         }
     }
 
-    /// Takes away what [`first_ready`](Schedule::first_ready) told.
+    /// Removes a site from the ready sites.
     pub(super) fn remove_from_ready(&mut self, id: SiteId) {
         if let Some(site) = self.sites.get_mut(&id)
             && let Some(place) = site.place.take()
@@ -217,7 +218,7 @@ impl Schedule {
         }
     }
 
-    /// A scheduled site can be handed out from now.
+    /// Adds a scheduled site to the ready sites, unless it is delayed or ready already.
     pub(super) fn make_ready(&mut self, id: SiteId) {
         let Some(site) = self.sites.get_mut(&id) else {
             return;
@@ -232,7 +233,7 @@ impl Schedule {
         );
     }
 
-    /// A ready site waits until somebody of a lane has room.
+    /// A ready site waits for credit in a lane.
     pub(super) fn await_lane_room(&mut self, id: SiteId, lane: Lane) {
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
@@ -241,17 +242,17 @@ impl Schedule {
         }
     }
 
-    /// A ready site waits for its last outcome, to get another owner.
+    /// A ready site waits until its leases have ended, to get another owner.
     pub(super) fn await_owner_change(&mut self, id: SiteId) {
         self.remove_from_ready(id);
         if let Some(site) = self.sites.get_mut(&id) {
             site.scheduled = false;
-            site.is_leaving = true;
+            site.awaits_new_owner = true;
         }
     }
 
-    /// Another turn is next at a site: if it is ready, it stands elsewhere now, and if it waits for
-    /// room, it may not have to.
+    /// Another turn is next at a site: if it is ready, its place in the order changes, and if it waits
+    /// for credit in a lane, it may not have to any more.
     fn requeue_ready(&mut self, id: SiteId) {
         self.remove_from_ready(id);
         self.make_ready(id);
@@ -262,7 +263,7 @@ impl Schedule {
         self.ready.charge(crawl, tasks);
     }
 
-    /// How many more of the site's tasks may be out now.
+    /// How many more of the site's tasks may be leased now.
     pub(super) fn pace(&self, id: SiteId) -> u32 {
         self.sites.get(&id).map_or(0, |site| {
             site.most_out(self.default_delay_ms)
@@ -274,7 +275,7 @@ impl Schedule {
         self.default_delay_ms
     }
 
-    /// A lease of the site is over. Returns the clock to keep.
+    /// A lease of the site is over. Returns the clock to store.
     pub(super) fn lease_over(&mut self, id: SiteId) -> Option<Clock> {
         let site = self.sites.get_mut(&id)?;
         site.out = site.out.saturating_sub(1);
@@ -293,7 +294,7 @@ impl Schedule {
         }
     }
 
-    /// Sites that leave the window: nothing to hand out, nothing out.
+    /// Evicts sites that have nothing to hand out and nothing leased.
     pub(super) fn evict_idle(&mut self) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
         for id in std::mem::take(&mut self.idle) {
@@ -304,7 +305,7 @@ impl Schedule {
         left
     }
 
-    /// Sites that leave the window because more than `most` wait in it for room in a lane.
+    /// Evicts sites while more than `most` wait for credit in a lane, the last in order first.
     pub(super) fn evict_surplus(
         &mut self,
         lane: Lane,
@@ -323,8 +324,8 @@ impl Schedule {
         left
     }
 
-    /// Up to `most` sites that leave the window because they are not due for long: first those of
-    /// crawls that have more than `few` others in it.
+    /// Evicts up to `most` sites that are not due for long: first those of crawls that have more than
+    /// `few` sites in the window, then any.
     pub(super) fn evict_distant(
         &mut self,
         most: usize,

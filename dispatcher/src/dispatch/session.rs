@@ -1,12 +1,13 @@
-//! What is known of one supervisor since it said hello: its credit, and whether all that was sent
-//! has arrived, on both ways.
+//! One supervisor's session, that is, what is known of it since its hello: its credit, the crawls that it
+//! was told of, and whether all messages have arrived in both directions.
 
 use std::collections::HashSet;
 
 use webfill_wire::socket::Peer;
 use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
-/// Crawls that a supervisor and its workers keep in mind; small ones come by the hundred thousand.
+/// After this many crawls a supervisor is told to forget the settings of all of them, which bounds its
+/// memory and that of its workers: small crawls may come by the hundred thousand.
 const MOST_CRAWLS: usize = 10_000;
 
 /// See [`Hello`].
@@ -15,39 +16,39 @@ pub(super) struct Session {
     pub(super) id: u64,
     pub(super) peer: Peer,
     pub(super) lane: Lane,
-    /// The newest `sent_ms` heard, by the supervisor's own clock.
+    /// The newest `sent_ms` received, by the supervisor's own clock.
     pub(super) heard_sent_ms: u64,
     granted: Credit,
     used: Credit,
-    /// Room for so many tasks is kept for higher priorities than most of what is out.
+    /// Credit for this many tasks is kept for priorities that few of the leased tasks have.
     reserve: u64,
-    /// Crawls that it has been told of.
+    /// The crawls whose settings were sent to it.
     crawls: HashSet<CrawlKey>,
-    /// Numbered messages sent to it.
+    /// The number of the last message sent to it.
     sent: u64,
     sent_check: Check,
     outcomes: Arrivals,
     outcomes_check: Check,
-    /// It has said goodbye: what it sent in all, and when that was heard.
+    /// It has said goodbye: the number of its last outcomes, and when the goodbye arrived.
     leaving: Option<(u64, i64)>,
     pub(super) draining: bool,
 }
 
-/// One place in so many is kept for higher priorities.
+/// One in this many tasks of the credit is kept for higher priorities.
 const RESERVE_ONE_IN: u64 = 16;
 
 /// Tasks that may still be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AvailableCredit {
-    /// Any tasks.
+    /// For tasks of any priority.
     pub(super) ordinary: u64,
-    /// Those that may use the reserve.
+    /// For tasks that may use the reserve.
     pub(super) reserved: u64,
     /// The size of the reserve, used or not.
     pub(super) reserve: u64,
 }
 
-/// A number that should have arrived at the other end, and since when.
+/// A message number that should have arrived at the other end, and since when it is checked.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     number: u64,
@@ -55,8 +56,8 @@ struct Check {
 }
 
 impl Check {
-    /// Whether something has been missing for too long. A number that has arrived is followed by
-    /// the one that was sent last.
+    /// Records how far messages have arrived. Returns whether the checked one has been missing for
+    /// longer than `patience_ms`; once it has arrived, the last one sent is checked next.
     fn record_arrived(&mut self, arrived: u64, sent: u64, now_ms: i64, patience_ms: i64) -> bool {
         if arrived >= self.number {
             *self = Check {
@@ -116,8 +117,8 @@ impl Session {
         self.used.url_bytes += url_bytes;
     }
 
-    /// Whether it has been told of so many crawls that it had better forget them; asks once, and
-    /// counts them as not told.
+    /// If the settings of too many crawls were sent, counts them all as not sent and returns true:
+    /// the supervisor is to be told to forget them.
     pub(super) fn forget_crawls_if_too_many(&mut self) -> bool {
         let too_many = self.crawls.len() >= MOST_CRAWLS;
         if too_many {
@@ -126,7 +127,7 @@ impl Session {
         too_many
     }
 
-    /// Whether a crawl is to be told; asks once.
+    /// Counts a crawl's settings as sent; returns whether they were not sent before.
     pub(super) fn note_crawl_told(&mut self, crawl: CrawlKey) -> bool {
         self.crawls.insert(crawl)
     }
@@ -172,12 +173,12 @@ impl Session {
         !tasks_missing && !outcomes_missing
     }
 
-    /// It will say nothing more on this socket; `outcomes_sent` may still be on their way.
+    /// The supervisor has said goodbye; outcomes up to number `outcomes_sent` may still arrive.
     pub(super) fn leave(&mut self, outcomes_sent: u64, now_ms: i64) {
         self.leaving = Some((outcomes_sent, now_ms));
     }
 
-    /// It has left, and nothing of it is awaited any more.
+    /// Whether it has said goodbye and its last outcomes have arrived, or have not for too long.
     pub(super) fn has_left(&self, now_ms: i64, patience_ms: i64) -> bool {
         self.leaving.is_some_and(|(outcomes_sent, since_ms)| {
             self.outcomes.complete() >= outcomes_sent || now_ms - since_ms > patience_ms

@@ -1,4 +1,4 @@
-//! One site of the window: its clock, what holds for it, what of it is out and whose turn is next.
+//! One site of the window: its clock, its rule, what of it is leased and which crawl is next.
 
 use webfill_wire::{CrawlKey, Lane, SiteClock};
 
@@ -10,7 +10,7 @@ use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 /// take up little room in queues.
 pub const LOOKAHEAD_MS: i64 = 300;
 
-/// Tasks of one site that are out at once, at most, however short its delay.
+/// At most this many tasks of one site are leased at once, however short its delay.
 pub(super) const MOST_OUT: u32 = 64;
 
 /// A site in the window.
@@ -23,23 +23,23 @@ pub(super) struct Site {
     pub(super) out: u32,
     /// The lowest priority that may be among them.
     pub(super) lowest_out: u8,
-    /// Those below this priority have been called back.
+    /// Leased tasks below this priority have been recalled.
     pub(super) recalled_below: u8,
-    /// It is in `later` or `ready`, or with its starved owner.
+    /// It is delayed, ready or starved.
     pub(super) scheduled: bool,
-    /// When it leaves `later`, if it is there.
+    /// If it is delayed: when it becomes ready.
     pub(super) ready_from_ms: Option<i64>,
-    /// Where it stands in `ready`, if it is there.
+    /// If it is ready: its place there.
     pub(super) place: Option<Place>,
-    /// Tasks queued in the frontier that can be handed out, as last heard; more of them may not.
+    /// An upper bound of its queued tasks that can be handed out, as the frontier last reported it.
     pub(super) queued: u64,
-    /// Whose turn is next; to be changed by [`set_next`](Site::set_next).
+    /// The turn that is next; to be changed by [`set_next`](Site::set_next).
     pub(super) next: Option<Turn>,
-    /// Whoever is next needs another owner: nothing goes to this one.
-    pub(super) is_leaving: bool,
-    /// The crawl that it came into the window for.
+    /// The next task needs another owner: none goes to this one.
+    pub(super) awaits_new_owner: bool,
+    /// The crawl that it was admitted to the window for.
     pub(super) admitted_for: Option<CrawlKey>,
-    /// The next worker may not know of the site's last request.
+    /// The next worker may not know of the site's last request: its time goes along with the task.
     pub(super) tell_last_request: bool,
 }
 
@@ -58,7 +58,7 @@ impl Site {
         self.tell_last_request = false;
     }
 
-    /// A request may have been under way until now, and the worker that made it is gone.
+    /// A request may have been under way until now, and its worker is gone: the delay counts from now.
     pub(super) fn note_possible_request(&mut self, default_delay_ms: u32, now_ms: i64) {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
@@ -66,22 +66,23 @@ impl Site {
         self.tell_last_request = true;
     }
 
-    /// Another delay is wanted, or another time. What a server wants beside its delay still holds,
-    /// unless that was forgotten.
+    /// Applies a changed rule. A due time that is later than last request plus delay (the server has
+    /// asked for it) still holds, unless the site was forgotten.
     pub(super) fn follow_rule(&mut self, due: &SiteDue, default_delay_ms: u32) {
         let is_paced = self.clock.last_start_ms.is_some_and(|last_ms| {
             self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))
         });
         self.rule = due.rule;
         if due.clock.delay_ms.is_none() && self.clock.delay_ms.is_some() {
-            // It was forgotten.
+            // The site was forgotten by request.
             self.clock.delay_ms = None;
             self.clock.due_at_ms = due.clock.due_at_ms;
         } else if is_paced && let Some(last_ms) = self.clock.last_start_ms {
             let delay_ms = self.rule.delay_ms.unwrap_or(default_delay_ms);
             self.clock.due_at_ms = last_ms + i64::from(delay_ms);
         }
-        // A delay that was shortened here is kept by the worker, if it knows of the last request.
+        // If the delay was shortened here, the worker still keeps robots.txt's: it must know when
+        // the last request was.
         self.tell_last_request = true;
     }
 
@@ -92,7 +93,7 @@ impl Site {
         known.max(wanted.unwrap_or(0))
     }
 
-    /// From when on its next task may be handed out.
+    /// When its next task may be handed out: the lookahead before the request may start.
     pub(super) fn earliest_handout_ms(&self) -> i64 {
         let due_at_ms = if self.out > 0 {
             0
@@ -108,15 +109,15 @@ impl Site {
         self.clock.due_at_ms.max(blocked)
     }
 
-    /// Whether what it has out can be called back for a task of this priority.
+    /// Whether leased tasks of a lower priority can be recalled for a task of this priority.
     pub(super) fn can_be_preempted_by(&self, priority: u8) -> bool {
         self.out > 0 && self.lowest_out < priority && self.recalled_below < priority
     }
 
-    /// Another turn is next.
+    /// Sets the turn that is next.
     pub(super) fn set_next(&mut self, next: Option<Turn>) {
         self.next = next;
-        self.is_leaving = false;
+        self.awaits_new_owner = false;
     }
 
     pub(super) fn turn(&self) -> Turn {
@@ -127,17 +128,17 @@ impl Site {
         })
     }
 
-    /// Nothing further may be out.
+    /// Whether no further task may be leased.
     pub(super) fn is_full(&self, default_delay_ms: u32) -> bool {
-        (self.is_leaving && self.out > 0) || self.out >= self.most_out(default_delay_ms)
+        (self.awaits_new_owner && self.out > 0) || self.out >= self.most_out(default_delay_ms)
     }
 
     pub(super) fn is_idle(&self) -> bool {
         self.out == 0 && self.queued == 0 && !self.scheduled
     }
 
-    /// How many tasks of a site may be out: what its pace lets through within the lookahead. One
-    /// until its delay is known.
+    /// How many tasks may be leased at once: as many as its delay allows requests within the
+    /// lookahead. One until its delay is known.
     pub(super) fn most_out(&self, default_delay_ms: u32) -> u32 {
         if self.clock.delay_ms.is_none() && self.rule.delay_ms.unwrap_or(default_delay_ms) > 0 {
             return 1;
