@@ -1,19 +1,19 @@
-//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one
-//! SQLite file.
+//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one SQLite
+//! file.
 //!
-//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
-//! *done*; its row is never deleted. A crawl's counters say at every commit that
-//! `discovered = queued + leased + done + skipped`, and the tables of the same file can be asked
-//! whether that is so, by any program.
+//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*; its
+//! row is never deleted. At every commit each crawl's counters satisfy
+//! `discovered = queued + leased + done + skipped`, and any program can check this against the tables of
+//! the same file.
 //!
-//! All calls up to a [`commit`](Frontier::commit) are one transaction: an outcome with the links
-//! it brought, the site's clock, the counters. Nothing may be sent to anyone before the commit
-//! that it rests on. After a crash the file is as the last commit left it: what was leased still is,
-//! and the supervisors that may hold it are known by name.
+//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome with the
+//! links that it brought, the site's clock, the counters. No message may be sent before the state that it
+//! tells of is committed. After a crash the file is as the last commit left it: leased tasks are still
+//! leased, and the supervisors that may hold them are stored by name.
 //!
-//! Memory is bounded, whatever the number of tasks and sites: the dispatcher has a *window* of
-//! sites in memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
-//! [`return_site`](Frontier::return_site); the rest wait on disk.
+//! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of sites in
+//! memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
+//! [`return_site`](Frontier::return_site); all other sites wait on disk.
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 
@@ -71,16 +71,16 @@ pub const FILE_NAME: &str = "dispatcher.db";
 /// How much memory the frontier may take, and what holds for all crawls.
 #[derive(Debug, Clone)]
 pub struct FrontierConfig {
-    /// For the dedupe memory; taken as it is needed. 128 MiB answer ten million URLs mostly
-    /// without the disk.
+    /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
+    /// mostly need no disk access.
     pub seen_memory_bytes: usize,
     /// For pages of the database.
     pub page_cache_bytes: usize,
-    /// Sites that no crawl touches.
+    /// Sites that are never crawled.
     pub excluded: ExcludedSites,
-    /// What is tried again, and when.
+    /// Which failures are retried, and when.
     pub retries: RetryTable,
-    /// Of applications that have some, by name.
+    /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
 }
 
@@ -104,29 +104,29 @@ pub struct Frontier {
     seen: Seen,
     sites: Names,
     records: Names,
-    /// Those met lately; see [`crawls`].
+    /// Recently used crawls; see [`crawls`].
     crawls: HashMap<CrawlKey, Crawl>,
-    /// Those that have changed since somebody asked.
+    /// Crawls that have changed since [`take_touched`](Frontier::take_touched) returned them.
     touched: BTreeSet<CrawlKey>,
     excluded: ExcludedSites,
     retries: Retries,
     holding: Holding,
     limited_applications: LimitedApplications,
     lanes: Lanes,
-    /// The last turn that a crawl had at a site; each has a higher one.
+    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending order.
     last_turn: i64,
     in_transaction: bool,
-    /// The latest that the clock was told to be.
+    /// The time that the next commit notes.
     now_ms: i64,
     /// Changes to the database up to the last commit.
     changes: u64,
-    /// An error has undone calls whose effects are still in memory.
+    /// An error has rolled back calls whose effects are still in memory: all further calls fail.
     closed: bool,
 }
 
 impl Frontier {
-    /// Opens the frontier in a state folder, or makes a new one there. No site is due earlier
-    /// than it was before, even if the clock was set meanwhile.
+    /// Opens the frontier in a state folder, or creates it there. No site becomes due earlier than
+    /// before, even if the wall clock was set meanwhile.
     pub fn open(dir: &Path, config: FrontierConfig, now_ms: i64) -> Result<Self, FrontierError> {
         let path = dir.join(FILE_NAME);
         let db = schema::open(&path, &config)?;
@@ -161,12 +161,13 @@ impl Frontier {
         })
     }
 
-    /// Tells the time, for the next commit to note.
+    /// Sets the time that the next commit notes.
     pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
     }
 
-    /// Notes the time though nothing else has changed: sites that wait have waited until now.
+    /// Notes the time though nothing else has changed, so that after a crash the time that sites
+    /// have waited until now counts.
     pub fn note_time(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.set_now(now_ms);
         self.guarded("note the time", |frontier| {
@@ -192,8 +193,8 @@ impl Frontier {
         Ok(())
     }
 
-    /// Runs work within the transaction. An error undoes all that is uncommitted, and closes the
-    /// frontier, because what it holds in memory is then ahead of the file.
+    /// Runs work within the transaction. An error rolls back everything uncommitted and closes the
+    /// frontier, because its memory is then ahead of the file.
     fn guarded<T>(
         &mut self,
         doing: &'static str,

@@ -1,14 +1,14 @@
-//! What the frontier is handed and what it answers, in plain values.
+//! The frontier's arguments and results, as plain values.
 
 use std::collections::BTreeMap;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use webfill_wire::{CrawlKey, FailedAttempt, Lane, Outcome, Reason};
 
-/// Names a task within one frontier; older tasks have lower ids.
+/// Identifies a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
 
-/// Names a site within one frontier.
+/// Identifies a site within one frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SiteId(pub(crate) i64);
 
@@ -24,7 +24,7 @@ impl FromSql for SiteId {
     }
 }
 
-/// Names an application's own object within one frontier.
+/// Identifies a stored `attrs` object within one frontier.
 pub type AttrsId = i64;
 
 /// A URL to be judged.
@@ -34,65 +34,65 @@ pub struct Candidate<'a> {
     pub url: &'a str,
     /// 0 for seeds.
     pub depth: u16,
-    /// 1 to 100; `None`: by its crawl and depth.
+    /// 1 to 100; `None`: follows from its crawl and depth.
     pub priority: Option<u8>,
     /// The task whose page holds the link.
     pub parent: Option<TaskId>,
     /// The records that its page may fill.
     pub records: &'a [String],
-    /// What its application handed over with it, for its page and all pages that follow from it.
+    /// The application's `attrs` object, for its page and all pages that are found from it.
     pub attrs: Option<AttrsId>,
 }
 
 /// What became of a batch of candidates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeedTally {
-    /// Became queued tasks.
+    /// How many became queued tasks.
     pub accepted: u64,
-    /// Were refused, by reason.
+    /// How many were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,
-    /// Those refused for anything but being a duplicate, in order. Only [`feed`] fills it: the
-    /// links of pages are too many to be told apart.
+    /// The candidates refused for another reason than `duplicate`, in order. Only [`feed`] fills it;
+    /// refused links of pages are only counted.
     ///
     /// [`feed`]: super::Frontier::feed
     pub refused: Vec<Refused>,
-    /// Serve only records that are resolved already, or belong to a crawl that is over: neither
-    /// judged nor counted as discovered.
+    /// How many serve only records that are resolved already, or belong to a crawl that is over: they
+    /// are neither judged nor counted as discovered.
     pub unwanted: u64,
-    /// Pages that are done already and are now wanted for a further record.
+    /// Pages that are done already and that a further record wants.
     pub backfills: Vec<Backfill>,
-    /// Sites inside the window that got something.
+    /// Sites inside the window that got tasks.
     pub woken: Vec<Woken>,
 }
 
-/// A site inside the window has something more to hand out.
+/// A site inside the window has got tasks to hand out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Woken {
     pub site: SiteId,
     pub turn: Turn,
 }
 
-/// Whose turn it is at a site: one of the crawls whose tasks there have the highest priority.
+/// The crawl that is next at a site: one of those whose tasks there have the highest priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     pub priority: u8,
     pub crawl: CrawlKey,
-    /// What its pages need.
+    /// The lane that the crawl's pages need.
     pub lane: Lane,
 }
 
 /// A candidate that did not become a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
-    /// Its place in the batch.
+    /// Its index in the batch.
     pub index: usize,
     pub reason: Reason,
-    /// For people: what is wrong with it.
+    /// What is wrong with it, for people.
     pub why: String,
 }
 
-/// A page that was fetched before a further record asked for it. The stored page serves the
-/// record without a second fetch, and the page's links go on for that record at `depth + 1`.
+/// A stored page that is to be applied to a further record, which came to want it after the page was
+/// handed out. There is no second fetch; the page's links are fed for the record at `depth + 1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backfill {
     pub task: TaskId,
@@ -102,11 +102,11 @@ pub struct Backfill {
     pub record: String,
 }
 
-/// A task that was handed out. `task` and `attempt` together are the lease.
+/// A task that was handed out. `task` and `delivery` together identify the lease.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leased {
     pub task: TaskId,
-    /// 1 for the first time that it is handed out.
+    /// How many times the task was handed out, this time included.
     pub delivery: u32,
     pub crawl: CrawlKey,
     pub url: String,
@@ -118,9 +118,9 @@ pub struct Leased {
     pub records: Vec<String>,
     /// How many workers it has killed so far.
     pub deaths: u32,
-    /// The application's own object, as JSON.
+    /// The application's `attrs` object, as JSON.
     pub attrs: Option<String>,
-    /// Earlier attempts that were followed by another, the oldest first.
+    /// Earlier attempts that failed and were retried, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
 }
 
@@ -133,25 +133,25 @@ pub struct HeldLease {
     pub priority: u8,
 }
 
-/// What names a task to people.
+/// What a task's stored page and log lines need of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSketch {
     pub crawl: CrawlKey,
     pub url: String,
     pub site: String,
     pub depth: u16,
-    /// The application's own object, as JSON.
+    /// The application's `attrs` object, as JSON.
     pub attrs: Option<String>,
 }
 
-/// What a site has to hand out.
+/// The tasks of a site that were leased by one call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LeaseBatch {
     pub tasks: Vec<Leased>,
-    /// How many the site still has queued, if some of them can be handed out now. An empty batch
-    /// with some left means that many tasks of ended crawls were closed on the way: ask again.
+    /// How many tasks the site still has queued, if some of them can be handed out now. An empty batch
+    /// with some left means that the call has closed tasks of ended crawls up to its limit: call again.
     pub left: u64,
-    /// Whose turn is next.
+    /// The turn that is next.
     pub next: Option<Turn>,
 }
 
@@ -160,7 +160,7 @@ pub struct LeaseBatch {
 pub enum Completion {
     /// The lease was not in force any more: nothing was changed.
     Stale,
-    /// The task is to be tried again, and waits for that in the queue.
+    /// The task is queued again and waits for its retry.
     WillRetry {
         site: SiteId,
     },
@@ -175,8 +175,7 @@ pub struct CompletionTally {
     /// Canonical, as the page was stored.
     pub url: String,
     pub depth: u16,
-    /// Unresolved records that came to want the page after it was handed out: the stored page
-    /// is still to be applied to them.
+    /// Unresolved records that came to want the page after it was handed out: they need a backfill.
     pub backfill_records: Vec<String>,
     /// What became of the links and the redirect.
     pub links: FeedTally,
@@ -186,7 +185,7 @@ pub struct CompletionTally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivenBack {
     Requeued(Turn),
-    /// Its crawl was over by then, and so is the task.
+    /// Its crawl was over by then, so the task has ended, too.
     Ended,
     /// It has killed three workers and ended in `crashed`.
     Quarantined,
@@ -194,14 +193,14 @@ pub enum GivenBack {
     Stale,
 }
 
-/// The kept clock of a site.
+/// The stored clock of a site.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clock {
-    /// No fetch may start before; milliseconds since the epoch.
+    /// No fetch may start before this time; milliseconds since the epoch.
     pub due_at_ms: i64,
-    /// Between two fetches; `None` until the site was asked (the default delay then holds).
+    /// The delay between two fetches; `None` until it is known (the default delay then holds).
     pub delay_ms: Option<u32>,
-    /// When the last fetch started, as far as is known; milliseconds since the epoch.
+    /// When the last known fetch started; milliseconds since the epoch.
     pub last_start_ms: Option<i64>,
     /// The supervisor that the site's tasks go to.
     pub owner: Option<String>,
@@ -215,19 +214,19 @@ pub struct SiteDue {
     pub clock: Clock,
     pub rule: SiteRule,
     pub queued: u64,
-    /// Whose turn it is; `None` if nothing can be handed out.
+    /// The turn that is next; `None` if nothing can be handed out.
     pub next: Option<Turn>,
 }
 
-/// What holds for a site because somebody has said so. Where nothing is said, the default holds.
+/// A site's rule, set by hand. Where a field is `None`, the default holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteRule {
-    /// Between two requests, in milliseconds, instead of the default; what robots.txt asks for is
-    /// still the least.
+    /// The delay between two requests, in milliseconds, instead of the default; robots.txt's delay is
+    /// the minimum.
     pub delay_ms: Option<u32>,
-    /// No request starts before; milliseconds since the epoch.
+    /// No request starts before this time; milliseconds since the epoch.
     pub block_until_ms: Option<i64>,
-    /// So many tasks may still be handed out, over all crawls; what is queued then waits.
+    /// How many tasks may still be handed out, over all crawls; the others stay queued.
     pub pages_left: Option<u64>,
 }
 
@@ -246,7 +245,7 @@ pub struct Pending {
 /// `discovered == queued + leased + done + the sum of skipped`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CrawlStatus {
-    /// How much of the seed input is durable; see [`set_fed`](super::Frontier::set_fed).
+    /// How many lines of the seed input are committed; see [`set_fed`](super::Frontier::set_fed).
     pub fed_lines: u64,
     /// No further seeds will come.
     pub seeds_ended: bool,

@@ -1,8 +1,11 @@
-//! Applications that have limits: how much of them is used, and whose crawls wait for room.
+//! Limits of applications: how much of each limit is used, and which crawls wait for it.
 //!
-//! As with a crawl's own limit (see [`holding`](super::holding)), a site whose turn comes finds out
-//! that an application has no room, and passes its crawl over. When there is room again, so many of
-//! these sites are told as it is worth, crawls in turn.
+//! The limits are total pages, pages per second (a token bucket) and sites in parallel. As with a
+//! crawl's own limits (see [`holding`](super::holding)), a site finds out in its turn that the
+//! application may have no further task, and passes the crawl over. When there is an allowance again, a
+//! crawl of the application is released at as many sites as the allowance is worth, crawls in turn.
+//!
+//! Pages and leases are counted from the tables at the start; the token bucket starts empty.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -12,7 +15,7 @@ use webfill_wire::CrawlKey;
 use super::answers::SiteId;
 use crate::application_limits::ApplicationLimits;
 
-/// How much of a second's pages may go out at once.
+/// The token bucket's capacity, in seconds of the rate: this burst may go out at once.
 const BURST_S: f64 = 0.25;
 
 /// The applications that have limits, by name.
@@ -26,12 +29,12 @@ struct LimitedApplication {
     limits: ApplicationLimits,
     pages: u64,
     leased: u64,
-    /// Sites where it has tasks out, how many.
+    /// Its leases, by site.
     sites: HashMap<SiteId, u64>,
-    /// Pages that may go out now by the rate, as of a time.
-    saved: f64,
-    saved_at_ms: i64,
-    /// Crawls that wait for room, each with the last of its sites that was told.
+    /// The tokens in the bucket as of `tokens_at_ms`; each is worth a page.
+    tokens: f64,
+    tokens_at_ms: i64,
+    /// Crawls that wait for an allowance, each with the last of its sites that was released.
     held: VecDeque<(CrawlKey, i64)>,
     in_line: HashSet<CrawlKey>,
 }
@@ -49,7 +52,7 @@ impl LimitedApplications {
             let application = LimitedApplication {
                 limits,
                 pages: pages as u64,
-                saved_at_ms: now_ms,
+                tokens_at_ms: now_ms,
                 ..LimitedApplication::default()
             };
             limited.apps.insert(app, application);
@@ -72,7 +75,7 @@ impl LimitedApplications {
         self.apps.contains_key(app)
     }
 
-    /// How many tasks of an application may be handed out at a site.
+    /// How many tasks of an application may be handed out at a site now.
     pub(super) fn room_at(&mut self, app: &str, site: SiteId, now_ms: i64) -> u64 {
         match self.apps.get_mut(app) {
             None => u64::MAX,
@@ -83,7 +86,7 @@ impl LimitedApplications {
         }
     }
 
-    /// How many tasks may be handed out anywhere.
+    /// How many tasks of an application may be handed out at a site where it has no lease.
     pub(super) fn room(&mut self, app: &str, now_ms: i64) -> u64 {
         let application = self.apps.get_mut(app);
         application.map_or(u64::MAX, |application| application.room(now_ms))
@@ -92,7 +95,7 @@ impl LimitedApplications {
     pub(super) fn note_handed_out(&mut self, app: &str, site: SiteId) {
         if let Some(application) = self.apps.get_mut(app) {
             application.leased += 1;
-            application.saved -= 1.0;
+            application.tokens -= 1.0;
             *application.sites.entry(site).or_default() += 1;
         }
     }
@@ -112,16 +115,16 @@ impl LimitedApplications {
         }
     }
 
-    /// A crawl waits until its application has room.
-    pub(super) fn hold(&mut self, app: &str, crawl: CrawlKey, told: i64) {
+    /// A crawl waits for its application's allowance. `last_site`: the last site that was released.
+    pub(super) fn hold(&mut self, app: &str, crawl: CrawlKey, last_site: i64) {
         if let Some(application) = self.apps.get_mut(app)
             && application.in_line.insert(crawl)
         {
-            application.held.push_back((crawl, told));
+            application.held.push_back((crawl, last_site));
         }
     }
 
-    /// Crawls that may go on: one of each application that has room.
+    /// Removes the crawls that need not wait any more: one of each application with an allowance.
     pub(super) fn take_freed(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
         let mut freed = Vec::new();
         for application in self.apps.values_mut() {
@@ -136,7 +139,7 @@ impl LimitedApplications {
         freed
     }
 
-    /// When time alone gives room to one who waits for it.
+    /// When time alone gives an allowance to an application with waiting crawls.
     pub(super) fn next_room_ms(&self) -> Option<i64> {
         let waiting = self
             .apps
@@ -147,7 +150,7 @@ impl LimitedApplications {
 }
 
 impl LimitedApplication {
-    /// By the number of pages and their rate.
+    /// The allowance by total pages and by rate.
     fn room_of_pages(&mut self, now_ms: i64) -> u64 {
         let used = self.pages + self.leased;
         let most = self.limits.max_pages;
@@ -155,13 +158,13 @@ impl LimitedApplication {
         let Some(rate) = self.limits.pages_per_second else {
             return left;
         };
-        let passed_s = (now_ms - self.saved_at_ms).max(0) as f64 / 1_000.0;
-        self.saved = (self.saved + passed_s * rate).min((rate * BURST_S).max(1.0));
-        self.saved_at_ms = now_ms;
-        left.min(self.saved.max(0.0) as u64)
+        let passed_s = (now_ms - self.tokens_at_ms).max(0) as f64 / 1_000.0;
+        self.tokens = (self.tokens + passed_s * rate).min((rate * BURST_S).max(1.0));
+        self.tokens_at_ms = now_ms;
+        left.min(self.tokens.max(0.0) as u64)
     }
 
-    /// The same at a site where nothing of it is out yet.
+    /// The allowance at a site where the application has no lease.
     fn room(&mut self, now_ms: i64) -> u64 {
         let most = self.limits.max_sites;
         match most.is_some_and(|most| self.sites.len() as u64 >= most) {
@@ -180,7 +183,7 @@ impl LimitedApplication {
                 .limits
                 .max_sites
                 .is_some_and(|most| self.sites.len() as u64 >= most);
-        let wait_ms = ((1.0 - self.saved).max(0.0) / rate * 1_000.0).ceil() as i64;
-        (!is_full).then_some(self.saved_at_ms + wait_ms + 1)
+        let wait_ms = ((1.0 - self.tokens).max(0.0) / rate * 1_000.0).ceil() as i64;
+        (!is_full).then_some(self.tokens_at_ms + wait_ms + 1)
     }
 }

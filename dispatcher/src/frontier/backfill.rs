@@ -1,5 +1,6 @@
-//! Records that came to want a page after it was handed out: the stored page is applied to them,
-//! and until that is done the wish is kept here.
+//! Backfills: a record that came to want a page after the page was handed out gets the stored page
+//! applied later. The wish is stored (`late = 1` in `task_records`) until that is done, so a crash loses
+//! none.
 
 use rusqlite::params;
 use webfill_wire::CrawlKey;
@@ -9,7 +10,7 @@ use super::schema::DONE;
 use super::{Frontier, FrontierError};
 
 impl Frontier {
-    /// Pages of a crawl that are done and not yet applied to a record that wants them.
+    /// Pages of a crawl that are done and not yet applied to an unresolved record that wants them.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
         self.guarded("look for late records", |frontier| {
             let sql = "SELECT t.id, t.url, t.depth, r.name

@@ -1,4 +1,5 @@
-//! The commit half of a URL's last step: its outcome, together with what it led to.
+//! The completion of a task: its outcome is counted together with what it led to (links, redirect,
+//! resolved records), in one transaction. An outcome changes nothing if its lease is not in force.
 
 use rusqlite::Result;
 use webfill_urls::Url;
@@ -10,7 +11,7 @@ use super::give_back::{HeldTask, held_task};
 use super::resolved::{Served, served_by};
 use super::{Frontier, FrontierError};
 
-/// What a link has less than its page.
+/// By how much a link's priority is lower than its page's.
 const PRIORITY_LOST: u8 = 10;
 
 impl Frontier {
@@ -58,7 +59,8 @@ impl Frontier {
         })
     }
 
-    /// The figures come from another process: whatever they are, counting them must not fail.
+    /// Adds the worker's figures to the counters. They come from another process: whatever they are,
+    /// the sums must not overflow.
     fn count_page(&mut self, task: &HeldTask, report: &TaskDone) -> Result<()> {
         let status = &mut self.known_crawl(task.crawl)?.status;
         status.leased -= 1;

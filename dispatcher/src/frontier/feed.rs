@@ -1,4 +1,4 @@
-//! Judging candidates and queueing those that are new: seeds, links and redirects alike.
+//! Feeding: candidates (seeds, links, redirects) are judged, and those that are new become queued tasks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -54,7 +54,7 @@ impl Frontier {
         })
     }
 
-    /// Of each candidate the ids of those of its records that are still unresolved.
+    /// For each candidate the ids of its unresolved records.
     fn record_ids(&mut self, candidates: &[Candidate<'_>]) -> Result<Vec<Vec<i64>>> {
         let mut all = Vec::with_capacity(candidates.len());
         for candidate in candidates {
@@ -93,7 +93,7 @@ impl Frontier {
     }
 }
 
-/// Where candidates come from, and what their tasks take over.
+/// The context of a candidate: what its task inherits from the page that it was found on.
 pub(super) struct LinkContext<'a> {
     pub(super) depth: u16,
     pub(super) priority: u8,
@@ -106,7 +106,8 @@ pub(super) struct LinkContext<'a> {
     pub(super) attrs: Option<AttrsId>,
 }
 
-/// A batch being judged. What it adds to the sites is written once, at its end.
+/// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
+/// end.
 pub(super) struct FeedBatch<'a> {
     db: &'a Connection,
     seen: &'a mut Seen,
@@ -118,7 +119,7 @@ pub(super) struct FeedBatch<'a> {
     now_ms: i64,
     last_turn: i64,
     fed: HashMap<SiteId, FedSite>,
-    /// What it queues, by priority.
+    /// How many tasks it queues, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) tally: FeedTally,
 }
@@ -128,12 +129,12 @@ pub(super) struct FeedBatch<'a> {
 struct FedSite {
     queued: u64,
     top_priority: u8,
-    /// What the crawl had accepted for it before, once that was asked for.
+    /// How many tasks of the crawl the site had before the batch; read when first needed.
     accepted_before: Option<u64>,
 }
 
 impl FeedBatch<'_> {
-    /// Whether nothing is to be gained: of its records none is unresolved, or the crawl is over.
+    /// Whether a candidate is useless: all its records are resolved, or the crawl is over.
     pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
         (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.now_ms).is_some()
     }
@@ -159,14 +160,14 @@ impl FeedBatch<'_> {
     }
 
     fn intake(&self, text: &str, context: &LinkContext<'_>) -> std::result::Result<Url, Refusal> {
-        // Before the URL is parsed: on most pages of a shallow crawl it decides about all links.
+        // Before the URL is parsed, because on most pages of a shallow crawl this refuses all links.
         if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
         intake::judge(text, context.base, &self.crawl.scope, self.excluded)
     }
 
-    /// Queues a URL of the crawl's scope, or says why not.
+    /// Queues a URL that is in scope; returns the reason if it is refused.
     fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
         if self.seen.contains(self.db, key)? && !self.is_stale(key)? {
@@ -183,7 +184,7 @@ impl FeedBatch<'_> {
         Ok(None)
     }
 
-    /// Whether the crawl wants pages again after a time, and this one is that old.
+    /// Whether the page is older than the crawl's `refresh_after_ms`, so that it is fetched again.
     fn is_stale(&mut self, key: u64) -> Result<bool> {
         let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else {
             return Ok(false);
@@ -198,7 +199,7 @@ impl FeedBatch<'_> {
             .exists(params![task as i64, DONE, latest])
     }
 
-    /// Makes a URL that is a task already serve one more record.
+    /// Adds a record to the task of a URL that was seen before.
     fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
         let pair_key = self.seen.pair_key(key, record);
         if self.seen.was_noted_lately(pair_key) {
@@ -207,7 +208,8 @@ impl FeedBatch<'_> {
         let Some(task) = self.seen.task_of(self.db, key)? else {
             return Ok(());
         };
-        // Late too if the task is queued again: its last holder may still bring the outcome.
+        // A task that was handed out before may be queued again, but its last holder may still
+        // deliver the outcome: the record needs a backfill then, too.
         let sql = "INSERT OR IGNORE INTO task_records (task, record, late)
                    SELECT id, ?2, attempt > 0 OR state = ?3 FROM tasks WHERE id = ?1";
         let values = params![task as i64, record, DONE];
@@ -277,7 +279,7 @@ impl FeedBatch<'_> {
 
     /// Writes what the batch adds to its sites and its crawl.
     pub(super) fn finish(mut self) -> Result<FeedTally> {
-        // What a crawl is fed that hands nothing out stays where it is until that changes.
+        // If the crawl is held back, its new tasks do not count for the sites' priorities.
         let is_held = self.lanes.room_or_await_lane(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
             let priority = if is_held { 0 } else { fed.top_priority };
@@ -289,7 +291,7 @@ impl FeedBatch<'_> {
                 };
                 self.tally.woken.push(Woken { site: *site, turn });
             }
-            // A crawl that is new here comes behind those that wait already.
+            // A crawl that is new at the site takes its turn behind those that wait already.
             let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
                        VALUES (?1, ?2, ?3, ?3, ?4, ?5)
                        ON CONFLICT DO UPDATE SET accepted = accepted + excluded.accepted,

@@ -1,4 +1,4 @@
-//! Tasks that are handed out: taken back without an outcome, or closed.
+//! The end of a lease without an outcome (the task is given back), and the closing of tasks.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
@@ -8,12 +8,12 @@ use super::schema::{DONE, LEASED, QUEUED};
 use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, sites};
 
-/// A task that has killed so many workers is not handed out again.
+/// A task that has killed this many workers ends in `crashed`.
 const MOST_DEATHS: u32 = 3;
 
 impl Frontier {
-    /// Takes a task back that its holder did not finish. `blamed`: it seems to have killed its
-    /// worker; the third time, it ends in `crashed`.
+    /// Queues a leased task again that has no outcome. `blamed`: it has killed its worker; after
+    /// [`MOST_DEATHS`] it ends in `crashed`.
     pub fn give_back(
         &mut self,
         task: TaskId,
@@ -55,7 +55,7 @@ impl Frontier {
         })
     }
 
-    /// A task as it is kept, by its id.
+    /// A stored task, by its id.
     pub fn task(&mut self, task: TaskId) -> Result<Option<TaskSketch>, FrontierError> {
         self.guarded("read a task", |frontier| {
             let sql = "SELECT crawl, url, name, depth, json FROM tasks
@@ -75,7 +75,7 @@ impl Frontier {
         })
     }
 
-    /// Tasks that have ended in `crashed` since then: which, at which attempt, and when.
+    /// Tasks that have ended in `crashed` since then: id, delivery and time.
     pub fn crashed_since(&mut self, ms: i64) -> Result<Vec<(TaskId, u32, i64)>, FrontierError> {
         self.guarded("look for crashed tasks", |frontier| {
             let sql = "SELECT id, attempt, done_at_ms FROM tasks
@@ -88,7 +88,7 @@ impl Frontier {
         })
     }
 
-    /// Ends a task that was not handed out. The site's count is left to the caller.
+    /// Ends a queued task. The caller updates the site's count.
     pub(super) fn close_queued(
         &mut self,
         crawl: CrawlKey,
@@ -101,7 +101,7 @@ impl Frontier {
         self.close(crawl, task, outcome, None, now_ms)
     }
 
-    /// Ends a task. The count of the state that it leaves is left to the caller.
+    /// Ends a task. The caller updates the count of the state that the task leaves.
     pub(super) fn close(
         &mut self,
         crawl: CrawlKey,
@@ -120,7 +120,7 @@ impl Frontier {
     }
 }
 
-/// What is known of a task that is handed out.
+/// The row of a leased task.
 pub(super) struct HeldTask {
     pub(super) crawl: CrawlKey,
     pub(super) site: SiteId,

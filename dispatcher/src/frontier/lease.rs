@@ -1,8 +1,8 @@
-//! Handing tasks out: whose turn it is at a site, and what goes.
+//! Leasing: which crawl is next at a site, and which of its tasks are handed out.
 //!
-//! The highest priority at a site goes first, whichever crawl it is of. Crawls that have tasks of
-//! the same priority there are served in turn, the one that has waited longest first, so that the
-//! length of a crawl's queue delays nobody but itself. Within a crawl the oldest task goes first.
+//! The highest priority at a site goes first, whichever crawl it is of. Crawls with tasks of the same
+//! priority take turns, the one that has waited longest first, so that a crawl's long queue delays only
+//! that crawl. Within a crawl the oldest task goes first.
 
 use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Lane, Outcome};
@@ -13,20 +13,20 @@ use super::schema::LEASED;
 use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, lanes, retries, sites};
 
-/// Tasks of ended crawls that one call closes on its way, and crawls that it passes over, so that no
-/// call takes long.
+/// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
+/// that hand nothing out, so that no call takes long.
 const MOST_PASSED: usize = 1_000;
 
-/// Crawls that share one call.
+/// At most this many crawls share one round of turns.
 const MOST_CRAWLS: usize = 16;
 
-/// One call of [`Frontier::lease`], as far as it has come.
+/// The progress of one call of [`Frontier::lease`].
 #[derive(Default)]
 struct LeaseRun {
     handed_out: Vec<Leased>,
     closed: usize,
     passed: usize,
-    /// It is the turn of a crawl that needs another supervisor.
+    /// The crawl that is next needs a supervisor of another lane.
     is_another_lanes_turn: bool,
 }
 
@@ -38,10 +38,9 @@ impl LeaseRun {
 }
 
 impl Frontier {
-    /// Hands out what a site has queued: the highest priority first, crawls in turn, the oldest
-    /// task of each first. Tasks of crawls that are over end in `expired` or `stopped` instead;
-    /// those of crawls that hand nothing out for now stay. It ends where it is the turn of a crawl
-    /// that needs more than a supervisor of this lane can.
+    /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that are
+    /// over end in `expired` or `stopped` instead; tasks of crawls that are held back stay queued. The
+    /// call ends early when the next crawl needs a lane that the supervisor does not serve.
     pub fn lease(
         &mut self,
         site: SiteId,
@@ -116,13 +115,13 @@ impl Frontier {
             let leased = self.lease_task(task, site, turn.crawl)?;
             run.handed_out.push(leased);
         }
-        // A turn in which nothing was found corrects the priority that promised something.
+        // If nothing was found, the crawl's stored priority was too high; it is corrected below.
         run.passed += usize::from(taken == 0);
         self.last_turn += 1;
         sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
     }
 
-    /// Ends tasks of a crawl at a site; the site's count is left to the caller.
+    /// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
     pub(super) fn close_tasks_at(
         &mut self,
         site: SiteId,
@@ -151,7 +150,8 @@ impl Frontier {
             .execute(params![task.id as i64, LEASED, delivery])?;
         let mut failed_attempts = Vec::new();
         if task.deliveries > 0 {
-            // Those that came since the last time go along from now on.
+            // Records that were added since the last delivery travel with the task now: they need no
+            // backfill any more.
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
             self.db.prepare_cached(sql)?.execute([task.id as i64])?;
             failed_attempts = retries::failed_attempts(&self.db, task.id)?;

@@ -1,4 +1,5 @@
-//! Records that are complete, and what need not be fetched for them any more.
+//! Resolved records: a record that is complete needs no further page. Queued tasks that serve only
+//! resolved records end in `stopped`.
 
 use rusqlite::{Connection, Result, Row};
 use webfill_wire::{CrawlKey, Outcome};
@@ -7,16 +8,15 @@ use super::answers::{SiteId, TaskId};
 use super::{Frontier, FrontierError, sites};
 
 impl Frontier {
-    /// Notes that a record is complete. What is queued for it, and for no unresolved record,
-    /// ends in `stopped`.
+    /// Marks a record as resolved. Queued tasks that serve no unresolved record end in `stopped`.
     pub fn record_resolved(&mut self, record: &str, now_ms: i64) -> Result<(), FrontierError> {
         self.guarded("close a record", |frontier| {
             frontier.resolve(record, now_ms)
         })
     }
 
-    /// Takes records up again: who feeds their links has learnt from the store that something is
-    /// missing in them, though an earlier crawl may have completed them.
+    /// Marks records as unresolved: their seeds are fed because fields are missing in the store,
+    /// though an earlier crawl may have resolved them.
     pub fn reopen_records<'r>(
         &mut self,
         records: impl Iterator<Item = &'r str>,
@@ -61,7 +61,7 @@ struct Needless {
     priority: u8,
 }
 
-/// What is queued for this record and for no unresolved one.
+/// Queued tasks that serve this record and no unresolved one.
 fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
     let sql = "SELECT t.id, t.crawl, t.site, t.priority
                FROM task_records served JOIN tasks t ON t.id = served.task
@@ -83,7 +83,7 @@ fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
 pub(super) struct Served {
     pub(super) id: i64,
     pub(super) name: String,
-    /// It came while the task was leased.
+    /// It came to want the page after the task was handed out (column `late`).
     pub(super) needs_backfill: bool,
     pub(super) resolved: bool,
 }

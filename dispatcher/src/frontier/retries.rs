@@ -1,5 +1,5 @@
-//! What is tried again: outcomes that may pass. A task that waits for another try is queued, but not
-//! among those that can be handed out.
+//! Retries: failures that may pass are tried again after a wait, by the [`RetryTable`]. A task that
+//! waits for its retry is queued, with `not_before_ms` set, and cannot be handed out until then.
 
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, FailedAttempt, TaskDone};
@@ -11,13 +11,13 @@ use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, sites};
 use crate::retry_table::RetryTable;
 
-/// What a task has less for each try.
+/// By how much each failed attempt lowers the task's priority.
 const PRIORITY_LOST: u8 = 10;
 
-/// Tasks whose wait is over that one call takes up.
+/// One call requeues at most this many tasks.
 const SLICE: i64 = 500;
 
-/// The table, and when the next task's wait is over.
+/// The retry table, and when the next retry is due.
 #[derive(Debug)]
 pub(super) struct Retries {
     table: RetryTable,
@@ -32,13 +32,13 @@ impl Retries {
 }
 
 impl Frontier {
-    /// When the next task's wait for another try is over.
+    /// When the next retry is due.
     pub fn next_retry_ms(&self) -> Option<i64> {
         self.retries.next_ms
     }
 
-    /// Takes up tasks whose wait for another try is over. Returns the sites inside the window that
-    /// have something to hand out.
+    /// Makes tasks whose retries are due available again. Returns the sites inside the window that got
+    /// tasks by it.
     pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,
@@ -63,7 +63,7 @@ impl Frontier {
         })
     }
 
-    /// Puts a task back that is to be tried again, if it is.
+    /// Queues a failed task again, if the crawl and the retry table allow it; returns whether.
     pub(super) fn retry(
         &mut self,
         task: &HeldTask,
@@ -81,7 +81,7 @@ impl Frontier {
         else {
             return Ok(false);
         };
-        // Each try has a time of its own, which is its key.
+        // The time is part of the row's key: two attempts must not end at the same millisecond.
         let ended_at_ms = failed_attempts
             .last()
             .map_or(now_ms, |last| now_ms.max(last.ended_at_ms + 1));
@@ -144,7 +144,7 @@ fn next_ms(db: &Connection) -> Result<Option<i64>> {
     db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// Attempts at a task that were followed by another, the oldest first.
+/// A task's failed attempts that were followed by a retry, the oldest first.
 pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<FailedAttempt>> {
     let sql = "SELECT ended_at_ms, outcome, status_code FROM tries WHERE task = ?1
                ORDER BY ended_at_ms";
@@ -163,7 +163,7 @@ pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<Faile
     select.query_map([task as i64], read)?.collect()
 }
 
-/// Tasks of a crawl at a site that wait for another try, with their priorities.
+/// Tasks of a crawl at a site that wait for their retries, with their priorities.
 pub(super) fn waiting_at(
     db: &Connection,
     site: SiteId,

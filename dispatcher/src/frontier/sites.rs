@@ -1,9 +1,12 @@
-//! The queue of sites: which of them have something to hand out, and when they may be fetched from.
+//! The queue of sites: which of them have tasks to hand out, and when they may be fetched from.
 //!
-//! A site is *in the window* of the running dispatcher, or it waits outside, or it is *parked*: it
-//! has something queued, but nothing that could be handed out now (a paused crawl's tasks, attempts
-//! that wait for another try, a limit that is reached). Its `top_priority` is 0 then, and it is
-//! found again by whatever changes that.
+//! A site is in one of these states (column `in_window`):
+//!
+//! - *waiting* (0): outside the window; an index orders waiting sites by priority and due time;
+//! - *in the window* (1): in the memory of the running dispatcher;
+//! - *parked* (2): it has queued tasks, but none that could be handed out now (a paused crawl, retries
+//!   that are not due, a limit that is reached). Its `top_priority` is 0 then. Whatever makes a task
+//!   available unparks the site.
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Result, Row, params};
@@ -13,8 +16,8 @@ use super::answers::{Clock, SiteDue, SiteId, SiteRule};
 use super::{Frontier, FrontierError};
 
 impl Frontier {
-    /// Sites outside the window that have something to hand out and are due at this time: the
-    /// highest priority first, then the earliest due. They are inside the window from now on.
+    /// Admits up to `limit` waiting sites to the window that are due at this time: the highest priority
+    /// first, then the earliest due.
     pub fn next_sites(
         &mut self,
         due_before_ms: i64,
@@ -27,8 +30,8 @@ impl Frontier {
         })
     }
 
-    /// The same, but only sites where it is this crawl's turn, or could be soon. Of a crawl with
-    /// more sites than it is worth to look at, perhaps none.
+    /// Like [`next_sites`](Frontier::next_sites), but only sites with queued tasks of one crawl. Only
+    /// the first [`MOST_LOOKED_AT`] sites of the crawl are looked at, so it may miss due sites.
     pub fn next_sites_of(
         &mut self,
         crawl: CrawlKey,
@@ -42,7 +45,7 @@ impl Frontier {
         })
     }
 
-    /// When the first site outside the window that has something to hand out is due.
+    /// When the first waiting site is due.
     pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
         self.guarded("look for the next due site", |frontier| {
             let mut earliest: Option<i64> = None;
@@ -59,7 +62,7 @@ impl Frontier {
         })
     }
 
-    /// Lets a site leave the window, and keeps its clock.
+    /// Takes a site out of the window, and stores its clock.
     pub fn return_site(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.guarded("return a site", |frontier| {
             save(&frontier.db, site, clock)?;
@@ -70,14 +73,14 @@ impl Frontier {
         })
     }
 
-    /// Keeps the clock of a site in the window.
+    /// Stores the clock of a site in the window.
     pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.guarded("keep a site's clock", |frontier| {
             save(&frontier.db, site, clock)
         })
     }
 
-    /// A site as it is kept, by its id.
+    /// A stored site, by its id.
     pub fn site(&mut self, site: SiteId) -> Result<Option<SiteDue>, FrontierError> {
         self.guarded("read a site", |frontier| {
             let sql = format!("SELECT {COLUMNS} FROM sites WHERE id = ?1");
@@ -88,20 +91,20 @@ impl Frontier {
     }
 }
 
-/// A crawl that has something to hand out at a site, and its priority there.
+/// The crawl that is next at a site, and its priority there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NextCrawl {
     pub(super) priority: u8,
     pub(super) crawl: CrawlKey,
 }
 
-/// A site as its row has it; whose turn it is stands beside it, until the lane is known.
+/// A site's row. The lane of the crawl that is next is looked up afterwards.
 pub(super) struct SiteRow {
     pub(super) site: SiteDue,
     pub(super) next: Option<NextCrawl>,
 }
 
-/// With the crawl whose turn it is.
+/// The columns of a [`SiteRow`]; the last is the crawl that is next.
 pub(super) const COLUMNS: &str =
     "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority, rule_delay_ms,
      block_until_ms, pages_left,
@@ -131,7 +134,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
     Ok(SiteRow { site, next })
 }
 
-/// Three columns from this one on.
+/// Reads a rule from three columns, `first` and the next two.
 pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
     let pages_left: Option<i64> = row.get(first + 2)?;
     let pages_left = pages_left.map(u64::try_from).transpose();
@@ -186,7 +189,7 @@ fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<Site
     Ok(sites)
 }
 
-/// Rows of a crawl's sites that are looked at for one that waits.
+/// How many of a crawl's sites are looked at to find one that waits.
 const MOST_LOOKED_AT: i64 = 256;
 
 fn waiting_of(
@@ -207,8 +210,8 @@ fn waiting_of(
     select.query_map(values, read)?.collect()
 }
 
-/// Visits the priorities that waiting sites have, from the highest on, until told to stop.
-/// There are at most a hundred, each found by one step into the index.
+/// Visits the priorities of waiting sites from the highest down, until `visit` returns false. There
+/// are at most a hundred, each found by one index look-up.
 fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) -> Result<()> {
     let sql = "SELECT max(top_priority) FROM sites
                WHERE top_priority > 0 AND in_window = 0 AND top_priority < ?1";
@@ -223,9 +226,8 @@ fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) ->
     Ok(())
 }
 
-/// Counts tasks that came into a site's queue; the crawl's share is left to the caller. `priority`
-/// is the highest of those that can be handed out, 0 if none can. True if the site is inside the
-/// window.
+/// Adds tasks to a site's count; the caller updates the crawl's share. `priority` is the highest of
+/// the tasks that can be handed out, 0 if none can. Returns whether the site is in the window.
 pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
     let sql = "UPDATE sites SET queued = queued + ?2, top_priority = max(top_priority, ?3),
                    in_window = iif(in_window = 2 AND ?3 > 0, 0, in_window)
@@ -234,7 +236,7 @@ pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) 
     update.query_row(params![site, n as i64, priority], |row| row.get(0))
 }
 
-/// The same for the crawl's share, where it has had tasks before.
+/// Adds tasks to a crawl's share of a site's count; the row must exist.
 pub(super) fn count_queued_of(
     db: &Connection,
     site: SiteId,
@@ -249,8 +251,8 @@ pub(super) fn count_queued_of(
     Ok(())
 }
 
-/// Counts tasks of a crawl that left a site's queue. A crawl that was served gets its next turn
-/// after all others; the site's own count is left to [`count_taken`].
+/// Subtracts tasks from a crawl's share of a site's count. A crawl that was served (`served_at_turn`)
+/// has its next turn after all others. The site's own count is left to [`count_taken`].
 pub(super) fn count_taken_of(
     db: &Connection,
     site: SiteId,
@@ -269,7 +271,7 @@ pub(super) fn count_taken_of(
     Ok(())
 }
 
-/// Counts tasks that left a site's queue. Returns how many are left there, and whose turn is next.
+/// Subtracts tasks from a site's count. Returns how many are left, and the crawl that is next.
 pub(super) fn count_taken(
     db: &Connection,
     site: SiteId,
@@ -288,8 +290,8 @@ pub(super) fn count_taken(
     Ok((left as u64, next.filter(|_| priority > 0)))
 }
 
-/// The crawls whose turn it is at a site: those of the highest priority, the one that has waited
-/// longest first.
+/// The crawls that are next at a site: those of the highest priority, the one that has waited longest
+/// first.
 pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
@@ -306,15 +308,14 @@ pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<
     Ok(turns)
 }
 
-/// A crawl hands nothing out for now: the site passes it over until that is taken back.
+/// Holds a crawl back at a site: the site passes it over until [`release`].
 pub(super) fn hold(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
     db.prepare_cached(sql)?.execute(params![crawl, site])?;
     Ok(())
 }
 
-/// A crawl hands out again. Tells of which priority, if that gives a site inside the window something
-/// to do.
+/// Releases a crawl at a site. Returns the priority of its tasks, if the site is in the window.
 pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<Option<u8>> {
     count_taken_of(db, site, crawl, 0, None)?;
     let sql = "SELECT top_priority FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
@@ -324,7 +325,7 @@ pub(super) fn release(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<
     Ok((in_window && priority > 0).then_some(priority))
 }
 
-/// A parked site that has something to hand out waits outside the window again.
+/// A parked site that has tasks to hand out again becomes a waiting one.
 pub(super) fn unpark(db: &Connection, site: SiteId) -> Result<()> {
     let sql = "UPDATE sites SET in_window = 0
                WHERE id = ?1 AND in_window = 2 AND top_priority > 0";
