@@ -1,16 +1,16 @@
-//! What one application may have of the fleet, where several share it.
+//! The limits of one application, where several share the fleet.
 
 use serde::{Deserialize, Serialize};
 
-/// Nothing said: no limit.
+/// The limits of one application; `None`: no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApplicationLimits {
-    /// Pages in all, over all its crawls; what is queued then waits for a higher limit.
+    /// Pages in total, over all its crawls. Tasks beyond it stay queued until the limit is raised.
     pub max_pages: Option<u64>,
-    /// Pages handed out in a second.
+    /// Pages handed out per second.
     pub pages_per_second: Option<f64>,
-    /// Sites that are asked at once.
+    /// Sites that are fetched from at the same time.
     pub max_sites: Option<u64>,
 }
 

@@ -1,6 +1,5 @@
-//! Milliseconds since the epoch that never jump: the wall clock is read once, at the start, and
-//! the monotonic clock counts from there. A delay that is being waited for is thus never cut
-//! short by somebody setting the time.
+//! A clock that does not jump: milliseconds since the epoch, read once from the wall clock at the start
+//! and counted on by the monotonic clock. So setting the time does not cut a delay short.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What a dispatcher is told at its start.
+//! The configuration of a dispatcher.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,9 +23,9 @@ pub struct DispatcherConfig {
     pub http: String,
     /// Sites held in memory at once; all others wait on disk.
     pub window_sites: usize,
-    /// Memory for the keys of URLs seen, in MiB.
+    /// Memory of the seen index, in MiB.
     pub seen_memory_mib: usize,
-    /// Seconds that a supervisor may go on starting fetches after it was last heard.
+    /// How many seconds after its last heartbeat a supervisor may start fetches.
     pub lease: f64,
     /// Domains never crawled: `FILE`, or `FILE:N` for its first N.
     pub exclude_sites: Option<String>,
@@ -50,7 +50,8 @@ impl DispatcherConfig {
         (self.lease * 1_000.0).ceil() as u64
     }
 
-    /// Where to take requests by HTTP, if anywhere. Only loopback: there are no keys on it.
+    /// The address for requests by HTTP; `None` if it is off. Only loopback, because HTTP requests
+    /// carry no keys.
     pub fn http_address(&self) -> Result<Option<SocketAddr>, String> {
         if self.http == "off" {
             return Ok(None);
@@ -69,7 +70,7 @@ impl DispatcherConfig {
     }
 }
 
-/// The places where a dispatcher listens.
+/// The endpoints of a dispatcher's sockets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
     pub tasks: String,
@@ -106,9 +107,9 @@ impl Endpoints {
 #[derive(Debug, Clone)]
 pub struct DispatcherSetup {
     pub endpoints: Endpoints,
-    /// Where requests by HTTP are taken.
+    /// The address for requests by HTTP.
     pub http: Option<SocketAddr>,
-    /// Needed where others than this machine can reach the endpoints.
+    /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
@@ -116,9 +117,9 @@ pub struct DispatcherSetup {
     pub cache: Option<StoreUri>,
     /// Which mapping's values win in a record.
     pub mapping_order: MappingOrder,
-    /// The delay where none is known yet, in milliseconds.
+    /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,
-    /// What is tried again, and when.
+    /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// Limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,

@@ -1,6 +1,8 @@
-//! What is to be told of crawls: to workers, and to the store. Of those that `webfill crawl` has
-//! opened it is kept whether stored pages are still being applied to their records; crawls on
-//! demand leave nothing here, however many there are.
+//! The crawls that `webfill crawl` has opened, with their pending backfills; and what supervisors and the
+//! store are told of any crawl (its settings, its state). Crawls on demand leave nothing here, however
+//! many there are.
+//!
+//! The registry is rebuilt after a crash: unfinished crawls are registered again at the start.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,18 +18,18 @@ use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskSketch};
 #[derive(Debug)]
 struct OpenCrawl {
     opened_at_ms: i64,
-    /// Stored pages that are being applied to further records.
+    /// How many stored pages are being applied to further records.
     pending_backfills: u64,
 }
 
-/// All of those.
+/// All crawls that `webfill crawl` has opened.
 #[derive(Debug, Default)]
 pub(crate) struct CrawlRegistry {
     open: BTreeMap<CrawlKey, OpenCrawl>,
 }
 
 impl CrawlRegistry {
-    /// Returns false if it was open already.
+    /// Registers a crawl; returns false if it was registered already.
     pub(crate) fn open(&mut self, crawl: CrawlKey, now_ms: i64) -> bool {
         let opened = OpenCrawl {
             opened_at_ms: now_ms,
@@ -59,15 +61,16 @@ impl CrawlRegistry {
         self.open.keys().copied()
     }
 
-    /// Whether a crawl of `webfill crawl` is finished.
+    /// Whether a crawl of `webfill crawl` is finished: no seeds to come, no task left, no backfill
+    /// pending.
     pub(crate) fn is_finished(&self, crawl: CrawlKey, status: &CrawlStatus) -> bool {
         let nothing_left = status.queued == 0 && status.leased == 0;
         let open = self.open.get(&crawl);
         nothing_left && status.seeds_ended && open.is_some_and(|open| open.pending_backfills == 0)
     }
 
-    /// Where a crawl stands. `going_on`: what is not finished is being worked on; otherwise it was
-    /// interrupted.
+    /// The state of a crawl. `going_on`: the dispatcher is not draining; otherwise an unfinished crawl
+    /// is interrupted.
     pub(crate) fn state(
         &self,
         frontier: &mut Frontier,
@@ -99,7 +102,7 @@ impl CrawlRegistry {
         })
     }
 
-    /// The crawl's page limit is reached, and nothing of it is under way.
+    /// Whether the crawl's page limit is reached and none of its tasks is leased.
     pub(crate) fn is_limit_reached(
         &self,
         frontier: &mut Frontier,
@@ -109,7 +112,7 @@ impl CrawlRegistry {
         Ok(leased == 0 && pages_left(frontier, crawl)? == Some(0))
     }
 
-    /// What workers must know of a crawl.
+    /// The settings of a crawl that workers need.
     pub(crate) fn settings(
         &self,
         frontier: &mut Frontier,
@@ -130,7 +133,7 @@ impl CrawlRegistry {
         })
     }
 
-    /// A crawl as the store keeps it.
+    /// The crawl's document in the store.
     pub(crate) fn row(
         &self,
         frontier: &mut Frontier,
@@ -183,7 +186,7 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
     }
 }
 
-/// The page of a task that has no worker left to save it.
+/// The stored page of a task that ended in `crashed`: no worker could save it.
 pub(crate) fn crashed_page(spec: &CrawlSpec, task: TaskSketch, delivery: u32, now_ms: i64) -> Page {
     let crawl = CrawlId::new(&spec.app_id, &spec.crawl_id);
     Page {

@@ -1,5 +1,5 @@
-//! Sites that no crawl touches, such as the first thousands of a popularity ranking. One eight-byte
-//! hash per domain is kept, so a million domains cost 8 MB.
+//! Excluded sites: domains that no crawl fetches from, such as the first thousands of a popularity
+//! ranking. Each domain is kept as an eight-byte hash, so a million domains take 8 MB.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,10 +12,10 @@ use zip::ZipArchive;
 
 use crate::scope::{canonical_domain, shown};
 
-/// RFC 1035, as it is written.
+/// The limit of RFC 1035, in text form.
 const MAX_DOMAIN_BYTES: usize = 253;
 
-/// Longer lines hold no domain; they are not read into memory.
+/// A longer line cannot be a domain; the rest of it is not read into memory.
 const MAX_LINE_BYTES: u64 = 1024;
 
 /// Why a list of excluded sites cannot be used.
@@ -33,9 +33,9 @@ pub enum ExcludedSitesError {
 
 /// The domains that are never crawled.
 ///
-/// A URL is excluded if its site (registrable domain) or its exact host is listed. Sites are
-/// known by a 64-bit hash: that one URL is excluded by mistake has, with a million entries, a
-/// chance of one in 10^13.
+/// A URL is excluded if its site (registrable domain) or its exact host is listed. Domains are compared
+/// by a 64-bit hash: with a million entries, a URL is excluded by mistake with a probability of one in
+/// 10^13.
 #[derive(Debug, Clone, Default)]
 pub struct ExcludedSites {
     hashes: Vec<u64>,

@@ -1,13 +1,13 @@
-//! The herald: tells applications over the firehose what became of their pages, and what happened
-//! to their crawls.
+//! The firehose: publishes results of pages and notices about crawls to subscribed applications.
 //!
-//! Pages never travel through the dispatcher. When an outcome is committed, the dispatcher
-//! announces no more than which page it is of; the herald's thread reads the page from the store,
-//! in batches, and publishes it. It does so only while somebody subscribes: until then it has not
-//! even opened the store. Nobody waits for the herald: its queue is bounded, and what finds it full
-//! is dropped and counted; nor does the herald wait for subscribers, see
-//! [`webfill_wire::socket::PUBLISHED_AHEAD`]. Whoever must not miss anything reads the store's
-//! changes instead.
+//! Pages never travel through the dispatcher. When an outcome is committed, the dispatcher announces only
+//! which page it belongs to; the firehose's thread reads the page from the store, in batches, and
+//! publishes it. Announcements without a subscriber are ignored, and the store is opened with the first
+//! page that has one.
+//!
+//! Nothing waits for the firehose: its queue is bounded, and what finds it full is dropped and counted.
+//! Nor does it wait for slow subscribers, see [`webfill_wire::socket::PUBLISHED_AHEAD`]. After a crash
+//! queued announcements are lost. An application that must miss nothing reads the store's changes instead.
 
 mod result;
 mod subscriptions;
@@ -27,27 +27,27 @@ use webfill_wire::socket::{Outbox, SocketName};
 
 pub(crate) use subscriptions::Subscriptions;
 
-/// Announcements that wait to be read; further ones are dropped.
+/// At most this many announcements wait; further ones are dropped.
 const QUEUED: usize = 20_000;
 
-/// Pages read at once.
+/// Pages read from the store at once.
 const BATCH: usize = 100;
 
-/// A store that cannot be read is tried again after this long.
+/// Wait before a store that cannot be read is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Pages that the dispatcher itself writes may come a moment after their outcome. They are looked
-/// for so often, so far apart.
+/// Pages that the dispatcher itself writes may be stored a moment after their outcome. A page is
+/// looked for this many times, [`READ_AGAIN_AFTER`] apart.
 const MOST_READS: u32 = 5;
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// A page that has come to its end.
+/// The announcement of a page that has its final outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedPage {
     pub(crate) app_id: String,
     pub(crate) crawl_id: String,
     pub(crate) url: String,
-    /// Its crawl wants the body.
+    /// Its crawl wants the body in results.
     pub(crate) body: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn outbound(app_id: &str) -> String {
     format!("outbound.{app_id}")
 }
 
-/// How messages leave.
+/// Sends a message under a topic.
 type Publish = Arc<dyn Fn(&str, Vec<u8>) + Send + Sync>;
 
 /// The thread's handle.
@@ -74,7 +74,8 @@ pub(crate) struct Firehose {
 }
 
 impl Firehose {
-    /// Starts the thread. `subscriptions` is told what arrives on the socket `firehose`.
+    /// Starts the thread. The caller passes the frames that arrive on the socket `firehose` to
+    /// `subscriptions`.
     pub(crate) fn start(
         store: StoreUri,
         subscriptions: Subscriptions,
@@ -121,7 +122,7 @@ impl Firehose {
         })
     }
 
-    /// A page has come to its end; its outcome is committed.
+    /// Announces a page, whose outcome is committed.
     pub(crate) fn announce(&self, finished: FinishedPage) {
         if !self
             .subscriptions
@@ -140,7 +141,7 @@ impl Firehose {
         }
     }
 
-    /// Something has happened to an application's crawls.
+    /// Publishes a notice about an application's crawls.
     pub(crate) fn notice(&self, app_id: &str, notice: &Value) {
         let topic = outbound(app_id);
         if self.subscriptions.has_subscriber(&topic) {
@@ -148,7 +149,7 @@ impl Firehose {
         }
     }
 
-    /// Tells what is left, as far as the store can be read at once, and ends.
+    /// Publishes what is queued, as far as the store can be read at once, and ends the thread.
     pub(crate) fn finish(self) {
         drop(self.queue);
         if self.thread.join().is_err() {
@@ -157,10 +158,10 @@ impl Firehose {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Reader {
     uri: StoreUri,
-    /// Open since the first page that somebody wanted to hear of.
+    /// Opened with the first page that has a subscriber.
     store: Option<Arc<dyn Store>>,
     announced: mpsc::Receiver<FinishedPage>,
     subscriptions: Subscriptions,
@@ -179,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// Once for each time that the queue was full, when it is empty again.
+    /// Logs how many announcements were dropped, once the queue is empty again.
     fn log_dropped(&self) {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
@@ -191,7 +192,7 @@ impl Reader {
         }
     }
 
-    /// Publishes the pages, once each, as far as somebody still wants to hear of them.
+    /// Publishes each page of a batch once, as long as it has a subscriber.
     async fn publish_batch(&mut self, batch: Vec<FinishedPage>) {
         let of_page = |page: FinishedPage| (page_id(&page.crawl_id, &page.url), page);
         let mut unpublished: HashMap<String, FinishedPage> =
@@ -229,7 +230,7 @@ impl Reader {
         }
     }
 
-    /// Publishes those of the pages that are stored.
+    /// Publishes the pages that are stored by now, and removes them from `unpublished`.
     async fn publish_stored(
         &mut self,
         unpublished: &mut HashMap<String, FinishedPage>,
@@ -239,7 +240,8 @@ impl Reader {
         let publish = &self.publish;
         let mut each = |page: Value| {
             let id = page["_id"].as_str().unwrap_or_default();
-            // Crawls of two applications may go by the same id, and one's page is not the other's.
+            // Crawls of two applications may have the same id; a page of the one is not published
+            // as the other's.
             let is_its = |finished: &FinishedPage| page["app_id"] == finished.app_id.as_str();
             if unpublished.get(id).is_some_and(is_its)
                 && let Some(finished) = unpublished.remove(id)

@@ -1,9 +1,9 @@
-//! Requests by HTTP: the same JSON as on the control socket, for clients that have no ZeroMQ.
+//! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
-//! There are no keys on it, so it listens on loopback only. What a browser on the same machine
-//! might be made to send by a foreign page is refused: a name in `Host` that is not this machine's,
-//! any `Origin`, and bodies that do not say that they are JSON. One thread serves; it only reads
-//! and waits, what is asked is done by the dispatcher's loop.
+//! HTTP requests carry no keys, so the server listens on loopback only. To keep foreign pages in a browser
+//! on the same machine out, it refuses `Host` names that are not this machine's, any `Origin` header, and
+//! bodies whose type is not JSON. One thread serves all connections; it only reads and waits, and the
+//! dispatcher's loop carries the requests out.
 
 mod answers;
 mod body;
@@ -29,21 +29,21 @@ pub(crate) use self::pending_requests::PendingRequests;
 use crate::clock::SteadyClock;
 use crate::control::{self, Asked, Refusal, SCHEMA};
 
-/// Connections at once; further ones wait.
+/// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 64;
 
-/// How long the head of a request may take.
+/// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// What the answers need.
+/// The shared state of all connections.
 struct Service {
     pending_requests: PendingRequests,
     clock: SteadyClock,
-    /// For bodies that are read as a whole.
+    /// Limits how many large bodies are read at once.
     large_bodies: Semaphore,
 }
 
-/// Starts to listen, and serves until the process ends. Returns where.
+/// Starts to listen, and serves until the process ends. Returns the address.
 pub(crate) fn start(
     address: SocketAddr,
     clock: SteadyClock,
@@ -87,7 +87,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
         let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
-                // Out of descriptors, most likely: some will be free again.
+                // Most likely out of file descriptors: retry when some are free again.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -99,7 +99,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
                 let service = Arc::clone(&service);
                 async move { Ok::<_, std::convert::Infallible>(service.answer(request).await) }
             });
-            // Who breaks off needs no answer.
+            // A client that has closed the connection needs no answer.
             let _ = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_WITHIN)
@@ -109,7 +109,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
     }
 }
 
-/// What can be asked of where.
+/// The methods and paths, for the answer to an unknown path.
 const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /site, GET /status, GET /schema, GET /healthz";
 
 impl Service {
@@ -173,7 +173,7 @@ impl Service {
     }
 }
 
-/// The info action that a query stands for.
+/// The info action that a query string stands for.
 fn info_of(query: Option<&str>) -> Value {
     let url = webfill_urls::Url::parse(&format!("http://localhost/?{}", query.unwrap_or_default()));
     let mut action = json!({"action": "info"});

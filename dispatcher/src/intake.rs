@@ -1,6 +1,6 @@
-//! Step 1 of a URL's journey: canonical form, then scope, then excluded sites. Each refusal has
-//! one reason. Whether a URL was seen before, and whether its site's budget is spent, only the
-//! frontier knows.
+//! Step 1 of a URL's journey: canonical form, then scope, then excluded sites. Each refusal has one
+//! reason. The frontier decides afterwards whether the URL was seen before and whether the budget of its
+//! site is spent.
 
 use webfill_urls::{Url, UrlRefusal};
 use webfill_wire::Reason;
@@ -8,10 +8,10 @@ use webfill_wire::Reason;
 use crate::excluded_sites::ExcludedSites;
 use crate::scope::Scope;
 
-/// More redirects in a row than this lead nowhere.
+/// A redirect beyond this many in a row is refused.
 pub const MAX_REDIRECTS: u8 = 5;
 
-/// Why a URL is not for this crawl.
+/// Why a URL is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     Url(UrlRefusal),
@@ -36,7 +36,7 @@ impl Refusal {
     }
 }
 
-/// What a refusal by the crawl's own limits means, for people.
+/// What a reason means, for people.
 pub fn explained(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "seen before in this crawl",

@@ -1,4 +1,4 @@
-//! What leaves the dispatcher after the next commit.
+//! The messages that leave the dispatcher after the next commit.
 
 use serde_json::Value;
 use webfill_wire::DispatcherToSupervisor;
@@ -6,24 +6,24 @@ use webfill_wire::socket::Peer;
 
 use crate::firehose::FinishedPage;
 
-/// Who asks.
+/// The client that a request came from and its answer goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
     /// On the control socket.
     Socket(Peer),
-    /// By HTTP: the number of the question.
+    /// By HTTP: the number of the request.
     Http(u64),
 }
 
-/// A message and whom it goes to.
+/// A message with its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
     ToSupervisor(Peer, DispatcherToSupervisor),
     /// The answer to a request.
     ToClient(Client, Value),
-    /// A page that has come to its end, to everybody who hears what becomes of its application's.
+    /// A page with its final outcome, for the subscribers of its application's results.
     FinishedPage(FinishedPage),
-    /// To everybody who hears what happens to an application's crawls.
+    /// A notice about a crawl, for the subscribers of its application's notices.
     Notice {
         app_id: String,
         notice: Value,

@@ -1,5 +1,6 @@
-//! Reads what clients send on the control socket, on a thread of its own: a list of a hundred
-//! thousand requests, or a pattern that takes long to compile, keeps nobody waiting but clients.
+//! Reads the requests that arrive on the control socket, on a thread of its own, so that a list of a
+//! hundred thousand requests, or a pattern that takes long to compile, does not delay the dispatcher's
+//! loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,18 +13,18 @@ use crate::clock::SteadyClock;
 use crate::control::{self, Asked, Refusal};
 use crate::outgoing::Client;
 
-/// Frames beyond this many bytes that wait to be read or carried out are refused.
+/// While frames of more than this many bytes wait to be read or carried out, further ones are refused.
 const MOST_WAITING_BYTES: usize = 256 << 20;
 
-/// A question as it was read.
+/// A client's request as it was read: valid, or with the reason why it is refused.
 pub(crate) struct ClientRequest {
     pub(crate) client: Client,
     pub(crate) asked: Result<Asked, Refusal>,
-    /// Given back when the question is dropped.
+    /// Released when the request is dropped.
     _share: BufferShare,
 }
 
-/// Some of the bytes that may wait.
+/// A frame's share of [`MOST_WAITING_BYTES`].
 struct BufferShare {
     bytes: usize,
     taken: Arc<AtomicUsize>,
@@ -46,7 +47,7 @@ impl Drop for BufferShare {
 }
 
 impl ClientRequest {
-    /// One that was read elsewhere.
+    /// A request that was read by another thread.
     pub(crate) fn read(client: Client, asked: Result<Asked, Refusal>) -> ClientRequest {
         let _share = BufferShare::take(&Arc::default(), 0);
         ClientRequest {
@@ -77,10 +78,10 @@ impl RequestReader {
         Ok(RequestReader { frames, taken })
     }
 
-    /// Takes a frame without waiting.
+    /// Queues a frame without blocking.
     pub(crate) fn enqueue(&self, peer: Peer, mut frame: Vec<u8>) {
         if self.taken.load(Ordering::Relaxed) > MOST_WAITING_BYTES {
-            // Read as what it is, to be answered in its turn.
+            // An empty frame is refused when it is read, so the answers keep their order.
             frame.clear();
         }
         let share = BufferShare::take(&self.taken, frame.len());

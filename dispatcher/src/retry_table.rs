@@ -1,10 +1,10 @@
-//! What is tried again, and when: one table of the kind of failure and the waits.
+//! The retry table: for each kind of failure, the waits before the retries.
 
 use serde::{Deserialize, Serialize};
 use webfill_wire::Outcome;
 
-/// Of each kind of failure, how many seconds to wait before each further attempt; none: it is for
-/// good at once. The number of attempts of a task counts over all kinds.
+/// For each kind of failure, the seconds to wait before each retry; an empty list: no retry. The
+/// failed attempts of a task are counted over all kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryTable {
@@ -13,7 +13,7 @@ pub struct RetryTable {
     pub dns_error: Vec<f64>,
     pub tls_error: Vec<f64>,
     pub robots_unreachable: Vec<f64>,
-    /// The server's own words: 429, 500, 502, 503, 504.
+    /// Responses with these HTTP statuses.
     pub http_429: Vec<f64>,
     pub http_500: Vec<f64>,
     pub http_502: Vec<f64>,
@@ -22,8 +22,8 @@ pub struct RetryTable {
 }
 
 impl Default for RetryTable {
-    /// Time-outs and errors of the network pass soon, names and an overload later. A certificate
-    /// is not mended within hours, and a page that fails on the server's side mostly stays so.
+    /// Time-outs and network errors mostly pass within minutes, DNS errors and overload later. A bad
+    /// certificate and a page with an internal server error mostly stay so: they are not retried.
     fn default() -> Self {
         RetryTable {
             timeout: vec![60.0, 600.0, 3_600.0],
@@ -43,11 +43,12 @@ impl Default for RetryTable {
 /// The longest wait: thirty days, in seconds.
 const LONGEST_WAIT: f64 = 2_592_000.0;
 
-/// Further attempts that a kind may have.
+/// The most retries that a kind may have.
 const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
-    /// How long to wait after the failure that follows so many others; `None` if it is for good.
+    /// How long to wait before the retry after a failure that follows `failed_attempts` others; `None`
+    /// if there is no retry.
     pub fn wait_ms(
         &self,
         outcome: Outcome,

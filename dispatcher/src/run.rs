@@ -1,6 +1,6 @@
-//! The dispatcher process: one loop. Everything that has arrived is applied to the frontier in
-//! one transaction, due tasks are leased in the same one, and only after its commit does
-//! anybody hear of it.
+//! The dispatcher process: one loop. Each turn applies all events that have arrived to the core, leases
+//! due tasks, commits everything in one transaction (group commit), and only then sends what follows from
+//! it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -28,40 +28,40 @@ const OUTCOMES: SocketName = 2;
 const CONTROL: SocketName = 3;
 const FIREHOSE: SocketName = 4;
 
-/// Something that the loop reacts to.
+/// An event that the loop reacts to.
 enum Event {
     Frame(Arrived),
     Request(ClientRequest),
     WriteResult(WriteResult),
 }
 
-/// Commits are at least this far apart: what arrives meanwhile shares the next one.
+/// Commits are at least this far apart; events that arrive meanwhile share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(8);
 
-/// Events taken into one transaction, at most.
+/// At most this many events are applied in one transaction.
 const BATCH: usize = 10_000;
 
-/// The loop turns at least this often: heartbeats, lost supervisors, signals.
+/// The loop turns at least this often, for lost supervisors and signals.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// Pages of SQLite's cache, in bytes.
+/// SQLite's page cache, in bytes.
 const PAGE_CACHE_BYTES: usize = 16 << 20;
 
-/// Runs a dispatcher until it is told to drain, and everything is back.
+/// Runs a dispatcher until it is drained or stopped.
 pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
     let clock = SteadyClock::start();
     let written = events.clone();
     let (by_socket, by_http) = (events.clone(), events.clone());
-    // Sends fail only while everything ends: the loop outlives the sockets.
+    // Sends fail only while the process ends: the loop outlives the sockets.
     let request_reader = RequestReader::start(clock, move |request| {
         let _ = by_socket.send(Event::Request(request));
     })?;
     let pending_requests = PendingRequests::new(move |request| {
         let _ = by_http.send(Event::Request(request));
     });
-    // The sockets come first, so that a port in use leaves nothing behind; what arrives waits in
-    // the channel until there is somebody to answer it.
+    // The sockets are opened first, so that a port in use fails before the frontier is touched;
+    // messages wait in the channel until the loop runs.
     let subscriptions = Subscriptions::default();
     let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
@@ -124,14 +124,14 @@ fn open(
         .map_err(frontier_fault)
 }
 
-/// The dispatcher with what it needs of the world.
+/// The core with its sockets, threads and clock.
 struct Process {
     core: Core,
     clock: SteadyClock,
     outbox: Outbox,
     store_writer: StoreWriter,
     firehose: Firehose,
-    /// Those that came by HTTP.
+    /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
 }
 
@@ -159,7 +159,8 @@ impl Process {
         }
     }
 
-    /// Waits for something to do, and then a little longer for what may share its commit.
+    /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since the
+    /// last commit for further events that share the commit.
     fn collect_events(
         &self,
         arrived: &mpsc::Receiver<Event>,
@@ -184,7 +185,7 @@ impl Process {
         Ok(batch)
     }
 
-    /// How long nothing will be to do unless something arrives.
+    /// How long the loop may sleep unless an event arrives.
     fn idle_time(&self) -> Duration {
         let look_ms = self.core.next_tick_ms();
         let next_ms = self.core.next_ready_ms().unwrap_or(look_ms);
@@ -215,7 +216,7 @@ impl Process {
         Ok(())
     }
 
-    /// Sends what rests on the commit.
+    /// Sends the messages and store writes of the last commit.
     fn send_committed(&mut self) {
         for message in self.core.take_outgoing() {
             match message {
@@ -240,7 +241,7 @@ impl Process {
         }
     }
 
-    /// The last counters and the last state of the crawls.
+    /// Sends the final counters and the final states of the crawls, and ends the threads.
     fn close(mut self) {
         if let Err(error) = self.core.close(self.clock.now_ms()) {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
@@ -278,7 +279,7 @@ fn apply_frame(core: &mut Core, arrived: Arrived, now_ms: i64) -> Result<(), Fro
     Ok(())
 }
 
-/// Whether a supervisor goes by a name that its key does not give it.
+/// Whether a supervisor uses a name that its key does not allow.
 fn is_impostor(sender: &Option<Arc<str>>, supervisor: &str) -> bool {
     let Some(name) = sender else {
         return false;

@@ -1,4 +1,5 @@
-//! Which URLs belong to a crawl, compiled once from its [`CrawlSpec`]. A deny wins over an allow.
+//! The scope of a crawl: which URLs belong to it, compiled once from its [`CrawlSpec`]. A deny pattern
+//! wins over an allow pattern.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,8 +10,8 @@ use webfill_wire::Reason;
 
 use crate::crawl_spec::CrawlSpec;
 
-/// Path extensions that are not fetched unless a crawl names its own: what holds no text that
-/// a mapping could read.
+/// Path extensions that are not fetched unless a crawl has its own list: files without text that a
+/// mapping could read.
 pub const DENIED_EXTENSIONS: &[&str] = &[
     // images
     "jpg", "jpeg", "png", "gif", "webp", "avif", "bmp", "ico", "svg", "tif", "tiff", "heic", "psd",
@@ -28,7 +29,7 @@ pub const DENIED_EXTENSIONS: &[&str] = &[
     "sh", "wasm", "woff", "woff2", "ttf", "otf", "eot", "css", "js", "mjs", "map", "torrent",
 ];
 
-/// A fault in what a crawl asks for.
+/// An invalid pattern or domain in a crawl's spec.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     #[error("{list}[{index}]: invalid pattern `{pattern}`: {reason}")]
@@ -46,7 +47,7 @@ pub enum ScopeError {
 }
 
 impl ScopeError {
-    /// Which entry of which list is at fault: `deny_regex[1]`.
+    /// The invalid entry of its list: `deny_regex[1]`.
     pub(crate) fn place(&self) -> String {
         match self {
             ScopeError::Pattern { list, index, .. } => format!("{list}[{index}]"),
@@ -78,7 +79,7 @@ static USUALLY_DENIED: LazyLock<HashSet<&str>> =
     LazyLock::new(|| DENIED_EXTENSIONS.iter().copied().collect());
 
 impl Scope {
-    /// Compiles what a crawl asks for, or says which pattern or domain is at fault and why.
+    /// Compiles a crawl's scope; the error names the invalid pattern or domain.
     pub fn compile(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
         let extensions = spec.deny_extensions.as_ref();
         let normalised =
@@ -93,7 +94,7 @@ impl Scope {
         })
     }
 
-    /// Whether links at this depth are wanted at all.
+    /// Whether links at this depth are in scope.
     pub fn reaches(&self, depth: u16) -> bool {
         depth <= self.max_depth
     }
@@ -165,7 +166,7 @@ fn allowed_domain((index, domain): (usize, &String)) -> Result<String, ScopeErro
     })
 }
 
-/// The beginning of what should have been a domain, fit for a terminal.
+/// The first 100 characters of an invalid domain, escaped for a terminal.
 pub(crate) fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(100).collect();
     beginning.escape_debug().to_string()
@@ -181,8 +182,8 @@ pub(crate) fn canonical_domain(domain: &str) -> Option<String> {
     url.host_str().map(str::to_owned)
 }
 
-/// Compiled patterns of one list in a request, in bytes; enough for some dozens of ordinary ones.
-/// Anybody may send patterns, each crawl holds its own, and compiling takes its time.
+/// The size limit of the compiled patterns of one list in a request, in bytes; enough for some dozens
+/// of ordinary patterns. Any client may send patterns, and each crawl in memory holds its own.
 const MAX_ASKED_BYTES: usize = 1 << 20;
 
 /// Whether a list of patterns from a request can be compiled, within limits.
@@ -196,7 +197,7 @@ pub(crate) fn check_domains(domains: &[String]) -> Result<(), ScopeError> {
     domains.try_for_each(|domain| allowed_domain(domain).map(drop))
 }
 
-/// What the regex crate allows by itself.
+/// The size limit of compiled patterns elsewhere: the regex crate's default.
 const MAX_PATTERN_BYTES: usize = 10 << 20;
 
 fn compile_patterns(
@@ -209,8 +210,8 @@ fn compile_patterns(
     }
 }
 
-/// A set's error does not say which of its patterns it is: they are compiled one by one if it
-/// fails.
+/// Compiles patterns as a set. The set's error does not say which pattern is invalid, so on an error
+/// they are compiled one by one.
 fn compile_within(
     list: &'static str,
     patterns: &[String],

@@ -1,16 +1,20 @@
-//! Step 2 of a URL's journey: whether a crawl has met it before, and as which task.
+//! Step 2 of a URL's journey: whether a crawl has seen it before, and as which task.
 //!
-//! The durable fact is the task's own row; everything here is derived from it and can be built
-//! again. A URL is known by a 64-bit hash of crawl and URL, keyed with a secret of the database,
-//! so that no page can aim at collisions: among 100 million URLs the chance that a single one is
-//! taken for another is one in 3,700.
+//! The durable fact is the task's own row; the index here is derived from it and can be rebuilt. A URL is
+//! represented by a 64-bit hash of crawl and URL, keyed with a secret of the database, so that no page can
+//! construct collisions. Among 100 million URLs the probability that any URL is taken for another is one
+//! in 3,700.
 //!
-//! A key is in one of two places. The *tail* holds the keys of the latest tasks in memory, with
-//! their tasks; after a crash it is read again from the tasks above the last indexed one. When it
-//! is full it is written to disk as one sorted *run*, and runs of similar size are merged, so
-//! that there are few. In front of the runs stand two memories of fixed size: the keys met last,
-//! exact, and a filter that knows most new keys for new. Memory is bounded; disk takes 13 bytes
-//! a key, written about five times over.
+//! The index is a log-structured merge tree. A key is in one of two places:
+//!
+//! - the *tail*, in memory, holds the keys of the latest tasks; after a crash it is rebuilt from the tasks
+//!   after the last indexed one;
+//! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged, so that
+//!   there are few.
+//!
+//! In front of the runs are two structures of fixed size in memory: an exact cache of recently used keys,
+//! and a Bloom filter that recognises most new keys. Memory is bounded; disk takes 13 bytes per key, each
+//! written about five times.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -30,33 +34,33 @@ mod hot_keys;
 mod merge;
 mod runs;
 
-/// What a key and its task cost in the tail's hash table, and once more while it is written.
+/// The memory of a key and its task in the tail's hash table, and in the copy while it is written.
 const TAIL_ENTRY_BYTES: usize = 32;
 
-/// How many slices of dropped runs are freed at least each time.
+/// The minimum number of slices of dropped runs that are freed each time.
 const SLICES_FREED: u64 = 16;
 
-/// The dedupe memory of all crawls.
+/// The seen index of all crawls.
 #[derive(Debug)]
 pub(crate) struct Seen {
     secret: (u64, u64),
     tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
     tail_limit: usize,
     last_task: u64,
-    /// Insertions that the pace of merging has not yet taken into account.
+    /// Insertions since the merge was last advanced.
     unpaced: u64,
     /// Oldest first.
     runs: Vec<Run>,
-    /// Always of the last runs.
+    /// The merge under way, always of the last runs.
     merge: Option<Merge>,
     hot: HotKeys,
     filter: Filter,
-    /// Of the filter and the hot keys together.
+    /// The memory of the filter and the hot keys together.
     front_bytes: usize,
 }
 
 impl Seen {
-    /// Reads the runs' keys and the tasks that are in no run yet.
+    /// Rebuilds the memory from the runs and from the tasks that are in no run yet.
     pub(crate) fn open(db: &Connection, memory_bytes: usize) -> Result<Seen> {
         let runs = runs::open(db)?;
         let tail_bytes = memory_bytes / 8;
@@ -88,7 +92,7 @@ impl Seen {
         hasher.finish().max(1)
     }
 
-    /// The key of "this URL is known to serve this record", for [`Seen::recall`].
+    /// The key of a pair of URL and record, for [`Seen::was_noted_lately`].
     pub(crate) fn pair_key(&self, key: u64, record: i64) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret.1, self.secret.0);
         hasher.write(&key.to_le_bytes());
@@ -96,7 +100,7 @@ impl Seen {
         hasher.finish().max(1)
     }
 
-    /// Whether the URL was met before.
+    /// Whether the URL was seen before.
     pub(crate) fn contains(&mut self, db: &Connection, key: u64) -> Result<bool> {
         if self.hot.contains(key) || self.tail.contains_key(&key) {
             return Ok(true);
@@ -104,7 +108,7 @@ impl Seen {
         if !self.filter.may_contain(key) {
             return Ok(false);
         }
-        // The oldest run is the largest by far.
+        // The oldest run first: it is by far the largest, so it most probably holds the key.
         for run in &self.runs {
             if run.find(db, key)?.is_some() {
                 self.hot.insert(key);
@@ -130,14 +134,14 @@ impl Seen {
         Ok(None)
     }
 
-    /// Notes that the URL became a task; a later task of the same URL takes its place.
+    /// Adds a URL with its task; a later task of the same URL replaces an earlier one.
     pub(crate) fn insert(&mut self, key: u64, task: u64) {
         self.tail.insert(key, task);
         self.last_task = self.last_task.max(task);
         self.unpaced += 1;
     }
 
-    /// Whether this was noted lately; kept in memory only, so that "no" may be wrong.
+    /// Whether a pair key was noted recently. Held in memory only: false negatives are possible.
     pub(crate) fn was_noted_lately(&mut self, pair_key: u64) -> bool {
         self.hot.contains(pair_key)
     }
@@ -148,8 +152,8 @@ impl Seen {
         }
     }
 
-    /// Keeps the tail within its bounds and goes on with the merge, inside the transaction of
-    /// the tasks. To be called after each batch of insertions.
+    /// Writes a full tail to disk and advances the merge, inside the transaction of the tasks. To be
+    /// called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
             self.advance_merge(db, u64::MAX)?;
@@ -168,7 +172,7 @@ impl Seen {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many slices to merge now, so that the merge is over when the tail is half full.
+    /// How many slices to merge now, so that the merge ends before the tail is half full.
     fn merge_share(&self) -> u64 {
         let slices = self.merge.as_ref().map_or(0, Merge::slices);
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
@@ -189,8 +193,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Lets the filter grow with the keys, to at most half of the memory in front of the runs;
-    /// the hot keys have the rest.
+    /// Grows the filter with the keys, to at most half of `front_bytes`; the hot keys have the rest.
     fn fit_memory(&mut self, db: &Connection) -> Result<()> {
         let keys = self.indexed_keys();
         if self.filter.is_outgrown(keys, self.front_bytes / 2) {
@@ -205,7 +208,7 @@ impl Seen {
         Ok(())
     }
 
-    /// The newest keys come last, and stay.
+    /// Fills the hot keys from the runs, the newest keys last, so that they stay.
     fn warm_up(&mut self, db: &Connection) -> Result<()> {
         let hot = &mut self.hot;
         each_slice(db, &self.runs, |entries| {
@@ -224,8 +227,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Merges the last runs as long as the one before is at most twice as large as they are
-    /// together; what remains at least triples from run to run.
+    /// Plans a merge of the last runs: a run joins as long as it is at most twice as large as all later
+    /// ones together. So each run that stays is more than twice as large as everything after it.
     fn plan_merge(&mut self, db: &Connection) -> Result<()> {
         let mut keys = 0;
         let mut merged = 0;
@@ -272,13 +275,14 @@ fn each_slice(db: &Connection, runs: &[Run], mut visit: impl FnMut(&[Entry])) ->
     Ok(())
 }
 
-/// The largest number of keys whose hash table fits: it doubles, and is at most 7/8 full.
+/// The largest number of keys whose hash table fits into `bytes`: its size is a power of two, and it is
+/// at most 7/8 full.
 fn tail_limit(bytes: usize) -> usize {
     let buckets = (bytes / TAIL_ENTRY_BYTES).max(1_024);
     (1 << buckets.ilog2()) / 8 * 7
 }
 
-/// Made once for each database.
+/// The database's secret, created when it is first opened.
 fn secret(db: &Connection) -> Result<(u64, u64)> {
     let sql = "INSERT OR IGNORE INTO meta VALUES ('seen_secret', randomblob(16))";
     db.execute(sql, [])?;
@@ -288,7 +292,7 @@ fn secret(db: &Connection) -> Result<(u64, u64)> {
     Ok((secret as u64, (secret >> 64) as u64))
 }
 
-/// Keys are hashes; hashing them again would gain nothing.
+/// The identity as a hash function: keys are hashes already.
 #[derive(Debug, Default)]
 struct AlreadyHashed(u64);
 

@@ -1,8 +1,9 @@
-//! What the dispatcher itself writes to the store, on a thread of its own: the state of crawls,
-//! pages that killed their workers, and stored pages applied to further records.
+//! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of crawls,
+//! pages that killed their workers, and backfills (stored pages applied to further records).
 //!
-//! While the store is away entries wait: of a crawl its latest state alone. Pages are few, and how
-//! many are to be applied is bounded by the pages that records still want.
+//! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages are
+//! few; the number of backfills is bounded by the pages that records want. After a crash the frontier
+//! yields them again: pending backfills, crashed pages and changed crawls are queued once more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,15 +18,15 @@ use webfill_wire::CrawlKey;
 use crate::config::DispatcherSetup;
 use crate::frontier::Backfill;
 
-/// Something to write.
+/// A write to the store.
 pub enum StoreWrite {
     Crawl(Box<Crawl>),
-    /// A page that ended without a worker to save it.
+    /// A page whose task ended without a worker that could save it.
     Page(Box<Page>),
     Backfill(BackfillWrite),
 }
 
-/// A stored page that a further record wants.
+/// A stored page that is to be applied to a further record.
 #[derive(Debug, Clone)]
 pub struct BackfillWrite {
     pub crawl: CrawlKey,
@@ -33,25 +34,25 @@ pub struct BackfillWrite {
     pub page: Backfill,
 }
 
-/// What came of it.
+/// The result of a write that the dispatcher's loop must know.
 pub enum WriteResult {
     Backfilled {
         backfill: BackfillWrite,
         resolved: bool,
         links: Vec<String>,
     },
-    /// The store is of no more use.
+    /// The store fails for good; the dispatcher ends with this fault.
     Failed(Fault),
 }
 
-/// An entry in the thread's queue.
+/// An element of the thread's queue.
 enum Queued {
-    /// Its latest state is taken when its turn comes.
+    /// The crawl's latest state, taken from [`LatestStates`] when it is written.
     Crawl(CrawlId),
     Other(StoreWrite),
 }
 
-/// Of each crawl that waits in the queue, the latest state.
+/// The latest state of each crawl in the queue.
 type LatestStates = Arc<Mutex<HashMap<CrawlId, Box<Crawl>>>>;
 
 /// The thread's handle.
@@ -89,7 +90,7 @@ impl StoreWriter {
         })
     }
 
-    /// Writes what is left, and ends.
+    /// Writes what is queued, and ends the thread.
     pub fn finish(self) {
         drop(self.queue);
         if self.thread.join().is_err() {
@@ -97,7 +98,8 @@ impl StoreWriter {
         }
     }
 
-    /// Whether the states of so many crawls wait that further ones had better not be told yet.
+    /// Whether more than [`BEHIND`] states of crawls wait, so that further ones should be written
+    /// later.
     pub fn is_behind(&self) -> bool {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         states.len() > BEHIND
@@ -120,10 +122,10 @@ impl StoreWriter {
     }
 }
 
-/// The store does not keep up when the states of so many crawls wait.
+/// With more waiting states of crawls than this, the store does not keep up.
 const BEHIND: usize = 1_000;
 
-/// A store that is out of reach is asked again after this long.
+/// Wait before a store that cannot be reached is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
 async fn write_all(

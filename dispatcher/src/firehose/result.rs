@@ -1,17 +1,17 @@
-//! A stored page as the firehose tells it, in the words of Scrapy Cluster.
+//! A stored page as a firehose result, with the keys of Scrapy Cluster.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-/// No message is larger, whatever a page holds: what waits for a slow subscriber is counted in
-/// messages, and this bounds its bytes.
+/// The maximum size of a result. What waits for a slow subscriber is limited in messages; this limit
+/// bounds its bytes.
 pub(crate) const MAX_RESULT_BYTES: usize = 256 << 10;
 
-/// What is left out of a message that would be too large, one after another until it is not.
+/// The keys that are left out of a result that is too large, in this order, until it fits.
 const LEFT_OUT_FIRST: [&str; 5] = ["body", "links", "fields", "headers", "attrs"];
 
-/// The message of a page, ready to be sent. What had to be left out is empty in it, and named in
-/// `omitted`; the store has it.
+/// The message of a page, ready to be sent. Keys that were left out are empty, and named in `omitted`;
+/// the store has their values.
 pub(crate) fn message(page: Value, wants_body: bool) -> Vec<u8> {
     let mut result = result(page, wants_body);
     let mut frame = Value::to_string(&result);

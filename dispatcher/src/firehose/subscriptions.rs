@@ -1,15 +1,15 @@
-//! Which topics of the firehose somebody wants to hear.
+//! Which topics of the firehose have subscribers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use webfill_wire::socket::Subscription;
 
-/// Topics noted one by one. Whoever subscribes to more of them costs no memory here, and for as
-/// long as he does, everything counts as wanted.
+/// At most this many topics are held. While further ones are subscribed to, they are only counted, and
+/// every topic counts as having a subscriber.
 const MOST_NOTED: usize = 10_000;
 
-/// Shared by the thread that hears subscriptions and those that have something to tell.
+/// Shared by the socket thread, which applies subscriptions, and the threads that publish.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subscriptions {
     topics: Arc<RwLock<Topics>>,
@@ -17,14 +17,14 @@ pub(crate) struct Subscriptions {
 
 #[derive(Debug, Default)]
 struct Topics {
-    /// The beginnings of topics that are wanted.
+    /// The topic prefixes that are subscribed to.
     noted: HashSet<Vec<u8>>,
-    /// How many more there are.
+    /// How many more prefixes are subscribed to.
     further: usize,
 }
 
 impl Subscriptions {
-    /// Takes a frame that arrived on the publishing socket.
+    /// Applies a subscription frame that arrived on the publishing socket.
     pub(crate) fn apply_frame(&self, frame: &[u8]) {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         match Subscription::read(frame) {
@@ -39,12 +39,12 @@ impl Subscriptions {
                 topics.further = topics.further.saturating_sub(usize::from(!was_noted));
             }
             Some(Subscription::AllGone) => *topics = Topics::default(),
-            // Subscribers may say what they like; nobody listens.
+            // Other messages of subscribers have no meaning.
             None => {}
         }
     }
 
-    /// Whether somebody hears what is published under this topic.
+    /// Whether a message under this topic has a subscriber.
     pub(crate) fn has_subscriber(&self, topic: &str) -> bool {
         let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
         if topics.noted.is_empty() {

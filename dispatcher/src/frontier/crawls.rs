@@ -1,5 +1,5 @@
-//! The crawls: what was asked, and the counters, which are kept in memory and written with each
-//! commit. Those that were not met for a while are only on disk.
+//! The crawls: their specs, states and counters. Those in use are in memory, and their counters are
+//! written with each commit (write-behind within the transaction); others are read when they are needed.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -19,21 +19,21 @@ pub(super) struct Crawl {
     pub(super) spec: CrawlSpec,
     pub(super) scope: Scope,
     pub(super) status: CrawlStatus,
-    /// The outcome that awaits its queued tasks, once it is over.
+    /// Once the crawl is over: the outcome that its queued tasks will end in.
     pub(super) ended: Option<Outcome>,
-    /// Nothing of it is handed out for now.
+    /// No task of it is handed out.
     pub(super) paused: bool,
-    /// What it has queued, by priority.
+    /// Its queued tasks, by priority.
     pub(super) waiting: BTreeMap<u8, u64>,
-    /// Some of its sites may have been told that it hands nothing out; see [`super::holding`].
+    /// It may be held back at some of its sites; see [`super::holding`].
     pub(super) held: bool,
     /// Whether the counters differ from what is stored.
     pub(super) changed: bool,
-    /// It was met since somebody looked for crawls to let go.
+    /// It was used since crawls were last dropped from memory.
     is_recent: bool,
 }
 
-/// More crawls than this are not in memory for long.
+/// With more crawls than this in memory, those not used recently are dropped at the next commit.
 const MOST_IN_MEMORY: usize = 1_000;
 
 impl Crawl {
@@ -51,7 +51,7 @@ impl Crawl {
         }
     }
 
-    /// The outcome of a task that would be handed out now, if the crawl is over.
+    /// If the crawl is over: the outcome that its queued tasks end in.
     pub(super) fn ending(&self, now_ms: i64) -> Option<Outcome> {
         let expired = self
             .spec
@@ -70,7 +70,7 @@ impl Crawl {
         most.map_or(u64::MAX, |most| most.saturating_sub(used))
     }
 
-    /// Tasks have come into the queue.
+    /// Tasks were queued.
     pub(super) fn count_queued(&mut self, priority: u8, n: u64) {
         self.status.queued += n;
         *self.waiting.entry(priority).or_default() += n;
@@ -94,7 +94,7 @@ impl Crawl {
         *self.status.skipped.entry(reason).or_default() += 1;
     }
 
-    /// A task has left the queue or its lease for good.
+    /// A task has ended.
     pub(super) fn count_outcome(&mut self, outcome: Outcome) {
         self.status.done += 1;
         *self.status.outcomes.entry(outcome).or_default() += 1;
@@ -103,7 +103,7 @@ impl Crawl {
 }
 
 impl Frontier {
-    /// Opens a crawl, new or known; what it asks for holds from now on.
+    /// Opens a crawl, new or known; the spec replaces a stored one.
     pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let key = self.guarded("open a crawl", |frontier| {
@@ -114,7 +114,7 @@ impl Frontier {
                        SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0
                        RETURNING id";
             let values = params![spec.app_id, spec.crawl_id, spec_json];
-            // What is in memory may be ahead of the table.
+            // The counters in memory may be ahead of the table.
             frontier.write_counters()?;
             frontier.db.query_row(sql, values, |row| row.get(0))
         })?;
@@ -144,7 +144,7 @@ impl Frontier {
         Ok(self.crawl(key)?.status.clone())
     }
 
-    /// Notes how many lines of the seed input are fed, in the same transaction as their tasks.
+    /// Stores how many lines of the seed input were fed, in the same transaction as their tasks.
     pub fn set_fed(&mut self, key: CrawlKey, lines: u64) -> Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         crawl.status.fed_lines = lines;
@@ -152,7 +152,7 @@ impl Frontier {
         self.guarded("note what is fed", |_| Ok(()))
     }
 
-    /// Notes that no further seeds will come, until the crawl is opened again.
+    /// Stores that no further seeds will come, until the crawl is opened again.
     pub fn end_seeds(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         crawl.status.seeds_ended = true;
@@ -199,8 +199,7 @@ impl Frontier {
         Ok(true)
     }
 
-    /// Writes the counters, and lets crawls go that were not met lately if there are many. Each is
-    /// read again when it is met again.
+    /// Writes the counters, and drops crawls that were not used recently from memory if there are many.
     pub(super) fn flush_crawls(&mut self) -> Result<()> {
         self.write_counters()?;
         if self.crawls.len() > MOST_IN_MEMORY {
@@ -220,7 +219,7 @@ impl Frontier {
     }
 }
 
-/// A crawl as its row has it.
+/// A crawl's row.
 struct CrawlRow {
     spec: CrawlSpec,
     status: CrawlStatus,

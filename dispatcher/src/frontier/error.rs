@@ -1,4 +1,4 @@
-//! What can go wrong with the frontier, by what to do next.
+//! The errors of the frontier, by what the caller does next.
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,15 @@
-//! What holds tasks back, or ends them before they are handed out: a crawl's pause, its page limit,
-//! its stop, its expiry, a lane that nobody serves.
+//! Holding tasks back, or ending them before they are handed out: pauses, page limits, stops and expiry of
+//! crawls, limits of sites, lanes that no supervisor serves.
 //!
-//! A crawl may have tasks at a million sites, so none of this visits them at once. A site whose
-//! turn comes finds out that a crawl hands nothing out and passes it over from then on (the crawl's
-//! `top_priority` there is 0). When the crawl goes on, its sites are told in slices; and a crawl
-//! that is over is ended in slices.
+//! A crawl may have tasks at a million sites, so none of this visits all sites at once:
+//!
+//! - *hold*: a site whose turn comes finds out that a crawl hands nothing out, and passes it over from
+//!   then on (the crawl's `top_priority` there becomes 0);
+//! - *release*: when the crawl continues, its sites are visited in slices of at most [`SLICE`];
+//! - *end*: the queue of a crawl that is over is closed in slices of at most [`MOST_CLOSED`] tasks.
+//!
+//! What is held is stored with the sites. At the start every crawl with held sites that is not paused is
+//! released again, because which releases were under way is not stored.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,16 +19,16 @@ use webfill_wire::{CrawlKey, Outcome};
 use super::answers::{Leased, Pending, SiteId, TaskId, Turn, Woken};
 use super::{Frontier, FrontierError, sites};
 
-/// Sites told in one call of [`Frontier::release`].
+/// One call of [`Frontier::release`] visits at most this many sites.
 const SLICE: usize = 500;
 
-/// Tasks that one call of [`Frontier::end_queued`] closes.
+/// One call of [`Frontier::end_queued`] closes at most about this many tasks.
 const MOST_CLOSED: usize = 2_000;
 
-/// What is to be told to sites.
+/// The releases that are under way, and the limits of sites.
 #[derive(Debug, Default)]
 pub(super) struct Holding {
-    /// Crawls that go on, each with the last of its sites that was told.
+    /// Crawls to release, each with the last of its sites that was visited.
     to_release: VecDeque<(CrawlKey, i64)>,
     /// Sites that have a limit.
     limits: HashMap<SiteId, Limit>,
@@ -31,11 +36,12 @@ pub(super) struct Holding {
     pub(super) changed_sites: Vec<SiteId>,
 }
 
-/// So many further pages of a site.
+/// A site's limit of further pages.
 #[derive(Debug, Default)]
 struct Limit {
     left: u64,
-    /// Tasks that were handed out under it, since our start, and may come back unfetched.
+    /// Tasks that were handed out under it since the start: a task that comes back unfetched refunds
+    /// its page.
     out: HashSet<TaskId>,
 }
 
@@ -60,7 +66,7 @@ impl Holding {
         })
     }
 
-    /// How many tasks of a site may be handed out, of so many.
+    /// How many of `wanted` tasks a site may hand out.
     pub(super) fn limit(&self, site: SiteId, wanted: usize) -> usize {
         let Some(limit) = self.limits.get(&site) else {
             return wanted;
@@ -68,7 +74,7 @@ impl Holding {
         wanted.min(usize::try_from(limit.left).unwrap_or(usize::MAX))
     }
 
-    /// A task has ended, and its page is used.
+    /// A task has ended: its page is spent and cannot be refunded.
     pub(super) fn note_end(&mut self, site: SiteId, task: TaskId) {
         if let Some(limit) = self.limits.get_mut(&site) {
             limit.out.remove(&task);
@@ -77,7 +83,7 @@ impl Holding {
 }
 
 impl Frontier {
-    /// From now on nothing of a crawl is handed out; what it has queued, or is fed, stays queued.
+    /// Pauses a crawl: none of its tasks is handed out; queued and further tasks stay queued.
     pub fn pause_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         crawl.paused = true;
@@ -85,7 +91,7 @@ impl Frontier {
         self.guarded("pause a crawl", |_| Ok(()))
     }
 
-    /// A paused crawl goes on.
+    /// Resumes a paused crawl.
     pub fn resume_crawl(&mut self, key: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         if std::mem::replace(&mut crawl.paused, false) {
@@ -95,8 +101,8 @@ impl Frontier {
         self.guarded("resume a crawl", |_| Ok(()))
     }
 
-    /// Ends a crawl: what is queued will end in `stopped`, what is leased may still finish, but
-    /// its links are not followed. Opening the crawl again takes this back for what is queued.
+    /// Stops a crawl: queued tasks will end in `stopped`; leased tasks may still finish, but their
+    /// links are not followed. Opening the crawl again revokes this for tasks that are still queued.
     pub fn stop_crawl(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.crawl(crawl)?;
         crawl.ended = Some(Outcome::Stopped);
@@ -104,8 +110,8 @@ impl Frontier {
         self.guarded("stop a crawl", |_| Ok(()))
     }
 
-    /// Closes some of the tasks that a crawl has queued, if it was stopped or has expired.
-    /// Returns whether to go on with further calls; each takes milliseconds.
+    /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns whether
+    /// further calls are needed; each takes milliseconds.
     pub fn end_queued(
         &mut self,
         key: CrawlKey,
@@ -148,7 +154,7 @@ impl Frontier {
         })
     }
 
-    /// How many tasks of a crawl may be handed out at a site. If none: what it waits for is noted.
+    /// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits for.
     pub(super) fn room_or_hold(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
         let room = self.room_of(key)?;
         if room == 0 {
@@ -172,7 +178,7 @@ impl Frontier {
         Ok(crawl.map_or(0, |crawl| self.lanes.room_or_await_lane(key, crawl)))
     }
 
-    /// A lease of a crawl is over, perhaps with a page.
+    /// A lease of a crawl is over; `is_page`: with an HTTP response.
     pub(super) fn note_lease_over(&mut self, key: CrawlKey, site: SiteId, is_page: bool) {
         if let Some(crawl) = self.crawls.get(&key) {
             self.limited_applications
@@ -181,27 +187,27 @@ impl Frontier {
         self.release_if_room(key);
     }
 
-    /// Crawls that waited for their applications may go on, as far as there is room by now.
+    /// Releases crawls whose applications have an allowance again.
     pub fn release_limited_applications(&mut self, now_ms: i64) {
         let freed = self.limited_applications.take_freed(now_ms);
         self.holding.to_release.extend(freed);
     }
 
-    /// When time alone lets something go on.
+    /// When time alone gives an application an allowance that a crawl waits for.
     pub fn next_room_ms(&self) -> Option<i64> {
         self.limited_applications.next_room_ms()
     }
 
-    /// A crawl hands out again: its sites are to be told.
+    /// Queues the release of a crawl at its sites.
     pub(super) fn release_later(&mut self, key: CrawlKey) {
         if let Some(crawl) = self.crawls.get_mut(&key) {
             crawl.held = false;
         }
-        // A second round for a crawl that is in its first one: what was held since is behind it.
+        // Even if a release of the crawl is under way: sites that were held since lie behind it.
         self.holding.to_release.push_back((key, 0));
     }
 
-    /// The same, if it was held back and is not any more.
+    /// Queues the release of a crawl that was held back, if it may hand out tasks again.
     pub(super) fn release_if_room(&mut self, key: CrawlKey) {
         let crawl = self.crawls.get(&key).filter(|crawl| crawl.held);
         if crawl.is_some_and(|crawl| self.lanes.room_or_await_lane(key, crawl) > 0) {
@@ -214,10 +220,10 @@ impl Frontier {
         !self.holding.to_release.is_empty()
     }
 
-    /// Tells some of the sites of crawls that go on that they do. Returns those inside the window
-    /// that have something to hand out again.
+    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got tasks by
+    /// it.
     pub fn release(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
-        let Some((key, told)) = self.holding.to_release.pop_front() else {
+        let Some((key, last_site)) = self.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };
         self.crawl(key)?;
@@ -230,11 +236,11 @@ impl Frontier {
             let (app, lane) = (spec.app_id.clone(), spec.lane);
             let room = frontier.limited_applications.room(&app, now_ms);
             if room == 0 {
-                frontier.limited_applications.hold(&app, key, told);
+                frontier.limited_applications.hold(&app, key, last_site);
                 return Ok(Vec::new());
             }
             let slice = usize::try_from(room).unwrap_or(SLICE).min(SLICE);
-            let held = held_sites(&frontier.db, key, told, slice)?;
+            let held = held_sites(&frontier.db, key, last_site, slice)?;
             let mut woken = Vec::new();
             for site in &held {
                 if let Some(priority) = sites::release(&frontier.db, *site, key)? {
@@ -249,8 +255,8 @@ impl Frontier {
             }
             let next = match held.get(slice - 1) {
                 Some(last) => Some(last.0),
-                // Around again, for those that were held meanwhile.
-                None => (told > 0 && frontier.limited_applications.has(&app)).then_some(0),
+                // Begin again with the first site: some may have been held since it was visited.
+                None => (last_site > 0 && frontier.limited_applications.has(&app)).then_some(0),
             };
             match next {
                 Some(next) if frontier.limited_applications.has(&app) => {
@@ -263,7 +269,7 @@ impl Frontier {
         })
     }
 
-    /// Tasks of a site were handed out.
+    /// Tasks of a site were handed out: they count against its limit.
     pub(super) fn spend_site_pages(&mut self, site: SiteId, tasks: &[Leased]) -> Result<()> {
         let Some(limit) = self.holding.limits.get_mut(&site) else {
             return Ok(());
@@ -273,7 +279,7 @@ impl Frontier {
         self.write_limit(site)
     }
 
-    /// A task came back unfetched: if it was handed out under the limit, there is one more page.
+    /// A task came back unfetched: if it was handed out under the site's limit, its page is refunded.
     pub(super) fn refund_site_page(&mut self, site: SiteId, task: TaskId) -> Result<()> {
         let Some(limit) = self.holding.limits.get_mut(&site) else {
             return Ok(());
@@ -286,7 +292,7 @@ impl Frontier {
 
     pub(super) fn set_limit(&mut self, site: SiteId, left: Option<u64>) -> Result<()> {
         match (left, self.holding.limits.get(&site)) {
-            // Said again, it is not another one.
+            // The same limit set again keeps its refunds.
             (Some(left), Some(limit)) if limit.left == left => return Ok(()),
             (Some(left), _) => {
                 let out = HashSet::new();

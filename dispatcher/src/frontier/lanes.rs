@@ -1,7 +1,7 @@
-//! Lanes: which of them somebody serves, and what the turn of a crawl needs.
+//! Lanes: which of them connected supervisors serve, and which lane a turn needs.
 //!
-//! A crawl of a lane that nobody serves hands nothing out for now, as if it were paused (see
-//! [`holding`](super::holding)): its sites pass it over, and it is in nobody's way.
+//! A crawl of a lane that no supervisor serves is held back as if it were paused (see
+//! [`holding`](super::holding)): its sites pass it over, so that it delays no other crawl.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,12 +14,12 @@ use super::sites::{NextCrawl, SiteRow};
 use super::{Frontier, FrontierError};
 use crate::crawl_spec::CrawlSpec;
 
-/// Who is there, and who waits for it.
+/// Which lanes are served, and which crawls wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// Pages can be read after their scripts have run.
+    /// A supervisor of the lane `browser` is connected.
     browsers: bool,
-    /// Crawls that were found to wait for that.
+    /// Crawls that were held back because none is.
     waiting: BTreeSet<CrawlKey>,
 }
 
@@ -28,7 +28,8 @@ impl Lanes {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
-    /// How many tasks of a crawl may be handed out now. One that nobody serves is noted.
+    /// How many tasks of a crawl may be handed out now. If no supervisor serves its lane, notes that
+    /// the crawl waits for one.
     pub(super) fn room_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
         if self.serves(crawl) {
             return crawl.room();
@@ -38,13 +39,13 @@ impl Lanes {
     }
 }
 
-/// Whether one of this lane can fetch what needs that one.
+/// Whether a supervisor of this lane can fetch pages that need the lane `needed`.
 pub(super) fn can_serve(lane: Lane, needed: Lane) -> bool {
     lane == Lane::Browser || needed == Lane::Http
 }
 
 impl Frontier {
-    /// Tells whether there is somebody with browsers. Crawls that have waited for that go on.
+    /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that waited.
     pub fn set_browsers(&mut self, browsers: bool) {
         self.lanes.browsers = browsers;
         if browsers {
@@ -54,7 +55,7 @@ impl Frontier {
         }
     }
 
-    /// What a crawl waits for because nobody serves its lane.
+    /// The lane that a crawl waits for, because no supervisor serves it.
     pub fn lane_awaited(
         &mut self,
         key: CrawlKey,
@@ -75,7 +76,7 @@ impl Frontier {
         })
     }
 
-    /// Sites with the turns that are next at them; each crawl is looked up once.
+    /// Completes the rows of sites with their next turns; the lane of each crawl is looked up once.
     pub(super) fn add_turns(&self, sites: Vec<SiteRow>) -> Result<Vec<SiteDue>> {
         let mut lanes = HashMap::new();
         let mut due = Vec::with_capacity(sites.len());
@@ -97,7 +98,8 @@ impl Frontier {
         Ok(due)
     }
 
-    /// Of one that is not in memory, only this is read: many may be met at once.
+    /// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one call
+    /// may need the lanes of many crawls.
     fn lane_of(&self, key: CrawlKey) -> Result<Lane> {
         if let Some(crawl) = self.crawls.get(&key) {
             return Ok(crawl.spec.lane);

@@ -1,11 +1,11 @@
-//! Short ids for the names of sites and records. The tables are the truth; the names met lately
-//! are kept in memory, within bounds.
+//! Short ids for the names of sites and records. The tables are the truth; recently used names are cached
+//! in two generations, which bounds the memory.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-/// Names kept in each of two generations: some ten megabytes.
+/// How many names each generation holds; both take some ten megabytes.
 const GENERATION: usize = 50_000;
 
 /// The ids of one table's names.
@@ -41,7 +41,7 @@ impl Names {
         }
     }
 
-    /// The id of a name, a new one if need be.
+    /// The id of a name; a new name gets a new one.
     pub(super) fn id_of(&mut self, db: &Connection, name: &str) -> Result<i64> {
         if let Some(id) = self.young.get(name) {
             return Ok(*id);

@@ -1,4 +1,4 @@
-//! Crawls by their ids, their states, and what of them is pending.
+//! Crawls by their ids: registered, changed, expired, listed, counted.
 
 use rusqlite::{OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Outcome};
@@ -9,7 +9,7 @@ use super::{Frontier, FrontierError};
 use crate::crawl_spec::CrawlSpec;
 use crate::scope::Scope;
 
-/// A crawl that has something queued.
+/// A crawl that has queued tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingCrawl {
     pub key: CrawlKey,
@@ -18,19 +18,19 @@ pub struct PendingCrawl {
     pub expires_at_ms: Option<i64>,
 }
 
-/// What an application has, over all its crawls.
+/// The counters of an application, over all its crawls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AppTally {
     pub queued: u64,
-    /// Crawls with something queued.
+    /// Crawls with queued tasks.
     pub crawls: u64,
 }
 
-/// All crawls together.
+/// The counters of all crawls together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FrontierTally {
     pub crawls: u64,
-    /// Crawls with something queued or leased.
+    /// Crawls with queued or leased tasks.
     pub unfinished: u64,
     pub paused: u64,
     pub discovered: u64,
@@ -39,12 +39,12 @@ pub struct FrontierTally {
     pub done: u64,
     pub pages: u64,
     pub bytes: u64,
-    /// Sites with something to hand out that are not in memory.
+    /// Sites outside the window that have tasks to hand out.
     pub sites_waiting: u64,
 }
 
 impl Frontier {
-    /// The crawl of these ids.
+    /// The crawl with these ids.
     pub fn find_crawl(
         &mut self,
         app_id: &str,
@@ -58,8 +58,8 @@ impl Frontier {
         })
     }
 
-    /// Opens a crawl of new ids, or has a known one ask for something else from now on. How far
-    /// it has come stays as it is. One that had expired goes on.
+    /// Registers a crawl, or replaces the spec of a `known` one. Counters and tasks stay as they are. A
+    /// crawl that had expired continues.
     pub fn upsert_crawl(
         &mut self,
         known: Option<CrawlKey>,
@@ -89,14 +89,14 @@ impl Frontier {
             let mut insert = frontier.db.prepare_cached(sql)?;
             let key = insert.query_row(values, |row| row.get(0))?;
             drop(insert);
-            // Thousands of new crawls may come in one transaction.
+            // One transaction may register thousands of crawls: memory stays bounded.
             frontier.flush_crawls()?;
             frontier.crawls.insert(key, Crawl::new(spec, scope));
             Ok(key)
         })
     }
 
-    /// Keeps an application's own object, for candidates to refer to.
+    /// Stores an `attrs` object, for candidates to refer to.
     pub fn keep_attrs(&mut self, json: &str) -> Result<AttrsId, FrontierError> {
         self.guarded("keep attributes", |frontier| {
             let sql = "INSERT INTO attrs (json) VALUES (?1)";
@@ -104,7 +104,7 @@ impl Frontier {
         })
     }
 
-    /// Whether a crawl is over for its queue, and how: `stopped` or `expired`.
+    /// The outcome that a crawl's queued tasks end in, if it was stopped or has expired.
     pub fn crawl_end(&mut self, key: CrawlKey) -> Result<Option<Outcome>, FrontierError> {
         Ok(self.crawl(key)?.ended)
     }
@@ -114,7 +114,7 @@ impl Frontier {
         self.crawls.len()
     }
 
-    /// Crawls that have changed since they were taken from here, the oldest first.
+    /// Removes up to `most` crawls from those that have changed, the oldest first.
     pub fn take_touched(&mut self, most: usize) -> Vec<CrawlKey> {
         let taken: Vec<CrawlKey> = self.touched.iter().take(most).copied().collect();
         for crawl in &taken {
@@ -123,7 +123,7 @@ impl Frontier {
         taken
     }
 
-    /// Has a crawl count as changed.
+    /// Marks a crawl as changed.
     pub fn touch(&mut self, crawl: CrawlKey) {
         self.touched.insert(crawl);
     }
@@ -132,7 +132,7 @@ impl Frontier {
         Ok(self.crawl(key)?.paused)
     }
 
-    /// Notes that a crawl's time has come. Its queued tasks await [`end_queued`](Frontier::end_queued).
+    /// Marks a crawl as expired. Its queued tasks are closed by [`end_queued`](Frontier::end_queued).
     pub fn expire_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         crawl.ended = Some(Outcome::Expired);
@@ -150,7 +150,7 @@ impl Frontier {
         })
     }
 
-    /// Crawls whose time has come and that are not over yet; the earliest first.
+    /// Crawls whose expiry time has passed and that are not marked as over, the earliest first.
     pub fn expired_crawls(
         &mut self,
         now_ms: i64,
@@ -167,7 +167,7 @@ impl Frontier {
         })
     }
 
-    /// Crawls that were stopped or have expired, and still have something queued.
+    /// Crawls that were stopped or have expired, and still have queued tasks.
     pub fn unpurged_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.guarded("look for crawls that are over", |frontier| {
             frontier.write_counters()?;
@@ -177,7 +177,7 @@ impl Frontier {
         })
     }
 
-    /// The crawls of an application that have something queued, by their ids.
+    /// The crawls of an application that have queued tasks, by their ids.
     pub fn pending_crawls(
         &mut self,
         app_id: &str,
@@ -199,7 +199,7 @@ impl Frontier {
         })
     }
 
-    /// Sites where crawls of an application have something queued.
+    /// How many sites have queued tasks of an application.
     pub fn pending_sites_of(&mut self, app_id: &str) -> Result<u64, FrontierError> {
         self.guarded("count the sites of an application", |frontier| {
             frontier.write_counters()?;
@@ -228,7 +228,7 @@ impl Frontier {
         })
     }
 
-    /// Adds all crawls up; reads the rows of all of them.
+    /// Adds up the counters of all crawls; reads all their rows.
     pub fn tally(&mut self) -> Result<FrontierTally, FrontierError> {
         self.guarded("count the crawls", |frontier| {
             frontier.write_counters()?;

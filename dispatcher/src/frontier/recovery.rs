@@ -1,15 +1,15 @@
-//! What opening a frontier puts right after a crash, or after any other end.
+//! Recovery: what opening a frontier does after a crash or any other end.
 //!
-//! A restart is nothing but a pause: what was leased stays leased, to the owner of its site, until
-//! that supervisor tells that it does not hold it any more, or is lost. Only the times need care,
-//! because they are kept by the wall clock, which may have been set meanwhile.
+//! For the tasks a restart is only a pause. Leases stay in force and belong to the owners of their sites,
+//! until a supervisor reports that it does not hold one any more, or is lost. Only times need care: they
+//! are stored by the wall clock, which may have been set meanwhile.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::answers::{HeldLease, SiteDue};
 use super::{Frontier, FrontierError, sites};
 
-/// A wall clock is off by so much at most.
+/// The wall clock is assumed to be set by at most this much between two runs.
 const CLOCK_JUMP_MS: i64 = 3_600_000;
 
 impl Frontier {
@@ -30,7 +30,7 @@ impl Frontier {
         })
     }
 
-    /// The sites that have something leased. They are inside the window from now on.
+    /// Admits the sites with leases to the window, and returns them.
     pub fn leased_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         self.guarded("list the leased sites", |frontier| {
             let sql = format!(
@@ -45,7 +45,7 @@ impl Frontier {
     }
 }
 
-/// Empties the window, and brings the times of the sites to the clock of now.
+/// Empties the window, and moves the times of sites to the current clock.
 pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()> {
     db.execute_batch(
         "UPDATE sites SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0)
@@ -54,15 +54,15 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
     let Some(committed_at_ms) = committed_at_ms(db)? else {
         return Ok(());
     };
-    // By a clock that runs behind, what was long due would be far ahead.
+    // If the clock was set back, sites that have been due for long would wait until it catches up.
     db.execute(
         "UPDATE sites SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
          WHERE due_at_ms BETWEEN ?2 AND ?1 AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
-    // How much time really passed since the last commit is not known if the clock was set. What
-    // waited then still waits: all of its rest if the clock runs behind, up to the largest jump
-    // longer if it runs ahead. And so does what nobody knows the delay of.
+    // If the clock was set, the time since the last commit is unknown. Sites that waited then wait at
+    // least their remaining time: exactly that if the clock was set back, up to CLOCK_JUMP_MS longer
+    // if it was set ahead. The same holds for sites with an unknown delay.
     let shift_ms = (now_ms - committed_at_ms).min(CLOCK_JUMP_MS);
     db.execute(
         "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2
@@ -72,13 +72,13 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
     Ok(())
 }
 
-/// By the clock of the dispatcher that wrote the last commit.
+/// The time of the last commit, by the clock of the dispatcher that wrote it.
 fn committed_at_ms(db: &Connection) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = 'committed_at_ms'";
     db.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// The last turn that a crawl had at a site, as of the last commit.
+/// The number of the last turn, as of the last commit.
 pub(super) fn last_turn(db: &Connection) -> Result<i64> {
     let sql = "SELECT value FROM meta WHERE name = 'last_turn'";
     let turn = db.query_row(sql, [], |row| row.get(0)).optional()?;

@@ -1,4 +1,5 @@
-//! What is set by hand for a site. It is kept with the site, and holds over restarts.
+//! Rules of sites, set by hand: delay, `block_until`, page limit. They are stored with the site and hold
+//! after a restart.
 
 use rusqlite::{OptionalExtension, Result, params};
 
@@ -6,7 +7,7 @@ use super::answers::{SiteDue, SiteId, SiteRule};
 use super::{Frontier, FrontierError, sites};
 
 impl Frontier {
-    /// What holds for a site, by its name; `None` for one that was never heard of.
+    /// A site's rule, by its name; `None` if the site is unknown.
     pub fn site_rule(
         &mut self,
         name: &str,
@@ -20,7 +21,7 @@ impl Frontier {
         })
     }
 
-    /// Sets what holds for a site from now on, heard of or not.
+    /// Sets a site's rule. An unknown site is created.
     pub fn set_site_rule(
         &mut self,
         name: &str,
@@ -32,8 +33,8 @@ impl Frontier {
         })
     }
 
-    /// Drops what was set by hand for a site, and what was learnt of it but for the time of its last
-    /// request, its owner, and how long the default delay then has to be kept.
+    /// Drops a site's rule and what was learnt of it, except its owner and the time of its last
+    /// request, after which at least the default delay is kept.
     pub fn forget_site(
         &mut self,
         name: &str,
@@ -41,7 +42,7 @@ impl Frontier {
     ) -> std::result::Result<(), FrontierError> {
         self.guarded("forget a site", |frontier| {
             let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
-            // The delay that is not known any more may have been longer.
+            // The forgotten delay may have been longer than the default.
             let sql = "UPDATE sites SET delay_ms = NULL, due_at_ms = coalesce(
                            min(due_at_ms, last_start_ms + max(?2, coalesce(delay_ms, 0))), 0)
                        WHERE id = ?1";
@@ -57,14 +58,14 @@ impl Frontier {
         let values = params![site, rule.delay_ms, rule.block_until_ms.unwrap_or(0)];
         self.db.prepare_cached(sql)?.execute(values)?;
         self.set_limit(site, rule.pages_left)?;
-        // A new limit may let something out, or nothing.
+        // The new limit may make tasks available, or none.
         sites::count_taken(&self.db, site, 0)?;
         sites::unpark(&self.db, site)?;
         self.holding.changed_sites.push(site);
         Ok(())
     }
 
-    /// Sites whose rules have changed since the last call, as they are kept now.
+    /// The sites whose rules have changed since the last call, as they are stored now.
     pub fn take_changed_sites(&mut self) -> std::result::Result<Vec<SiteDue>, FrontierError> {
         let mut changed = std::mem::take(&mut self.holding.changed_sites);
         changed.sort_unstable();

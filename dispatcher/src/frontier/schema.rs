@@ -1,4 +1,4 @@
-//! The tables of the frontier, and whether a file holds them.
+//! The tables of the frontier, their migration, and the check that a file is a frontier.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use super::{FrontierConfig, FrontierError};
 /// "wbfl": marks the file as webfill's.
 const APPLICATION_ID: i64 = 0x7762_666C;
 
-/// Raised with every change that an older webfill could not read.
+/// Raised with every change of the tables that an older webfill cannot read.
 const VERSION: i64 = 2;
 
-/// Pages of the write-ahead log after which it is written back: 32 MiB, because the fsyncs
-/// that belong to it stop the dispatcher.
+/// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
+/// checkpoint's fsyncs block the dispatcher.
 const CHECKPOINT_PAGES: i64 = 8_192;
 
 /// How long another program may hold the write lock before that is an error.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// Task states as stored; `0` takes no byte in a row. Where a query is to use one of the indexes
-/// of queued or leased tasks, it must name the state as a literal.
+/// Task states as stored; `0` takes no byte in a row. A query uses the partial indexes of queued or
+/// leased tasks only if it names the state as a literal.
 pub(super) const QUEUED: i64 = 0;
 pub(super) const LEASED: i64 = 1;
 pub(super) const DONE: i64 = 2;
@@ -147,8 +147,8 @@ CREATE TABLE seen_slices (
 ) STRICT;
 ";
 
-/// What version 2 added beside columns. Where a query is to use one of the partial indexes, it must
-/// name their conditions.
+/// The tables and indexes that version 2 added. A query uses a partial index only if it names the
+/// index's condition literally.
 const SINCE_2: &str = "
 CREATE TABLE tries (                          -- those that were followed by another
     task        INTEGER NOT NULL,
@@ -177,7 +177,7 @@ CREATE INDEX tasks_to_retry ON tasks (not_before_ms) WHERE state = 0 AND not_bef
 CREATE INDEX tasks_to_retry_at ON tasks (site, crawl) WHERE state = 0 AND not_before_ms > 0;
 ";
 
-/// From version 1 to 2: pauses, sites' rules, retries, turns.
+/// Migrates from version 1 to 2: pauses, site rules, retries, turns.
 const FROM_1: &str = "
 ALTER TABLE crawls ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE crawls ADD COLUMN expires_at_ms INTEGER;
@@ -206,7 +206,7 @@ UPDATE crawls SET expires_at_ms = json_extract(spec, '$.expires_at_ms');
 DROP TABLE temp.waiting;
 ";
 
-/// Tables that files of the same version may lack: an older webfill does well without them.
+/// Tables that files of the same version may lack; an older webfill ignores them.
 const LATER_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
     name               TEXT PRIMARY KEY,
@@ -217,7 +217,7 @@ CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
 CREATE INDEX IF NOT EXISTS tasks_crashed ON tasks (done_at_ms) WHERE outcome = 'crashed';
 ";
 
-/// Opens the file, creates the tables in a new one, and refuses what is not ours.
+/// Opens the file: creates the tables in an empty one, migrates an older one, refuses any other.
 pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, FrontierError> {
     let at_path = |source| FrontierError::Open {
         path: path.to_owned(),
@@ -253,7 +253,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
     Ok(db)
 }
 
-/// `None` for a file without our mark.
+/// `None` for a file without [`APPLICATION_ID`].
 fn version(db: &Connection) -> rusqlite::Result<Option<i64>> {
     let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -266,7 +266,7 @@ fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
     })
 }
 
-/// All or nothing: a crash in between leaves an empty file.
+/// Creates the tables in one transaction: a crash leaves an empty file.
 fn create(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(&format!(
         "BEGIN IMMEDIATE;
@@ -278,7 +278,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-/// All or nothing, too.
+/// Migrates in one transaction: a crash leaves the file of version 1.
 fn migrate(db: &Connection) -> rusqlite::Result<()> {
     tracing::info!(
         event = "migrating",

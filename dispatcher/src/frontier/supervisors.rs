@@ -1,23 +1,23 @@
-//! The supervisors that may hold leases. They outlive the dispatcher, so it must know them again.
+//! The supervisors that may hold leases, stored by name. They outlive the dispatcher, which must know
+//! after a restart whose leases to wait for.
 
 use rusqlite::params;
 
 use super::{Frontier, FrontierError};
 
-/// A supervisor as it is kept.
+/// A stored supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSupervisor {
     pub name: String,
     /// See [`webfill_wire::Hello`].
     pub instance: u64,
     pub longest_request_ms: u64,
-    /// For how long it has not been heard, as far as is known: over several lives of a dispatcher
-    /// that dies often, too.
+    /// How long it has been silent, added up over restarts of the dispatcher.
     pub silent_ms: u64,
 }
 
 impl Frontier {
-    /// Those kept, by name.
+    /// All stored supervisors, by name.
     pub fn supervisors(&mut self) -> Result<Vec<SavedSupervisor>, FrontierError> {
         self.guarded("list the supervisors", |frontier| {
             let sql =
@@ -45,7 +45,7 @@ impl Frontier {
         })
     }
 
-    /// Notes for how long a supervisor has not been heard.
+    /// Stores for how long a supervisor has been silent.
     pub fn note_silence(&mut self, name: &str, silent_ms: u64) -> Result<(), FrontierError> {
         self.guarded("note a supervisor's silence", |frontier| {
             let sql = "UPDATE supervisors SET silent_ms = ?2 WHERE name = ?1";

@@ -1,4 +1,4 @@
-//! What is sent back: JSON, always.
+//! HTTP answers: always JSON.
 
 use http_body_util::Full;
 use hyper::body::Bytes;

@@ -1,4 +1,4 @@
-//! Bodies of requests, read within limits.
+//! Request bodies, read within limits.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::answers::{Answer, refused};
 
-/// A body that is read as a whole may have so many bytes: as a frame on the control socket.
+/// The maximum size of a body that is read as a whole: the same as of a frame on the control socket.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What is larger than this is large, and only so many are read at once.
+/// A body larger than this counts as large; at most [`MOST_LARGE`] large bodies are read at once.
 const LARGE_BYTES: usize = 1 << 20;
 pub(super) const MOST_LARGE: usize = 4;
 
-/// How long a body may go on without a byte.
+/// A body that brings no byte for this long is given up.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The next piece; `None` at the end.

@@ -1,14 +1,16 @@
-//! Who may ask: clients on this machine, and no page in one of its browsers.
+//! Admits HTTP requests of clients on this machine, and refuses those that a foreign page makes one of
+//! its browsers send.
 
 use std::net::IpAddr;
 
 use hyper::Method;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 
-/// A foreign page can have a browser send a form or text to us, under a name that leads here or
-/// not; it cannot leave out `Origin` then, choose another `Host`, or send JSON without asking.
+/// Judges a request by its headers. A foreign page can make a browser send a form or text to this
+/// server, but it cannot suppress `Origin`, choose another `Host`, or send JSON without a preflight
+/// request.
 ///
-/// Returns the status and the words of a refusal.
+/// Returns the status and the text of a refusal.
 pub(super) fn judge(method: &Method, headers: &HeaderMap) -> Result<(), (u16, &'static str)> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_of_this_machine) {

@@ -1,4 +1,4 @@
-//! Questions that wait for the dispatcher's loop, and its answers on their way back.
+//! HTTP requests that wait for the dispatcher's loop, and the way of its answers back to them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::control::Asked;
 use crate::outgoing::Client;
 use crate::request_reader::ClientRequest;
 
-/// Shared by the thread that asks and the loop that answers.
+/// Shared by the HTTP thread, which asks, and the dispatcher's loop, which answers.
 #[derive(Clone)]
 pub(crate) struct PendingRequests {
     open: Arc<Mutex<Open>>,
@@ -23,7 +23,7 @@ struct Open {
     answers: HashMap<u64, oneshot::Sender<Value>>,
 }
 
-/// A question that is given up is forgotten.
+/// A request under way; when it is dropped (the client has gone), its answer is not waited for.
 struct Asking<'a> {
     pending_requests: &'a PendingRequests,
     number: u64,
@@ -45,21 +45,21 @@ impl PendingRequests {
         }
     }
 
-    /// Hands the loop's answer to whoever has asked.
+    /// Passes the loop's answer to the request with this number.
     pub(crate) fn answer(&self, number: u64, answer: Value) {
         if let Some(asking) = self.open().answers.remove(&number) {
-            // Who has gone needs no answer.
+            // A client that has gone needs no answer.
             let _ = asking.send(answer);
         }
     }
 
-    /// The loop has ended: nobody is to wait for it. Returns whether somebody did.
+    /// Ends all waits, because the loop has ended. Returns whether there were any.
     pub(crate) fn forget_all(&self) -> bool {
         let mut open = self.open();
         !std::mem::take(&mut open.answers).is_empty()
     }
 
-    /// Asks the loop; `None` if it has ended.
+    /// Sends a request to the loop and waits for the answer; `None` if the loop has ended.
     pub(super) async fn ask(&self, asked: Asked) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
         let number = {

@@ -1,12 +1,12 @@
-//! Memory in 64-byte lines, so that one look-up costs one cache miss. Pages that were never
-//! written cost nothing.
+//! An array of 64-byte cache lines, so that one look-up costs one cache miss. The operating system
+//! provides memory pages only when they are first written.
 
 const WORDS: usize = 8;
 
-/// The bytes of one line.
+/// The size of one line in bytes.
 pub(super) const LINE_BYTES: usize = WORDS * size_of::<u64>();
 
-/// A fixed number of lines of eight words, all zero at first.
+/// A fixed number of lines of eight words, initially zero.
 #[derive(Debug)]
 pub(super) struct CacheLines {
     words: Vec<u64>,
@@ -16,7 +16,7 @@ pub(super) struct CacheLines {
 
 impl CacheLines {
     pub(super) fn new(lines: usize) -> Self {
-        // The spare line lets the first one start where a cache line does.
+        // One spare line, so that the first line can be aligned to a cache line.
         let words = vec![0; (lines + 1) * WORDS];
         let first = words.as_ptr().align_offset(LINE_BYTES).min(WORDS);
         CacheLines {

@@ -1,35 +1,36 @@
-//! A Bloom filter in cache lines: tells most new keys from those on disk without reading it.
+//! A blocked Bloom filter: recognises most new keys without reading the runs.
 
 use super::cache_lines::{CacheLines, LINE_BYTES};
 
-/// Five bits of the 512 of a line per key: 1% false alarms at ten bits a key, 10% at five.
+/// Each key sets five of the 512 bits of its line: 1% false positives at ten bits of memory per key,
+/// 10% at five.
 const BITS_PER_KEY: usize = 5;
 
-/// With fewer bits a key than this, the filter should grow if it may.
+/// With fewer bits of memory per key than this, the filter grows, if its bound allows it.
 const WANTED_BITS: usize = 12;
 
-/// Answers "certainly not there" or "perhaps".
+/// Answers "certainly not contained" or "perhaps contained".
 #[derive(Debug)]
 pub(super) struct Filter {
     lines: CacheLines,
 }
 
 impl Filter {
-    /// A filter that suits so many keys, within the bytes allowed.
+    /// An empty filter for this many keys, of at most `most_bytes`.
     pub(super) fn for_keys(keys: u64, most_bytes: usize) -> Self {
         Filter {
             lines: CacheLines::new(lines_for(keys, most_bytes)),
         }
     }
 
-    /// Not to be asked yet: any number of keys has outgrown it.
+    /// A filter of size zero, as a placeholder: any number of keys has outgrown it.
     pub(super) fn none() -> Self {
         Filter {
             lines: CacheLines::new(0),
         }
     }
 
-    /// Whether a filter for so many keys would be larger than this one.
+    /// Whether a filter for this many keys would be larger than this one.
     pub(super) fn is_outgrown(&self, keys: u64, most_bytes: usize) -> bool {
         lines_for(keys, most_bytes) > self.lines.count()
     }
@@ -51,14 +52,15 @@ impl Filter {
     }
 }
 
-/// Powers of two, so that a growing filter is built anew only when the keys have doubled.
+/// The number of lines: a power of two, so that a growing filter is rebuilt only when the number of
+/// keys has doubled.
 fn lines_for(keys: u64, most_bytes: usize) -> usize {
     let wanted = (keys as usize).saturating_mul(WANTED_BITS) / (LINE_BYTES * 8);
     let most = (most_bytes / LINE_BYTES).max(1);
     wanted.next_power_of_two().min(most)
 }
 
-/// The line comes from the key's high bits, the places within it from the low 45.
+/// The bits of a key within its line, from the key's low 45 bits; the high bits select the line.
 fn places(key: u64) -> impl Iterator<Item = (usize, u64)> {
     (0..BITS_PER_KEY).map(move |nth| {
         let place = (key >> (9 * nth)) as usize & 511;

@@ -1,13 +1,13 @@
-//! The keys met last, exact and in bounded memory. A page's links are mostly links that its
-//! neighbours have too, so this answers most duplicates.
+//! An exact cache of recently used keys, in bounded memory. Neighbouring pages mostly have the same
+//! links, so the cache answers most duplicates.
 
 use super::cache_lines::{CacheLines, LINE_BYTES};
 
-/// The cache is resized one segment after the other, so that it is never in memory twice.
+/// The cache is resized segment by segment, so that it is never in memory twice as a whole.
 const SEGMENTS: usize = 64;
 const SEGMENT_BITS: u32 = SEGMENTS.ilog2();
 
-/// A set-associative cache: a line holds eight keys, the one used last in front; zero is empty.
+/// A set-associative LRU cache: a line holds eight keys, the most recently used first; zero is empty.
 #[derive(Debug)]
 pub(super) struct HotKeys {
     segments: Vec<CacheLines>,
@@ -20,10 +20,10 @@ impl HotKeys {
         }
     }
 
-    /// Makes room for so many keys, within the bytes allowed; keeps what fits.
+    /// Resizes the cache for this many keys, to at most `most_bytes`; keeps what fits.
     pub(super) fn fit(&mut self, keys: u64, most_bytes: usize) {
         let most = (most_bytes / LINE_BYTES / SEGMENTS).max(1);
-        // A quarter of room to spare, because some lines fill sooner than others.
+        // A quarter more than needed, because some lines fill sooner than others.
         let wanted = (keys as usize / 6 / SEGMENTS).next_power_of_two().min(most);
         for segment in &mut self.segments {
             if wanted > segment.count() || most < segment.count() {
@@ -32,7 +32,7 @@ impl HotKeys {
         }
     }
 
-    /// Whether the key is held; it then counts as used last.
+    /// Whether the cache holds the key, which becomes the most recently used of its line.
     pub(super) fn contains(&mut self, key: u64) -> bool {
         let line = self.line_of(key);
         let Some(place) = line.iter().position(|held| *held == key) else {
@@ -42,7 +42,7 @@ impl HotKeys {
         true
     }
 
-    /// Inserts a key that is not held; the one used longest ago may have to go.
+    /// Inserts a key that the cache does not hold; the least recently used of its line may be evicted.
     pub(super) fn insert(&mut self, key: u64) {
         push(self.line_of(key), key);
     }

@@ -1,11 +1,11 @@
-//! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for
-//! a large merge.
+//! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for a large
+//! merge.
 
 use rusqlite::{Connection, Result};
 
 use super::runs::{Entry, Run};
 
-/// A merge under way. Its sources stay in use until it is finished.
+/// A merge under way. Its sources stay live until it is finished.
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<Cursor>,
@@ -38,7 +38,7 @@ impl Merge {
         self.written == self.output.slices
     }
 
-    /// Writes at most so many slices of the output.
+    /// Writes at most this many slices of the output.
     pub(super) fn advance(&mut self, db: &Connection, most: u64) -> Result<()> {
         let mut entries = Vec::new();
         let end = self.output.slices.min(self.written.saturating_add(most));
@@ -51,7 +51,7 @@ impl Merge {
         Ok(())
     }
 
-    /// The output takes the place of its sources.
+    /// Replaces the sources by the output.
     pub(super) fn finish(self, db: &Connection) -> Result<Run> {
         debug_assert!(self.is_written());
         for source in &self.sources {
@@ -61,8 +61,8 @@ impl Merge {
         Ok(self.output)
     }
 
-    /// The entries of the next output slice. A URL that was fetched again has the same key in
-    /// two sources; its latest task counts.
+    /// Collects the entries of the next output slice. A URL that was fetched again has the same key in
+    /// two sources; the latest task wins.
     fn gather(&mut self, db: &Connection, entries: &mut Vec<Entry>) -> Result<()> {
         loop {
             let mut least: Option<(Entry, usize)> = None;

@@ -1,18 +1,22 @@
-//! The part of the seen index that is on disk: sorted runs of (key, task).
+//! Runs: the part of the seen index on disk, sorted by key.
 //!
-//! A run divides the space of keys into equal slices; each slice is one row of about one
-//! database page, so that a look-up reads one page and needs no directory in memory. A run is
-//! written once and never changed. It is `building` until its last slice is written, then
-//! `live`, and `dropped` once it was merged into another; after a crash a run that was being
-//! built is dropped, for its sources are still live.
+//! A run divides the key space into equal slices; each slice is one row of about one database page, so a
+//! look-up reads one page and needs no directory in memory. A run is written once and never changed. Its
+//! states are
+//!
+//! - *building* until its last slice is written,
+//! - *live* while it is part of the index,
+//! - *dropped* once it was merged into another run; its slices are freed little by little.
+//!
+//! After a crash a run that was being built is dropped; its sources are still live.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-/// On average; more than 310 do not fit a page of 4 KiB, which one slice in 8,000 then exceeds.
+/// The average number of keys in a slice. A page of 4 KiB holds 310, which one slice in 8,000 exceeds.
 const KEYS_PER_SLICE: u64 = 250;
 
 const KEY_BYTES: usize = 8;
-/// Enough for a million million tasks.
+/// Enough for 2^40 tasks.
 const TASK_BYTES: usize = 5;
 const ENTRY_BYTES: usize = KEY_BYTES + TASK_BYTES;
 
@@ -30,7 +34,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Begins a run of at most so many keys.
+    /// Begins a run of at most this many keys.
     pub(super) fn begin(db: &Connection, keys: u64, last_task: u64) -> Result<Run> {
         let slices = keys.div_ceil(KEYS_PER_SLICE).max(1);
         let sql = "INSERT INTO seen_runs (state, slices, keys, last_task)
@@ -57,7 +61,7 @@ impl Run {
         ((key as u128 * self.slices as u128) >> 64) as u64
     }
 
-    /// Writes one slice; the entries are in ascending order and belong there.
+    /// Writes one slice. The entries must be in ascending order and belong to the slice.
     pub(super) fn write_slice(&self, db: &Connection, slice: u64, entries: &[Entry]) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
@@ -114,7 +118,7 @@ fn set_state(db: &Connection, run: i64, state: &str) -> Result<()> {
     Ok(())
 }
 
-/// The live runs, oldest first. What a crash left half built is dropped.
+/// The live runs, oldest first. Runs that a crash left half built are dropped.
 pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
     db.execute(
         "UPDATE seen_runs SET state = 'dropped' WHERE state = 'building'",
@@ -133,7 +137,7 @@ pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
     runs.collect()
 }
 
-/// Frees at most so many slices of dropped runs; their pages are used again.
+/// Frees at most this many slices of dropped runs; SQLite reuses their pages.
 pub(super) fn sweep(db: &Connection, most: u64) -> Result<()> {
     let mut oldest = db.prepare_cached("SELECT id FROM seen_runs WHERE state = 'dropped'")?;
     let Some(run) = oldest
@@ -154,7 +158,7 @@ pub(super) fn sweep(db: &Connection, most: u64) -> Result<()> {
     Ok(())
 }
 
-/// All keys of a slice in ascending order, then their tasks in the same order.
+/// The bytes of a slice: all keys in ascending order, then their tasks in the same order.
 struct Slice<'a>(&'a [u8]);
 
 impl Slice<'_> {
