@@ -147,13 +147,33 @@ async fn write_all(
                     continue;
                 }
                 Err(error) if error.is_entry() => {
-                    tracing::error!(event = "entry_refused", %error, "the store refuses an entry");
+                    log_refused(&entry, &error);
                 }
                 Err(error) => return on_written(WriteResult::Failed(store_fault(error))),
             }
             break;
         }
     }
+}
+
+/// Logs a write that the store refuses for good.
+fn log_refused(write: &StoreWrite, error: &StoreError) {
+    let (task, crawl_id, url) = match write {
+        StoreWrite::Crawl(crawl) => (None, &crawl.id.crawl_id, None),
+        StoreWrite::Page(page) => (None, &page.crawl_id, Some(page.url.as_str())),
+        StoreWrite::Backfill(backfill) => {
+            let page = &backfill.page;
+            (Some(page.task), &backfill.crawl_id, Some(page.url.as_str()))
+        }
+    };
+    tracing::error!(
+        event = "entry_refused",
+        task,
+        crawl_id,
+        url,
+        %error,
+        "the store refuses an entry"
+    );
 }
 
 fn take_write(queued: Queued, states: &LatestStates) -> Option<StoreWrite> {

@@ -39,15 +39,7 @@ impl Core {
         let counted = match self.frontier.complete(done, now_ms)? {
             Completion::Counted(counted) => counted,
             Completion::WillRetry { .. } => return self.end_lease(done, now_ms),
-            Completion::Stale => {
-                tracing::info!(
-                    event = "stale_outcome",
-                    task = done.task,
-                    attempt = done.delivery,
-                    "an outcome came too late and changed nothing"
-                );
-                return Ok(());
-            }
+            Completion::Stale => return self.log_stale(done),
         };
         self.end_lease(done, now_ms)?;
         for record in counted.backfill_records {
@@ -61,6 +53,24 @@ impl Core {
         }
         self.announce_finished(counted.crawl, counted.url)?;
         self.apply_feed_tally(counted.crawl, counted.links, now_ms)
+    }
+
+    /// Logs an outcome whose lease was not in force.
+    fn log_stale(&mut self, done: &TaskDone) -> Result<(), FrontierError> {
+        let task = self.frontier.task(done.task)?;
+        let crawl_id = match &task {
+            Some(task) => Some(self.frontier.spec(task.crawl)?.crawl_id.as_str()),
+            None => None,
+        };
+        tracing::info!(
+            event = "stale_outcome",
+            task = done.task,
+            crawl_id,
+            url = task.as_ref().map(|task| task.url.as_str()),
+            attempt = done.delivery,
+            "an outcome came too late and changed nothing"
+        );
+        Ok(())
     }
 
     /// A page has its final outcome: it is announced on the firehose.
@@ -127,7 +137,10 @@ impl Core {
         };
         tracing::error!(
             event = "quarantined",
+            task = returned.task,
+            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
             url = task.url,
+            attempt = returned.delivery,
             "a page has killed three workers and is not fetched again"
         );
         self.announce_finished(task.crawl, task.url.clone())?;

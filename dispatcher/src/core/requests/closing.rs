@@ -166,6 +166,7 @@ impl Core {
         tracing::info!(
             event = "crawl_ended",
             crawl = closing.crawl,
+            crawl_id = self.frontier.spec(closing.crawl)?.crawl_id,
             has_expired = closing.has_expired,
             purged,
             "a crawl is over before its queue was empty"

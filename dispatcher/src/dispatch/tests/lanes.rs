@@ -50,7 +50,7 @@ fn new_sites_go_to_their_lanes() {
 }
 
 #[test]
-fn the_grant_tells_what_its_receiver_can() {
+fn a_grant_names_the_lane_of_its_supervisor() {
     let mut dispatch = mixed(9, 9);
     dispatch.add_site(scripts_site(1, None));
     assert_eq!(dispatch.next_grant(NOW).unwrap().lane, Lane::Browser);
@@ -59,14 +59,14 @@ fn the_grant_tells_what_its_receiver_can() {
 }
 
 #[test]
-fn a_site_stays_with_its_owner_who_can_do_more_than_is_needed() {
+fn a_site_stays_with_an_owner_that_has_browsers_without_needing_them() {
     let mut dispatch = mixed(9, 9);
     dispatch.add_site(site(1, 0, Some("b")));
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
 }
 
 #[test]
-fn without_anybody_else_those_with_browsers_get_new_sites_too() {
+fn supervisors_with_browsers_get_all_new_sites_if_there_are_no_others() {
     let mut dispatch = dispatch(&[]);
     join_lane(&mut dispatch, "b", Lane::Browser, 9);
     dispatch.add_site(site(1, 0, None));
@@ -77,7 +77,7 @@ fn without_anybody_else_those_with_browsers_get_new_sites_too() {
 }
 
 #[test]
-fn new_sites_that_waited_for_a_lane_go_to_the_other_when_it_has_gone() {
+fn sites_that_waited_for_a_lane_go_to_the_other_when_the_first_is_gone() {
     let mut dispatch = mixed(0, 9);
     dispatch.add_site(site(1, 0, None));
     assert_eq!(dispatch.next_grant(NOW), None, "those without are full");
@@ -86,7 +86,7 @@ fn new_sites_that_waited_for_a_lane_go_to_the_other_when_it_has_gone() {
 }
 
 #[test]
-fn a_site_changes_hands_when_nothing_of_it_is_out_any_more() {
+fn a_site_changes_its_owner_when_none_of_its_tasks_is_leased() {
     let mut dispatch = mixed(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
@@ -116,7 +116,7 @@ fn a_site_changes_hands_when_nothing_of_it_is_out_any_more() {
 }
 
 #[test]
-fn a_site_that_is_to_change_hands_goes_on_where_it_is_for_a_higher_priority() {
+fn a_site_that_awaits_a_new_owner_stays_for_a_higher_priority() {
     let mut dispatch = mixed(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
@@ -132,7 +132,7 @@ fn a_site_that_is_to_change_hands_goes_on_where_it_is_for_a_higher_priority() {
 }
 
 #[test]
-fn what_is_out_elsewhere_is_called_back_for_a_higher_priority_that_needs_a_browser() {
+fn leases_without_browsers_are_recalled_for_a_higher_priority_that_needs_one() {
     let mut dispatch = mixed(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
@@ -150,7 +150,7 @@ fn what_is_out_elsewhere_is_called_back_for_a_higher_priority_that_needs_a_brows
 }
 
 #[test]
-fn a_full_lane_does_not_hold_up_the_other() {
+fn a_lane_without_credit_does_not_delay_the_other() {
     for (http, browser, site_of_other) in [(9, 0, 3), (0, 9, 2)] {
         let mut dispatch = mixed(http, browser);
         let mut urgent = scripts_site(2, None);
@@ -166,7 +166,7 @@ fn a_full_lane_does_not_hold_up_the_other() {
 }
 
 #[test]
-fn sites_that_wait_for_a_lane_get_its_room_by_their_priority() {
+fn sites_that_wait_for_a_lane_get_its_credit_by_priority() {
     let mut dispatch = mixed(9, 0);
     for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
         dispatch.add_site(SiteDue {
@@ -184,7 +184,7 @@ fn sites_that_wait_for_a_lane_get_its_room_by_their_priority() {
 }
 
 #[test]
-fn what_waits_for_a_browser_leaves_places_in_the_window_to_others() {
+fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
     let mut dispatch = mixed(9, 0);
     for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
         dispatch.add_site(SiteDue {
@@ -204,7 +204,7 @@ fn what_waits_for_a_browser_leaves_places_in_the_window_to_others() {
 }
 
 #[test]
-fn who_comes_again_without_browsers_keeps_only_what_needs_none() {
+fn a_supervisor_that_comes_back_without_browsers_keeps_only_sites_that_need_none() {
     let mut dispatch = mixed(9, 9);
     dispatch.add_site(scripts_site(1, None));
     assert_eq!(give(&mut dispatch, 1, scripts(50)), Some(("b".into(), 1)));
@@ -220,7 +220,7 @@ fn who_comes_again_without_browsers_keeps_only_what_needs_none() {
 }
 
 #[test]
-fn without_browsers_the_owner_is_asked_who_finds_out_that_the_crawl_waits() {
+fn without_any_browser_the_grant_goes_to_the_owner() {
     let mut dispatch = dispatch(&[("h", 9)]);
     dispatch.add_site(scripts_site(1, Some("h")));
     let grant = dispatch.next_grant(NOW).expect("the crawl is to be held");

@@ -10,7 +10,7 @@ fn woken(site: i64, priority: u8) -> Woken {
 }
 
 #[test]
-fn what_is_out_is_called_back_when_it_is_in_the_way_of_a_higher_priority() {
+fn leases_in_the_way_of_a_higher_priority_are_recalled() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.add_site(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
@@ -31,7 +31,7 @@ fn what_is_out_is_called_back_when_it_is_in_the_way_of_a_higher_priority() {
 }
 
 #[test]
-fn a_fast_site_gets_the_higher_priority_beside_what_it_has() {
+fn a_fast_site_leases_a_higher_priority_beside_its_other_tasks() {
     let mut dispatch = dispatch(&[("a", 100)]);
     let mut fast = site(1, 0, None);
     fast.clock.delay_ms = Some(0);
@@ -63,7 +63,7 @@ fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
 }
 
 #[test]
-fn a_full_window_lets_sites_go_that_are_not_due_for_long() {
+fn a_full_window_evicts_sites_that_are_not_due_for_long() {
     let mut dispatch = dispatch(&[("a", 10)]);
     for id in 1..=4 {
         dispatch.add_site(site(id, NOW + 10_000 * id, None));
