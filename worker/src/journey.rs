@@ -145,8 +145,8 @@ impl Journey {
         drop((slot, place));
     }
 
-    /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if nobody
-    /// knows it.
+    /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if
+    /// neither this worker nor the shared cache knows it.
     async fn permission(&self, task: &Task, url: &Url, permit: &Permit) -> Permission {
         self.look_up_clock(&task.site).await;
         if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {

@@ -237,3 +237,125 @@ impl PermissionCheck {
         self.state = State::Decided(permission, None);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::politeness::Answer;
+
+    #[derive(Default)]
+    struct Bench {
+        politeness: PolitenessConfig,
+        sites: RefCell<Sites>,
+        robots: RefCell<RobotsFiles>,
+    }
+
+    impl Bench {
+        fn known(&self) -> Knowledge<'_> {
+            Knowledge {
+                politeness: &self.politeness,
+                sites: &self.sites,
+                robots: &self.robots,
+            }
+        }
+
+        fn begin(&self, looks_up_twice: bool, now: Now) -> PermissionCheck {
+            let task = task();
+            let url = Url::parse(&task.url).unwrap();
+            let mut sites = self.sites.borrow_mut();
+            sites.add(task.clone(), Duration::ZERO, now);
+            drop(sites);
+            PermissionCheck::begin(&task, &url, looks_up_twice, self.known(), now)
+        }
+    }
+
+    fn task() -> Task {
+        Task {
+            task: 1,
+            delivery: 1,
+            crawl: 1,
+            url: String::from("http://a.org/page"),
+            site: String::from("a.org"),
+            depth: 0,
+            wait_ms: 0,
+            last_request_ago_ms: None,
+            parent: None,
+            attrs: None,
+            records: Vec::new(),
+            priority: 50,
+            delay_ms: None,
+            tries: Vec::new(),
+        }
+    }
+
+    fn response(status: u16, body: &str, now: Now) -> RobotsResponse {
+        RobotsResponse {
+            outcome: Outcome::Ok,
+            status: Some(status),
+            body: body.as_bytes().to_vec(),
+            redirect: None,
+            answered_at: now.instant,
+            answer: Answer::Served,
+        }
+    }
+
+    #[test]
+    fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
+        let (bench, now) = (Bench::default(), Now::read());
+        let mut check = bench.begin(false, now);
+        assert_eq!(check.step(), Step::LookUp);
+        check.looked_up(None, bench.known(), now);
+        assert_eq!(check.step(), Step::AwaitTurn);
+        check.turn_came(bench.known(), now);
+        let url = Url::parse("http://a.org/robots.txt").unwrap();
+        assert_eq!(check.step(), Step::Request(url));
+        let file = "User-agent: *\nCrawl-delay: 3\n";
+        check.answered(Ok(response(200, file, now)), bench.known(), now);
+        let delay = Duration::from_secs(3);
+        let turn = Turn::PageAfterRobots(delay);
+        let allowed = Permission::Allowed { delay, turn };
+        assert_eq!(check.step(), Step::Decided(allowed));
+        assert!(check.take_fetched().is_some());
+        let turn = Turn::Page(delay);
+        let again = Step::Decided(Permission::Allowed { delay, turn });
+        assert_eq!(bench.begin(false, now).step(), again);
+    }
+
+    #[test]
+    fn with_a_shared_clock_the_cache_is_looked_at_again_when_the_turn_has_come() {
+        let (bench, now) = (Bench::default(), Now::read());
+        let mut check = bench.begin(true, now);
+        check.looked_up(None, bench.known(), now);
+        check.turn_came(bench.known(), now);
+        assert_eq!(check.step(), Step::LookUp);
+        let entry = RobotsEntry {
+            origin: String::from("http://a.org"),
+            status: Some(200),
+            body: b"User-agent: *\nDisallow: /\n".to_vec(),
+            fetched_at_ms: now.wall_ms,
+            expires_at_ms: now.wall_ms + 1_000,
+        };
+        check.looked_up(Some(&entry), bench.known(), now);
+        let refused = Permission::Refused(Outcome::Disallowed);
+        assert_eq!(check.step(), Step::Decided(refused));
+        assert!(check.take_fetched().is_none());
+    }
+
+    #[test]
+    fn a_failed_fetch_refuses_the_page_and_a_denied_one_gives_the_task_back() {
+        let (bench, now) = (Bench::default(), Now::read());
+        let mut denied = bench.begin(false, now);
+        denied.looked_up(None, bench.known(), now);
+        denied.turn_came(bench.known(), now);
+        denied.answered(Err(Denied::NotStarted), bench.known(), now);
+        assert_eq!(denied.step(), Step::Decided(Permission::NotAsked));
+        let mut failed = bench.begin(false, now);
+        failed.looked_up(None, bench.known(), now);
+        failed.turn_came(bench.known(), now);
+        failed.answered(Ok(response(500, "", now)), bench.known(), now);
+        let refused = Permission::Refused(Outcome::RobotsUnreachable);
+        assert_eq!(failed.step(), Step::Decided(refused));
+    }
+}
