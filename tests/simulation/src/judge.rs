@@ -30,6 +30,8 @@ pub(crate) struct Judge {
     sites: Vec<Site>,
     known: BTreeMap<(Process, usize), Known>,
     pub(crate) faults: Vec<String>,
+    /// Pages whose robots.txt expired while they waited for their turn.
+    pub(crate) stale_pages: u64,
 }
 
 /// What a worker knows of a site's robots.txt.
@@ -48,7 +50,7 @@ struct Site {
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
     last: Request,
-    /// Who was told last to leave the site alone.
+    /// The worker that was told last to leave the site alone.
     back_off: Option<BackOff>,
     /// An operator has ordered to forget the back-off, so it is not judged any more.
     back_off_is_void: bool,
@@ -78,6 +80,7 @@ impl Judge {
             sites: plans.iter().map(site).collect(),
             known: BTreeMap::new(),
             faults: Vec::new(),
+            stale_pages: 0,
         }
     }
 
@@ -126,6 +129,11 @@ impl Judge {
                 Some(state) => self.delay_ms(site, state),
             },
         };
+        if let Request::Page { .. } = request
+            && self.knows(process, site, now_ms).is_none()
+        {
+            self.stale_pages += 1;
+        }
         let seen = &mut self.sites[site];
         if seen.ends_ms.is_some_and(|before_ms| before_ms > now_ms) {
             found.push(String::from("overlap"));
@@ -160,7 +168,7 @@ impl Judge {
         }
     }
 
-    /// An answer has reached who asked.
+    /// An answer has reached the worker that sent the request.
     pub(crate) fn answered(
         &mut self,
         site: usize,
@@ -191,7 +199,7 @@ impl Judge {
         }
     }
 
-    /// The shared cache has given a worker an entry that lasts for so long.
+    /// The shared cache has given a worker an entry that expires after `lasts_ms`.
     pub(crate) fn cached(
         &mut self,
         site: usize,
@@ -205,7 +213,7 @@ impl Judge {
         self.learn(site, process, meaning, until_ms);
     }
 
-    /// Who made the last request is gone, and the connection with it.
+    /// The worker that sent the last request is gone, and its connection is closed.
     pub(crate) fn cut(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));

@@ -1,18 +1,41 @@
-//! The dispatcher in a simulated world: its real decisions and database, real supervisors'
-//! decisions, and around them simulated workers, sites, connections and clocks, on which anything
-//! may go wrong. Chance comes from a seed alone, so that a run that fails can be repeated:
+//! A simulated world around webfill's real decisions. Hundreds of fleets crawl small webs for
+//! thousands of simulated hours within seconds, while everything that may go wrong does; each world
+//! follows from a seed, so a run that fails can be repeated.
 //!
 //! ```text
-//! WEBFILL_SIMULATION_SEED=4711 cargo nextest run -p webfill-simulation --no-capture  # one run, traced
-//! WEBFILL_SIMULATION_RUNS=100000 cargo nextest run -p webfill-simulation --no-capture # many
+//! cargo nextest run -p webfill-simulation                                        # 1,000 seeds
+//! WEBFILL_SIMULATION_SEED=4711 cargo nextest run -p webfill-simulation --no-capture whatever  # one, traced
+//! WEBFILL_SIMULATION_RUNS=10000 WEBFILL_SIMULATION_FIRST=1001 cargo test -p webfill-simulation -- whatever --nocapture  # many
 //! ```
 //!
-//! Judged are the sites, which see every request, and the database as another program sees it.
-
-use crate::end::check_end;
-use crate::plan::Plan;
-pub use crate::sabotage::Sabotage;
-use crate::world::World;
+//! # What is real
+//!
+//! - the dispatcher's core with its SQLite database, read by a second connection ([`witness`]);
+//! - the supervisors' core: queues, sessions, leases, recalls;
+//! - the workers' politeness: the sites' queues and clocks, robots.txt (fetching with its redirects,
+//!   parsing, memory), whether a page may be fetched and under which delay, permits and leases. It
+//!   is the code that workers run, driven step by step ([`worker`]).
+//!
+//! # What is simulated
+//!
+//! - time, as one queue of events ([`world`]), and wall clocks, of which the dispatcher's is set;
+//! - the network between supervisors and the dispatcher: it loses, delays, repeats and reorders;
+//! - processes: they die, are stopped and go on, leave and come again ([`trouble`]);
+//! - the web ([`mod@web`]): pages that fail for a while or for good (429, 503, no answer), with and
+//!   without `Retry-After`; pages that kill their workers; robots.txt files that change, forbid,
+//!   redirect in chains or without end, fail for a while or for good ([`robots`]);
+//! - the shared cache ([`cache`]) and the store with its records ([`store`]);
+//! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
+//!   ([`operator`]).
+//!
+//! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and
+//! site clocks that are reserved in the cache (`politeness.clock = "shared"`).
+//!
+//! # What is judged
+//!
+//! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off. The database
+//! must add up at any time ([`witness`]). At the end each reachable page has ended exactly once, as it
+//! should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each of which must be found.
 
 mod cache;
 mod client;
@@ -35,11 +58,22 @@ mod worker;
 mod workers;
 mod world;
 
-/// Simulated time, in milliseconds.
-#[derive(Debug)]
-pub struct Passed(pub u64);
+use crate::end::check_end;
+use crate::plan::Plan;
+pub use crate::sabotage::Sabotage;
+use crate::world::World;
 
-/// Runs one world to its end. The faults that were found, or how long it took.
+/// A world in which no fault was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passed {
+    /// The simulated time that it took.
+    pub ms: u64,
+    /// Pages that were fetched under a robots.txt that had expired while they waited for their turn.
+    pub stale_pages: u64,
+}
+
+/// Runs the world of a seed to its end. Returns how long it took, or the faults that were found.
+/// `traces` prints what happens.
 pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed, Vec<String>> {
     let mut world = World::new(seed, sabotage, traces);
     let limit_ms = patience_ms(&world.plan);
@@ -60,13 +94,16 @@ pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed
     let mut faults = std::mem::take(&mut world.web.judge.faults);
     faults.append(&mut world.faults);
     if faults.is_empty() {
-        Ok(Passed(world.now_ms))
+        Ok(Passed {
+            ms: world.now_ms,
+            stale_pages: world.web.judge.stale_pages,
+        })
     } else {
         Err(faults)
     }
 }
 
-/// How long a run may take: far longer than it should with all that goes wrong in it.
+/// How long a run may take in simulated time: far longer than it should, whatever goes wrong in it.
 fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;

@@ -11,8 +11,8 @@ use crate::orders::Order;
 use crate::worker::site_name;
 use crate::world::{Event, World};
 
-/// Without an answer, an order is given again after this long, and not before the leases of those
-/// who stand still are over.
+/// Without an answer, an order is given again after this long, and not before the leases of
+/// stopped supervisors have ended.
 const AGAIN_AFTER_MS: u64 = 3_000;
 const AGAIN_AFTER_LEASES: u64 = 2;
 
@@ -122,7 +122,7 @@ impl World {
             }
             Order::Stop { crawl } if is_done => drop(self.operator.stopped.insert(key(crawl))),
             Order::Block { site, for_ms } => {
-                // Told by the wall clock, which nobody must have set meanwhile.
+                // The time is told by the wall clock, so the order is not judged if that is set.
                 if is_done && !self.plan.sets_clocks() {
                     let until_ms = given_ms.unwrap_or(0) + for_ms / 2;
                     self.operator.blocked.insert(site, until_ms);

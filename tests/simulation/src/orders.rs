@@ -61,8 +61,8 @@ impl Plan {
         }
     }
 
-    /// Somebody stands still or does not hear, no longer than a lease; and right then something is
-    /// ordered that it does not hear of, and goes against if it still has tasks to start.
+    /// A supervisor or worker is stopped or cut off for no longer than a lease, and during that time
+    /// an order is given. It does not hear of the order, and violates it if it still starts tasks.
     pub(crate) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
         if !dice.once_in(4) {
             return;

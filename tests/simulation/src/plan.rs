@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub(crate) faults: Vec<(u64, Fault)>,
     /// The shared cache is away all the time: each worker requests robots.txt itself.
     pub(crate) cache_fails: bool,
-    /// The dispatcher dies within a turn once in so many turns, before or after its commit.
+    /// The dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
     pub(crate) deaths_in_turn: u64,
     /// About how long the crawl would take without faults.
     pub(crate) estimate_ms: u64,
@@ -50,7 +50,7 @@ pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
 /// How long to wait before the two further attempts that a page gets.
 pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
 
-/// So many attempts fail that none is left.
+/// All attempts fail.
 pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl PageFailure {
 }
 
 impl PagePlan {
-    /// How often each crawl asks for it if nothing goes wrong.
+    /// How often each crawl requests it if nothing goes wrong.
     pub(crate) fn attempts(&self) -> u32 {
         1 + self.fails.min(RETRY_AFTER_S.len() as u32)
     }

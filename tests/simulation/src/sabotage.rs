@@ -1,5 +1,5 @@
-//! Faults that are put in on purpose: if the simulation did not find them, it would find nothing.
-//! Each takes away one of the things that keep sites from harm, or what was ordered from holding.
+//! Faults that are put in on purpose, to show that the simulation finds faults. Each takes away one
+//! of the things that protect sites, or that make an operator's orders hold.
 
 use webfill_wire::SupervisorToWorker;
 

@@ -1,4 +1,5 @@
-//! What happens to supervisors, and what they send.
+//! What happens to supervisors, and what they send: the real decisions decide what, the simulated
+//! network when it arrives.
 
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
 use webfill_wire::{DispatcherToSupervisor, WorkerToSupervisor};

@@ -13,9 +13,9 @@ use crate::robots::{RobotsPlan, overload};
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// robots.txt, so many redirects after the first request.
+    /// robots.txt, `hop` redirects after the first request.
     Robots { hop: u32 },
-    /// Of a crawl, under a permission that was decided at a time.
+    /// A page of a crawl, under a permission that was decided at `decided_ms`.
     Page {
         crawl: CrawlKey,
         page: usize,

@@ -51,7 +51,8 @@ const FAULTS: &str = "
     UNION ALL
     SELECT 'outcome of task ' || id FROM tasks WHERE (state = 2) <> (outcome IS NOT NULL)
     UNION ALL
-    SELECT 'queued for resolved records only: ' || id FROM tasks t WHERE state = 0
+    SELECT 'queued for resolved records only: ' || id FROM tasks t
+        WHERE state = 0 AND attempt = 0
         AND EXISTS (SELECT 1 FROM task_records WHERE task = t.id)
         AND NOT EXISTS (SELECT 1 FROM task_records served JOIN records r ON r.id = served.record
                         WHERE served.task = t.id AND r.resolved = 0)

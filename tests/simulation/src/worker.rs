@@ -451,9 +451,10 @@ impl Worker {
         }
     }
 
-    /// Writes the clocks that moved to the shared cache, and forgets idle sites, if it is time to.
+    /// Writes the clocks that moved to the shared cache, and forgets idle sites, if it is time to, or
+    /// the process ends.
     pub(crate) fn keep_clocks(&mut self, owner: &str, around: &mut Around<'_>) {
-        if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS {
+        if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS && !self.has_drained() {
             return;
         }
         self.clocks_kept_ms = around.now_ms;

@@ -214,8 +214,10 @@ impl World {
     }
 
     fn end_if_drained(&mut self, machine: usize, slot: u16) {
-        let worker = &mut self.machines[machine].workers[usize::from(slot)];
+        let worker = &self.machines[machine].workers[usize::from(slot)];
         if worker.is_alive && worker.has_drained() {
+            self.keep_clocks(machine, slot);
+            let worker = &mut self.machines[machine].workers[usize::from(slot)];
             worker.is_alive = false;
             let message = worker.says(Vec::new(), Vec::new(), false);
             self.report(machine, message);
@@ -304,7 +306,7 @@ impl World {
         self.at(ends_ms, answered);
     }
 
-    /// Pages whose scripts must run are nothing for those who cannot do that.
+    /// A page of a crawl in the lane `browser` must not go to a supervisor without browsers.
     fn judge_by_lane(&mut self, machine: usize, crawl: CrawlKey, who: &str) {
         // The client opens them in order.
         let needed = self.plan.crawl_lanes[crawl as usize - 1];

@@ -22,7 +22,7 @@ use crate::store::Store;
 use crate::web::Web;
 use crate::worker::FinishedTask;
 
-/// Everything there is.
+/// One world: its plan, its state, and what is going to happen.
 pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) dice: Dice,
