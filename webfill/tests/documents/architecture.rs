@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::markdown::Document;
 use crate::names::sources;
@@ -29,7 +29,8 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
     members
         .map(|folder| {
             let manifest = manifest(folder);
-            let packages = manifest["dependencies"].as_table().expect("a table").keys();
+            let dependencies = manifest.get("dependencies").and_then(Value::as_table);
+            let packages = dependencies.into_iter().flat_map(Table::keys);
             (folder.to_owned(), packages.filter_map(folder_of).collect())
         })
         .collect()
