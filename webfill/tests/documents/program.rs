@@ -8,6 +8,9 @@ use toml::{Table, Value};
 
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// A key that no section has, and that resembles none, so that all known ones are listed.
+const UNKNOWN_KEY: &str = "zzzzzzzzzzzzzzzzzzzzzzzz = 1\n";
+
 pub fn webfill(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_webfill"));
     for (name, _) in std::env::vars_os() {
@@ -68,10 +71,10 @@ pub fn commands() -> BTreeSet<String> {
 
 /// Every key of `webfill.toml`, as the message about a wrong one lists them.
 pub fn keys_known() -> BTreeSet<String> {
-    let top = keys_expected("wrong = 1\n");
+    let top = keys_expected("");
     let mut keys = BTreeSet::new();
     for key in top {
-        match keys_expected(&format!("[{key}]\nwrong = 1\n")) {
+        match keys_expected(&format!("[{key}]\n")) {
             inner if inner.is_empty() => {
                 keys.insert(key);
             }
@@ -81,10 +84,11 @@ pub fn keys_known() -> BTreeSet<String> {
     keys
 }
 
-/// The keys that are named when a settings file has a wrong one.
-pub fn keys_expected(config: &str) -> Vec<String> {
+/// The keys that are listed when a settings file has an unknown one below this beginning.
+pub fn keys_expected(beginning: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("wrong.toml"), config).expect("it is writable");
+    let wrong = folder.path().join("wrong.toml");
+    std::fs::write(wrong, format!("{beginning}{UNKNOWN_KEY}")).expect("it is writable");
     let refused = webfill(
         folder.path(),
         &["crawl", "http://127.0.0.1/", "--config", "wrong.toml"],
