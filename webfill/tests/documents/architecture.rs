@@ -6,8 +6,8 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use crate::markdown::Document;
-use crate::names::sources;
 use crate::program::ROOT;
+use crate::repository::sources;
 
 fn manifest(folder: &str) -> Table {
     let path = Path::new(ROOT).join(folder).join("Cargo.toml");

@@ -9,4 +9,5 @@ mod names;
 mod program;
 mod readme;
 mod reference;
+mod repository;
 mod sessions;

@@ -20,11 +20,10 @@
 //!     (`SiteClock`) occurs as a word somewhere in the sources. So a rename is noticed wherever the
 //!     old name is in use no more. Environment variables, `WEBFILL_...`, are not looked at.
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::markdown::{Document, Piece, code_spans, links};
-use crate::program::ROOT;
+use crate::repository::{Repository, SKIPPED_FOLDERS, joined, normal, words};
 
 /// What looks like ours and is not: names of other programs, files of users, media types.
 const NOT_OURS: &[&str] = &[
@@ -36,156 +35,6 @@ const NOT_OURS: &[&str] = &[
     "mine/bisect.json",
     "mine/stdlib.json",
 ];
-
-/// Folders that hold nothing of ours, or that tools fill. Paths in them are not looked at.
-const SKIPPED_FOLDERS: &[&str] = &[".git", ".cache", ".webfill", "target", "node_modules"];
-
-/// This test itself, which names what does not exist.
-const OWN_FOLDER: &str = "webfill/tests/documents";
-
-const SOURCE_ENDINGS: &[&str] = &["rs", "py", "sh", "toml", "json", "js"];
-
-/// The Rust sources by their paths.
-pub fn sources() -> Vec<(String, String)> {
-    let files = Repository::read().files.into_iter();
-    let sources = files.filter(|path| path.ends_with(".rs"));
-    sources
-        .map(|path| {
-            let text = std::fs::read_to_string(Path::new(ROOT).join(&path)).expect("UTF-8");
-            (path, text)
-        })
-        .collect()
-}
-
-/// The files of the repository, and the names in their sources.
-struct Repository {
-    files: HashSet<String>,
-    /// Folders as well, without a slash at their ends.
-    paths: HashSet<String>,
-    words: HashSet<String>,
-    /// By name: the files that declare it.
-    declared: HashMap<String, Vec<String>>,
-}
-
-impl Repository {
-    fn read() -> Repository {
-        let mut repository = Repository {
-            files: HashSet::new(),
-            paths: HashSet::from([String::new()]),
-            words: HashSet::new(),
-            declared: HashMap::new(),
-        };
-        repository.take_folder(Path::new(ROOT), "");
-        repository
-    }
-
-    fn take_folder(&mut self, folder: &Path, name: &str) {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-            let base = entry.file_name().to_string_lossy().into_owned();
-            let path = joined(name, &base);
-            if entry.path().is_dir() {
-                if !SKIPPED_FOLDERS.contains(&base.as_str()) {
-                    self.paths.insert(path.clone());
-                    self.take_folder(&entry.path(), &path);
-                }
-                continue;
-            }
-            self.paths.insert(path.clone());
-            if is_source(&path) && !path.starts_with(OWN_FOLDER) {
-                let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-                self.take_source(&path, &text);
-            }
-            self.files.insert(path);
-        }
-    }
-
-    fn take_source(&mut self, path: &str, text: &str) {
-        for line in text.lines() {
-            self.words.extend(words(line).map(str::to_owned));
-            for name in declared_in(line) {
-                let files = self.declared.entry(name.to_owned()).or_default();
-                if files.last().is_none_or(|last| last != path) {
-                    files.push(path.to_owned());
-                }
-            }
-        }
-    }
-
-    fn documents(&self) -> Vec<Document> {
-        let mut paths: Vec<&String> = self.files.iter().collect();
-        paths.retain(|path| path.ends_with(".md"));
-        paths.sort();
-        paths.into_iter().map(|path| Document::read(path)).collect()
-    }
-
-    fn is_declared(&self, name: &str, is_in: impl Fn(&str) -> bool) -> bool {
-        let files = self.declared.get(name).into_iter().flatten();
-        files.into_iter().any(|file| is_in(file))
-    }
-
-    /// Whether a path leads to something, from the document's folder or from the top.
-    fn resolve(&self, document: &Document, path: &str) -> Option<String> {
-        let folder = Path::new(&document.path).parent();
-        let folder = folder.and_then(Path::to_str).unwrap_or_default();
-        let seen_from = [folder, ""].into_iter();
-        let mut places = seen_from.filter_map(|from| normal(&joined(from, path)));
-        places.find(|place| self.paths.contains(place))
-    }
-}
-
-fn joined(folder: &str, name: &str) -> String {
-    match folder {
-        "" => name.to_owned(),
-        _ => format!("{folder}/{name}"),
-    }
-}
-
-/// Without `.`, `..` and a slash at the end; `None` if it leads out of the repository.
-fn normal(path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            _ => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
-fn is_source(path: &str) -> bool {
-    let ending = PathBuf::from(path);
-    let ending = ending.extension().and_then(|ending| ending.to_str());
-    ending.is_none_or(|ending| SOURCE_ENDINGS.contains(&ending))
-}
-
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-}
-
-/// The names that a line of Rust declares: items by their keywords, fields and variants by standing
-/// at its beginning.
-fn declared_in(line: &str) -> Vec<&str> {
-    const KEYWORDS: &[&str] = &[
-        "fn", "struct", "enum", "trait", "const", "static", "type", "mod", "union",
-    ];
-    let code = line.trim_start();
-    if code.starts_with("//") {
-        return Vec::new();
-    }
-    let all: Vec<&str> = words(code).collect();
-    let pairs = all.windows(2);
-    let mut names: Vec<&str> = pairs
-        .filter(|pair| KEYWORDS.contains(&pair[0]))
-        .map(|pair| pair[1])
-        .collect();
-    let is_visibility = |word: &&&str| ["pub", "crate", "super", "in"].contains(*word);
-    names.extend(all.iter().find(|word| !is_visibility(word)));
-    names
-}
 
 /// What is wrong with the names in a document, a line each.
 fn faults(document: &Document, repository: &Repository, documents: &[Document]) -> Vec<String> {
@@ -303,31 +152,6 @@ fn span_fault(
     let looks_like_code = name.contains('_') || is_camel_case(name);
     let is_known = !looks_like_code || repository.words.contains(name);
     (!is_known).then(|| format!("`{name}` does not occur in the sources"))
-}
-
-impl Repository {
-    fn has_member(&self, owner: &str, member: &str) -> bool {
-        let is_type = owner.starts_with(|first: char| first.is_ascii_uppercase());
-        match is_type {
-            true => self.is_declared(member, |file| self.knows_type(file, owner)),
-            false => self.is_declared(member, |file| {
-                let mut parts = file.trim_end_matches(".rs").split('/');
-                parts.any(|part| part == owner)
-            }),
-        }
-    }
-
-    /// Whether a file declares a type, or implements something for it.
-    fn knows_type(&self, file: &str, name: &str) -> bool {
-        if self.is_declared(name, |declares| declares == file) {
-            return true;
-        }
-        let text = std::fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_default();
-        let impls = text.lines().filter(|line| line.starts_with("impl"));
-        impls
-            .into_iter()
-            .any(|line| words(line).any(|word| word == name))
-    }
 }
 
 /// Whether a code span is a path that can be looked at.
