@@ -1,4 +1,5 @@
-//! A parsed page: its tree, what was left out of it, and what is built from it at first use.
+//! A parsed page: its tree, whether it was truncated, and its copies for `sxd-xpath`, which are built
+//! at first use.
 
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
@@ -12,8 +13,8 @@ use crate::parse::{self, Parsed};
 use crate::tree::{ROOT, Tree};
 use crate::xpath::sxd::SxdTree;
 
-/// One page. Parsing never fails; a page past the limits is cut, and [`Document::truncated`]
-/// says so.
+/// One page. Parsing never fails; a page that exceeds the limits is cut, which
+/// [`Document::truncated`] reports.
 ///
 /// A document stays on the thread that parsed it, because the `sxd-document` that it builds for
 /// some expressions does. Dropping it frees everything.
@@ -21,7 +22,7 @@ pub struct Document {
     pub(crate) tree: Tree,
     truncated: Option<Truncation>,
     evaluation_time: Duration,
-    /// What is left of `evaluation_time`.
+    /// The rest of `evaluation_time`.
     pub(crate) time_left: Cell<Duration>,
     pub(crate) sxd: OnceCell<SxdTree>,
     pub(crate) blank_sxd: OnceCell<SxdTree>,
@@ -29,13 +30,13 @@ pub struct Document {
 
 impl Document {
     /// Parses as browsers do (HTML standard, 13.2), without scripting, so that what `noscript`
-    /// holds is in the tree. Element names are in lower case and have no namespace; what a
-    /// `template` holds are its children. Decode bytes before, lossily if need be.
+    /// contains is in the tree. Element names are in lower case and have no namespace; the
+    /// contents of a `template` are its children. `text` must be decoded, lossily if necessary.
     pub fn parse_html(text: &str, limits: &Limits) -> Document {
         Document::from_parsed(parse::html(text, limits), text.len(), limits)
     }
 
-    /// Parses XML or XHTML, forgiving what is not well-formed. Names keep their case; the prefix
+    /// Parses XML or XHTML, and tolerates what is not well-formed. Names keep their case; the prefix
     /// of an element is part of its name (`media:title`) unless it is XHTML, SVG or MathML.
     pub fn parse_xml(text: &str, limits: &Limits) -> Document {
         Document::from_parsed(parse::xml(text, limits), text.len(), limits)
@@ -53,17 +54,17 @@ impl Document {
         }
     }
 
-    /// Why the end of the page is missing, if it is; for logs and warnings.
+    /// Why the end of the page is missing from the tree, if it is.
     pub fn truncated(&self) -> Option<Truncation> {
         self.truncated
     }
 
-    /// The node above all others.
+    /// The document node, which contains all others.
     pub fn root(&self) -> NodeRef<'_> {
         NodeRef::new(self, ROOT)
     }
 
-    /// The elements of a name, in document order, without a walk over the tree.
+    /// The elements with a name, in document order, from an index.
     pub fn elements_by_tag(&self, tag: &str) -> impl Iterator<Item = NodeRef<'_>> {
         let name = self.tree.name_id(&LocalName::from(tag));
         self.tree

@@ -1,4 +1,5 @@
-//! From the tree that the parser built to the tree that is read: one walk in document order.
+//! Copies the tree that the parser built ([`Growing`]) into the tree that is read ([`Tree`]), in one
+//! walk in document order.
 
 use html5ever::interface::Attribute;
 
@@ -40,9 +41,9 @@ pub(crate) fn freeze(growing: &Growing, input_bytes: usize, limits: &Limits) -> 
 struct Walk<'g> {
     growing: &'g Growing,
     tree: Tree,
-    /// The ancestors of the place of the walk that can have children.
+    /// The ancestors of the present node that can have children.
     open: Vec<NodeId>,
-    /// For each ancestor of the place of the walk, whether it is in `open`.
+    /// For each ancestor of the present node, whether it is in `open`.
     levels: Vec<bool>,
     depth: usize,
     attribute_bytes: usize,
@@ -50,7 +51,7 @@ struct Walk<'g> {
 }
 
 impl Walk<'_> {
-    /// Walks without recursion: a page decides how deep its tree is.
+    /// Walks without recursion, because the page determines the depth of the tree.
     fn run(&mut self) {
         let mut place = growing::DOCUMENT;
         loop {
@@ -75,7 +76,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a node. An element at the deepest level stays childless: what it holds follows it as
+    /// Adds a node. An element at the deepest level gets no children; they become its following
     /// siblings.
     fn enter(&mut self, place: u32) {
         let parent = self.open.last().copied().unwrap_or(ROOT);

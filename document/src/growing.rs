@@ -1,4 +1,4 @@
-//! The tree while the parser builds it: nodes that can be moved, linked by index.
+//! [`Growing`], the tree while the parser builds it: nodes that can be moved, linked by index.
 //!
 //! HTML5 parsing moves nodes around (foster parenting, the adoption agency), so the order of
 //! creation is not document order; [`crate::freeze`] puts the finished tree in order. The links
@@ -10,7 +10,7 @@ use html5ever::{LocalName, QualName};
 
 use crate::limits::{Limits, Truncation};
 
-/// Stands for "no node" in links.
+/// The link value for "no node".
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const DOCUMENT: u32 = 0;
 
@@ -40,7 +40,7 @@ pub(crate) struct Node {
     pub(crate) data: Data,
 }
 
-/// The nodes and why no more may come.
+/// The nodes, and why parsing must stop.
 pub(crate) struct Growing {
     pub(crate) nodes: Vec<Node>,
     attributes: usize,
@@ -60,7 +60,7 @@ impl Growing {
         tree
     }
 
-    /// The bound that is reached, if one is. The tree still takes what the parser has begun.
+    /// The limit that was reached, if any. The tree still accepts what the parser has begun.
     pub(crate) fn full(&self) -> Option<Truncation> {
         self.full
     }
@@ -105,8 +105,7 @@ impl Growing {
         }
     }
 
-    /// Inserts before `sibling`; a sibling without a parent has no place before it, and the child
-    /// is dropped.
+    /// Inserts before `sibling`. If that has no parent, the child is dropped.
     pub(crate) fn insert_before(&mut self, sibling: u32, child: u32) {
         self.detach(child);
         let Node {
@@ -193,7 +192,7 @@ impl Growing {
         )
     }
 
-    /// Appends to the text node `neighbour`; gives the text back if that is no text node.
+    /// Appends to the text node `neighbour`; returns the text if that is not a text node.
     fn merge_into(&mut self, neighbour: u32, text: StrTendril) -> Option<StrTendril> {
         if neighbour != NONE
             && let Data::Text(before) = &mut self.node_mut(neighbour).data
@@ -226,8 +225,8 @@ impl Growing {
     }
 }
 
-/// The name under which a tree knows an element or attribute: the local name, with the prefix
-/// where it tells names apart (`xlink:href` is not `href`, `media:title` not `title`).
+/// The name of an element or attribute in the tree: the local name, with the prefix where it
+/// distinguishes names (`xlink:href` is not `href`, `media:title` not `title`).
 pub(crate) fn plain_name(name: &QualName) -> LocalName {
     let hides_nothing = name.ns == html5ever::ns!(html)
         || name.ns == html5ever::ns!(svg)

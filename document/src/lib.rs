@@ -1,5 +1,5 @@
-//! Pages as trees: HTML5 and XML parsed within limits, XPath 1.0 and CSS selectors evaluated on
-//! them within a budget of time. No network, no files.
+//! Parses pages (HTML5 and XML) into trees, and evaluates XPath 1.0 expressions and CSS selectors on
+//! them. Parsing has limits ([`Limits`]), evaluation has a time budget. No network, no files.
 //!
 //! ```
 //! use webfill_document::{Document, Limits, XPath};
@@ -11,8 +11,8 @@
 //! assert_eq!(found, ["/1", "/2"]);
 //! ```
 //!
-//! A page is parsed, asked and dropped within one thread; compiled expressions belong to a
-//! thread, too. Nothing here overflows a stack of 2 MiB, whatever the page.
+//! A document stays on the thread that parsed it, and a compiled expression on the thread that
+//! compiled it. No page can overflow a stack of 2 MiB.
 
 mod css;
 mod document;

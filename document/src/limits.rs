@@ -1,5 +1,5 @@
-//! What one page may cost. Pages are hostile until shown otherwise: every bound here answers a
-//! page that someone could write in a few kilobytes.
+//! The limits on the cost of one page. Each limit stops a hostile page that could be written in a few
+//! kilobytes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 /// Bounds on parsing a page and on evaluating expressions over it.
 ///
-/// The defaults leave room for every one of several hundred real pages measured (at most 88,000
-/// nodes and 53 levels; the slowest parsed in 25 ms), and keep the worst page that we could write
-/// below 200 MB and 5 seconds.
+/// The defaults are above every one of several hundred real pages (at most 88,000 nodes and 53
+/// levels; the slowest was parsed in 25 ms), and keep the worst hostile page of our tests below
+/// 200 MB and 5 seconds.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Bytes of text read; the rest of a longer page is left out. Default 16 MiB.
@@ -22,8 +22,8 @@ pub struct Limits {
     pub attributes_per_element: usize,
     /// Levels of the tree; deeper elements are moved up to this level. Default 512.
     pub depth: usize,
-    /// Open elements at which reading stops; past `depth`, so that a page that forgets its end
-    /// tags is still read. Default 2,000.
+    /// Open elements at which reading stops. More than `depth`, so that a page without end tags is
+    /// still read. Default 2,000.
     pub open_elements: usize,
     /// Time for parsing one page. Default 2 s.
     pub parse_time: Duration,
@@ -68,12 +68,12 @@ impl fmt::Display for Truncation {
     }
 }
 
-/// The time for evaluation on a page is used up.
+/// The time budget for evaluation on a page is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfTime;
 
-/// The clock of one evaluation. Looking at the clock costs more than visiting a node, so work is
-/// paid in units of about one node and the clock is looked at every few thousand.
+/// The time budget of one evaluation. Reading the clock costs more than visiting a node, so work is
+/// counted in units of about one node, and the clock is read every few thousand units.
 pub(crate) struct Budget {
     deadline: Instant,
     units: Cell<usize>,
@@ -89,7 +89,7 @@ impl Budget {
         }
     }
 
-    /// Pays for `units` of work, before or after doing it.
+    /// Counts `units` of work; fails if the time is used up.
     pub(crate) fn pay(&self, units: usize) -> Result<(), OutOfTime> {
         let left = self.units.get();
         if units < left {

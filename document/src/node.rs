@@ -1,4 +1,4 @@
-//! A place in a document, as its readers hold it.
+//! References to the nodes and attributes of a document.
 
 use crate::document::Document;
 use crate::tree::{Kind, NodeId};
@@ -65,13 +65,13 @@ impl<'d> NodeRef<'d> {
             .map(move |index| AttributeRef { document, index })
     }
 
-    /// The string-value of XPath: of an element all text within it, of a comment its content.
-    /// Borrowed from the document, so it costs nothing.
+    /// XPath's string-value: all text within an element, the content of a comment. Borrowed from the
+    /// document.
     pub fn text(self) -> &'d str {
         self.document.tree.string_value(self.id)
     }
 
-    /// The element or document that holds this node.
+    /// The element or document that contains this node.
     pub fn parent(self) -> Option<NodeRef<'d>> {
         self.document
             .tree

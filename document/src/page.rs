@@ -1,11 +1,11 @@
-//! What a crawler asks of every page: its links, its base, what its head says of it, its data
+//! What a crawler needs of every page: its links, its base URL, the metadata in its head, its data
 //! scripts.
 
 use crate::document::Document;
 use crate::node::NodeRef;
 
 impl Document {
-    /// The `href` of the first `base` element that has one: what relative links are relative to.
+    /// The `href` of the first `base` element that has one, to which relative links refer.
     pub fn base_href(&self) -> Option<&str> {
         self.elements_by_tag("base")
             .find_map(|base| base.attribute("href"))

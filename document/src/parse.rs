@@ -1,8 +1,8 @@
-//! Having a page parsed as HTML or XML, with an eye on the bounds.
+//! Parses a page as HTML or XML within the limits.
 //!
-//! The parsers have no bounds of their own and some of their steps are quadratic in what a page
+//! The parsers have no limits of their own, and some of their steps are quadratic in what a page
 //! controls (open elements, attributes of one tag). So a guard stands between tokenizer and tree
-//! builder: once a bound is reached it lets no token pass any more.
+//! builder: once a limit is reached, it passes no more tokens on.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ use crate::tokenizer::{Audience, tokenize};
 
 /// XML is handed over in pieces, HTML as a whole.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Tokens after which the clock is looked at. Long text counts as several, because the tree
-/// builder may take it apart at every space.
+/// Tokens after which the clock is read. Long text counts as several, because the tree builder may
+/// split it at every space.
 const TOKENS_BETWEEN_LOOKS: u32 = 256;
 const TEXT_BYTES_PER_TOKEN: usize = 64;
 /// Buffers of the HTML parser count their bytes in 32 bits.
@@ -34,7 +34,7 @@ const HTML_BYTES: usize = 1 << 30;
 /// worse. (The HTML tokenizer has a cap for that.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 
-/// A page as far as it was read, and why not further.
+/// The part of a page that was read, and why reading stopped, if it did.
 pub(crate) struct Parsed {
     pub(crate) tree: Growing,
     pub(crate) truncation: Option<Truncation>,
@@ -83,7 +83,7 @@ fn readable(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Hands `text` over piece by piece until a bound is reached.
+/// Feeds `text` to the parser piece by piece until a limit is reached.
 fn feed(
     text: &str,
     limits: &Limits,
@@ -109,7 +109,7 @@ fn feed(
     (readable.len() < text.len()).then_some(Truncation::InputBytes)
 }
 
-/// How far the parser has come, and whether it must stop.
+/// Counts tokens, and decides whether the parser must stop.
 struct Progress {
     stopped: Cell<Option<Truncation>>,
     tokens: Cell<u32>,

@@ -1,7 +1,7 @@
-//! Writing a part of a document as HTML again.
+//! Serialises a part of a document as HTML.
 //!
-//! Follows the serialisation of the HTML standard (13.3) as far as a reader notices: void
-//! elements, raw text, escaping. A page parsed again from it need not give the same tree.
+//! Follows the HTML standard (13.3) for void elements, raw text and escaping. Parsing the result need
+//! not give the same tree.
 
 use crate::node::NodeRef;
 use crate::tree::{Kind, NodeId, Tree};

@@ -1,5 +1,5 @@
-//! What the HTML and the XML parser build into: the adapter between their calls and
-//! [`Growing`].
+//! The adapter between the calls of the HTML and XML parsers and the tree that they build
+//! ([`Growing`]).
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -126,7 +126,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// Template contents are ordinary children here: a scraper wants to reach them.
+    /// Template contents are ordinary children, so that expressions can reach them.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }

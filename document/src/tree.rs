@@ -1,10 +1,11 @@
-//! The finished tree: nodes in document order, in columns that make the questions of XPath cheap.
+//! [`Tree`], the finished tree: nodes in document order, stored in columns that make the axes of
+//! XPath cheap.
 //!
-//! - A node's number is its place in document order; its descendants are the numbers up to `end`.
-//! - All text lies in one string in document order, so the string-value of an element is a slice.
-//! - Attributes lie in one list; those of a node run up to where those of the next node begin.
+//! - A node's number is its position in document order; its descendants are the numbers up to `end`.
+//! - All text is in one string in document order, so the string-value of an element is a slice.
+//! - All attributes are in one list; those of a node end where those of the next node begin.
 //!
-//! Nothing in it changes after [`crate::freeze`] made it, apart from indexes built at first use.
+//! [`crate::freeze`] builds it; it never changes afterwards, except for indexes built at first use.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -99,7 +100,7 @@ impl Tree {
         }
     }
 
-    // Growing, in document order; only the freezing uses these.
+    // Building, in document order; only `freeze` uses these.
 
     pub(crate) fn begin_node(&mut self, kind: Kind, parent: NodeId) -> NodeId {
         let id = self.nodes.len() as NodeId;
@@ -149,7 +150,7 @@ impl Tree {
         self.attribute_text.len()
     }
 
-    /// Adds the sentinel behind the last node, so that "up to the next node" always has one.
+    /// Adds a sentinel after the last node, so that every node has a next one.
     pub(crate) fn finish(&mut self) {
         self.begin_node(Kind::Document, ROOT);
         self.nodes.shrink_to_fit();
@@ -184,7 +185,7 @@ impl Tree {
         (node != ROOT).then(|| self.nodes[node as usize].parent)
     }
 
-    /// The number behind the node's last descendant.
+    /// The number after the node's last descendant.
     pub(crate) fn end(&self, node: NodeId) -> NodeId {
         self.nodes[node as usize].end
     }

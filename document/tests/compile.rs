@@ -1,5 +1,4 @@
-//! Faulty expressions and selectors are refused before they meet a page, with the place and the
-//! reason.
+//! Invalid expressions and selectors are refused when they are compiled, with position and reason.
 
 use webfill_document::{Selector, XPath, check_xpath};
 

@@ -1,5 +1,5 @@
-//! Pages written to hurt. Each is parsed and asked on a stack of 2 MiB and must end within
-//! seconds, which is far more than it takes and far less than it took without the limits.
+//! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds: far
+//! longer than it takes, and far shorter than it took without the limits.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use common::{html, texts};
 use webfill_document::{Document, EvaluateError, Limits, Selector, Truncation, XPath};
 
-/// What every page is asked.
+/// The expressions that are evaluated on every page.
 const QUESTIONS: [&str; 14] = [
     "string(/)",
     "//span[. = 'x']",
@@ -26,7 +26,7 @@ const QUESTIONS: [&str; 14] = [
     "concat(//body, //body)",
 ];
 
-/// Parses the page and asks it everything, on a small stack and against the clock.
+/// Parses the page and evaluates all expressions, on a small stack and with a time limit.
 fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncation> {
     let run = move || {
         let started = Instant::now();
@@ -63,7 +63,7 @@ fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncatio
     thread.join().unwrap_or_else(|_| panic!("{name} panicked"))
 }
 
-/// Limits with less patience, so that the tests are quick.
+/// Limits with short times, so that the tests are quick.
 fn brisk() -> Limits {
     let evaluation_time = Duration::from_secs(1);
     Limits {

@@ -1,4 +1,4 @@
-//! What a crawler asks of every page, and pages written as HTML again.
+//! The data that a crawler needs of every page, and serialisation as HTML.
 
 mod common;
 

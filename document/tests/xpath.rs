@@ -1,4 +1,4 @@
-//! XPath 1.0 as the recommendation has it, on pages as browsers see them.
+//! XPath 1.0 by the recommendation, on pages as browsers parse them.
 
 mod common;
 

@@ -4,7 +4,7 @@ use webfill_dispatcher::control::{Asked, MOST_REQUESTS, Request, read};
 use webfill_dispatcher::scope::Scope;
 use webfill_urls::canonical;
 
-/// When crawls may expire is judged by the clock, which stands still here.
+/// The time of all requests, because the expiry of crawls is compared with it.
 const NOW_MS: i64 = 1_700_000_000_000;
 
 pub(crate) fn run(input: &[u8]) {
@@ -48,7 +48,7 @@ fn judge(scope: &Scope) {
         "http://[::1]:8080/a.tar.gz",
     ] {
         let url = canonical(url, None).expect("it is one");
-        // Either answer is right; there must be one.
+        // Both answers are valid, but there must be one.
         let _ = scope.judge(&url);
     }
     scope.reaches(1);

@@ -1,4 +1,4 @@
-//! What `make fuzz` runs: libFuzzer with one target, named by `FUZZ_TARGET`.
+//! The program of `make fuzz`: libFuzzer with one target, which `FUZZ_TARGET` names.
 #![no_main]
 
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ fn prepare() {
     };
     TARGET.get_or_init(|| target);
     // libFuzzer's own hook ends the process at once. But a panic that the code under test catches
-    // is no fault, and its words would fill the log.
+    // is not a failure, and its message would fill the log.
     panic::set_hook(Box::new(|panic| {
         LAST_PANIC.with_borrow_mut(|last| *last = panic.to_string());
     }));

@@ -1,5 +1,5 @@
-//! What a response says of itself and the text that its body becomes. The input is a
-//! `Content-Type` value, a line feed, and the body.
+//! Response headers, and the decoding of bodies. The input is a `Content-Type` value, a line feed, and
+//! the body.
 
 use webfill_worker::charset::{
     Kind, declared_kind, decode, encoding_of, is_supported_type, media_type,

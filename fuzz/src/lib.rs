@@ -1,8 +1,8 @@
-//! Targets for hostile input: everything that reads what others wrote.
+//! Fuzz targets: one for each reader of foreign input.
 //!
-//! A target takes any bytes, has them read the way webfill reads them, and panics if a promise is
-//! broken. `make fuzz` looks for such bytes ([`Target::run`] under libFuzzer, in `engine.rs`);
-//! `make test` replays the ones in `corpus/`, with a limit on time and memory.
+//! A target reads any bytes as webfill would, and panics if a promise is broken. `make fuzz` searches
+//! for such bytes ([`Target::run`] under libFuzzer, in `engine.rs`); `make test` replays the inputs in
+//! `corpus/`, with limits on time and memory.
 
 mod control;
 mod headers;
@@ -18,7 +18,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 7] = [
     Target {
         name: "wire",
@@ -50,12 +50,12 @@ pub const TARGETS: [Target; 7] = [
     },
 ];
 
-/// The target of a name.
+/// The target with a name.
 pub fn target(name: &str) -> Option<&'static Target> {
     const { &TARGETS }.iter().find(|target| target.name == name)
 }
 
-/// Splits off the first byte, by which an input chooses what it is.
+/// Splits off the first byte, which selects the kind of input.
 fn choice(input: &[u8]) -> (u8, &[u8]) {
     match input.split_first() {
         Some((first, rest)) => (*first, rest),

@@ -1,5 +1,4 @@
-//! Mapping files, as people and other dispatchers write them. The first byte chooses whether the
-//! rest is a whole file or one expression in it.
+//! Mapping files. The first byte selects whether the rest is a whole file or one expression in it.
 
 use serde_json::{Value, json};
 use webfill_mapping::{MappingSet, Source};

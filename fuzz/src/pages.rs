@@ -1,5 +1,5 @@
-//! Pages, read by a mapping that uses every kind of processor. The first byte chooses the kind of
-//! page. Those in HTML are also read by html5ever's tokenizer, which must find the same in them.
+//! Pages, read by a mapping that uses every kind of processor. The first byte selects the kind of
+//! page. HTML pages are also read by html5ever's tokenizer, which must give the same tokens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use webfill_urls::{Url, canonical};
 /// Seconds that one extraction may take, and the step after which it notices.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// Longer pages are not compared: only the extraction itself has limits.
+/// The longest page that is compared, because the comparison has no time limit.
 const COMPARED_BYTES: usize = 4_096;
 
 pub(crate) fn run(input: &[u8]) {
@@ -30,7 +30,7 @@ pub(crate) fn run(input: &[u8]) {
     ENGINE.with(|engine| extract_by(engine, kind, &text));
 }
 
-/// Extracts from a page with mappings of which nothing is known.
+/// Extracts from a page with arbitrary mappings.
 pub(crate) fn extract(set: MappingSet, kind: PageKind, text: &str) {
     extract_by(&engine(set), kind, text);
 }

@@ -1,11 +1,11 @@
-//! A robots.txt, and paths out of the same bytes, so that rules are met.
+//! A robots.txt file, and paths from the same bytes, so that rules match.
 
 use webfill_urls::{Url, canonical};
 use webfill_worker::robots_rules::RobotsRules;
 
 /// Lines of the file that are tried as paths.
 const TRIED: usize = 8;
-/// RFC 9309 knows no Crawl-delay; nobody means more than a day.
+/// The longest Crawl-delay that is accepted: a day. (RFC 9309 does not define it.)
 const DAY_MS: u64 = 86_400_000;
 
 pub(crate) fn run(input: &[u8]) {

@@ -1,4 +1,4 @@
-//! Links as pages hold them: absolute, or to be joined to a page's address.
+//! Links as pages contain them: absolute, or relative to the page's URL.
 
 use webfill_urls::address::judge;
 use webfill_urls::{Host, MAX_URL_BYTES, Url, canonical, origin, page_hash, site};

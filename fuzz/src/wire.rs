@@ -1,5 +1,5 @@
-//! Frames from other processes. The first byte chooses the message, the rest is a frame without
-//! its version.
+//! Frames from other processes. The first byte selects the type of message, the rest is a frame
+//! without its version.
 
 use std::fmt::Debug;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// What was read is what is read of it again.
+/// A message that was read and written again is read as the same message.
 fn comes_back<M: Serialize + DeserializeOwned + PartialEq + Debug>(frame: &[u8]) {
     let Ok(message) = decode::<M>(frame) else {
         return;

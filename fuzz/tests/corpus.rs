@@ -1,4 +1,4 @@
-//! Every committed input is read once more: no panic, no hang, no growth.
+//! Replays every committed input: no panic, no hang, no growth of memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use webfill_fuzz::{TARGETS, Target, target};
 /// For one input. Extraction gives up after two seconds of its own; a busy machine is slower.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What is kept after all inputs were read must not be more than this after they were read again.
+/// The most that memory may grow when all inputs are read a second time.
 const MOST_GROWTH_BYTES: usize = 8 << 20;
 
 fn folder(target: &Target) -> PathBuf {
@@ -29,7 +29,7 @@ fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
 
 fn replay(target: &Target, inputs: &[(PathBuf, Vec<u8>)]) {
     for (path, input) in inputs {
-        // Told beforehand, so that a panic is preceded by whose it is.
+        // Printed before, so that the input of a panic is known.
         println!("{}", path.display());
         let start = Instant::now();
         (target.run)(input);
@@ -53,7 +53,7 @@ fn replays_without_harm(name: &str) {
     let inputs = inputs(target);
     assert!(!inputs.is_empty(), "{name} has a corpus");
     replay(target, &inputs);
-    // Caches and the allocator have their fill after the second time.
+    // Caches and the allocator no longer grow after the second time.
     replay(target, &inputs);
     let before = resident_bytes();
     replay(target, &inputs);

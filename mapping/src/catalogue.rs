@@ -1,6 +1,5 @@
-//! The table of processors: what each is called, which parameters it takes, what it does with an
-//! example. Load checks, the JSON Schema and the manual are all made from it, so that they cannot
-//! tell different stories.
+//! The table of processors: their names, parameters and examples. The checks of mapping files, the
+//! JSON Schema and the manual are all made from it, so they cannot contradict each other.
 
 use crate::fault::did_you_mean;
 use crate::parameters::Parameters;
@@ -19,11 +18,11 @@ pub(crate) struct Entry {
     pub(crate) build: Build,
 }
 
-/// Makes the processor out of parameters that have the declared names and types.
+/// Makes the processor from parameters, whose names and types have been checked.
 pub(crate) type Build =
     fn(&Parameters<'_>, &mut Selectors) -> Result<Box<dyn Processor>, Vec<Refusal>>;
 
-/// Under which heading the manual lists a processor.
+/// The manual's heading for a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Find,
@@ -50,7 +49,7 @@ pub(crate) struct Parameter {
     pub(crate) meaning: &'static str,
 }
 
-/// What a parameter may hold.
+/// The type of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Text,
@@ -65,7 +64,7 @@ pub(crate) enum Kind {
     Group,
 }
 
-/// Whether a parameter must be given, and what holds if it is not.
+/// Whether a parameter is required, and its default.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Presence {
     Required,
@@ -74,7 +73,7 @@ pub(crate) enum Presence {
     Boolean(bool),
 }
 
-/// What a processor makes of something; run by a test.
+/// An example of a processor, which a test runs.
 pub(crate) struct Example {
     /// The parameters, as JSON.
     pub(crate) parameters: &'static str,
@@ -82,15 +81,15 @@ pub(crate) struct Example {
     pub(crate) output: &'static [&'static str],
 }
 
-/// What a processor works on.
+/// The input of an example.
 pub(crate) enum Input {
     /// An HTML page, for a processor that begins a chain.
     Page(&'static str),
-    /// The values that the processor before it left.
+    /// The values that the previous processor returned.
     Values(&'static [&'static str]),
 }
 
-/// Why the value of a parameter cannot be used.
+/// An invalid value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The parameter, such as `expression` or `formats[1]`; empty for the parameters together.

@@ -4,15 +4,15 @@ use crate::item::Item;
 use crate::mapping::{Chain, Step};
 use crate::run::{OutOfTime, Run};
 
-/// Looks on while a chain runs.
+/// An observer of a running chain, for traces.
 pub(crate) trait Watch {
-    /// Whether there is anybody to look; if not, no input is kept for it.
+    /// Whether it needs the processors' inputs; if not, they are not kept.
     const LOOKS: bool;
 
     fn step(&mut self, step: &Step, input: &[Item<'_>], output: &[Item<'_>], run: &Run<'_>);
 }
 
-/// Nobody looks on.
+/// The observer that does nothing.
 pub(crate) struct Unwatched;
 
 impl Watch for Unwatched {
@@ -22,7 +22,7 @@ impl Watch for Unwatched {
 }
 
 impl Chain {
-    /// What the chain makes of the page. Texts that are empty in the end are no values.
+    /// Runs the chain on the page. Empty texts are dropped from the result.
     pub(crate) fn run<'p, W: Watch>(
         &self,
         run: &Run<'p>,

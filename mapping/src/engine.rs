@@ -1,4 +1,4 @@
-//! Extracts fields and links from pages, one thread's worth.
+//! [`Engine`], which extracts fields and links from pages on one thread.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::run::{OutOfTime, Run};
 use crate::selectors::CompiledSelectors;
 use crate::set::{MappingIndex, MappingSet};
 
-/// A mapping set at work on one thread. XPath and CSS are compiled at first use and kept.
+/// A mapping set with the XPath expressions and CSS selectors that this thread has compiled, each at
+/// its first use.
 pub struct Engine {
     set: Arc<MappingSet>,
     limits: Limits,
@@ -38,8 +39,8 @@ impl Engine {
         &self.set
     }
 
-    /// Extracts what the mapping of the page's URL yields. No more is parsed than is needed: of a
-    /// page that no mapping matches and whose links nobody wants, nothing.
+    /// Extracts by the mapping that matches the page's URL. Parses only what is needed: nothing, if
+    /// no mapping matches and the page's links are not wanted.
     ///
     /// # Errors
     ///
@@ -51,7 +52,7 @@ impl Engine {
         Ok(extraction)
     }
 
-    /// Extracts by a mapping that is chosen whatever the URL; by none, only links.
+    /// Extracts by the given mapping, whatever the URL; without a mapping, only links.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl Engine {
     }
 }
 
-/// The value of a field: what the first of `alternatives` that yields something yields.
+/// The value of a field: that of the first alternative that yields one.
 pub(crate) fn field_value<W: Watch>(
     field: &Field,
     alternatives: &[Chain],
@@ -177,8 +178,8 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     Ok(links.finish(run))
 }
 
-/// Every link of the page, by its tree if there is one already, else by its tags alone, which
-/// costs a fraction of a tree.
+/// Every link of the page: from its tree if that exists already, else from its tags, which costs a
+/// fraction of parsing.
 fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     run.check_time()?;
     if run.page.kind() == PageKind::Html && !run.page.is_parsed() {
@@ -201,7 +202,7 @@ fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     Ok(links.finish(run))
 }
 
-/// Links made absolute and canonical, each once.
+/// Collects links, absolute and canonical, without duplicates.
 pub(crate) struct Links<'b> {
     base: &'b Url,
     most: usize,
@@ -226,7 +227,8 @@ impl<'b> Links<'b> {
         let text = text.trim();
         let link = match canonical(text, Some(self.base)) {
             Ok(url) => String::from(url),
-            // Kept as it is, for whoever counts refused links; unless it is no link by any measure.
+            // Kept as written, because the dispatcher counts refused links; except what cannot be a
+            // link at all.
             Err(_) if text.len() <= MAX_URL_BYTES => text.to_owned(),
             Err(_) => return self.left_out += 1,
         };

@@ -1,4 +1,4 @@
-//! Character references (`&eacute;`, `&#233;`) as HTML defines them.
+//! Resolves HTML's character references (`&eacute;`, `&#233;`).
 
 use std::cell::RefCell;
 
@@ -8,12 +8,12 @@ use html5ever::tokenizer::{
     BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// `text` with its character references resolved; tags and all else stay as they are.
+/// `text` with its character references resolved. Tags and all other text are unchanged.
 pub(crate) fn decoded(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    // In this state, the one of a title's content, references are all that is special.
+    // In this state (RCDATA), only references are special.
     let options = TokenizerOpts {
         initial_state: Some(State::RawData(RawKind::Rcdata)),
         discard_bom: false,

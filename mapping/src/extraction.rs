@@ -1,4 +1,4 @@
-//! What goes into an extraction and what comes out of it.
+//! The input and the result of an extraction.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use webfill_urls::Url;
 
-/// How a page's text is to be read.
+/// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageKind {
@@ -25,18 +25,18 @@ pub struct PageInput<'a> {
     pub text: &'a str,
 }
 
-/// What is wanted of a page besides its fields.
+/// What to extract beside the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wants {
-    /// The links that the mapping's url_parsers point out.
+    /// The links that the mapping's url_parsers select.
     pub mapped_links: bool,
     /// Every link of the page.
     pub all_links: bool,
-    /// When the extraction is given up.
+    /// The deadline of the extraction.
     pub deadline: Option<Instant>,
 }
 
-/// What was found on a page.
+/// The result of an extraction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Extraction {
     /// The name of the mapping that matched the URL.
@@ -44,10 +44,10 @@ pub struct Extraction {
     /// A text, a number, or a list of them where the field has `multiple`; fields without a value
     /// are not there.
     pub fields: Map<String, Value>,
-    /// The links that the mapping points out, absolute and canonical, each once. A link that is
-    /// no http or https URL is there as it was written, so that whoever judges links can count it.
+    /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is
+    /// not an http or https URL is included as written, so that the dispatcher can count it.
     pub links: Vec<String>,
-    /// Every link of the page, if they were wanted; written like `links`.
+    /// Every link of the page, if wanted; in the same form as `links`.
     pub all_links: Vec<String>,
     /// Why the end of the page was not read.
     pub truncated: Option<String>,
@@ -55,7 +55,7 @@ pub struct Extraction {
     pub warnings: Vec<String>,
 }
 
-/// Why a page yielded nothing.
+/// Why an extraction has failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExtractError {
     /// The deadline passed.

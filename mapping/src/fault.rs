@@ -1,9 +1,9 @@
-//! What is wrong with a mapping, told to the person who writes it: file, line, JSON path,
-//! the offending text, and the nearest right name where one is near.
+//! Errors in mapping files, for the person who writes them: file, line, JSON path, the invalid text,
+//! and the most similar valid name, if there is one.
 
 use std::fmt;
 
-/// One thing that is wrong in one mapping file.
+/// One error in one mapping file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file, as it was named to the loader.
@@ -34,7 +34,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong in a set of mappings, not only the first; displayed one per line.
+/// All errors in a set of mappings; displayed one per line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct LoadErrors(pub Vec<Fault>);
 
@@ -50,7 +50,7 @@ impl fmt::Display for LoadErrors {
     }
 }
 
-/// The user's own text as it is repeated in a message: quoted, on one line, shortened.
+/// A text of the user in a message: quoted, on one line, shortened.
 pub(crate) fn quoted(text: &str) -> String {
     const SHOWN_CHARS: usize = 120;
     let mut shown = String::with_capacity(text.len().min(SHOWN_CHARS) + 2);
@@ -71,7 +71,7 @@ pub(crate) fn quoted(text: &str) -> String {
     shown
 }
 
-/// The one of `names` that a person probably meant by `typed`, as the end of a sentence.
+/// The end of a message that suggests the name most similar to `typed`, if there is one.
 pub(crate) fn did_you_mean<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     const NEAR: f64 = 0.75;
     let folded = typed.to_ascii_lowercase().replace('-', "_");

@@ -1,12 +1,12 @@
-//! What flows through a chain: the page, nodes of it, texts, numbers.
+//! The values that processors pass on in a chain: the page, its nodes, texts, numbers.
 
 use std::borrow::Cow;
 
 use serde_json::Number;
 use webfill_document::NodeRef;
 
-/// One value of a chain. A node stays a node as long as processors leave it alone, so that a later
-/// one can go on from there; any other processor sees its text.
+/// One value of a chain. A node stays a node until a processor changes its text, so that a later
+/// `xpath` or `css` can search within it. Other processors see its text.
 #[derive(Debug, Clone)]
 pub(crate) enum Item<'p> {
     /// The whole page: what the first processor of a chain is given.
@@ -17,7 +17,7 @@ pub(crate) enum Item<'p> {
 }
 
 impl Item<'_> {
-    /// The text that a processor of texts sees.
+    /// The value as text.
     pub(crate) fn text<'i>(&'i self, page_text: &'i str) -> Cow<'i, str> {
         match self {
             Item::Page => Cow::Borrowed(page_text),

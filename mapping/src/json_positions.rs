@@ -1,5 +1,5 @@
-//! Where each value of a JSON text stands, so that a fault can name its line, and which keys an
-//! object holds twice, which `serde_json` would silently merge.
+//! Finds the line of each value of a JSON text, for error messages, and keys that an object has twice,
+//! which `serde_json` silently merges.
 
 use std::collections::HashMap;
 

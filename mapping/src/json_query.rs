@@ -1,5 +1,5 @@
-//! JSON found in pages, and JSONPath (RFC 9535) over it, both bounded: how many values a text may
-//! hold is counted before it is parsed, and what an expression may cost is estimated before it runs.
+//! Parses JSON from pages, and evaluates JSONPath (RFC 9535) on it. Both are bounded: the number of
+//! values in a text is estimated before it is parsed, and the cost of an expression before it runs.
 
 use serde_json::Value;
 use serde_json_path::JsonPath;
@@ -8,10 +8,10 @@ use crate::fault::quoted;
 use crate::limits::Limits;
 use crate::pattern::MAX_EXPRESSION_BYTES;
 
-/// Brackets within brackets of an expression.
+/// The greatest nesting of brackets in an expression.
 const MAX_NESTING: usize = 64;
 
-/// What one call of `match` or `search` costs, in visits of a value: each compiles its expression.
+/// The cost of a call of `match` or `search`, in visits of a value: each call compiles its expression.
 const REGEX_CALL_VISITS: usize = 256;
 
 /// Parses `text` as JSON. Control characters within strings, which the standard forbids and
@@ -34,7 +34,8 @@ pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Value, String> {
     })
 }
 
-/// An estimate from above: every value but the first follows a comma or an opening bracket.
+/// An upper bound of the number of values: every value except the first follows a comma or an opening
+/// bracket.
 fn count_values(text: &str) -> usize {
     let mut in_string = false;
     let mut escaped = false;
@@ -85,7 +86,7 @@ impl JsonQuery {
     ///
     /// # Errors
     ///
-    /// The expression could take too long on this value, so it was not tried.
+    /// The expression might take too long on this value, so it was not evaluated.
     pub(crate) fn find<'v>(
         &self,
         value: &'v Value,
@@ -103,12 +104,12 @@ impl JsonQuery {
     }
 }
 
-/// What in an expression multiplies its cost.
+/// The parts of an expression that multiply its cost.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Cost {
-    /// `..`: each after the first visits every value once for each level above it.
+    /// The number of `..`. Each after the first visits every value once for each level above it.
     descendants: u32,
-    /// `$` within a filter: starts over from the top for every value tested.
+    /// `$` within a filter, which starts from the root for every tested value.
     restarts: u32,
     /// Selectors within one bracket, multiplied over all brackets: `[*,*]` doubles what follows.
     selectors: usize,
@@ -159,7 +160,7 @@ impl Cost {
         self.descendants > 1 || self.restarts > 0 || self.selectors > 1 || self.regex_calls
     }
 
-    /// How many visits of values the expression takes at most on `value`, roughly.
+    /// A rough upper bound of the visits of values that the expression needs on `value`.
     fn visits(&self, value: &Value) -> usize {
         let (values, depth) = size(value);
         let levels = depth.saturating_pow(self.descendants.saturating_sub(1));
@@ -175,7 +176,7 @@ impl Cost {
     }
 }
 
-/// How many values there are, and how deep they nest; the parser bounds the depth.
+/// The number of values, and their depth, which the parser bounds.
 fn size(value: &Value) -> (usize, usize) {
     let add = |(values, depth): (usize, usize), child: &Value| {
         let (more, deeper) = size(child);

@@ -1,10 +1,9 @@
-//! The mapping engine: which mapping a URL belongs to, which fields and links its page yields.
-//! No network.
+//! The mapping engine: finds the mapping of a URL, and extracts fields and links from its page. No
+//! network.
 //!
-//! A [`MappingSet`] is loaded once and checked whole: every fault of every file is reported with
-//! its place. An [`Engine`] puts a set to work on one thread. A processor is declared once, in
-//! the table of processors (`catalogue`), from which load checks, [`schema`] and
-//! [`processors_manual`] follow.
+//! A [`MappingSet`] is loaded once and checked completely: every error in every file is reported with
+//! its position. An [`Engine`] uses a set on one thread. Each processor is declared once, in a table
+//! (`catalogue`), from which the checks, [`schema`] and [`processors_manual`] are made.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -28,8 +27,8 @@
 //! assert_eq!(extraction.fields["name"], "Ada");
 //! ```
 //!
-//! The way of a page: `engine` finds its mapping (`url_index`) and runs the `chain` of every field
-//! and url_parser over the `page`, which is parsed only as far as they ask.
+//! For each page, `engine` finds the mapping (`url_index`) and runs the `chain` of every field and
+//! url_parser on the `page`, which is parsed only as far as they need it.
 
 mod catalogue;
 mod chain;

@@ -1,6 +1,6 @@
-//! What one page may cost, whatever is in it.
+//! The limits on the cost of one extraction.
 
-/// Bounds of one extraction. What is over them is cut, with a warning.
+/// The limits of one extraction. What exceeds them is cut, with a warning.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Values that one processor may yield.

@@ -1,4 +1,4 @@
-//! The links of a page whose tree nobody needs, by its tags alone.
+//! Finds the links of a page from its tags, without building a tree.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -10,25 +10,25 @@ use html5ever::tokenizer::{
 };
 use html5ever::{LocalName, local_name};
 
-/// What the tags of a page say.
+/// The links found in a page's tags.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkScan {
     /// The `href` of the first `base` element that has one.
     pub(crate) base: Option<String>,
     /// The `href` of every `a` and `area`, as written, in order.
     pub(crate) hrefs: Vec<String>,
-    /// Whether the scan was given up before the end of the page.
+    /// Whether the scan ended before the end of the page.
     pub(crate) cut: bool,
 }
 
 const PIECE_BYTES: usize = 16 << 10;
 
-/// The tokenizer compares each attribute of a tag with all before it. Pieces that yield no token
-/// for this long lie within a tag that was written to make that slow.
+/// The scan ends if no token comes for this long: then a hostile tag has so many attributes that
+/// comparing each with all before it takes too long.
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(300);
 
-/// Reads `html` until the deadline, or until there are twice as many links as wanted, since some
-/// repeat others.
+/// Scans `html` until the deadline, or until there are twice as many links as wanted, since some are
+/// duplicates.
 pub(crate) fn scan_links(html: &str, most: usize, deadline: Option<Instant>) -> LinkScan {
     let tokenizer = Tokenizer::new(Tags::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -80,8 +80,7 @@ impl Tags {
         self.scan.borrow().hrefs.len()
     }
 
-    /// Keeps links, and tells the tokenizer where text begins that holds no tags, as the tree
-    /// builder would.
+    /// Collects links, and tells the tokenizer where raw text begins, as the tree builder would.
     fn start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         match tag.name {
             local_name!("a") | local_name!("area") => {

@@ -1,4 +1,4 @@
-//! The processors' part of the manual, made from the table that loading uses.
+//! Generates the manual's part about processors from the [catalogue](crate::catalogue).
 
 use crate::catalogue::{self, Entry, Example, Family, Input, Parameter, Presence};
 use crate::parameters::expected;

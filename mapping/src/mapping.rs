@@ -1,4 +1,4 @@
-//! A mapping in its checked form, and how it is read from JSON.
+//! A checked mapping, and how it is read from JSON.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::run::Processor;
 use crate::selectors::Selectors;
 use crate::url_pattern::UrlPattern;
 
-/// Which pages, which links to follow, which fields to extract.
+/// A mapping: which links to follow, and which fields to extract.
 pub(crate) struct Mapping {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
@@ -18,14 +18,14 @@ pub(crate) struct Mapping {
     pub(crate) fields: Vec<Field>,
 }
 
-/// One field: the first alternative that yields a value gives it.
+/// One field. Its value is that of the first alternative that yields one.
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) multiple: bool,
     pub(crate) alternatives: Vec<Chain>,
 }
 
-/// Processors, each working on what the one before it left.
+/// A chain of processors: each gets the values of the previous one.
 pub(crate) struct Chain {
     pub(crate) description: Option<String>,
     pub(crate) steps: Vec<Step>,
@@ -78,12 +78,12 @@ pub(crate) const STEP_KEYS: &[Key] = &[required("type"), optional("parameters")]
 
 /// Field names are keys in databases, where `$` and `.` mean something.
 pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
-/// Mapping names are typed in commands and shown in logs.
+/// Mapping names are used in commands and logs.
 pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 const MAX_NAME_BYTES: usize = 100;
 
-/// Reads one mapping with its URL patterns; what is wrong is reported to `reader`, and none is
-/// the answer when too little is left.
+/// Reads one mapping with its URL patterns. Errors are reported to `reader`; `None` if there are too
+/// many to continue.
 pub(crate) fn read_mapping(
     at: &At<'_>,
     reader: &mut Reader<'_>,

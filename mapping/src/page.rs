@@ -1,5 +1,5 @@
-//! One page, parsed only as far as the mapping asks: the tree, the JSON in it, the base of its
-//! links, each at first use.
+//! One page during an extraction. Its tree, the JSON in it and its base URL are each computed at first
+//! use.
 
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use crate::json_query;
 use crate::limits::Limits;
 use crate::run::Run;
 
-/// A page and what was parsed of it.
+/// A page and its parsed parts.
 pub(crate) struct Page<'a> {
     input: PageInput<'a>,
     document: OnceCell<Document>,
     json: OnceCell<Vec<Value>>,
     json_ld: OnceCell<Vec<Value>>,
     base: OnceCell<Url>,
-    /// Texts that a chain took for HTML.
+    /// Texts of chains that were parsed as HTML.
     fragments: Arena<Document>,
     limits: &'a Limits,
     deadline: Option<Instant>,
@@ -49,7 +49,7 @@ impl<'a> Page<'a> {
         self.input.url
     }
 
-    /// Whether the tree was needed already.
+    /// Whether the tree exists already.
     pub(crate) fn is_parsed(&self) -> bool {
         self.document.get().is_some()
     }
@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// What relative links are relative to: the page's own base element, else its URL.
+    /// The base URL of relative links: from the page's base element, else the page's URL.
     pub(crate) fn base(&self) -> &Url {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);
@@ -158,7 +158,7 @@ fn script_texts(document: &Document, wanted: impl Fn(&str) -> bool) -> impl Iter
         })
 }
 
-/// Data scripts are sometimes wrapped in a comment, against browsers of the nineties.
+/// Removes a comment around a data script, which hid the script from very old browsers.
 fn without_comment(text: &str) -> &str {
     let text = text.trim();
     let inner = text

@@ -1,4 +1,4 @@
-//! The text of a part of a page as a person would read it.
+//! Converts a part of a page to readable text.
 
 use webfill_document::NodeRef;
 
@@ -14,7 +14,7 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     writer.text
 }
 
-/// Documents bound how deep they nest.
+/// Recursive: documents bound their depth.
 fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize) {
     if writer.text.len() > max_bytes {
         return;
@@ -53,7 +53,7 @@ fn cell(node: NodeRef<'_>, writer: &mut Writer, max_bytes: usize) {
     writer.space();
 }
 
-/// How many line breaks stand before and after an element.
+/// The number of line breaks before and after an element.
 fn gap_around(tag: &str) -> usize {
     match tag {
         "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "dl" | "table" | "pre"

@@ -1,4 +1,5 @@
-//! The parameters of one processor: checked against its declaration, then read without doubt.
+//! The parameters of one processor: checked against its declaration first, so that reading them cannot
+//! fail.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ pub(crate) struct Parameters<'v> {
 }
 
 impl<'v> Parameters<'v> {
-    /// Checks names and types; what is wrong is reported to `reader`.
+    /// Checks names and types; errors are reported to `reader`.
     pub(crate) fn check(
         entry: &'static Entry,
         given: &'v Map<String, Value>,
@@ -38,7 +39,7 @@ impl<'v> Parameters<'v> {
         (reader.fault_count() == before).then_some(Parameters { entry, given })
     }
 
-    /// A text that is required or has a default.
+    /// The text of a parameter that is required or has a default.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.optional_text(name)
             .expect("the table declares this text as required or with a default")
@@ -67,7 +68,7 @@ impl<'v> Parameters<'v> {
         self.given.get(name).and_then(Value::as_i64)
     }
 
-    /// A count or size, which the declaration bounds from below.
+    /// A count or size; the declaration has its lower bound.
     pub(crate) fn size(&self, name: &str) -> Option<usize> {
         self.integer(name)
             .and_then(|value| usize::try_from(value).ok())
@@ -108,7 +109,7 @@ impl<'v> Parameters<'v> {
     }
 }
 
-/// How a person is told what a parameter may hold.
+/// The type of a parameter in messages and in the manual.
 pub(crate) fn expected(kind: Kind) -> String {
     match kind {
         Kind::Text => "a text".to_owned(),

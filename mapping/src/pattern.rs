@@ -1,9 +1,9 @@
-//! Regular expressions: `regex` (linear time) for what it can express, `fancy-regex` for
-//! look-around and back references, bounded in steps so that no page can make one hang.
+//! Regular expressions: `regex` (linear time) where possible, `fancy-regex` for look-around and back
+//! references, with a limit on its steps so that no page can make it hang.
 //!
-//! Compiled, an expression takes some 100 KB, and a set of mappings has thousands of them, of
-//! which one process, with its share of the sites, uses some. So an expression is compiled to be
-//! checked, thrown away, and compiled again at its first use.
+//! A compiled expression takes some 100 KB. A mapping set may have thousands, of which one process
+//! uses only some. So expressions are compiled once to check them, dropped, and compiled again at
+//! first use.
 
 use std::sync::OnceLock;
 
@@ -12,8 +12,7 @@ use regex::RegexBuilder;
 /// The longest expression of any kind, in bytes.
 pub(crate) const MAX_EXPRESSION_BYTES: usize = 4096;
 
-/// Bounds the memory that one compiled expression takes, and on top of it the states that
-/// searches with it keep.
+/// The limit on the memory of one compiled expression, and also on that of its search states.
 const MAX_COMPILED_BYTES: usize = 2 << 20;
 const MAX_SEARCH_BYTES: usize = 512 << 10;
 
@@ -34,7 +33,7 @@ enum Compiled {
     Fancy(fancy_regex::Regex),
 }
 
-/// The expression was given up on this text: it took more steps than allowed.
+/// The expression took more steps than allowed on this text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
@@ -53,7 +52,7 @@ impl<'t> Groups<'t> {
         }
     }
 
-    /// Where the whole match stands, in bytes.
+    /// The range of the whole match, in bytes.
     pub(crate) fn range(&self) -> std::ops::Range<usize> {
         match self {
             Groups::Plain(groups) => groups.get(0).map(|found| found.range()),
@@ -104,7 +103,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the expression looks around or back, which may take more steps than allowed.
+    /// Whether the expression has look-around or back references, and so may exceed its steps.
     pub(crate) fn needs_steps(&self) -> bool {
         self.needs_steps
     }
@@ -182,7 +181,7 @@ fn compile(text: &str, step_limit: usize) -> Result<Compiled, String> {
     }
 }
 
-/// Both engines refused: what the plain one says, unless it only lacks what the other has.
+/// The error if both engines refuse: that of `regex`, unless it only lacks a feature of the other.
 fn one_line(refusal: &regex::Error, error: &fancy_regex::Error) -> String {
     let report = refusal.to_string();
     let last_line = report.lines().last().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Reads checked shapes out of a mapping's JSON. Every fault is kept and reading goes on, so that
-//! one load reports all there is to put right.
+//! Reads typed values from a mapping's JSON. Errors are collected and reading continues, so that one
+//! load reports all of them.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub(crate) struct At<'v> {
     pub(crate) path: String,
 }
 
-/// An object whose keys are known to be right.
+/// An object whose keys have been checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Object<'v> {
     members: &'v Map<String, Value>,
@@ -45,7 +45,7 @@ pub(crate) struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    /// Parses the file; the one fault is that it is no JSON.
+    /// Parses the file; the only possible error is invalid JSON.
     pub(crate) fn parse(source: &'s Source) -> Result<(Reader<'s>, Value), Fault> {
         let value = serde_json::from_str(&source.text).map_err(|error| Fault {
             source: source.name.clone(),
@@ -83,7 +83,7 @@ impl<'s> Reader<'s> {
         self.faults
     }
 
-    /// An object that holds no key but `keys`, and all required ones.
+    /// An object that has all required `keys`, and no others.
     pub(crate) fn object<'v>(&mut self, at: &At<'v>, keys: &[Key]) -> Option<Object<'v>> {
         let Value::Object(members) = at.value else {
             self.wrong_type(at, "an object");
@@ -166,7 +166,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// What a person calls the type of `value`.
+/// The type of `value` in messages.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,5 +1,5 @@
-//! Texts that every match of a pattern must contain. Looking for them first spares a URL the
-//! hundreds of patterns that cannot match it.
+//! Finds texts that every match of a pattern must contain. A URL without them need not be tested
+//! against the pattern.
 
 use fancy_regex::Expr;
 use regex_syntax::hir::{Hir, HirKind};
@@ -8,7 +8,7 @@ use regex_syntax::hir::{Hir, HirKind};
 const MIN_USEFUL_BYTES: usize = 4;
 const COMMON: &str = "https://www.";
 
-/// Collects the literals of one sequence and keeps the most telling ones.
+/// Collects the literals of one sequence, and keeps the most selective ones.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredLiterals {
     run: String,
@@ -16,12 +16,12 @@ pub(crate) struct RequiredLiterals {
 }
 
 impl RequiredLiterals {
-    /// The text goes on right after the last one.
+    /// Adds text that directly follows the last one.
     pub(crate) fn extend(&mut self, text: &str) {
         self.run.push_str(text);
     }
 
-    /// Something unknown stands between the last text and the next.
+    /// Ends the present text: unknown text follows.
     pub(crate) fn end_run(&mut self) {
         if !self.run.is_empty() {
             let run = std::mem::take(&mut self.run);
@@ -29,7 +29,7 @@ impl RequiredLiterals {
         }
     }
 
-    /// One of `literals` must be there too.
+    /// Adds alternatives, of which one must occur.
     fn offer(&mut self, literals: Option<Vec<String>>) {
         let Some(literals) = literals else { return };
         let useful =

@@ -1,4 +1,4 @@
-//! One pass over one page: what processors may use, and the bounds that hold for them.
+//! The run of a mapping on one page: what processors can use, with their limits.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -14,11 +14,11 @@ pub(crate) trait Processor: Send + Sync {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime>;
 }
 
-/// The time given for the page is over.
+/// The deadline has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfTime;
 
-/// What processors may use while they work on one page.
+/// What processors can use while they run on a page.
 pub(crate) struct Run<'p> {
     pub(crate) page: &'p Page<'p>,
     pub(crate) selectors: &'p CompiledSelectors,
@@ -26,7 +26,7 @@ pub(crate) struct Run<'p> {
     deadline: Option<Instant>,
     warnings: RefCell<Vec<String>>,
     warnings_left_out: Cell<usize>,
-    /// What is being extracted, named in front of warnings.
+    /// The present field, for warnings.
     subject: RefCell<String>,
 }
 
@@ -56,7 +56,7 @@ impl<'p> Run<'p> {
         self.subject.borrow().clone()
     }
 
-    /// Keeps a warning, each text once and only so many.
+    /// Adds a warning, without duplicates and up to a limit.
     pub(crate) fn warn(&self, message: impl std::fmt::Display) {
         let subject = self.subject.borrow();
         let text = match subject.is_empty() {
@@ -109,7 +109,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Maps each item's text by `change`, which drops the value by answering none.
+    /// Maps each item's text by `change`, which returns `None` to drop the value.
     pub(crate) fn each_text(
         &self,
         items: Vec<Item<'p>>,
@@ -142,7 +142,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// The values that one processor yields, kept within the limits.
+/// The values of one processor, within the limits.
 pub(crate) struct Output<'r, 'p> {
     run: &'r Run<'p>,
     items: Vec<Item<'p>>,

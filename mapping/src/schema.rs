@@ -1,5 +1,5 @@
-//! The JSON Schema of mapping files (draft 2020-12), with which editors complete and check them.
-//! Made from the tables that loading uses.
+//! Generates the JSON Schema of mapping files (draft 2020-12), with which editors complete and check
+//! them, from the [catalogue](crate::catalogue).
 
 use serde_json::{Map, Value, json};
 

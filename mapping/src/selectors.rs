@@ -1,18 +1,18 @@
 //! The XPath expressions and CSS selectors of a mapping set.
 //!
-//! The set keeps their texts, checked, each once. Compiled forms are tied to a thread, so every
-//! engine compiles its own, on first use.
+//! The set stores their texts, checked and without duplicates. Compiled forms are tied to a thread, so
+//! every engine compiles its own at first use.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use webfill_document::{Selector, XPath, check_selector, check_xpath};
 
-/// Which XPath expression of the set.
+/// The number of an XPath expression of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct XPathId(usize);
 
-/// Which CSS selector of the set.
+/// The number of a CSS selector of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SelectorId(usize);
 
@@ -45,14 +45,14 @@ impl Texts {
 }
 
 impl Selectors {
-    /// Checks an XPath expression and keeps it.
+    /// Checks and adds an XPath expression.
     pub(crate) fn xpath(&mut self, expression: &str) -> Result<XPathId, String> {
         check_xpath(expression)
             .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;
         Ok(XPathId(self.xpaths.number_of(expression)))
     }
 
-    /// Checks a CSS selector and keeps it.
+    /// Checks and adds a CSS selector.
     pub(crate) fn selector(&mut self, selector: &str) -> Result<SelectorId, String> {
         check_selector(selector)
             .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;

@@ -1,6 +1,5 @@
-//! A checked set of mappings, shared by all threads of a process.
-//!
-//! A set that exists is right: whatever can be wrong in a mapping is found while it is loaded.
+//! [`MappingSet`], a checked set of mappings that all threads of a process share. All errors are found
+//! when it is loaded.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -31,7 +30,7 @@ impl MappingSet {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong in any of the files.
+    /// All errors in all of the files.
     pub fn load_dir(dir: &Path) -> Result<MappingSet, LoadErrors> {
         MappingSet::from_sources(source::read_dir(dir).map_err(LoadErrors)?)
     }
@@ -40,18 +39,18 @@ impl MappingSet {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong in it.
+    /// All errors in it.
     pub fn load_file(path: &Path) -> Result<MappingSet, LoadErrors> {
         let source = source::read_file(path).map_err(|fault| LoadErrors(vec![fault]))?;
         MappingSet::from_sources(vec![source])
     }
 
-    /// Checks mappings that were read elsewhere. Each source holds one mapping or a list of them;
-    /// the order of sources, and within them of mappings, decides which one wins a URL.
+    /// Checks mappings that were read elsewhere. Each source contains one mapping or a list. If several
+    /// mappings match a URL, the first one in the order of sources wins.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong in any of them.
+    /// All errors in all of them.
     pub fn from_sources(sources: Vec<Source>) -> Result<MappingSet, LoadErrors> {
         let mut loading = Loading::default();
         for source in &sources {
@@ -73,7 +72,7 @@ impl MappingSet {
         &self.sources
     }
 
-    /// A hash of the content of all files: equal for sets that do the same.
+    /// A hash of the contents of all files.
     pub fn version(&self) -> String {
         let texts: Vec<&str> = self
             .sources
@@ -83,7 +82,7 @@ impl MappingSet {
         webfill_urls::page_hash(&texts.join("\0"))
     }
 
-    /// How many mappings there are.
+    /// The number of mappings.
     pub fn len(&self) -> usize {
         self.mappings.len()
     }
@@ -146,7 +145,7 @@ impl MappingSet {
         &self.mapping(index).name
     }
 
-    /// What the mapping says of itself.
+    /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()
     }
@@ -166,7 +165,7 @@ impl MappingSet {
     }
 }
 
-/// What was read so far.
+/// The mappings read so far.
 #[derive(Default)]
 struct Loading {
     mappings: Vec<Mapping>,

@@ -1,4 +1,4 @@
-//! Mapping files as they are read from disk and sent to workers: a name and a text, unchecked.
+//! Mapping files, unchecked, as they are read from disk and sent to workers: a name and a text.
 
 use std::fs;
 use std::io;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// The largest mapping file; a page saved under the wrong name should not be parsed as one.
+/// The largest mapping file, so that a page saved under a wrong name is not parsed as one.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// One mapping file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The path as given; what faults and logs call the file.
+    /// The path as given, for errors and logs.
     pub name: String,
     pub text: String,
 }

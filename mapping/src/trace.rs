@@ -1,4 +1,4 @@
-//! What every processor made of a page, for the person who writes the mapping.
+//! Traces: the input and output of every processor on a page, for the person who writes the mapping.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::set::MappingIndex;
 
 const SHOWN_VALUES: usize = 20;
 const SHOWN_CHARS: usize = 300;
-/// A person waits for a trace, but not for ever.
+/// The time limit of a trace.
 const TRACE_TIME: Duration = Duration::from_secs(60);
 
-/// How a mapping came to what it yields on a page.
+/// The trace of a mapping on a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
     pub url: String,
@@ -33,7 +33,7 @@ pub struct Trace {
     pub warnings: Vec<String>,
 }
 
-/// How one field came to its value.
+/// The trace of one field.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FieldTrace {
     pub name: String,
@@ -45,7 +45,7 @@ pub struct FieldTrace {
     pub alternatives: Vec<Vec<StepTrace>>,
 }
 
-/// How one url_parser came to its links.
+/// The trace of one url_parser.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UrlParserTrace {
     pub description: Option<String>,
@@ -54,7 +54,7 @@ pub struct UrlParserTrace {
     pub steps: Vec<StepTrace>,
 }
 
-/// What one processor made of its input.
+/// The input and output of one processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepTrace {
     pub processor: &'static str,
@@ -63,7 +63,7 @@ pub struct StepTrace {
     pub output: Values,
 }
 
-/// Values as a person looks at them: not all of them, nor all of each.
+/// Values for display: only some of them, shortened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Values {
     pub count: usize,
@@ -71,7 +71,7 @@ pub struct Values {
 }
 
 impl Engine {
-    /// Traces the mapping of the page's URL, or the one that is named; none if there is none.
+    /// Traces the mapping that matches the page's URL, or the named one; `None` if there is none.
     pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
         let set = self.set();
         let url = page.url.as_str();
@@ -153,7 +153,7 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
     }
 }
 
-/// The steps of a chain as they run.
+/// Records the steps of a chain.
 #[derive(Default)]
 struct Steps(Vec<StepTrace>);
 
@@ -196,7 +196,7 @@ fn shown_item(item: &Item<'_>, run: &Run<'_>) -> String {
     }
 }
 
-/// The step after which nothing was left.
+/// The step that returned no values.
 fn what_lost_it(steps: &[StepTrace]) -> String {
     for (index, step) in steps.iter().enumerate() {
         let (number, name) = (index + 1, step.processor);

@@ -1,8 +1,9 @@
-//! Finds the mappings whose patterns match a URL, among hundreds, in a microsecond or two.
+//! Finds the mappings whose patterns match a URL: among hundreds, in a microsecond or two.
 //!
-//! Most patterns name a host or a path, a text that must be in the URL: one pass of an automaton
-//! over the URL yields the few patterns whose text is there, and only those are tried. Plain
-//! expressions without such a text are tried together as one `RegexSet`; what is left, one by one.
+//! - Most patterns require a literal text, such as a host or a path. One pass of an automaton over the
+//!   URL finds the patterns whose text occurs, and only those are tested.
+//! - Plain expressions without such a text are tested together, as one `RegexSet`.
+//! - All others are tested one by one.
 
 use std::collections::HashMap;
 
@@ -31,7 +32,7 @@ struct Entry {
     pattern: UrlPattern,
 }
 
-/// What was found for one URL.
+/// The result for one URL.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     /// In the order in which they win, each once.
@@ -268,7 +269,7 @@ mod tests {
             .map(|number| format!("https://www.site{number}.example/profile{number}/"))
             .collect();
         let search = || -> usize { urls.iter().map(|url| index.first(url).mappings.len()).sum() };
-        // Expressions build parts of themselves on first use.
+        // Expressions are compiled lazily: warm up.
         search();
         let start = Instant::now();
         let found = search();

@@ -1,4 +1,4 @@
-//! One URL pattern of a mapping: `regex`, `glob`, `prefix` or `host`. All of them look at the
+//! One URL pattern of a mapping: `regex`, `glob`, `prefix` or `host`. Patterns are matched against the
 //! canonical URL, whose scheme and host are lower-case and whose path is never empty.
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -9,7 +9,7 @@ use crate::fault::{did_you_mean, quoted};
 use crate::pattern::{GaveUp, MAX_EXPRESSION_BYTES, Pattern};
 use crate::required_literals::{RequiredLiterals, of_fancy, of_plain};
 
-/// Steps after which a look-around expression is given up on one URL; about 0.3 ms.
+/// The most steps of a look-around expression on one URL; about 0.3 ms.
 const STEP_LIMIT: usize = 20_000;
 
 /// The kinds of pattern, as files name them, with what each means.
@@ -35,8 +35,8 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) enum UrlPattern {
-    /// A plain expression. Canonical URLs are ASCII, for which an automaton over bytes means the
-    /// same and is a tenth of the size.
+    /// A plain expression. Canonical URLs are ASCII, for which an automaton over bytes is equivalent,
+    /// and a tenth of the size.
     Ascii(regex::bytes::Regex),
     /// An expression with look-around, or one that names characters beyond ASCII.
     Regex(Pattern),
@@ -53,7 +53,7 @@ pub(crate) enum UrlPattern {
 /// Why a pattern cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PatternFault {
-    /// Which key of the pattern is at fault: `type` or `pattern`.
+    /// The invalid key of the pattern: `type` or `pattern`.
     pub(crate) key: &'static str,
     /// One line that repeats the text and says what is wrong with it.
     pub(crate) message: String,

@@ -1,6 +1,6 @@
-//! `etl-mappings/schema.json` and the table of processors in `etl-mappings/README.md` are made by
-//! the code; here they are compared with it. `UPDATE_COMMITTED=1 cargo nextest run -p
-//! webfill-mapping committed` writes them anew.
+//! Compares `etl-mappings/schema.json`, and the table of processors in `etl-mappings/README.md`, with
+//! what the code generates. `UPDATE_COMMITTED=1 cargo nextest run -p webfill-mapping committed`
+//! regenerates them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

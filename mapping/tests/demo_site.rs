@@ -1,5 +1,5 @@
-//! The demo's site, mappings and records fit together: crawled in memory, every record but one is
-//! completed, and with what the pages say.
+//! The demo's site, mappings and records fit together: crawled in memory, every record except one is
+//! completed with the values on the pages.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;

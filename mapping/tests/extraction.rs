@@ -1,4 +1,4 @@
-//! Pages in, fields and links out.
+//! Fields and links that mappings extract from pages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
-//! Every mapping that ships has golden cases: a page, and what it must yield.
+//! Every mapping that ships has golden cases: a page, and its expected fields and links.
 //!
 //! `etl-mappings/golden/MAPPING/CASE.html` is the page; `CASE.json` holds its `url` and what is
-//! expected. `UPDATE_GOLDEN=1 cargo nextest run -p webfill-mapping golden` writes what is found
-//! into those files, to be read before it is kept.
+//! expected. `UPDATE_GOLDEN=1 cargo nextest run -p webfill-mapping golden` writes the actual results
+//! into those files; review them before you commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Pages that someone wrote to hurt: whatever is in them, an extraction ends, soon, and within a
-//! stack of 2 MiB, which is what test threads have.
+//! Hostile pages: an extraction always ends, soon, and within a stack of 2 MiB, which test threads
+//! have.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, W
 use webfill_urls::Url;
 
 const DEADLINE: Duration = Duration::from_secs(3);
-/// What may pass between the deadline and the end: one step that cannot be interrupted.
+/// The time allowed between the deadline and the end: one step cannot be interrupted.
 const SLACK: Duration = Duration::from_secs(7);
 
 /// Chains that use every kind of processor on whatever they find.

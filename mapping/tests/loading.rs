@@ -1,4 +1,4 @@
-//! What is wrong in mapping files is found when they are loaded: all of it, with its place.
+//! Loading reports all errors in mapping files, with their positions.
 
 use webfill_mapping::{MappingSet, Source};
 

@@ -1,5 +1,5 @@
-//! The mappings for real sites, on every page of theirs that a Debian package holds. Each test
-//! prints how often each field is filled, and fails where a field that every page has is missing.
+//! The mappings for real sites, on the pages of these sites in Debian packages. Each test prints how
+//! often each field is filled, and fails if a field that every page has is missing.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Datasets: collections of the user's own, read in order from any place, and written to.
+//! Datasets: a user's collections, read in order from any document on, and written to.
 
 use mongodb::bson::{Bson, DateTime, Document, doc, oid::ObjectId};
 use mongodb::{Client, Database};
@@ -37,7 +37,7 @@ impl People {
     }
 }
 
-/// Reads to the end, on a thread that may wait.
+/// Reads to the end, on a thread that may block.
 async fn read(dataset: &Dataset, after: Option<&str>) -> Vec<Vec<DatasetDocument>> {
     let documents = dataset.read(after).unwrap();
     let reading = tokio::task::spawn_blocking(|| documents.collect::<Result<Vec<_>, StoreError>>());

@@ -1,4 +1,4 @@
-//! The log of pages in a database of MongoDB: what is older than it, and holes in it.
+//! MongoDB's log of pages: pages that are older than the log, and gaps in it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
     assert_eq!(urls, [""; 0], "they are entered once");
 }
 
-/// A primary that died has taken an entry with it, whose successor was written at the next one.
+/// An entry was lost with a primary, after which the next entry was written.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_reader_closes_a_hole_before_it_goes_on() {

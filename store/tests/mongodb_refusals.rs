@@ -1,4 +1,4 @@
-//! Servers that refuse, or cannot be reached: the error says what to mend, and no secret.
+//! Servers that refuse, or cannot be reached: the error says what to do, and shows no secrets.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! What becomes of SQLite files that are damaged, foreign, full or in use, and of processes that
-//! die.
+//! SQLite files that are damaged, foreign, on a full disk or in use; and processes that die.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -166,7 +165,7 @@ async fn changed(store: &dyn Store, after: &Cursor) -> (Vec<Value>, Cursor) {
     (urls, end)
 }
 
-/// People tidy up, and compact their files.
+/// A user deletes pages and runs VACUUM.
 #[tokio::test]
 async fn a_cursor_outlives_pages_that_somebody_has_deleted() {
     let folder = tempfile::tempdir().unwrap();

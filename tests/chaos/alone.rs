@@ -80,7 +80,7 @@ on_each_store! {
     a_commit_that_was_cut_short_is_undone: both(Fault::KillAt(Point::DuringCommit));
 }
 
-// These two moments are found by a look into SQLite's file.
+// These two moments are found by reading SQLite's file.
 
 #[test]
 fn what_was_fetched_and_not_saved_is_fetched_again() {

@@ -1,5 +1,5 @@
-//! The processes of one round: started, started again when they have died, as an init system would,
-//! and the hands that faults are done with.
+//! The processes of one round: starts them, restarts them when they have died, as an init system would,
+//! and injects faults.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +39,7 @@ impl Member {
         }
     }
 
-    /// Starts it if it has been down long enough; returns the exit code if it has just ended.
+    /// Restarts the process if it has been down long enough; returns the exit code if it has just ended.
     fn look_after(&mut self) -> Option<i32> {
         let Some(running) = &mut self.running else {
             if self.ended_at.is_none_or(|at| at.elapsed() > RESTART_AFTER) {
@@ -151,7 +151,7 @@ impl Crew {
         }
     }
 
-    /// Restarts who is down. Returns whether the crawl is finished.
+    /// Restarts dead processes. Returns whether the crawl is finished.
     pub(crate) fn look_after(&mut self, roots: &[String]) -> bool {
         for member in &mut self.members {
             let code = member.look_after();
@@ -167,8 +167,8 @@ impl Crew {
         self.finished
     }
 
-    /// Feeds what was not accepted yet, or asks whether the crawl is finished. `None` if no answer
-    /// came: then nobody knows what was accepted, and the dispatcher is asked.
+    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came: then it is
+    /// unknown which seeds were accepted, and the dispatcher is asked.
     fn ask_dispatcher(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
             let status = self.ask(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
@@ -232,7 +232,7 @@ impl Crew {
         self.state.join("dispatcher.db")
     }
 
-    /// Ends everything as a power failure would.
+    /// Kills everything.
     pub(crate) fn end(&mut self) {
         self.members.clear();
     }

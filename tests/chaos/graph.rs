@@ -1,5 +1,5 @@
-//! The web that is crawled: a link graph that follows from a seed, so that what a crawl must have
-//! fetched, and what it must have read there, is known beforehand.
+//! The web of a round: a link graph generated from a seed, so that the pages and fields that a crawl must
+//! store are known.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use webfill_tests::site::{Page, Web, page};
 /// The delay of sites whose robots.txt names none.
 pub(crate) const DEFAULT_DELAY: Duration = Duration::from_millis(200);
 
-/// What one page must have come to.
+/// The expected result of one page.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expected {
     pub(crate) outcome: &'static str,

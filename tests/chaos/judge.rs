@@ -1,5 +1,4 @@
-//! The judgement of a round, by the access log, the store and the frontier's file: what should not
-//! be, one sentence each.
+//! Checks a round by the access log, the store and the frontier's file. Each violation is a sentence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +11,7 @@ use webfill_tests::stored::StoredPage;
 use crate::graph::Graph;
 use crate::round::{Injected, Report};
 
-/// How long after a request its outcome may still be under way, and how long after a fault what it
-/// broke may still be on its way back.
+/// How long the outcome of a request may take to be stored, and how long recovery from a fault may take.
 const SETTLES: Duration = Duration::from_millis(1_500);
 
 pub(crate) fn report(
@@ -84,7 +82,7 @@ fn against_robots(host: &str, visits: &Visits) -> Vec<String> {
     wrong
 }
 
-/// How often something was asked for again, and of these requests those that no fault explains.
+/// The number of repeated requests, and those that no fault explains.
 fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     let mut last: BTreeMap<(&str, &str), &Visit> = BTreeMap::new();
     let (mut repeated, mut wrong) = (0, Vec::new());
@@ -101,7 +99,7 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     (repeated, wrong)
 }
 
-/// The first request, or what came of it, was under way when the fault began or while it lasted.
+/// Whether the first request, or its outcome, was in progress when the fault began or while it lasted.
 fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let ended: Instant = first.ended_at.unwrap_or(again.started_at);
     fault.from <= ended + SETTLES && first.started_at <= fault.until + SETTLES
@@ -119,7 +117,7 @@ fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
         .collect()
 }
 
-/// Compares the store with what was served.
+/// Compares the store with the served pages.
 fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<String> {
     let mut wrong = Vec::new();
     for url in pages.keys() {
@@ -144,8 +142,7 @@ fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<
     wrong
 }
 
-/// Asks the frontier's file, as any other process could: whether it is whole, whether what was
-/// discovered is accounted for, and how each task ended.
+/// Checks the frontier's file: its integrity, its counts, and the state of each task.
 pub(crate) fn frontier(path: &Path, graph: &Graph) -> Vec<String> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let db = db.unwrap_or_else(|error| panic!("cannot open {}: {error}", path.display()));

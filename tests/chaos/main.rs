@@ -1,9 +1,11 @@
-//! Chaos: crawls to which faults happen all the time, judged from outside. The web that is crawled
-//! is known, so is what a crawl of it must leave; the witnesses are the access log of its server,
-//! the store and the frontier's file, opened by this process.
+//! Chaos tests: crawls with continuous faults, checked from outside. The web is generated, so the
+//! expected results are known; they are compared with the access log, the store and the frontier's
+//! file.
 //!
-//! `mixed` deals out faults from a seed, `alone` does one kind at a time, `points` kills at named
-//! points, `resources` takes away disks, memory and time. `make chaos` runs `mixed` for minutes.
+//! - `mixed`: faults of all kinds, generated from a seed. `make chaos` runs it for minutes;
+//! - `alone`: one kind of fault at a time;
+//! - `points`: kills at certain moments of a task;
+//! - `resources`: full disks, little memory, damaged files.
 
 mod alone;
 mod crew;

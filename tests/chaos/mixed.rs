@@ -1,4 +1,4 @@
-//! Faults of all kinds, dealt out from a seed: short with fixed seeds, and as long as one likes.
+//! Faults of all kinds, generated from a seed: short rounds with fixed seeds, and a long run with any seed.
 //!
 //! ```text
 //! make chaos                          # some minutes, a seed of its own
@@ -14,7 +14,7 @@ use webfill_test_needs::needs;
 use crate::plan::{self, Kind};
 use crate::round::{self, Report, Round, Store};
 
-/// Every combination of who crawls and where to.
+/// Every combination of the kind of crawl and the store.
 const SCENES: [(Kind, Store); 4] = [
     (Kind::Crawl, Store::Sqlite),
     (Kind::Fleet, Store::Sqlite),
@@ -22,8 +22,8 @@ const SCENES: [(Kind, Store); 4] = [
     (Kind::Fleet, Store::Mongodb),
 ];
 
-/// The `number`th round of a seed: so many pages on each site, and more faults than it takes time
-/// to fetch them.
+/// The `number`th round of a seed, with `pages` pages on each site, and more faults than fit into the
+/// time of the crawl.
 fn round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> Round {
     let mut rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(number));
     Round {

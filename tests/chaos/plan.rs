@@ -1,26 +1,26 @@
-//! The faults, and the order in which a seed deals them out.
+//! The kinds of faults, and plans of faults, which follow from a seed.
 
 use std::fmt;
 
 use fastrand::Rng;
 
-/// What can be done to a crawl, and for how long. Where there are several processes or supervisors
-/// to choose from, `Planned::pick` chooses.
+/// A fault, with its duration in milliseconds. If there are several processes or supervisors,
+/// `Planned::pick` selects one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// `kill -9` of a process of this role.
     Kill(&'static str),
     /// `kill -9` of everything at once.
     KillAll,
-    /// `kill -9` at a moment that matters.
+    /// `kill -9` at a certain moment of a task.
     KillAt(Point),
-    /// SIGSTOP, and SIGCONT after so many milliseconds.
+    /// SIGSTOP, and SIGCONT after this many milliseconds.
     Stop(&'static str, u64),
     /// A supervisor's connections are closed, and new ones too.
     Cut(u64),
-    /// A supervisor's connections stay open, and nothing comes through.
+    /// A supervisor's connections stay open, but pass no data.
     Silence(u64),
-    /// Whatever a supervisor says or hears is late.
+    /// All messages of a supervisor are delayed.
     Slow(u64),
     /// Every message between a supervisor and its dispatcher arrives twice.
     Twice(u64),
@@ -30,7 +30,7 @@ pub(crate) enum Fault {
     SameId(u64),
     /// Another dispatcher with the same state folder.
     SecondDispatcher,
-    /// The wall clock of all processes is so many hours off from now on.
+    /// From now on, the wall clock of all processes is wrong by this many hours.
     Clock(i8),
 }
 
@@ -45,14 +45,14 @@ impl Fault {
     }
 }
 
-/// The moments of a task's life at which a death is most telling.
+/// The moments in a task's life at which processes are killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Point {
-    /// Tasks are leased in the database, and no supervisor has heard of them.
+    /// Tasks are leased in the database, but not sent to a supervisor.
     AfterLease,
     /// Pages were fetched, and are not in the store.
     BeforeSave,
-    /// Pages are in the store, and the dispatcher does not know.
+    /// Pages are in the store, but not acknowledged to the dispatcher.
     BeforeAck,
     /// The dispatcher has begun to write a commit.
     DuringCommit,
@@ -61,7 +61,7 @@ pub(crate) enum Point {
 /// One fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Planned {
-    /// After the fault before.
+    /// The time since the previous fault.
     pub(crate) wait_ms: u64,
     pub(crate) fault: Fault,
     pub(crate) pick: usize,
@@ -79,7 +79,7 @@ impl fmt::Display for Planned {
     }
 }
 
-/// Who is crawling.
+/// The kind of crawl.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     /// `webfill crawl`.
@@ -88,7 +88,7 @@ pub(crate) enum Kind {
     Fleet,
 }
 
-/// As many faults as asked for, all mixed.
+/// `count` faults of all kinds.
 pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
     let mut deal = || Planned {
         wait_ms: rng.u64(300..=1_000),
@@ -98,7 +98,7 @@ pub(crate) fn mixed(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned> {
     (0..count).map(|_| deal()).collect()
 }
 
-/// The same fault again and again.
+/// `count` times the same fault.
 pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
     let planned = |pick| Planned {
         wait_ms,
@@ -109,7 +109,7 @@ pub(crate) fn only(fault: Fault, count: usize, wait_ms: u64) -> Vec<Planned> {
 }
 
 fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
-    // Around the lease of a second: some pauses are over before it, most are not.
+    // Around the lease of one second: some pauses are shorter, most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
     let common = match rng.usize(..14) {

@@ -1,5 +1,5 @@
-//! Deaths at named points. The points are made from outside, by stopping processes and holding
-//! locks of databases, so that the binary under test needs nothing for it.
+//! Kills processes at certain moments. The moments are produced from outside, by stopping processes and
+//! locking databases, so that the binary under test needs no code for it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use webfill_tests::site::AccessLog;
 use crate::crew::Crew;
 use crate::plan::Point;
 
-/// A point that does not come by then, does not come: the crawl may have nothing to do.
+/// How long to wait for the moment: it never comes if the crawl has nothing to do.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// Kills somebody at this point. False if it did not come to it.
+/// Kills processes at this moment. False if the moment did not come.
 pub(crate) fn kill_at(point: Point, crew: &Crew, store: &Path, log: &AccessLog) -> bool {
     match point {
         Point::AfterLease => after_lease(crew),
@@ -25,7 +25,7 @@ pub(crate) fn kill_at(point: Point, crew: &Crew, store: &Path, log: &AccessLog) 
     }
 }
 
-/// Supervisors stand still until something is leased to them, and die before they look at it.
+/// Stops the supervisors until tasks are leased to them, and kills them before they read these.
 fn after_lease(crew: &Crew) -> bool {
     let supervisors = Stopped::all_of(crew, "supervisor");
     let leased = || number(&crew.frontier(), "SELECT sum(leased) FROM crawls");
@@ -33,7 +33,7 @@ fn after_lease(crew: &Crew) -> bool {
     came && supervisors.kill()
 }
 
-/// The store takes no writes until a page was fetched, and the workers die with it.
+/// Blocks writes to the store until a page was fetched, and kills the workers.
 fn before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
     let Some(mut db) = open(store, OpenFlags::SQLITE_OPEN_READ_WRITE) else {
         return false;
@@ -54,8 +54,7 @@ fn before_save(crew: &Crew, store: &Path, log: &AccessLog) -> bool {
     came && kill(&crew.of_role("worker"))
 }
 
-/// The dispatcher stands still until something is stored, and the supervisors die before they can
-/// tell it.
+/// Stops the dispatcher until pages are stored, and kills the supervisors before they can report them.
 fn before_ack(crew: &Crew, store: &Path) -> bool {
     let dispatcher = Stopped::all_of(crew, "dispatcher");
     let stored = || number(store, "SELECT count(*) FROM pages");
@@ -66,7 +65,7 @@ fn before_ack(crew: &Crew, store: &Path) -> bool {
     killed
 }
 
-/// The dispatcher dies at the first sign of a write to its log.
+/// Kills the dispatcher as soon as its write-ahead log changes.
 fn during_commit(crew: &Crew) -> bool {
     let wal = crew.frontier().with_extension("db-wal");
     let look = || {
@@ -83,7 +82,7 @@ fn during_commit(crew: &Crew) -> bool {
     kill(&dispatchers)
 }
 
-/// Processes that stand still until this value goes.
+/// Stopped processes, which continue when this value is dropped.
 struct Stopped(Vec<Process>);
 
 impl Stopped {

@@ -1,5 +1,5 @@
-//! A proxy between a supervisor and its dispatcher that does to their connections what networks
-//! do, and, since it reads ZMTP 3 in plain text, to their messages what networks cannot.
+//! A proxy between a supervisor and its dispatcher that closes, blocks or delays connections, as networks
+//! do. It reads ZMTP 3 in plain text, so it can also duplicate and reorder messages.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,19 +9,19 @@ use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// How much later everything is while a connection is slow.
+/// The delay of a slow connection.
 const LATER: Duration = Duration::from_millis(120);
 
 /// What every connection begins with, in bytes.
 const GREETING: usize = 64;
 
-/// What happens to what passes.
+/// What the proxy does to connections and messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Weather {
     Fair,
     /// Connections are closed, and new ones too.
     Cut,
-    /// Nothing passes, and nobody is told.
+    /// No data passes; connections stay open.
     Silent,
     Slow,
     /// Each message passes twice.

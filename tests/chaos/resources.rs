@@ -1,5 +1,4 @@
-//! What a crawl needs is taken from it: whole files, room for logs, time, and workers that die of
-//! the page they work on.
+//! Damaged files, full disks, short time limits, and pages that kill the workers.
 
 use std::fs;
 use std::path::Path;
@@ -35,8 +34,8 @@ fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
     work.crawl(web).args(urls)
 }
 
-/// Writes rubbish over a database between two runs of its crawl. The second ends with this code,
-/// names the file, and leaves it as it is.
+/// Damages a database between two runs of a crawl. The second run ends with this code, names the file,
+/// and does not change it.
 fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     let web = Web::start();
     let urls = [
@@ -165,7 +164,7 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Plays the out-of-memory killer: a worker dies whenever it works on this URL. Returns how often.
+/// Kills a worker whenever it works on this URL, as the out-of-memory killer would. Returns how often.
 fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usize {
     let mut deaths = 0;
     while run.ended().is_none() {
@@ -226,7 +225,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     web.visits().assert_polite(DELAY);
 }
 
-/// From now on the process gets no more memory than it has, but for a little.
+/// Limits the process's memory to its present size and a little more.
 fn squeeze(process: &Process) {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.expect("it lives");

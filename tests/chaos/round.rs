@@ -1,4 +1,4 @@
-//! One round: a web, a crew, a plan of faults, and the judgement afterwards.
+//! One round: crawls a generated web while the faults of a plan are injected, and checks the results.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::proxy::Weather;
 
 const TICK: Duration = Duration::from_millis(20);
 
-/// A crawl that is not finished by then, though its faults are over, has lost something.
+/// How long a crawl may take after the last fault; if it takes longer, tasks are lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where a round keeps its pages.
@@ -50,21 +50,21 @@ pub(crate) struct Injected {
     pub(crate) until: Instant,
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Faults that hit somebody, by name.
+    /// The number of injected faults, by name.
     pub(crate) faults: BTreeMap<String, usize>,
     pub(crate) pages: usize,
     pub(crate) requests: usize,
     pub(crate) repeated: usize,
     pub(crate) robots: usize,
     pub(crate) elapsed: Duration,
-    /// What should not be; empty if all is well.
+    /// Violations; empty if there are none.
     pub(crate) wrong: Vec<String>,
 }
 
-/// What has to be undone later.
+/// Faults that have to be undone later.
 enum Mend {
     Continue(u32),
     Fair(usize),
@@ -171,7 +171,7 @@ impl Scene {
         }
     }
 
-    /// False if there is nobody to do it to.
+    /// Injects a fault. False if there is no process to inject it into.
     fn do_harm(&mut self, planned: Planned, until: Instant) -> bool {
         let pick = planned.pick;
         match planned.fault {

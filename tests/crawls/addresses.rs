@@ -1,4 +1,4 @@
-//! Closed doors: which addresses are never asked, judged by who was asked.
+//! Addresses that must not be connected to. Servers at these addresses record the connections.
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, isolated};

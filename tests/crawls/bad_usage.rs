@@ -1,4 +1,5 @@
-//! What bad input gets: one clear sentence, the right exit code, and nothing half done.
+//! Invalid input is answered with one clear sentence and the right exit code, before anything is
+//! opened.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-/// A crawl that would do nothing but harmless things.
+/// A valid crawl, to which a test adds the invalid flag.
 fn crawl(work: &Workplace) -> Run {
     let run = work.plain_crawl();
     run.args(["--allow-private-networks", "http://a.example/"])

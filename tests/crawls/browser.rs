@@ -1,5 +1,5 @@
-//! The lane `browser`: pages are shown in Chromium and read when their scripts have run. The site's
-//! access log tells what they asked for.
+//! The lane `browser`: pages are rendered in Chromium, and read when their scripts have run. The site's
+//! access log records their requests.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Closed doors: names that lead into the private network, always or now and then. Whoever owns a
-//! name decides what it leads to, anew at each question.
+//! Names that resolve to private addresses, always or sometimes (DNS rebinding): the owner of a name
+//! can answer each DNS query differently.
 
 use std::net::{IpAddr, TcpListener};
 

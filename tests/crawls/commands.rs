@@ -1,4 +1,4 @@
-//! The commands around a crawl: mappings checked and tried, results exported, the demo.
+//! The commands beside `crawl`: mapping checks and tests, exports, the demo.
 
 use std::path::Path;
 

@@ -1,9 +1,8 @@
-//! Leases, seen from outside: processes that are stopped for longer than their lease and go on,
-//! supervisors that die, supervisors of one name, a second dispatcher. The access log of the sites
-//! is the witness.
+//! Leases: processes that are stopped for longer than their lease and continue, supervisors that die,
+//! two supervisors with one name, a second dispatcher. The tests check the access log of the sites.
 //!
-//! All pages are seeds, and robots.txt asks for a delay that the dispatcher does not know of at
-//! first: so the workers hold many tasks, and would go on with them for a while.
+//! All pages are seeds, and robots.txt sets a delay that the dispatcher does not know at first: so the
+//! workers hold many tasks, and could continue with them for a while.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +34,7 @@ struct Crawl {
 }
 
 impl Crawl {
-    /// Started, and some pages are fetched.
+    /// A crawl that has fetched some pages.
     fn under_way(supervisors: &[&str]) -> Crawl {
         let web = Web::start();
         let pages = stocked_web(&web);
@@ -69,8 +68,8 @@ impl Crawl {
         }
     }
 
-    /// Waits for the end, drains all who are left, and judges what the sites saw: at most
-    /// `repeated_at_most` pages were asked for again.
+    /// Waits for the end, drains the remaining processes, and checks the access log: at most
+    /// `repeated_at_most` pages were requested twice.
     fn finish(self, repeated_at_most: usize) {
         let status = self.client.wait_until_finished(&self.key);
         assert_eq!(status["outcomes"]["ok"], PAGES, "{status}");
@@ -109,7 +108,7 @@ fn stocked_web(web: &Web) -> Vec<String> {
     pages
 }
 
-/// Stops a process for so long. The time is what is tried here: there is nothing else to wait for.
+/// Stops a process for a time. A fixed sleep, because the duration is what is tested.
 fn stop_for(pid: u32, time: Duration) {
     send_signal(pid, Signal::STOP);
     std::thread::sleep(time);

@@ -1,4 +1,4 @@
-//! Keys on the network: who joins, who does not, and what is told of it.
+//! Keys in a fleet on a network: which peers may join, and what is logged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ fn small_web(web: &Web, name: &str, sites: usize) -> Vec<String> {
     sites.collect()
 }
 
-/// Asks processes to drain, supervisors first, and waits for their good end.
+/// Asks processes to drain, supervisors first, and waits until they have ended successfully.
 fn drain(processes: Vec<Running>) -> Vec<Finished> {
     let ended = processes.into_iter().map(|process| {
         process.signal(Signal::TERM);

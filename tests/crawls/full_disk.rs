@@ -1,5 +1,5 @@
-//! A disk that fills up mid-crawl: the crawl ends with the code for it, everything written stays
-//! readable, and with room again the same command goes on.
+//! A disk that fills up during a crawl: the crawl ends with the exit code for it, everything written
+//! stays readable, and once there is room, the same command continues.
 
 use std::path::Path;
 

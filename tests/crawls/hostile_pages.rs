@@ -1,4 +1,4 @@
-//! Hostile input: each page ends in its outcome, the crawl ends, and everybody else is served.
+//! Hostile pages: each has its outcome, the crawl ends, and all other pages are fetched.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! HTTP as it is: versions, encodings, charsets, types, TLS, proxies.
+//! HTTP: versions, encodings, charsets, types, TLS, proxies.
 
 use std::time::Duration;
 

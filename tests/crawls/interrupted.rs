@@ -1,4 +1,4 @@
-//! Interruptions that one asks for: Ctrl-C, SIGTERM, limits. What was done stays done.
+//! Requested interruptions: Ctrl-C, SIGTERM, limits. Completed work is not repeated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

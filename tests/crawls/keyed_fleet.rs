@@ -20,7 +20,7 @@ const CONTROL: u16 = 5557;
 
 pub(crate) struct Fleet {
     pub(crate) work: Workplace,
-    /// A loopback address of this fleet's own, so that tests do not fight for ports.
+    /// A loopback address of its own, so that tests running in parallel do not share ports.
     pub(crate) host: String,
 }
 
@@ -32,7 +32,7 @@ impl Fleet {
         Fleet::at(format!("127.{}.{high}.{low}", 1 + number))
     }
 
-    /// At an address of this machine. The dispatcher has its keys, and lets nobody in.
+    /// A fleet at an address of this machine. The dispatcher has its keys, and an empty list.
     pub(crate) fn at(host: impl Into<String>) -> Fleet {
         let fleet = Fleet {
             work: Workplace::new(),
@@ -125,7 +125,7 @@ impl Fleet {
         format!("tcp://{}:{port}", self.host)
     }
 
-    /// The lines that a process has logged so far. The last one may be under way.
+    /// The lines that a process has logged so far. The last one may be incomplete.
     fn log(&self, role: &str, keys: &str) -> Vec<Value> {
         let files = files_under(&self.state(role, keys).join("logs"));
         let own = files.iter().filter(|file| {
@@ -144,7 +144,7 @@ impl Fleet {
         lines
     }
 
-    /// What the dispatcher has logged of an event.
+    /// The dispatcher's log lines of an event.
     pub(crate) fn told(&self, event: &str) -> Vec<Value> {
         self.events("dispatcher", "keys", event)
     }
@@ -173,8 +173,8 @@ impl Fleet {
         })
     }
 
-    /// Connects to the tasks socket in plain text, until the dispatcher has told of it with the
-    /// address. A connection may be over before it is asked whom it is from.
+    /// Connects to the tasks socket in plain text until the dispatcher has logged it with the address.
+    /// A connection may end before its address is read.
     pub(crate) fn knock_without_keys(&self) {
         let context = zmq::Context::new();
         wait_for("a peer without keys is told with its address", || {
@@ -278,7 +278,7 @@ pub(crate) fn secret_in(file: &Path) -> String {
     secret.to_owned()
 }
 
-/// Looks until there is something to see.
+/// Repeats `look` until it returns a value.
 fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let deadline = Instant::now() + WAIT;
     loop {

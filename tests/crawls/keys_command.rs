@@ -1,5 +1,5 @@
-//! `webfill keys`, and keys that are missing or faulty: what people do wrong is told in one sentence
-//! before anything is opened.
+//! `webfill keys`, and missing or invalid keys: mistakes are reported in one sentence before anything is
+//! opened.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Processes that die without a word: nothing is lost, nothing is stored twice, no site suffers.
+//! Killed processes: no task is lost, no page is stored twice, and every site's delay is kept.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 use crate::wide_web::{assert_complete, repeated, wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
-/// Requests that were in flight at a kill may be asked again: one per site.
+/// The most pages requested twice: those in flight at a kill, one per site.
 const IN_FLIGHT: usize = 6;
 
 fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
@@ -64,7 +64,7 @@ fn every_worker_may_be_killed_again_and_again() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Kills the processes of a role (or all) mid-run, waits until nobody is left, and resumes.
+/// Kills the processes of a role (or all) during a run, waits until all have ended, and resumes.
 fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
     let web = Web::start();
     let roots = wide_web(&web);

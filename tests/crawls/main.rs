@@ -1,4 +1,4 @@
-//! Whole crawls, each by the real binary over real sockets, judged from outside.
+//! Whole crawls by the real binary over real sockets, checked from outside.
 
 mod addresses;
 mod bad_usage;

@@ -1,5 +1,5 @@
-//! Whole crawls with their store, or their cache, in MongoDB, whose documents are read by a client
-//! of its own. Without a server these tests say that they are skipped.
+//! Whole crawls with their store or cache in MongoDB. The tests read the documents with a client of
+//! their own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -223,7 +223,7 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
     assert_eq!(counts(&cached), [0, 0, 0, 1, 1]);
 }
 
-/// `webfill crawl` of a deployment that has nothing but a cache in common with others.
+/// `webfill crawl` of a deployment that shares only a cache with others.
 fn deployment(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
     work.crawl_without_delay(web)
         .args(["--delay", delay, "--cache", cache])

@@ -1,6 +1,6 @@
-//! MongoDB in trouble while a crawl runs: fetching pauses once the bounded buffers are full, nothing
-//! is acknowledged that is not stored, and the crawl comes to its end by itself once the server is
-//! back. The log tells of it once. Without a server these tests say that they are skipped.
+//! Faults of MongoDB while a crawl runs: fetching pauses once the bounded buffers are full, nothing is
+//! acknowledged that is not stored, the crawl continues by itself once the server is back, and the log
+//! reports the outage once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ impl Trouble {
         Trouble::over_pages(store, page)
     }
 
-    /// Over many sites, so that only buffers can hold it up; `page` makes the page of a path.
+    /// A crawl of many sites, so that only full buffers can stop it; `page` makes the page of a path.
     fn over_pages(store: String, page: fn(&str) -> Page) -> Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
@@ -80,7 +80,7 @@ impl Trouble {
         running
     }
 
-    /// Waits until no site was asked for some seconds.
+    /// Waits until no request was sent for some seconds.
     fn wait_until_quiet(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -97,7 +97,7 @@ impl Trouble {
         }
     }
 
-    /// What the dispatcher holds to be over and done with.
+    /// The tasks that the dispatcher has closed.
     fn acknowledged(&self) -> usize {
         let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
         frontier.number("SELECT count(*) FROM tasks WHERE state = 2") as usize
@@ -113,8 +113,8 @@ impl Trouble {
         );
     }
 
-    /// Everything was fetched once, by one attempt, and is stored. `outages`: how often the server
-    /// was away.
+    /// Every page was fetched once, by one delivery, and is stored. `outages` is how often the server
+    /// was unavailable.
     fn assert_unharmed(&self, outages: usize) {
         assert_eq!(self.acknowledged(), PAGES);
         let pages = Documents::open(&self.store).pages();
@@ -154,7 +154,7 @@ impl Trouble {
         lines.filter(|line| line["event"] == event).count()
     }
 
-    /// Waits until each worker has noticed.
+    /// Waits until each worker has logged the event.
     fn wait_until_logged(&self, event: &str) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.logged(event) < WORKERS {
@@ -164,7 +164,7 @@ impl Trouble {
     }
 }
 
-/// Breaks the server of a running crawl, and mends it once the crawl has paused.
+/// Breaks the server of a running crawl, and repairs it once the crawl has paused.
 fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
     let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));

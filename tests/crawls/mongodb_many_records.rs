@@ -1,6 +1,5 @@
-//! Many records out of a dataset in MongoDB: whatever is killed or goes away, all of them are
-//! written back in the end, and no more than a few are in memory. Without a server these tests say
-//! that they are skipped.
+//! Many records from a dataset in MongoDB: whichever process is killed, all of them are written back in
+//! the end, and only a few are in memory at a time.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use webfill_tests::run::{Finished, Run, Running};
 
 use crate::mongodb_records::{People, url};
 
-/// So many people whose names are missing.
+/// Inserts `count` people whose names are missing.
 fn many(people: &People, count: i32) {
     for first in (0..count).step_by(1_000) {
         let numbers = first..count.min(first + 1_000);
@@ -159,7 +158,7 @@ fn mostly_complete(people: &People, count: i32, notes_bytes: usize) {
     }
 }
 
-/// What a crawl needed.
+/// The time and memory that a crawl needed.
 #[derive(Debug)]
 struct Needed {
     elapsed: Duration,

@@ -1,5 +1,5 @@
-//! The queries of docs/progress.md, executed as they are written there on what a crawl has left,
-//! and explained by the server. Without a server these tests say that they are skipped.
+//! Executes the queries of docs/progress.md, as they are written there, on the results of a crawl, and
+//! lets the server explain them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ struct Query {
     pipeline: Vec<Document>,
 }
 
-/// Every query by the heading that it stands under.
+/// Every query, by its heading.
 fn queries() -> BTreeMap<String, Query> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/progress.md");
     let text = std::fs::read_to_string(path).expect("the page is there");
@@ -90,7 +90,7 @@ fn crawled() -> (Database, Documents) {
     (database, documents)
 }
 
-/// What the query under this heading tells.
+/// The result of the query under this heading.
 fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
     let query = queries().remove(heading);
     let query = query.unwrap_or_else(|| panic!("no query on {heading}"));

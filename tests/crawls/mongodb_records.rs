@@ -1,6 +1,5 @@
 //! Records that are documents of a dataset in MongoDB: read by query and projection, filled, and
-//! written back; judged by a client of the database. Without a server these tests say that they
-//! are skipped.
+//! written back. The tests check the database with a client of their own.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ pub(crate) struct People {
     pub(crate) work: Workplace,
     pub(crate) web: Web,
     pub(crate) uri: String,
-    /// Its server may drop it with this.
+    /// Dropped with this value, if a foreign server has it.
     _database: Option<Database>,
 }
 

@@ -1,5 +1,5 @@
-//! Datasets in MongoDB, and documents in them, that cannot be used: each is told in words, and as
-//! early as it can be known. Without a server these tests say that they are skipped.
+//! Datasets in MongoDB, and documents in them, that cannot be used: each is reported in words, as early
+//! as possible.
 
 use mongodb::bson::{doc, oid::ObjectId};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What the webmaster sees: one request at a time, the delay between them, and a name.
+//! Politeness, as a webmaster sees it: one request at a time, the delay between requests, and the user
+//! agent.
 
 use std::time::{Duration, SystemTime};
 
@@ -290,7 +291,7 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     }
 }
 
-/// The webmaster's side of it: neither crawl came too early, and one asked for robots.txt.
+/// Neither crawl's requests came too early, and only one crawl requested robots.txt.
 fn assert_shared_clock(cache: &str) {
     let web = Web::start();
     crawl_twice_at_once(&web, cache);

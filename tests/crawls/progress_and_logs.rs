@@ -1,4 +1,4 @@
-//! What people and programs see of a crawl: progress, the summary, the logs.
+//! The output of a crawl for people and programs: progress, summary, logs.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Crawls through a proxy: it connects where it is told to, so it must not be told everything, and
-//! its password is nobody's business.
+//! Crawls through a proxy: it connects to any address, so forbidden addresses must be refused before,
+//! and its password must not be shown.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;

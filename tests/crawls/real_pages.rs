@@ -1,5 +1,5 @@
-//! Real pages of real manuals, under their public URLs: what the mappings find is compared with
-//! what a plain look at the same file finds.
+//! Pages of real manuals under their public URLs: the fields that the mappings extract are compared with
+//! a simple text search in the same files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

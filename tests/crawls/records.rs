@@ -1,4 +1,4 @@
-//! Records: what is missing in them is filled from their links and from what those lead to.
+//! Records: missing fields are filled from their links, and from the pages that these link to.
 
 use std::time::Duration;
 

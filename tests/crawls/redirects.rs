@@ -1,4 +1,4 @@
-//! Redirects are links like any other: each target is judged anew.
+//! Redirects: each target is judged like a link.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! robots.txt: asked first, asked once, obeyed however it looks.
+//! robots.txt: requested first and once, and obeyed in every form.
 
 use std::time::Duration;
 

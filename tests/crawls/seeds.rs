@@ -1,4 +1,4 @@
-//! Seeds in every format, and what becomes of broken lines.
+//! Seeds in every format, and the reports of invalid lines.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -158,7 +158,7 @@ fn json_lines_hold_crawl_requests_too() {
     );
 }
 
-/// Broken in every way that we can think of, a thousand times.
+/// A thousand seeds, invalid in many ways.
 fn broken_line(number: usize) -> String {
     match number % 8 {
         0 => "not a url".into(),

@@ -1,4 +1,4 @@
-//! Flags win over the environment, the environment over the file: in every process of a crawl.
+//! Flags override the environment, and the environment the file, in every process of a crawl.
 
 use std::time::Duration;
 

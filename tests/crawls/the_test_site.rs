@@ -1,5 +1,4 @@
-//! The test site itself: what its log says and what it sends, seen by a client that knows nothing
-//! but sockets.
+//! Tests of the test site itself: its log and its replies, seen by a client that only uses sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -246,7 +245,7 @@ fn every_odd_robots_file_is_served() {
     );
 }
 
-/// curl, an independent client, where it is installed.
+/// Requests a URL with curl, an independent client.
 fn curl(web: &Web, arguments: &[&str], url: &str) -> String {
     let authority = web.certificates().authority();
     let output = std::process::Command::new("curl")

@@ -1,4 +1,5 @@
-//! A web that is wide enough to be interrupted in the middle, and what a crawl of it must leave.
+//! A web with many sites, so that a crawl can be interrupted in the middle; and the expected results of
+//! a crawl.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! info, stop, pause and resume; and clients that send rubbish.
+//! The actions info, stop, pause and resume; and clients that send invalid messages.
 
 use std::time::{Duration, Instant};
 
@@ -149,7 +149,7 @@ fn no_request_starts_after_a_stop_was_answered() {
 const LEASE: Duration = Duration::from_secs(2);
 const MORE: Duration = Duration::from_secs(8);
 
-/// Nothing of a crawl starts after its stop was answered, though a process stands still meanwhile,
+/// No request of a crawl starts after its stop was answered, though a process is frozen meanwhile,
 /// and a worker holds tasks that it has not started. A site answers so late.
 fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     let lease = LEASE.as_secs().to_string();

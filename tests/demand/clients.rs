@@ -1,5 +1,5 @@
-//! Those who speak with a fleet and are not webfill: libzmq on the control socket and on the
-//! firehose, HTTP by hand.
+//! Clients of a fleet that are not webfill: libzmq on the control socket and the firehose, and
+//! hand-written HTTP.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -31,14 +31,14 @@ impl Client {
         self.ask_bytes(request.to_string().as_bytes())
     }
 
-    /// Whatever bytes.
+    /// Sends any bytes.
     pub(crate) fn ask_bytes(&self, request: &[u8]) -> Value {
         self.socket.send(request, 0).expect("it waits");
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Asks for what must be refused; returns path and message.
+    /// Sends a request that must be refused; returns path and message.
     pub(crate) fn refusal(&self, request: &Value) -> (String, String) {
         let answer = self.ask(request);
         let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
@@ -72,8 +72,8 @@ impl Firehose {
         firehose
     }
 
-    /// A notice is provoked until one comes: so the subscription is in force. Then all of them are
-    /// taken away.
+    /// Provokes notices until one arrives, which shows that the subscription is in force. Then drops
+    /// all of them.
     fn wait_until_heard(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {
             let outbound = format!("outbound.{APP}");

@@ -1,5 +1,5 @@
-//! Results as they come: topics, `webfill dump`, subscribers that do not keep up, and the cursor by
-//! which nothing is missed.
+//! The firehose: topics, `webfill dump`, slow subscribers, and exports with a cursor, which miss
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

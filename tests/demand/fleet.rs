@@ -1,5 +1,5 @@
 //! A fleet on a loopback address of its own: a dispatcher, supervisors, the web that they crawl, and
-//! those who speak with them.
+//! their clients.
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ impl Fleet {
         fleet
     }
 
-    /// A dispatcher that has nobody to give tasks to.
+    /// A dispatcher without supervisors.
     pub(crate) fn dispatcher_only(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted(settings);
         fleet.start_dispatcher();
@@ -225,7 +225,7 @@ impl Fleet {
         self.client().ask(&action("info", Some(crawl_id)))
     }
 
-    /// What is pending of a crawl; nothing if nobody knows it.
+    /// The pending tasks of a crawl; 0 if the crawl is unknown.
     pub(crate) fn pending(&self, crawl_id: &str) -> u64 {
         self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
     }
@@ -294,7 +294,7 @@ pub(crate) fn epoch_seconds() -> u64 {
     now.expect("after 1970").as_secs()
 }
 
-/// Looks until there is something to see.
+/// Repeats `look` until it returns a value.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + WAIT;
     loop {

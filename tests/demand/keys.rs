@@ -1,4 +1,4 @@
-//! Keys: who may feed, act and listen beyond loopback's trust.
+//! Keys: which clients may feed, act and subscribe.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::fleet::{APP, request, wait_for};
 
-/// A dispatcher with keys on an address of its own, and those who want something of it.
+/// A dispatcher with keys on an address of its own, and its clients.
 struct Keyed {
     web: Web,
     work: Workplace,

@@ -1,4 +1,4 @@
-//! Crawls that need browsers, where nobody has one.
+//! Crawls that need a browser, in a fleet without one.
 
 use serde_json::{Value, json};
 use webfill_tests::site::page;

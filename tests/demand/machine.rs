@@ -1,5 +1,5 @@
-//! A machine on which the lines of a document are typed: a shell, webfill, and a web to crawl. What
-//! stands below a line is what it must print, numbers aside.
+//! Runs the command lines of a document: in a shell, with webfill and a web to crawl. The text below a
+//! line in the document is the expected output, except for numbers.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -38,7 +38,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Its documents speak of one application.
+    /// The application of the document.
     pub(crate) fn new(app: &'static str) -> Machine {
         let [.., high, low] = std::process::id().to_be_bytes();
         Machine {
@@ -70,15 +70,14 @@ impl Machine {
         Client::connect(&format!("tcp://{}:5557", self.host))
     }
 
-    /// What is pending of a crawl; none where nobody knows it.
+    /// The pending tasks of a crawl; `None` if the crawl is unknown.
     pub(crate) fn pending(&self, crawl_id: &str) -> Option<u64> {
         let question =
             json!({"action": "info", "appid": self.app, "uuid": "u", "crawlid": crawl_id});
         self.client().ask(&question)["total_pending"].as_u64()
     }
 
-    /// Types the lines of a block, each with what it prints below it. `after` follows each line
-    /// that has ended.
+    /// Runs the lines of a block and compares their output. `after` is called after each line.
     pub(crate) fn run(&mut self, text: &str, mut after: impl FnMut(&Machine, &str)) {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
@@ -99,7 +98,7 @@ impl Machine {
         }
     }
 
-    /// Starts what runs on in the background, and waits until it is up.
+    /// Starts a command in the background, and waits until it is ready.
     fn start(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         let run = Run::new(words).in_folder(self.work.path(""));
@@ -150,7 +149,7 @@ impl Machine {
         lines.collect()
     }
 
-    /// Ends what runs in the background, the latest first.
+    /// Ends the commands in the background, the latest first.
     pub(crate) fn shut_down(mut self) {
         while let Some((_, running)) = self.background.pop() {
             running.signal(Signal::TERM);

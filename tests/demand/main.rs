@@ -1,6 +1,6 @@
-//! Crawls on demand: a running fleet over TCP, fed, watched and stopped by its applications. The
-//! witnesses are the access log of the sites, the store, and clients that are not webfill: libzmq,
-//! HTTP by hand, Python.
+//! Crawls on demand: a running fleet over TCP, used by applications. The tests check the access log of
+//! the sites, the store, and the answers to clients that are not webfill: libzmq, hand-written HTTP,
+//! Python.
 
 mod actions;
 mod browser;

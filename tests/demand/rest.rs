@@ -1,4 +1,4 @@
-//! The same by HTTP, for those on the same machine.
+//! Requests and actions by HTTP, for clients on the same machine.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;

@@ -1,4 +1,4 @@
-//! What fails for a while is tried again: later each time, after others, a bounded number of times.
+//! Retries of failed tasks: with growing waits, after other tasks, a bounded number of times.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! `docs/scrapy-cluster.md` is run: every line of webfill's as it stands, by a shell; every request of
-//! Scrapy Cluster's is sent as it stands, and every key of its replies must be in ours.
+//! Runs `docs/scrapy-cluster.md`: webfill's command lines in a shell. Scrapy Cluster's requests are sent
+//! as they are written there, and every key of its replies must be in ours.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What holds for one site, changed while the fleet runs: on all machines, and over restarts.
+//! Settings of one site, changed while the fleet runs: in force on all machines, and after restarts.
 
 use std::time::{Duration, Instant};
 

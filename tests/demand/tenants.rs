@@ -1,4 +1,4 @@
-//! Many applications on one fleet: none is held up by another's size.
+//! Many applications on one fleet: a large crawl does not delay those of others.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a crawl left in MongoDB, read by the driver of its own as any shell could.
+//! Reads the results of a crawl from MongoDB, with a client of the tests' own.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Documents {
 
 impl Documents {
     pub fn open(uri: &str) -> Documents {
-        // The driver looks after its servers beside the calls: a thread of its own for it.
+        // The driver monitors its servers between calls, so it needs a thread of its own.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()

@@ -1,10 +1,16 @@
-//! Drives real webfill processes and judges them from outside: by the access log of a web server,
-//! by the database, by `/proc`, by exit codes and what is printed.
+//! Runs real webfill processes and checks them from outside: by the access log of a web server, the
+//! database, `/proc`, exit codes and output.
 //!
-//! [`site`] is the web that is crawled, [`workplace`] the folder that a test crawls in, [`run`] one
-//! run of the binary, [`stored`], [`documents`] and [`summary`] what it left behind, [`isolation`]
-//! the namespaces of tests that must not touch the machine's network or disks, [`name_server`] who
-//! answers for names there, [`socks`] a proxy. The tests themselves are in `crawls/`.
+//! | module | what it provides |
+//! |---|---|
+//! | [`site`] | the web that is crawled, and its access log |
+//! | [`workplace`] | a test's folder: seeds, mappings, store, state |
+//! | [`run`] | one run of the binary |
+//! | [`stored`], [`documents`], [`summary`] | the results of a run: in SQLite, in MongoDB, on standard output |
+//! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
+//! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
+//!
+//! The tests themselves are in `crawls/`, `demand/` and `chaos/`.
 
 pub mod documentation;
 pub mod documents;

@@ -1,5 +1,4 @@
-//! A name server of the tests' own, for names that lead to other addresses than they should, or to
-//! another one each time.
+//! A DNS server for isolated tests, which can resolve a name to any address, or to another one each time.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::Arc;
@@ -7,23 +6,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::isolation::mount_file;
 
-/// Where an isolated system asks for names.
+/// The address of the DNS server in an isolated system.
 const ADDRESS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 53);
 
 const HEADER_BYTES: usize = 12;
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 
-/// Counts what was asked; answers until the process ends.
+/// A running server; it answers until the process ends, and counts the questions.
 pub struct NameServer {
     asked: Arc<AtomicU32>,
 }
 
 impl NameServer {
-    /// Answers every name by what `addresses` says: of a name, at its so-and-so-many-th question,
-    /// from 0 on. A question for the other family of addresses gets none and is not counted.
+    /// Answers each question with `addresses(name, n)` for the nth question about the name, from 0 on. A
+    /// question for the other address family gets no address and is not counted.
     ///
-    /// Only in isolation: it takes the place of the machine's own name server.
+    /// Only in isolation, because it replaces the machine's own name server.
     pub fn start(
         folder: &std::path::Path,
         addresses: impl Fn(&str, u32) -> Vec<IpAddr> + Send + 'static,

@@ -1,5 +1,5 @@
-//! One run of the `webfill` binary: its arguments, its life as real processes, its end. Whatever
-//! happens to the test, no process of a run outlives it.
+//! One run of the `webfill` binary: its arguments, its processes, its end. No process of a run outlives
+//! the test.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use crate::process::{self, MARK, Process};
 use crate::summary::Summary;
 
-/// Long enough for a busy machine, short enough to end a hanging test.
+/// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 /// How long processes may take to end after their parent.

@@ -1,4 +1,4 @@
-//! What a crawl left in its SQLite store, read by another process as anyone could.
+//! Reads the results of a crawl from its SQLite store.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `--summary json` prints, as the contract names it.
+//! The output of `--summary json`, with its documented keys.
 
 use std::collections::BTreeMap;
 

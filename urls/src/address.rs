@@ -1,8 +1,8 @@
 //! Which IP addresses a crawler may connect to.
 //!
 //! After the IANA special-purpose address registries for IPv4 and IPv6 (RFC
-//! 6890). IPv6 forms that carry an IPv4 address are judged by that address,
-//! because that is where the packets end.
+//! 6890). IPv6 forms that contain an IPv4 address are judged by that address,
+//! because packets are delivered to it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,7 +21,7 @@ pub enum Judgement {
 
 use Judgement::{Never, Private, Public};
 
-/// Judges an address by what a connection to it would reach.
+/// Classifies an address by what a connection to it would reach.
 pub fn judge(ip: IpAddr) -> Judgement {
     match ip {
         IpAddr::V4(v4) => judge_v4(v4),
@@ -77,9 +77,10 @@ fn judge_v6(ip: Ipv6Addr) -> Judgement {
 }
 
 /// NAT64 prefixes of a network's own choice within 64:ff9b:1::/48 (RFC 8215).
-/// The choice is not to be seen in the address, so only the two readings are
-/// taken that leave no bit over: the prefix of 48 bits with its empty suffix,
-/// and the all-zero one of 96 bits. Any other might hide an address.
+/// The prefix length cannot be seen in the address, so only the two readings
+/// that leave no bit unexplained are accepted: the prefix of 48 bits with an
+/// empty suffix, and the all-zero one of 96 bits. Any other might hide an
+/// address.
 fn judge_local_nat64(ip: Ipv6Addr) -> Judgement {
     match ip.segments() {
         [_, _, _, 0, 0, 0, a, b] => judge_v4(v4(a, b)),

@@ -1,4 +1,5 @@
-//! The canonical form of a URL: what is compared, stored, hashed and fetched.
+//! The canonical form of a URL, in which URLs are compared, stored, hashed and
+//! fetched.
 
 use url::{ParseError, Url};
 
@@ -11,13 +12,13 @@ pub const MAX_URL_BYTES: usize = 4096;
 /// a fragment or dot segments, so parsing it would only serve an attacker.
 const MAX_TEXT_BYTES: usize = 4 * MAX_URL_BYTES;
 
-/// How much of a refused URL an error repeats, in characters.
+/// The most characters of a refused URL in an error.
 const SHOWN_CHARS: usize = 120;
 
 /// The longest host name that DNS can carry (RFC 1035, 2.3.4).
 const MAX_HOST_BYTES: usize = 253;
 
-/// Why a text is no URL that can be crawled.
+/// Why a text is not a URL that can be crawled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlRefusal {
     #[error("invalid URL {text:?}: {reason}")]
@@ -103,8 +104,8 @@ fn is_crawlable(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
 }
 
-/// Does to a parsed http(s) URL what the URL Standard leaves undone. Each step
-/// first looks whether there is anything to do: usually there is not.
+/// Applies the normalisations beyond the URL Standard to a parsed http(s) URL.
+/// Each step checks first whether it is necessary, which is rare.
 fn normalise(url: &mut Url) -> Result<(), &'static str> {
     const HTTP_TAKES_THEM: &str = "an http URL has a host, so it can have no cannot-be-a-base form";
     if url.fragment().is_some() {
@@ -132,7 +133,7 @@ fn normalise(url: &mut Url) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// `example.com.` and `example.com` are one host for us, as for most servers.
+/// Removes a trailing dot: `example.com.` and `example.com` are the same host.
 fn drop_trailing_dot(url: &mut Url) -> Result<(), &'static str> {
     let Some(name) = url.domain().and_then(|host| host.strip_suffix('.')) else {
         return Ok(());

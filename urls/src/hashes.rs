@@ -1,10 +1,11 @@
-//! Hashes of URLs and bodies: published ones, so that they stay the same over
-//! versions and machines and any language can compute them.
+//! Hashes of URLs and bodies. The algorithms are published standards, so that
+//! hashes are the same on all machines and in all versions, and other programs
+//! can compute them.
 
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_128;
 
-/// What a page is stored and found under: the first 128 bits of the SHA-256 of
+/// The hash in a page's key: the first 128 bits of the SHA-256 of
 /// its canonical URL, as 32 lower-case hex digits (`printf %s URL | sha256sum |
 /// head -c 32`).
 ///
@@ -16,9 +17,9 @@ pub fn page_hash(url: &str) -> String {
     hex(hash.try_into().expect("SHA-256 has more than 16 bytes"))
 }
 
-/// What tells whether a page has changed: the XXH3 (128 bits) of its body, as
-/// 32 lower-case hex digits (`xxhsum -H2`). Fast, because bodies are long; a
-/// site that makes two bodies with one hash deceives about itself only.
+/// The hash by which a changed page is recognised: the XXH3 (128 bits) of its body, as
+/// 32 lower-case hex digits (`xxhsum -H2`). Fast, because bodies are long. A
+/// site that makes two bodies with the same hash harms only itself.
 pub fn content_hash(body: &[u8]) -> String {
     hex(XxHash3_128::oneshot(body).to_be_bytes())
 }

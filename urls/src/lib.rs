@@ -1,6 +1,6 @@
-//! URLs as webfill sees them: one canonical form, the site a URL belongs to,
-//! its origin, the hash its page is stored under, and which addresses and
-//! ports may be reached at all. No I/O and no state.
+//! URLs: their canonical form, their site, their origin, the hash in the key of
+//! their page, and which addresses and ports may be connected to. No I/O and no
+//! state.
 
 pub mod address;
 mod canonical;

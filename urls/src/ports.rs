@@ -1,4 +1,4 @@
-//! Ports on which no web server is meant to be reached.
+//! Ports that must not be requested.
 
 /// The bad ports of the Fetch Standard (section 2.9, "port blocking"), sorted.
 /// An HTTP request to one of them could be taken for a command by a server of

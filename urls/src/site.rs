@@ -1,5 +1,5 @@
-//! Whom a URL belongs to: its site, the unit of routing and politeness, and its
-//! origin, the unit of robots.txt.
+//! The site of a URL, which is the unit of routing and politeness, and its
+//! origin, which is the unit of robots.txt.
 
 use url::{Host, Position, Url};
 

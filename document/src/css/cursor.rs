@@ -1,4 +1,4 @@
-//! Reading a selector character by character: names, strings and numbers of CSS.
+//! Reads the names, strings and numbers of a CSS selector.
 
 use super::SelectorError;
 
@@ -51,7 +51,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips white space; says whether there was any.
+    /// Skips white space; returns whether there was any.
     pub(crate) fn skip_space(&mut self) -> bool {
         let before = self.offset;
         self.offset += self.rest().len() - self.rest().trim_start().len();

@@ -1,8 +1,7 @@
 //! CSS selectors over a [`Document`].
 //!
-//! A selector is translated once into the same plan that XPath expressions become, so it is
-//! answered from the same indexes and within the same budget, and what a selector means has one
-//! evaluator only.
+//! A selector is compiled into the same [`Plan`](crate::xpath::plan::Plan) as XPath expressions, so
+//! both have one evaluator, the same indexes and the same time budget.
 
 mod cursor;
 mod parser;
@@ -17,7 +16,7 @@ use crate::xpath::{EvaluateError, XValue};
 
 /// A compiled selector list, for any number of pages, on the thread that compiled it.
 ///
-/// Taken are type, `*`, `#id`, `.class`, `[attribute]` with all operators and the `i` flag, the
+/// Supported are type, `*`, `#id`, `.class`, `[attribute]` with all operators and the `i` flag, the
 /// combinators ` `, `>`, `+`, `~`, also in first place, the pseudo-classes `:first-child`,
 /// `:last-child`, `:only-child`, `:nth-child()`, `:nth-last-child()`, the same `-of-type`,
 /// `:not()`, `:is()`, `:where()`, `:has()`, `:root`, `:empty` and `:contains("text")`, and at the
@@ -79,16 +78,16 @@ pub fn check_selector(selector: &str) -> Result<(), SelectorError> {
 }
 
 impl Document {
-    /// What matches, in document order, each once: elements, or what `::text` and `::attr()` ask
-    /// of them.
+    /// The matches in document order, without duplicates: elements, or their texts or attributes if
+    /// the selector ends in `::text` or `::attr()`.
     pub fn select(&self, selector: &Selector) -> Result<Vec<XValue<'_>>, EvaluateError> {
         self.root().select(selector)
     }
 }
 
 impl<'d> NodeRef<'d> {
-    /// What matches within this node. The selector begins at this node: `ul a` finds links in
-    /// lists that lie within it.
+    /// The matches within this node. The whole selector must match within it: `ul a` finds links in
+    /// lists that are below this node.
     pub fn select(self, selector: &Selector) -> Result<Vec<XValue<'d>>, EvaluateError> {
         self.document
             .evaluate_plan(&selector.plan, &selector.names, Item::node(self.id))

@@ -1,13 +1,13 @@
-//! From the text of a selector to compounds and combinators (Selectors level 4).
+//! Parses the text of a selector into compounds and combinators (Selectors level 4).
 
 use super::cursor::{Cursor, Read};
 use super::pseudo;
 use crate::xpath::plan::{AttributeTest, Names, NodeTest, Relation, Test};
 
-/// Selectors within selectors: `:not(:is(...))`.
+/// The greatest nesting of selectors, as in `:not(:is(...))`.
 const NESTING: usize = 16;
 
-/// A complex selector: compounds with what stands before each.
+/// A complex selector: compounds, each with the combinator before it.
 pub(crate) struct Complex {
     pub(crate) parts: Vec<(Combinator, Compound)>,
     pub(crate) extract: Option<Extract>,
@@ -26,7 +26,7 @@ pub(crate) struct Compound {
     pub(crate) tests: Vec<Test>,
 }
 
-/// What is taken of the elements found, by a pseudo-element.
+/// What a pseudo-element takes from the matching elements.
 pub(crate) enum Extract {
     Text,
     Attribute(usize),

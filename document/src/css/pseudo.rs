@@ -1,4 +1,4 @@
-//! Pseudo-classes, each as a test of an element.
+//! Parses pseudo-classes into tests of an element.
 
 use super::cursor::{Cursor, Read};
 use super::parser::{Complex, Leading, Parser};

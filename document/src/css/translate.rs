@@ -1,10 +1,10 @@
-//! From compounds and combinators to paths: forward to find elements, backward to test one.
+//! Translates compounds and combinators into paths: forward to find elements, backward to test one.
 
 use super::parser::{Combinator, Complex, Compound, Extract};
 use crate::xpath::ast::Axis;
 use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, Test, Way};
 
-/// The path that finds what the selector selects from a node.
+/// The path from a node to the elements that the selector matches.
 pub(crate) fn forward(selector: Complex) -> Path {
     let mut steps = Vec::new();
     for (combinator, compound) in selector.parts {
@@ -31,7 +31,7 @@ pub(crate) fn forward(selector: Complex) -> Path {
     }
 }
 
-/// Whether an element is among those that the selector selects.
+/// The condition that an element matches the selector.
 pub(crate) fn matches(selector: Complex) -> Test {
     let mut steps = Vec::new();
     let mut before: Option<Combinator> = None;

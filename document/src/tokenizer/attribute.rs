@@ -1,4 +1,4 @@
-//! Attributes of tags.
+//! Reads the attributes of tags.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::Tag;
@@ -9,10 +9,10 @@ use super::run::Run;
 use super::{Audience, Tokenizer, class};
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the attribute at the present place, which is neither space nor the end of a tag.
-    /// Returns whether it counts: it is not there yet, and the tag may have more.
+    /// Reads the attribute at the present position, which is neither space nor the end of a tag.
+    /// Returns whether it was added: it is not a repeated one, and the cap is not reached.
     pub(super) fn attribute(&mut self, tag: &mut Tag) -> bool {
-        // A name may begin with what otherwise ends it: `=`.
+        // `=` ends a name, but a name may begin with it.
         let name = self.written_name(class::ENDS_ATTRIBUTE_NAME, 1);
         self.skip_whitespace();
         let value = match self.peek() {
@@ -59,7 +59,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                 }
             }
         }
-        // A tag that does not end comes to nothing, whatever the value.
+        // The tag is cut off by the end of the page and dropped, whatever the value.
         self.skip_to_end();
         StrTendril::new()
     }

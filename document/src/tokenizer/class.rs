@@ -1,14 +1,14 @@
-//! What a byte means where names and values are read.
+//! Classes of bytes in names and values.
 
 /// Tab, line feed, form feed and space; carriage returns are gone from the input.
 pub(super) const WHITESPACE: u8 = 1;
 /// Ends the name of a tag.
 pub(super) const ENDS_TAG_NAME: u8 = 1 << 1;
-/// Ends the name of an attribute, but for its first character.
+/// Ends the name of an attribute, except as its first character.
 pub(super) const ENDS_ATTRIBUTE_NAME: u8 = 1 << 2;
 /// Ends or interrupts an attribute's value that has no quotes.
 pub(super) const STOPS_BARE_VALUE: u8 = 1 << 3;
-/// Does not stand as it is in a name: a capital letter or NUL.
+/// Must be replaced in a name: a capital letter or NUL.
 pub(super) const CHANGES_IN_NAME: u8 = 1 << 4;
 
 static CLASSES: [u8; 256] = classes();
@@ -42,7 +42,7 @@ pub(super) fn is_whitespace(byte: u8) -> bool {
     of(byte) & WHITESPACE != 0
 }
 
-/// Where the first byte of a class in `wanted` is, and the classes of all before it.
+/// The position of the first byte of a class in `wanted`, and the classes of all bytes before it.
 pub(super) fn find(bytes: &[u8], wanted: u8) -> (usize, u8) {
     let mut before = 0;
     for (place, byte) in bytes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What `<!` begins, and comments: real ones and what is made one because it is nothing else.
+//! Reads what `<!` begins: comments, CDATA sections, document types, and bogus comments.
 
 use html5ever::tokenizer::Token;
 use memchr::{memchr, memmem};
@@ -7,7 +7,7 @@ use super::run::without_nul;
 use super::{Audience, Tokenizer};
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads what the `<!` at the present place begins.
+    /// Reads what the `<!` at the present position begins.
     pub(super) fn declaration(&mut self) {
         let from = self.at + 2;
         if self.bytes[from..].starts_with(b"--") {
@@ -39,8 +39,8 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::CommentToken(without_nul(self.input, from, to)));
     }
 
-    /// Where the text of a comment ends, and where the comment does: at `-->`, `--!>` or with the
-    /// page, which may break off within these.
+    /// The end of a comment's text, and of the comment: at `-->`, `--!>`, or at the end of the page,
+    /// which may be within these.
     fn end_of_comment(&self, from: usize) -> (usize, usize) {
         let mut place = from;
         while let Some(found) = memchr(b'-', &self.bytes[place..]) {
@@ -62,7 +62,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         (self.bytes.len(), self.bytes.len())
     }
 
-    /// Reads a comment from `from` to the next `>`.
+    /// Reads a bogus comment from `from` to the next `>`.
     pub(super) fn bogus_comment(&mut self, from: usize) {
         let found = memchr(b'>', &self.bytes[from..]);
         let to = found.map_or(self.bytes.len(), |found| from + found);

@@ -1,4 +1,4 @@
-//! The same page through html5ever's tokenizer and through ours: tokens and trees.
+//! Compares our tokenizer with html5ever's: tokens and trees of the same page. For tests and fuzzing.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::growing::{DOCUMENT, Data, Growing, NONE};
 use crate::limits::Limits;
 use crate::sink::{Handle, Sink};
 
-/// What came of a page.
+/// The result of one tokenizer.
 #[derive(PartialEq)]
 struct Reading {
     tokens: Vec<Token>,
@@ -59,7 +59,7 @@ fn read(page: &str) -> Reading {
 }
 
 fn read_by_html5ever(page: &str) -> Reading {
-    // Its own way with the mark is to drop one wherever a piece of the page begins with it.
+    // By itself, html5ever would drop a byte order mark at the beginning of every piece.
     let options = TokenizerOpts {
         discard_bom: false,
         ..TokenizerOpts::default()
@@ -73,8 +73,8 @@ fn read_by_html5ever(page: &str) -> Reading {
     tokenizer.sink.finish()
 }
 
-/// Writes down what it hears, and has a tree built of it, which decides how scripts and other
-/// raw texts are read.
+/// Records the tokens and passes them to a tree builder, which decides how scripts and other raw
+/// texts are read.
 struct Recorder {
     builder: TreeBuilder<Handle, Sink>,
     tokens: RefCell<Tokens>,
@@ -132,7 +132,7 @@ impl Audience for Recorder {
     }
 }
 
-/// What was heard. Into how many tokens a text is cut makes no difference.
+/// The recorded tokens. Adjacent texts are joined, because tokenizers may split text anywhere.
 #[derive(Default)]
 pub(super) struct Tokens(pub(super) Vec<Token>);
 

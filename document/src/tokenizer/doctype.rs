@@ -1,4 +1,4 @@
-//! Document type declarations. What they say matters only for the quirks of old pages.
+//! Reads document type declarations, which only decide about the quirks mode of old pages.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{Doctype, Token};
@@ -11,14 +11,14 @@ use super::{Audience, Tokenizer, class};
 enum End {
     /// At its `>`.
     Proper,
-    /// At its `>` or with the page, in a way that forces quirks.
+    /// At its `>` or at the end of the page, in a way that forces quirks mode.
     Quirks,
     /// Whatever follows up to the next `>` is ignored.
     Ignored { force_quirks: bool },
 }
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the declaration that goes on at `from`, behind the word.
+    /// Reads the declaration; `from` is the position after the word `doctype`.
     pub(super) fn doctype(&mut self, from: usize) {
         self.at = from;
         let mut doctype = Doctype::default();
@@ -36,7 +36,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit(Token::DoctypeToken(doctype));
     }
 
-    /// Reads up to the `>` of the declaration, or to where it makes no sense any more.
+    /// Reads up to the `>` of the declaration, or to the position at which it becomes invalid.
     fn doctype_parts(&mut self, doctype: &mut Doctype) -> End {
         self.skip_whitespace();
         if matches!(self.peek(), Some(b'>') | None) {
@@ -99,7 +99,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads a quoted identifier; returns how the declaration ends if it does here.
+    /// Reads a quoted identifier; returns how the declaration ends if it ends here.
     fn identifier(&mut self, identifier: &mut Option<StrTendril>) -> Option<End> {
         self.skip_whitespace();
         let quote = match self.peek() {

@@ -1,4 +1,4 @@
-//! The page as it is read: one buffer that every token's text can be a part of.
+//! The page's text in one buffer, of which the texts of tokens are slices.
 
 use html5ever::tendril::StrTendril;
 

@@ -1,19 +1,17 @@
-//! The HTML tokenizer (HTML standard, 13.2.5): a page as one piece of text becomes the tokens that
-//! html5ever's tree builder takes.
+//! The HTML tokenizer (HTML standard, 13.2.5): turns a whole page into the tokens that html5ever's
+//! tree builder accepts.
 //!
-//! It is our own because html5ever's took 60 % of the time of a page (real ones, 149 KB on
-//! average). That one is made for a network that delivers pieces: it takes characters from a
-//! queue of buffers one by one, grows names and values a character at a time and is ready to wait
-//! for more after each. Here the whole page is at hand, so each state is a search for the next
-//! byte that means something, and what lies before it is handed on as a part of one shared
-//! buffer. Measured on the same pages: parsing takes 5.5 million instructions a page, not 14, and
-//! a page with its mapping half the time. The tokens are the same; the tests compare both
-//! tokenizers, and the trees that come of them, on real, written and random pages.
+//! html5ever's own tokenizer took 60 % of the time of a page (real pages, 149 KB on average). It is
+//! made for input that arrives in pieces: it takes characters one by one from a queue of buffers, and
+//! can pause after each. Here the whole page is in memory, so each state is a search for the next
+//! significant byte, and the text before it is passed on as a slice of one shared buffer. On the same
+//! pages, parsing takes 5.5 instead of 14 million instructions per page, and a page with its mapping
+//! half the time. Both tokenizers give the same tokens: the tests compare them, and the resulting
+//! trees, on real, hand-written and random pages.
 //!
-//! What the standard calls states is here the place in the code. Parse errors are not reported,
-//! since nobody reads them; states that differ only in the errors they report are one. Every
-//! function takes time linear in what it consumes and consumes something; tokens are bounded by
-//! the page, their attributes by a cap, long texts come in pieces.
+//! A state of the standard is a position in this code. Parse errors are not reported, and states that
+//! differ only in their errors are merged. Every function consumes input, in linear time. The number
+//! of tokens is bounded by the page, the attributes of a token by a cap, and long texts are split.
 
 mod attribute;
 mod class;
@@ -40,29 +38,29 @@ use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use input::Input;
 use names::Names;
 
-/// Longer text is handed on in several tokens, so that its reader can look at the clock between.
+/// The longest text token. Longer text is split, so that the receiver can check the clock between.
 const TEXT_BYTES_PER_TOKEN: usize = 16 * 1024;
 
-/// The tree builder passes lines on to a sink that wants them. Ours does not, so none are counted.
+/// The line number of every token: our sink ignores lines, so they are not counted.
 const LINE: u64 = 1;
 
-/// A taker of tokens that may end the reading.
+/// A receiver of tokens that may stop the tokenizer.
 pub(crate) trait Audience: TokenSink {
-    /// Whether no further token is wanted; asked after every token.
+    /// Whether to stop; called after every token.
     fn has_left(&self) -> bool;
 
-    /// The same after a look at the clock; asked within what yields no token for long.
+    /// Whether to stop, after checking the clock; called within long input that yields no token.
     fn has_left_by_now(&self) -> bool;
 }
 
-/// Hands the tokens of `page` to `audience`, to the end of the page unless the audience leaves
-/// before. Of one tag, `attribute_cap` attributes are read; a repeated one does not count.
+/// Passes the tokens of `page` to `audience` until the end of the page, or until the audience stops.
+/// At most `attribute_cap` attributes of a tag are read; repeated ones do not count.
 pub(crate) fn tokenize(page: &str, audience: &impl Audience, attribute_cap: usize) {
     let input = Input::new(page);
     Tokenizer::new(&input, audience, attribute_cap).run();
 }
 
-/// What the text between tags is, which the tree builder decides at each start tag.
+/// The kind of text between tags; the tree builder decides it at each start tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Data,
@@ -74,17 +72,17 @@ enum Content {
 
 struct Tokenizer<'i, A> {
     input: &'i Input,
-    /// The input as text and as bytes. All that steers a tokenizer is ASCII, so every place where
-    /// it stops is a boundary of characters.
+    /// The input as text and as bytes. Significant bytes are ASCII, so the tokenizer always stops at
+    /// a character boundary.
     text: &'i str,
     bytes: &'i [u8],
-    /// What has been read, in bytes.
+    /// The present position, in bytes.
     at: usize,
     audience: &'i A,
     attribute_cap: usize,
     names: Names,
     content: Content,
-    /// The only tag that ends a text other than [`Content::Data`].
+    /// The name of the end tag that ends a text other than [`Content::Data`].
     last_start_tag: LocalName,
 }
 
@@ -134,7 +132,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         }
     }
 
-    /// Reads nothing further: what was begun is not finished within the page.
+    /// Moves to the end of the page, which cuts off the present token.
     fn skip_to_end(&mut self) {
         self.at = self.bytes.len();
     }
@@ -147,7 +145,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
     }
 
     fn emit(&self, token: Token) {
-        // Only tags are answered with more than "go on".
+        // Only tags get another answer than "continue".
         let _ = self.audience.process_token(token, LINE);
     }
 

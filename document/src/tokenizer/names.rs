@@ -1,4 +1,4 @@
-//! Names of tags and attributes, interned.
+//! Interns the names of tags and attributes.
 
 use std::hash::Hasher;
 
@@ -15,12 +15,12 @@ pub(super) struct Name<'i> {
     pub(super) classes: u8,
 }
 
-/// Names up to this length are packed into the `LocalName` itself, which costs next to nothing.
+/// Names up to this length are stored in the `LocalName` itself, which is cheap.
 const PACKED_BYTES: usize = 7;
 const SLOTS: usize = 256;
 
-/// The longer names that a page has used before. Interning one takes a slow hash, and a lock for
-/// names that HTML does not know; a page uses few, again and again.
+/// A cache of the longer names of a page. Interning one takes a slow hash, and a lock if HTML does
+/// not define the name; a page repeats few such names.
 pub(super) struct Names {
     known: Vec<LocalName>,
 }

@@ -1,4 +1,4 @@
-//! Character references, named and numeric (13.2.5.72 to 13.2.5.80).
+//! Reads character references, named and numeric (HTML standard, 13.2.5.72 to 13.2.5.80).
 
 use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 
@@ -17,7 +17,7 @@ struct Reference {
 }
 
 impl<A: Audience> Tokenizer<'_, A> {
-    /// Reads the reference at the present place, or the `&` alone where there is none.
+    /// Reads the reference at the present position, or only the `&` if there is none.
     pub(super) fn reference(&mut self, run: &mut Run<'_>, in_attribute: bool) {
         let found = match self.byte_at(self.at + 1) {
             Some(b'#') => self.numeric(self.at + 2),
@@ -38,7 +38,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.at = reference.end;
     }
 
-    /// The reference by the longest name that begins at `from`.
+    /// The reference with the longest known name that begins at `from`.
     fn named(&self, from: usize, in_attribute: bool) -> Option<Reference> {
         let rest = &self.bytes[from..];
         let letters = rest
@@ -58,7 +58,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             Some((end, self.meaning(from, end)?))
         })?;
         let goes_on = |next: u8| next == b'=' || next.is_ascii_alphanumeric();
-        // So that `?a=b&copy=c` in an address stays what it was meant to be.
+        // So that `?a=b&copy=c` in a URL is not changed.
         if in_attribute && self.byte_at(end).is_some_and(goes_on) {
             return None;
         }
@@ -70,7 +70,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             "amp;" => Some([Some('&'), None]),
             "nbsp;" => Some([Some('\u{a0}'), None]),
             name => match NAMED_ENTITIES.get(name)? {
-                // The table also holds the beginnings of names.
+                // The table also contains prefixes of names.
                 (0, _) => None,
                 (first, 0) => Some([char::from_u32(*first), None]),
                 (first, second) => Some([char::from_u32(*first), char::from_u32(*second)]),

@@ -1,18 +1,17 @@
-//! A run of text that is taken from the input as it stands, but for what a character reference or
-//! a NUL replaces.
+//! A run of text: a slice of the input, or a copy if it contains character references or NULs.
 
 use html5ever::tendril::StrTendril;
 
 use super::input::Input;
 
-/// What a NUL becomes nearly everywhere.
+/// The replacement of NUL in most states.
 pub(super) const REPLACEMENT: &str = "\u{fffd}";
 
 pub(super) struct Run<'i> {
     input: &'i Input,
-    /// What came before the last replacement, and the replacement.
+    /// The text up to and including the last replacement.
     replaced: StrTendril,
-    /// From here on the run is the input itself.
+    /// The position in the input after the last replacement.
     from: usize,
 }
 
@@ -25,7 +24,7 @@ impl<'i> Run<'i> {
         }
     }
 
-    /// Reads `by` in place of the input between `from` and `to`.
+    /// Replaces the input between `from` and `to` by `by`.
     pub(super) fn replace(&mut self, from: usize, to: usize, by: &str) {
         self.replaced
             .push_slice(&self.input.text()[self.from..from]);

@@ -1,11 +1,11 @@
-//! Script data: text up to the end tag, but for end tags that are hidden in `<!--`.
+//! Reads script data: text up to the end tag, ignoring end tags that `<!--` hides.
 
 use memchr::{memchr2, memchr3};
 
 use super::run::Run;
 use super::{Audience, Tokenizer, class};
 
-/// Within `<!--` a script may hold scripts: `<script>` hides the next end tag.
+/// Whether an end tag is hidden: within `<!--`, a `<script>` hides the next end tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escape {
     None,
@@ -40,7 +40,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// Reads dashes; two or more of them and a `>` end every escape.
+    /// Reads dashes. Two or more of them and a `>` end the escape.
     fn after_dashes(&mut self, escape: Escape) -> Escape {
         let from = self.at;
         while self.peek() == Some(b'-') {
@@ -52,7 +52,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         escape
     }
 
-    /// Reads a `<` that ends nothing, and what changes the escape after it.
+    /// Reads a `<` that does not end the script, with what follows it and changes the escape.
     fn after_less_than(&mut self, escape: Escape) -> Escape {
         self.at += 1;
         match escape {

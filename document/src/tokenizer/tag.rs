@@ -1,16 +1,16 @@
-//! Tags.
+//! Reads start and end tags.
 
 use html5ever::tokenizer::{Tag, TagKind};
 
 use super::names::Name;
 use super::{Audience, Tokenizer, class};
 
-/// After so many attributes of a tag that came to nothing, the audience looks at the clock: that
-/// a name is repeated is found by comparing it with all others of its tag.
+/// After this many dropped attributes of a tag, the audience checks the clock: a repeated name is
+/// found by comparing it with all others of its tag, which is quadratic.
 const LOST_BETWEEN_LOOKS: usize = 1 << 10;
 
 impl<'i, A: Audience> Tokenizer<'i, A> {
-    /// Reads the tag whose name begins at `name`. A tag that the page does not end is none.
+    /// Reads the tag whose name begins at `name`. A tag that the end of the page cuts off is dropped.
     pub(super) fn tag(&mut self, kind: TagKind, name: usize) {
         self.at = name;
         let name = self.written_name(class::ENDS_TAG_NAME, 0);
@@ -44,8 +44,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         self.emit_tag(tag);
     }
 
-    /// Reads a name to the first byte of a class in `ends`, of which the first `exempt` bytes
-    /// are not asked.
+    /// Reads a name up to the first byte of a class in `ends`, not counting its first `exempt` bytes.
     pub(super) fn written_name(&mut self, ends: u8, exempt: usize) -> Name<'i> {
         let from = self.at;
         let (length, classes) = class::find(&self.bytes[from + exempt..], ends);

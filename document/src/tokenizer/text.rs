@@ -1,4 +1,4 @@
-//! Text between tags, and what a `<` begins in it.
+//! Reads text between tags, and decides what a `<` in it begins.
 
 use html5ever::tokenizer::{TagKind, Token};
 use memchr::{memchr, memchr2, memchr3};
@@ -6,8 +6,8 @@ use memchr::{memchr, memchr2, memchr3};
 use super::run::{REPLACEMENT, Run};
 use super::{Audience, Content, Tokenizer, class};
 
-/// Most texts between tags are a few spaces or words: for those, a search that takes many bytes
-/// at once does not pay.
+/// Texts up to this length are searched byte by byte. Most texts between tags are a few spaces or
+/// words, for which a vectorised search does not pay.
 const SHORT: usize = 16;
 
 impl<A: Audience> Tokenizer<'_, A> {
@@ -23,7 +23,7 @@ impl<A: Audience> Tokenizer<'_, A> {
                     self.emit_text(run.finish(found));
                     return self.markup();
                 }
-                // The tree builder knows where a NUL is nothing and where it is replaced.
+                // The tree builder decides whether a NUL is dropped or replaced.
                 _ => {
                     self.emit_text(run.finish(found));
                     self.at += 1;
@@ -73,7 +73,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// PLAINTEXT: all that is left.
+    /// PLAINTEXT: the rest of the page.
     pub(super) fn plain_text(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = memchr(0, &self.bytes[self.at..]) {
@@ -100,14 +100,14 @@ impl<A: Audience> Tokenizer<'_, A> {
                 .is_some_and(|after| class::of(after) & class::ENDS_TAG_NAME != 0)
     }
 
-    /// Hands on the text before the end tag at the present place, and the tag.
+    /// Passes on the text before the end tag at the present position, and the tag.
     pub(super) fn end_content(&mut self, text: Run<'_>) {
         self.emit_text(text.finish(self.at));
         self.content = Content::Data;
         self.tag(TagKind::EndTag, self.at + 2);
     }
 
-    /// Whether the `<` at `place` is more than a character.
+    /// Whether the `<` at `place` begins markup.
     fn begins_markup(&self, place: usize) -> bool {
         match self.byte_at(place + 1) {
             Some(b'/') => place + 2 < self.bytes.len(),
@@ -116,7 +116,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
     }
 
-    /// What the `<` at the present place begins.
+    /// Reads what the `<` at the present position begins.
     fn markup(&mut self) {
         match self.bytes[self.at + 1] {
             b'/' => match self.bytes[self.at + 2] {

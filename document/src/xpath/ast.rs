@@ -1,5 +1,5 @@
-//! XPath 1.0 expressions as written (https://www.w3.org/TR/xpath-10/), after the abbreviations
-//! are spelled out.
+//! The syntax tree of XPath 1.0 expressions (https://www.w3.org/TR/xpath-10/), with abbreviations
+//! expanded.
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expression {
@@ -112,7 +112,7 @@ pub(crate) enum Test {
     Instruction(Option<String>),
 }
 
-/// What an expression yields; XPath 1.0 without variables knows it before evaluation.
+/// The type of an expression's value; without variables it is known before evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nodes,
@@ -189,8 +189,8 @@ impl Expression {
         }
     }
 
-    /// Whether the value depends on the place of its node among others. Predicates ask for the
-    /// places of their own nodes.
+    /// Whether the value depends on the context position or size. Those in nested predicates do not
+    /// count: they refer to the predicates' own nodes.
     pub(crate) fn asks_for_place(&self) -> bool {
         match self {
             Expression::Call(Function::Position | Function::Last, _) => true,

@@ -1,4 +1,4 @@
-//! Conditions: what a predicate or a boolean expression asks of a node.
+//! Evaluates conditions: predicates and boolean expressions on a node.
 
 use rustc_hash::FxHashSet;
 
@@ -128,8 +128,7 @@ impl<'d> Evaluator<'d> {
         })
     }
 
-    /// A comparison in which a set of nodes takes part: it holds if it holds for one of them
-    /// (section 3.4).
+    /// A comparison with a node-set: true if it is true for one of the nodes (section 3.4).
     fn compare(
         &self,
         comparison: Comparison,

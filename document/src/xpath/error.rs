@@ -1,4 +1,4 @@
-//! What can be wrong with an expression, found before it meets a page.
+//! The errors of expressions, which are found when they are compiled.
 
 use std::fmt;
 
@@ -116,7 +116,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Names the nearest right word, if one is near.
+/// Suggests the most similar valid word, if there is one.
 fn suggest(
     f: &mut fmt::Formatter<'_>,
     wrong: &str,

@@ -1,9 +1,9 @@
-//! A [`Plan`] at work on a page.
+//! Evaluates a [`Plan`] on a page.
 //!
-//! Sets of nodes are lists in document order without repetitions. Everything that can take long
-//! pays from the budget of the page, so evaluation ends in time or in [`Stop::OutOfTime`]. What
-//! cannot be interrupted is one call of `sxd-xpath`: it reads the text of the page at most once
-//! for each function that the expression calls.
+//! Node-sets are lists in document order without duplicates. Everything that can take long is charged
+//! to the time budget of the page, so evaluation ends in time or with [`Stop::OutOfTime`]. Only a
+//! call of `sxd-xpath` cannot be interrupted: it reads the text of the page at most once for each
+//! function in the expression.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +30,7 @@ impl From<OutOfTime> for Stop {
 
 pub(crate) type Evaluated<T> = Result<T, Stop>;
 
-/// A node with its place among those that a predicate sees together.
+/// A node with its context position and context size for a predicate.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) item: Item,
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// How much of a set of nodes is asked for.
+/// How much of a node-set is needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     All,
@@ -64,7 +64,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Evaluator<'d> {
     pub(crate) document: &'d Document,
     pub(crate) tree: &'d Tree,
-    /// The page's numbers of the names of the expression.
+    /// The page's numbers for the names in the expression.
     pub(crate) names: &'d [NameId],
     pub(crate) budget: &'d Budget,
 }
@@ -193,7 +193,8 @@ impl<'d> Evaluator<'d> {
         Ok(found)
     }
 
-    /// A step with a predicate that counts: from each node by itself, in the order of the axis.
+    /// A step with a predicate that depends on the position: evaluated from each node separately, in
+    /// the order of the axis.
     fn step_by_place(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
         let mut found = Vec::new();
         if step.axis == Way::EachChild {
@@ -218,7 +219,7 @@ impl<'d> Evaluator<'d> {
         Ok(found)
     }
 
-    /// The descendants that pass the node test, those of one parent together.
+    /// The descendants that pass the node test, grouped by parent.
     fn children_by_parent(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Vec<Item>>> {
         let mut children: Vec<(Option<NodeId>, Item)> = Vec::new();
         self.walk(step, from, |item| {
@@ -232,7 +233,7 @@ impl<'d> Evaluator<'d> {
             .collect())
     }
 
-    /// Walks a step; `visit` says whether to go on.
+    /// Walks a step; `visit` returns whether to continue.
     fn walk(
         &self,
         step: &'d Step,
@@ -269,7 +270,8 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// Keeps the items for which all predicates hold; each counts what the one before it left.
+    /// Keeps the items for which all predicates hold. The positions for a predicate are those among
+    /// the items that the previous one has kept.
     fn filter(&self, predicates: &'d [Predicate], mut items: Vec<Item>) -> Evaluated<Vec<Item>> {
         for predicate in predicates {
             let size = items.len();

@@ -1,9 +1,9 @@
-//! Forms that nearly every scraper's expression contains, answered without a detour.
+//! Recognises forms that most scrapers' expressions contain, and plans them without `sxd-xpath`.
 
 use super::ast::{self, Axis, Comparison, Expression, Function};
 use super::plan::{AttributeTest, NodeTest, Nodes, Path, Relation, Side, Start, Test, Text, Way};
 
-/// The place of the attribute's name, if the nodes are one attribute of the node itself.
+/// The number of the attribute's name, if the node-set is one attribute of the context node.
 pub(crate) fn lone_attribute(nodes: &Nodes) -> Option<usize> {
     let Nodes::Path(Path {
         start: Start::Context,
@@ -51,8 +51,8 @@ pub(crate) fn comparison(operator: Comparison, left: Side, right: Side) -> Test 
     }
 }
 
-/// Every text contains nothing, also that of a missing attribute; so an empty part is no test of
-/// an attribute.
+/// Every text contains the empty text, also that of a missing attribute, so an empty part is not a
+/// test of an attribute.
 pub(crate) fn text_test(relation: Relation, text: Text, part: Text) -> Test {
     if let (Text::Of(nodes), Text::Literal(value)) = (&text, &part)
         && let Some(name) = lone_attribute(nodes)

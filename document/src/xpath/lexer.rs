@@ -1,4 +1,4 @@
-//! Words of an XPath expression with their places, by the rules of XPath 1.0, section 3.7.
+//! Splits an XPath expression into tokens with positions, by XPath 1.0, section 3.7.
 
 use super::error::{Fault, XPathError};
 
@@ -26,7 +26,7 @@ pub(crate) struct Token {
     pub(crate) offset: usize,
 }
 
-/// Longer ones before those that they begin with.
+/// The symbols; longer ones before their prefixes.
 const SYMBOLS: [&str; 20] = [
     "::", "//", "!=", "<=", ">=", "..", "(", ")", "[", "]", ".", "@", ",", "/", "|", "+", "-", "=",
     "<", ">",

@@ -1,4 +1,5 @@
-//! From an [`Expression`] to a [`Plan`]: what the tree answers, and what `sxd-xpath` does.
+//! Compiles an [`Expression`] into a [`Plan`]: decides what is answered from the tree, and what
+//! `sxd-xpath` evaluates.
 
 use super::ast::{Axis, Expression, Function, Kind, Path, Start, Step, Test as WrittenTest};
 use super::error::{Fault, XPathError};
@@ -216,7 +217,7 @@ impl<'n> Lowering<'n> {
             WrittenTest::Comment => NodeTest::Comment,
             WrittenTest::Instruction(target) => NodeTest::Instruction(target.clone()),
         };
-        // Where no predicate counts places, the children of all descendants are the descendants.
+        // If no predicate depends on positions, the children of all descendants are the descendants.
         let counts = predicates.iter().any(Predicate::is_positional);
         let axis = match way {
             Way::EachChild if !counts => Way::Axis(Axis::Descendant),
@@ -265,7 +266,7 @@ fn is_self(step: &Step) -> bool {
     step.axis == Axis::Myself && step.test == WrittenTest::AnyNode && step.predicates.is_empty()
 }
 
-/// `//` and the step behind it, in one.
+/// `//` and the step after it, as one step.
 fn joined(step: &Step, next: &Step) -> Option<Way> {
     let double_slash = step.axis == Axis::DescendantOrSelf
         && step.test == WrittenTest::AnyNode

@@ -51,9 +51,8 @@ pub struct XPath {
 }
 
 impl XPath {
-    /// Compiles `expression`, of at most 4 KiB and 64 levels of nesting. Unknown functions,
-    /// variables, axes and prefixes, wrong argument counts and sets of nodes where none can be
-    /// are refused here, not on the first page.
+    /// Compiles `expression`, of at most 4 KiB and 64 levels of nesting. Refuses unknown functions,
+    /// variables, axes and prefixes, wrong argument counts, and node-sets where none are allowed.
     pub fn compile(expression: &str) -> Result<XPath, XPathError> {
         let parsed = parser::parse(expression)?;
         let mut names = Names::default();
@@ -86,7 +85,7 @@ impl Document {
         self.evaluate_plan(&xpath.plan, &xpath.names, Item::ROOT)
     }
 
-    /// Runs a plan and hands its values out.
+    /// Runs a plan and returns its values.
     pub(crate) fn evaluate_plan(
         &self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Numbers and strings into each other (XPath 1.0, sections 4.2 and 4.4).
+//! Converts numbers and strings into each other (XPath 1.0, sections 4.2 and 4.4).
 
 /// White space as XML has it.
 pub(crate) fn is_space(character: char) -> bool {

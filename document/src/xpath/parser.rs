@@ -1,5 +1,5 @@
-//! From words to an [`Expression`], with the checks that keep every later step small: names are
-//! known, argument counts fit, nesting is bounded.
+//! Parses tokens into an [`Expression`], and checks what later steps rely on: known names, argument
+//! counts, bounded nesting.
 
 use super::ast::{Axis, Comparison, Expression, Function, Kind, Operator, Path, Start, Step, Test};
 use super::error::{Fault, XPathError};
@@ -293,7 +293,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next word does not belong where it stands.
+    /// The error for an unexpected token.
     pub(super) fn unexpected(&self) -> XPathError {
         match self.tokens.get(self.place) {
             None => XPathError::new(self.text, self.text.len(), Fault::UnexpectedEnd),

@@ -1,8 +1,8 @@
-//! What is left of an expression to do on a page: the form that evaluation works on.
+//! The plan of an expression, on which evaluation works.
 //!
-//! Sets of nodes, comparisons of them and the few tests that scrapers write in every predicate
-//! are answered from the tree and its indexes. Every other function, operator and conversion is a
-//! [`Scalar`], evaluated by `sxd-xpath`. CSS selectors lower to the same form.
+//! Node-sets, comparisons of node-sets, and the few tests that are in most scrapers' predicates are
+//! answered from the tree and its indexes. All other functions, operators and conversions are a
+//! [`Scalar`], which `sxd-xpath` evaluates. CSS selectors are compiled into the same form.
 
 use html5ever::LocalName;
 
@@ -41,14 +41,14 @@ pub(crate) struct Step {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Axis(Axis),
-    /// `descendant-or-self::node()/child::`, where a predicate counts places among siblings.
+    /// `descendant-or-self::node()/child::`, if a predicate depends on the position among siblings.
     EachChild,
     /// `descendant-or-self::node()/attribute::`
     EachAttribute,
 }
 
 pub(crate) enum NodeTest {
-    /// The place of the name in [`Names`].
+    /// The index of the name in [`Names`].
     Name(usize),
     AnyName,
     AnyNode,
@@ -64,11 +64,11 @@ pub(crate) enum Predicate {
     Last,
     /// `[1.5]`
     Never,
-    /// A number that is compared with the place.
+    /// A number that is compared with the position.
     Number(Number),
-    /// A test that does not ask for the place.
+    /// A test that does not depend on the position.
     Holds(Test),
-    /// A test that asks for `position()` or `last()`.
+    /// A test with `position()` or `last()`.
     HoldsAtPlace(Test),
 }
 
@@ -93,7 +93,7 @@ pub(crate) enum Test {
     Lang(Text),
     /// The common tests of one attribute of the node itself.
     Attribute(AttributeTest),
-    /// The node's place among its siblings is `step * n + offset` for some n from 0.
+    /// The node's position among its siblings is `step * n + offset` for some n from 0.
     Sibling(SiblingPlace),
     Scalar(Scalar),
 }
@@ -163,8 +163,8 @@ pub(crate) enum Plan {
     Text(Text),
 }
 
-/// The names that an expression asks for. Each page numbers its names anew, so they are looked
-/// up once per evaluation.
+/// The names in an expression. Each page has its own numbers for names, so they are looked up once
+/// per evaluation.
 #[derive(Default)]
 pub(crate) struct Names {
     names: Vec<LocalName>,

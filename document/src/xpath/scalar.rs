@@ -1,12 +1,13 @@
 //! The part of an expression that `sxd-xpath` evaluates: functions, arithmetic, conversions,
 //! comparisons of single values.
 //!
-//! sxd is not given the whole expression, for three reasons. It has no budget, and a path can
-//! take it hours; it puts the whole document in order whenever it takes the first of several
-//! nodes; and in a few places it does not follow the recommendation (`!=`, `<` on sets of nodes,
-//! `number('+5')`). So what it gets is made harmless: of a path it keeps only a single step to the
-//! node itself, its parent, an attribute or its children; any other set of nodes is answered from
-//! the tree before and handed over as the value that is asked of it, in a variable.
+//! sxd does not get the whole expression, for three reasons: it has no time budget, and a path can
+//! take hours; it sorts the whole document whenever it needs the first of several nodes; and it does
+//! not follow the recommendation everywhere (`!=` and `<` on node-sets, `number('+5')`).
+//!
+//! So only cheap paths are left to it: a single step to the node itself, its parent, an attribute or
+//! its children. Any other node-set is answered from the tree first, and passed in a variable as the
+//! string, number or boolean that the expression needs of it.
 
 use sxd_xpath::{Factory, XPath as SxdXPath};
 
@@ -17,11 +18,11 @@ use super::error::{Fault, XPathError};
 use super::lower::Lowering;
 use super::plan::{Number, Test, Text};
 
-/// An expression for `sxd-xpath`, and what must be known before it is evaluated.
+/// An expression for `sxd-xpath`, and the values of its variables.
 pub(crate) struct Scalar {
     pub(crate) expression: SxdXPath,
     pub(crate) variables: Vec<Variable>,
-    /// Whether it reaches for the node itself, so that the page must exist as an sxd document.
+    /// Whether it uses the context node, for which the page must exist as an sxd document.
     pub(crate) needs_node: bool,
 }
 
@@ -259,8 +260,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The only step of a path that sxd can take quickly, whatever the page: to the node itself, its
-/// parent, one attribute, or its children.
+/// A path that sxd evaluates quickly on every page: one step to the node itself, its parent, one
+/// attribute, or its children.
 fn single_step(expression: &Expression) -> Option<&Step> {
     let Expression::Path(Path {
         start: Start::Context,

@@ -1,5 +1,4 @@
-//! Strings and numbers of a page: what an expression yields that is no set of nodes and no
-//! condition.
+//! Evaluates expressions that yield a string or a number.
 
 use std::borrow::Cow;
 
@@ -11,7 +10,7 @@ use super::sxd::{Single, SxdTree};
 use super::walk::Item;
 use crate::tree::Kind;
 
-/// A call of sxd in units of the budget.
+/// The cost of a call of sxd, in units of the time budget.
 const CALL_UNITS: usize = 50;
 
 impl<'d> Evaluator<'d> {
@@ -86,7 +85,7 @@ impl<'d> Evaluator<'d> {
         Ok(numbers)
     }
 
-    /// Lets `sxd-xpath` evaluate, after everything that it must not reach for itself.
+    /// Evaluates the variables from the tree, and then the expression with `sxd-xpath`.
     pub(crate) fn scalar(&self, scalar: &'d Scalar, place: Place) -> Evaluated<Single> {
         let mut variables = Vec::with_capacity(scalar.variables.len());
         for variable in &scalar.variables {
@@ -119,7 +118,7 @@ impl<'d> Evaluator<'d> {
             .map_err(Stop::Engine)
     }
 
-    /// What sxd may read at most from a node: what is below its parent.
+    /// The most that sxd may read from a node: everything below its parent.
     fn reach(&self, item: Item) -> usize {
         let nodes = self.tree.end(item.node) - item.node;
         nodes as usize + self.tree.text(item.node).len() / 8

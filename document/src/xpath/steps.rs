@@ -1,4 +1,4 @@
-//! Location steps: axes, node tests, predicates.
+//! Parses location steps: axes, node tests, predicates.
 
 use super::ast::{Axis, Expression, Step, Test};
 use super::error::Fault;

@@ -1,5 +1,5 @@
-//! The rewritten expressions against `sxd-xpath` as it comes, on the same pages. What it does
-//! differently from the recommendation is left out here and pinned in `tests/xpath.rs`.
+//! Compares our evaluation with that of the unmodified `sxd-xpath`, on the same pages. Where sxd does
+//! not follow the recommendation, `tests/xpath.rs` has the expected values instead.
 
 use fastrand::Rng;
 
@@ -12,7 +12,7 @@ fn parse(page: &str) -> Document {
     Document::parse_html(page, &Limits::default())
 }
 
-/// What we make of an expression, in the form of [`Stock`].
+/// The value of an expression by our evaluation, as a [`Stock`].
 fn ours(document: &Document, expression: &str) -> Stock {
     let xpath = XPath::compile(expression).unwrap_or_else(|error| panic!("{error}"));
     let values = document

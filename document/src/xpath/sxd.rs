@@ -1,7 +1,7 @@
-//! The page as an `sxd-document`, and `sxd-xpath` at work on it.
+//! The page as an `sxd-document`, and the evaluation of expressions on it by `sxd-xpath`.
 //!
-//! It is built once per page, when the first expression needs it; many pages never do. This is
-//! the only module that knows the nodes and values of sxd.
+//! It is built once per page, when the first expression needs it; for many pages, never. Only this
+//! module knows the nodes and values of sxd.
 
 use std::cell::RefCell;
 
@@ -22,7 +22,7 @@ use crate::tree::{Kind, ROOT, Tree};
 /// multiply the page in memory.
 const CONCAT_BYTES: usize = 32 << 20;
 
-/// A value that is no set of nodes.
+/// A value that is not a node-set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Single {
     Text(String),
@@ -55,7 +55,7 @@ impl SxdTree {
         }))
     }
 
-    /// An empty document, for expressions that ask nothing of the page.
+    /// An empty document, for expressions that need nothing from the page.
     pub(crate) fn blank() -> Self {
         SxdTree(Cell::new(Package::new(), |package| Built {
             nodes: vec![package.as_document().root().into()],
@@ -84,7 +84,7 @@ impl SxdTree {
         })
     }
 
-    /// What stock sxd makes of an expression at the root, for tests that compare.
+    /// The value of an expression at the root by the unmodified sxd, for tests.
     #[cfg(test)]
     pub(crate) fn evaluate_stock(&self, expression: &str) -> Result<Stock, String> {
         let compiled = sxd_xpath::Factory::new()
@@ -146,7 +146,7 @@ fn into_single(value: Value<'_>) -> Single {
     }
 }
 
-/// Copies the tree. Nodes come in document order, so a parent is there before its children.
+/// Copies the tree in document order, so that a parent exists before its children.
 fn build<'p>(tree: &Tree, document: dom::Document<'p>) -> Vec<Node<'p>> {
     let mut nodes: Vec<Node<'p>> = Vec::with_capacity(tree.len() as usize);
     nodes.push(document.root().into());
@@ -200,8 +200,8 @@ where
     }
 }
 
-/// The core functions, with those replaced that do not follow the recommendation or that a page
-/// could make expensive.
+/// The core functions. Those that do not follow the recommendation, or that a page could make
+/// expensive, are replaced.
 fn context<'p>() -> Context<'p> {
     let mut context = Context::new();
     context.set_function("number", ToNumber);

@@ -1,4 +1,4 @@
-//! What an expression yields.
+//! The values of expressions.
 
 use std::borrow::Cow;
 use std::time::Duration;

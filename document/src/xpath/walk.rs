@@ -1,8 +1,8 @@
-//! The axes of XPath over the tree.
+//! Walks the axes of XPath over the tree.
 //!
-//! A walk starts from a whole set of nodes at once and visits no node twice, however the set
-//! overlaps: `//*//*//*` costs three passes over the page. From a single node it goes in the
-//! order of the axis, so that whoever counts places can stop it early.
+//! A walk starts from a whole node-set and visits no node twice, also if the nodes contain each other:
+//! `//*//*//*` costs three passes over the page. From a single node, it goes in the order of the
+//! axis, so that a search for a position can stop early.
 
 use std::ops::{ControlFlow, Range};
 
@@ -56,7 +56,7 @@ pub(crate) enum Found<'p> {
     Instruction(Option<&'p str>),
 }
 
-/// Why a walk ends before its end: the visitor has enough, or there is no time.
+/// Why a walk ends early: the visitor stops it, or the time is used up.
 pub(crate) enum End<E> {
     Enough,
     Error(E),
@@ -168,7 +168,7 @@ where
         })
     }
 
-    /// The attributes of the items and of all that lies within them.
+    /// The attributes of the items and of their descendants.
     fn attributes_within(&mut self, from: &[Item]) -> Flow<E> {
         let mut covered = 0;
         for item in from.iter().filter(|item| item.is_node()) {
@@ -273,7 +273,7 @@ where
         ControlFlow::Continue(())
     }
 
-    /// All nodes of a stretch of the document, by the index if only a name is wanted.
+    /// The nodes in a range of the document; from the index if the test is a name.
     fn range(&mut self, nodes: Range<NodeId>) -> Flow<E> {
         let Found::Name(name) = self.test else {
             return nodes.into_iter().try_for_each(|node| self.offer(node));

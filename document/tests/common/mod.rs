@@ -1,4 +1,4 @@
-//! Shorthands of the tests.
+//! Helpers of the tests.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use webfill_document::{Document, Limits, Selector, XPath, XValue};

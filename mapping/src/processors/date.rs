@@ -72,7 +72,7 @@ pub(crate) const DATE: Entry = Entry {
     },
 };
 
-/// Tried when no formats are given; none of them can be read in two ways.
+/// The formats that are tried if none are given. None of them is ambiguous.
 const USUAL_FORMATS: &[&str] = &[
     "%B %d, %Y",
     "%b %d, %Y",
@@ -83,7 +83,7 @@ const USUAL_FORMATS: &[&str] = &[
     "%B %Y",
 ];
 
-/// A format is right if it reads back what it writes, and that has at least a year.
+/// Checks a format: it must read back what it writes, and contain at least a year.
 fn check_format(format: &str) -> Result<(), String> {
     let invalid = |reason: &dyn std::fmt::Display| {
         format!("invalid date format {}: {reason}", quoted(format))
@@ -122,7 +122,7 @@ fn read_usual(text: &str) -> Option<String> {
     USUAL_FORMATS.iter().find_map(|format| read(format, text))
 }
 
-/// What was read, no more exact than it was.
+/// The date, with the precision of the input.
 fn iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());

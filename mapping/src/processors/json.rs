@@ -1,4 +1,4 @@
-//! `jsonpath`: values out of JSON, wherever it is found.
+//! `jsonpath`: selects values from JSON pages, data scripts and texts.
 
 use serde_json::Value;
 

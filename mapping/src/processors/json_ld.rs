@@ -1,4 +1,4 @@
-//! `json_ld`: the linked data (schema.org and the like) that a page carries for search engines.
+//! `json_ld`: selects values from a page's linked data (schema.org and others).
 
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ impl Processor for JsonLd {
     }
 }
 
-/// Objects that stand for themselves: the parser bounds how deep they nest.
+/// The top-level objects. Recursive: the parser bounds the depth.
 fn top_level<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(entries) => entries.iter().for_each(|entry| top_level(entry, found)),

@@ -1,4 +1,4 @@
-//! Processors that look at the list as a whole: `split`, `join`, `first`, `last`, `nth`, `unique`,
+//! Processors that work on the whole list of values: `split`, `join`, `first`, `last`, `nth`, `unique`,
 //! `default`.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! `meta`: what the head of a page says about it.
+//! `meta`: selects metadata from the head of a page.
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;

@@ -1,5 +1,5 @@
-//! The processors, one small family a file. Each is declared by an entry of the
-//! [catalogue](crate::catalogue), which says what it does.
+//! The processors, in one file for each family. Each is declared by an entry of the
+//! [catalogue](crate::catalogue), which documents it.
 
 pub(crate) mod date;
 pub(crate) mod json;
@@ -20,7 +20,7 @@ use crate::catalogue::{Refusal, refusal};
 use crate::fault::quoted;
 use crate::pattern::Pattern;
 
-/// Steps after which one search of a look-around expression is given up; a few milliseconds.
+/// The most steps of one search with a look-around expression; a few milliseconds.
 const STEP_LIMIT: usize = 200_000;
 
 /// Compiles the regular expression that a parameter holds.

@@ -1,4 +1,4 @@
-//! `number`: reads a number as people of some country write it.
+//! `number`: reads a number with the separators of a country.
 
 use serde_json::Number;
 
@@ -89,7 +89,7 @@ impl Separators {
         number(&plain)
     }
 
-    /// Adds the digits before the fraction and answers what follows them.
+    /// Adds the digits before the fraction; returns the rest of the text.
     fn whole_part<'t>(&self, text: &'t str, plain: &mut String) -> &'t str {
         let mut rest = digits(text, plain);
         while let Some(group) = self.next_group(rest) {
@@ -98,7 +98,7 @@ impl Separators {
         rest
     }
 
-    /// What follows a group separator, if two or three digits do: in India, groups have two.
+    /// The text after a group separator, if two or three digits follow it: in India, groups have two.
     fn next_group<'t>(&self, text: &'t str) -> Option<&'t str> {
         let separator = text.chars().next().filter(|c| self.is_group(*c))?;
         let group = &text[separator.len_utf8()..];
@@ -136,7 +136,7 @@ fn digits<'t>(text: &'t str, plain: &mut String) -> &'t str {
     &text[length..]
 }
 
-/// Whole numbers stay exact as long as 64 bits hold them.
+/// Integers are exact up to 64 bits.
 fn number(plain: &str) -> Option<Number> {
     if let Ok(whole) = plain.parse::<i64>() {
         return Some(whole.into());

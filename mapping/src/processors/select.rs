@@ -1,4 +1,4 @@
-//! `xpath` and `css`: parts of the page, or of the elements that an earlier processor found.
+//! `xpath` and `css`: select parts of the page, or of the elements that an earlier processor found.
 
 use serde_json::Number;
 use webfill_document::{Document, EvaluateError, NodeRef, XValue};
@@ -152,7 +152,7 @@ fn push_value<'p>(value: XValue<'p>, output: &mut Output<'_, 'p>) -> bool {
     }
 }
 
-/// A number as JSON writes it; XPath's are all floating, and some are none at all.
+/// A number of XPath as JSON; `None` if it is not finite.
 fn json_number(number: f64) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.fract() == 0.0 && number.abs() <= EXACT {

@@ -1,4 +1,4 @@
-//! `validate`: drops values that are not what they should be.
+//! `validate`: drops invalid values.
 
 use jiff::civil::{Date, DateTime};
 use webfill_urls::canonical;

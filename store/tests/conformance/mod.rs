@@ -110,7 +110,7 @@ macro_rules! conformance_tests {
 }
 pub(crate) use conformance_tests;
 
-/// Texts that some program takes for more than text.
+/// Texts that some programs interpret, such as operators and control characters.
 pub(crate) const HOSTILE: [&str; 13] = [
     "$where",
     "$$ROOT",

@@ -1,4 +1,4 @@
-//! A reader of changes that never gives up, beside whatever happens to the servers.
+//! A reader of changes that continues after every fault of the servers.
 
 use std::collections::HashSet;
 use std::sync::Arc;

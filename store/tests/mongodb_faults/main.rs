@@ -1,6 +1,6 @@
-//! Servers that are killed, stopped, paused, filled up and replaced while pages are saved, and what
-//! else only a server does: nothing that was acknowledged is lost, nothing is stored twice, and
-//! saving goes on by itself.
+//! MongoDB servers that are killed, stopped, paused, filled up or replaced while pages are saved, and
+//! other faults that only servers have: no acknowledged page is lost, none is stored twice, and saving
+//! continues by itself.
 
 mod answers;
 mod disk;

@@ -1,4 +1,4 @@
-//! A writer that never gives up, and pages for it.
+//! A writer that continues after every fault of the servers, and pages for it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub(crate) async fn put_crawl(store: &dyn Store) {
     store.put_crawl(crawl).await.unwrap();
 }
 
-/// Calls until it is answered by something else than "later".
+/// Repeats a call until its result is not a retryable error.
 pub(crate) async fn insist<R, F>(call: impl Fn() -> F) -> Vec<R>
 where
     F: Future<Output = Vec<Result<R, StoreError>>>,

@@ -23,8 +23,7 @@ pub use replica_set::ReplicaSet;
 
 use std::future::Future;
 
-/// Whether there is a server for those who can do without: `MONGODB_URI` names one, or this machine
-/// has the program.
+/// Whether `MONGODB_URI` names a server, or this machine has the program.
 pub fn is_available() -> bool {
     std::env::var_os("MONGODB_URI").is_some() || program::find().is_ok()
 }

@@ -1,4 +1,4 @@
-//! One server process: started, stopped, killed, paused, started again at the same place.
+//! One server process: starts, stops, kills, pauses and restarts it.
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,7 @@
-//! Starts processes that die with this one, however it dies.
+//! Starts processes that die with this one, also if it is killed.
 //!
-//! The kernel sends the death signal when the *thread* ends that started the process, and test
-//! threads do end; so all are started by one thread that never does.
+//! The kernel sends the death signal when the *thread* that started the process ends. Test threads end
+//! early, so one thread that never ends starts all processes.
 
 use std::io;
 use std::process::{Child, Command};

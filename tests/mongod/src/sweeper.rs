@@ -1,5 +1,5 @@
-//! Removes a server's files when nobody is left to do it: a test process that is killed, or that
-//! keeps its server to its end, drops nothing, and a server leaves 100 MB behind.
+//! Removes a server's files, about 100 MB, after the test process has ended without dropping its server:
+//! because it was killed, or because the server is in a static variable.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What the test site saw: every request with its times, in the order of arrival. The log is the
-//! witness that stands outside webfill, so it records what came over the wire and judges nothing.
+//! The access log of the test site: every request with its times, in the order of arrival. It is
+//! independent of webfill, and records exactly what came over the wire.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -89,8 +89,8 @@ impl AccessLog {
         Visits(self.lock().clone())
     }
 
-    /// Waits until the log satisfies a condition and returns it; panics after a minute. The
-    /// condition is asked whenever the log changes, so it must depend on nothing else.
+    /// Waits until the log satisfies a condition and returns it; panics after a minute. The condition is
+    /// only evaluated when the log changes, so it must not depend on anything else.
     pub fn wait_until(&self, what: &str, condition: impl Fn(&Visits) -> bool) -> Visits {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut visits = self.lock();
@@ -197,9 +197,9 @@ impl Visits {
         overlaps
     }
 
-    /// Panics unless, on every host, no two requests were in flight at once and no two pages were
-    /// asked for closer together than `delay`. The robots.txt request may come right before a
-    /// page, but not beside it.
+    /// Panics if, on any host, two requests were in flight at the same time, or two pages were requested
+    /// within less than `delay`. The robots.txt request may come directly before a page, but not at the
+    /// same time.
     pub fn assert_polite(&self, delay: Duration) {
         let mut faults = Vec::new();
         for host in self.hosts() {

@@ -1,5 +1,5 @@
-//! Pages that no decent server sends, each with the outcomes that a crawler may give them. Every
-//! page has a host of its own, so that the failures of one do not slow down another.
+//! Hostile pages, each with its allowed outcomes. Every page has a host of its own, so that the failures
+//! of one do not delay another.
 
 mod documents;
 

@@ -193,7 +193,7 @@ fn a_refusal_repeats_the_text_shortened_and_escaped() {
     assert!(message.contains("..."), "{message}");
 }
 
-/// Texts put together from the pieces that parsers trip over; the same on every run.
+/// Random texts from pieces that are difficult for parsers; the same in every run.
 fn odd_texts(count: usize) -> impl Iterator<Item = String> {
     const PIECES: [&str; 40] = [
         "http://",

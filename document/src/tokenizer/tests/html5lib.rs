@@ -1,5 +1,5 @@
-//! The cases that the makers of HTML parsers share (html5lib-tests, folder `tokenizer`), which
-//! the source package of html5lib on PyPI holds. `HTML5LIB_TESTS` names the folder.
+//! The shared test cases of HTML parsers (html5lib-tests, folder `tokenizer`), which are in the
+//! source package of html5lib for Python. The variable `HTML5LIB_TESTS` names the folder.
 
 use std::path::Path;
 

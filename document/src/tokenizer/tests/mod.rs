@@ -1,4 +1,4 @@
-//! Our tokenizer beside html5ever's, and beside what the HTML standard says.
+//! Compares our tokenizer with html5ever's, and with the HTML standard.
 
 mod html5lib;
 mod random;
@@ -15,7 +15,7 @@ use super::compare::Tokens;
 use super::input::Input;
 use super::{Audience, Content, Tokenizer};
 
-/// Hears every token and answers none, so that the text between tags stays what it is.
+/// Records every token and always answers "continue", so that the kind of text does not change.
 #[derive(Default)]
 struct Listener {
     tokens: RefCell<Tokens>,

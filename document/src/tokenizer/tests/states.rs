@@ -1,5 +1,5 @@
-//! Every state of the standard: entered, broken off by the end of the page, and left by way of
-//! every character that some state knows.
+//! Every state of the standard: entered, cut off by the end of the page, and left through every
+//! character that is significant in some state.
 
 use super::super::compare::compare;
 
