@@ -6,7 +6,7 @@ use webfill_document::NodeRef;
 pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     let mut writer = Writer::default();
     if node.is_text() {
-        writer.flowing(node.text());
+        writer.write_flowing(node.text());
     }
     let in_pre = node.tag() == Some("pre");
     node.children()
@@ -21,8 +21,8 @@ fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize)
     }
     if node.is_text() {
         return match in_pre {
-            true => writer.preformatted(node.text()),
-            false => writer.flowing(node.text()),
+            true => writer.write_preformatted(node.text()),
+            false => writer.write_flowing(node.text()),
         };
     }
     let Some(tag) = node.tag() else {
@@ -35,22 +35,22 @@ fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize)
         "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg" => {
             return;
         }
-        "br" => return writer.line_break(),
+        "br" => return writer.add_line_break(),
         "td" | "th" => return cell(node, writer, max_bytes),
         _ => gap_around(tag),
     };
-    writer.gap(gap);
+    writer.add_gap(gap);
     let in_pre = in_pre || tag == "pre";
     node.children()
         .for_each(|child| write(child, writer, in_pre, max_bytes));
-    writer.gap(gap);
+    writer.add_gap(gap);
 }
 
 fn cell(node: NodeRef<'_>, writer: &mut Writer, max_bytes: usize) {
-    writer.space();
+    writer.add_space();
     node.children()
         .for_each(|child| write(child, writer, false, max_bytes));
-    writer.space();
+    writer.add_space();
 }
 
 /// The number of line breaks before and after an element.
@@ -74,19 +74,19 @@ struct Writer {
 }
 
 impl Writer {
-    fn gap(&mut self, breaks: usize) {
+    fn add_gap(&mut self, breaks: usize) {
         self.breaks = self.breaks.max(breaks);
     }
 
-    fn line_break(&mut self) {
+    fn add_line_break(&mut self) {
         self.breaks = (self.breaks + 1).min(2);
     }
 
-    fn space(&mut self) {
+    fn add_space(&mut self) {
         self.space = true;
     }
 
-    fn flowing(&mut self, text: &str) {
+    fn write_flowing(&mut self, text: &str) {
         let is_space = |c: char| c.is_whitespace() && c != '\u{a0}';
         self.space |= text.starts_with(is_space);
         let mut words = text
@@ -94,24 +94,24 @@ impl Writer {
             .filter(|word| !word.is_empty())
             .peekable();
         while let Some(word) = words.next() {
-            self.before_text();
+            self.write_pending_space();
             self.text.push_str(word);
             self.space = words.peek().is_some() || text.ends_with(is_space);
         }
     }
 
-    fn preformatted(&mut self, text: &str) {
+    fn write_preformatted(&mut self, text: &str) {
         let text = match self.breaks {
             0 => text,
             _ => text.trim_start_matches('\n'),
         };
         if !text.is_empty() {
-            self.before_text();
+            self.write_pending_space();
             self.text.push_str(text);
         }
     }
 
-    fn before_text(&mut self) {
+    fn write_pending_space(&mut self) {
         let at_start = self.text.is_empty();
         if self.breaks > 0 && !at_start {
             let end = self.text.trim_end_matches([' ', '\n']).len();

@@ -110,7 +110,7 @@ impl<'p> Run<'p> {
     }
 
     /// Maps each item's text by `change`, which returns `None` to drop the value.
-    pub(crate) fn each_text(
+    pub(crate) fn map_texts(
         &self,
         items: Vec<Item<'p>>,
         mut change: impl FnMut(&str) -> Option<String>,
@@ -211,6 +211,6 @@ pub(crate) struct EachText<F>(pub(crate) F);
 
 impl<F: Fn(&str) -> Option<String> + Send + Sync> Processor for EachText<F> {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        run.each_text(items, &self.0)
+        run.map_texts(items, &self.0)
     }
 }

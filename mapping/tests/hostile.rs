@@ -12,7 +12,7 @@ const DEADLINE: Duration = Duration::from_secs(3);
 /// The time allowed between the deadline and the end: one step cannot be interrupted.
 const SLACK: Duration = Duration::from_secs(7);
 
-/// Chains that use every kind of processor on whatever they find.
+/// Chains that use every processor on any values.
 fn chains() -> Vec<Value> {
     let step = |kind: &str, parameters: Value| json!({"type": kind, "parameters": parameters});
     let xpath = |expression: &str| step("xpath", json!({"expression": expression}));

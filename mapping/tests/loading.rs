@@ -15,7 +15,7 @@ fn faults(text: &str) -> Vec<String> {
     load(&[("shop.json", text)]).err().unwrap_or_default()
 }
 
-/// A mapping that is right but for `fields`.
+/// A mapping that is valid except for `fields`.
 fn with_fields(fields: &str) -> String {
     format!(
         r#"{{"name": "shop", "url_patterns": [{{"type": "host", "pattern": "a.example"}}],

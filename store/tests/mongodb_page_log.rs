@@ -82,7 +82,7 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
     let (urls, end) = read(&*store, &Cursor::start()).await;
     let expected = (0..30).filter(|number| *number != 11).map(url);
     assert_eq!(urls, expected.collect::<Vec<_>>());
-    // Whoever believed until now that 12 was the next finds it taken.
+    // A client that took 12 for the next number gets a duplicate key.
     let late = log.insert_one(doc! {"_id": 12_i64, "pages": []}).await;
     assert!(late.unwrap_err().to_string().contains("E11000"));
     save(&*store, 11..12).await;

@@ -28,7 +28,7 @@ async fn refusal(uri: &str) -> StoreError {
     error
 }
 
-/// A user of a database, made by whoever may.
+/// Creates a user of a database.
 async fn create_user(client: &Client, database: &str, user: Document) {
     let created = client.database(database).run_command(user).await;
     created.expect("the first user, or one made by it");

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::plan::{Fault, Planned};
 
-    /// Requests of one site by their paths, from and until so many milliseconds.
+    /// Requests of one site by their paths, each with start and end in milliseconds.
     fn visits(requests: &[(&str, u64, u64)]) -> Visits {
         let zero = Instant::now();
         let at = |ms| zero + Duration::from_millis(ms);

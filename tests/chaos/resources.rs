@@ -71,7 +71,7 @@ fn damaged(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
 
 fn remove_logs_of(database: &Path) {
     for end in ["db-wal", "db-shm"] {
-        // There is one only while somebody has the database open.
+        // The file exists only while a process has the database open.
         let _ = fs::remove_file(database.with_extension(end));
     }
 }
@@ -213,7 +213,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
         .start();
     let deaths = kill_whoever_works_on(&killer, &mut run, &work);
     run.finish().expect(0);
-    // A death that comes before the worker has named its page anew is nobody's fault.
+    // If a worker dies before it has marked its page, no page is blamed.
     assert!(deaths >= 3, "{deaths}");
     let pages = work.stored().pages();
     assert_eq!(pages[&killer].outcome, "crashed");

@@ -207,7 +207,7 @@ fn an_unreadable_mapping_folder_stops_the_start() {
 #[test]
 fn a_crawl_of_public_addresses_needs_a_contact() {
     let work = Workplace::new();
-    // Isolated: should webfill try, nobody is there.
+    // Isolated, so that no public server is reached if webfill tries.
     isolated(
         "bad_usage::a_crawl_of_public_addresses_needs_a_contact",
         || {

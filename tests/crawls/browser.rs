@@ -36,7 +36,7 @@ fn scripted(text: &str) -> webfill_tests::site::Page {
 /// Pages that are empty until `/app.js` has asked for their data.
 const APP: &str = "
     const id = location.pathname.split('/').pop();
-    // Whoever waits politely for the data takes longer than this by the clock on the wall.
+    // The polite delay before the data is fetched takes longer than this in real time.
     const hurry = setTimeout(() => document.title = 'too late', 150);
     fetch('/data/' + id + '.json').then(answer => answer.json()).then(data => {
         clearTimeout(hurry);
@@ -119,7 +119,7 @@ fn what_a_page_asks_for_is_judged_like_any_request() {
     let web = Web::start();
     let (site, other) = (web.site("asking.example"), web.site("other.example"));
     site.robots("User-agent: *\nDisallow: /secret\n");
-    // Nobody may come here, by whatever way.
+    // No connection may arrive here, by any protocol.
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (tcp_port, udp_port) = (

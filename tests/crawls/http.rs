@@ -356,7 +356,7 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
 #[needs(namespaces)]
 #[test]
 fn a_name_that_does_not_resolve_is_a_dns_error() {
-    // `.invalid` never resolves (RFC 6761); isolated, so that nobody is asked about it.
+    // `.invalid` never resolves (RFC 6761); isolated, so that no DNS server is asked.
     isolated("http::a_name_that_does_not_resolve_is_a_dns_error", || {
         let work = Workplace::new();
         let run = work.plain_crawl().args([

@@ -158,7 +158,7 @@ impl Fleet {
         })
     }
 
-    /// Waits until the dispatcher has logged an event so many times.
+    /// Waits until the dispatcher has logged an event this many times.
     pub(crate) fn wait_until_told_times(&self, event: &str, times: usize) {
         wait_for(
             &format!("the dispatcher tells {event} {times} times"),

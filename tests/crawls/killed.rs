@@ -77,7 +77,7 @@ fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
             process.signal(Signal::KILL);
         }
     }
-    // Waits for all of them: whoever survives must notice that it is alone.
+    // Waits for all of them: a surviving process must notice that its parent is dead.
     let ended = running.finish();
     let stored = work.stored();
     assert_eq!(stored.integrity(), "ok");

@@ -84,7 +84,7 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = people(&web, &work);
-    // A clock that holds nobody back any more need not be kept.
+    // A clock that no longer delays a request need not be stored.
     let run = work.crawl(&web).instead("--delay", "2");
     let run = run.instead("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect(0);

@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A root that links to so many leaves.
+/// A root that links to `leaves` leaves.
 fn star(site: &Site, leaves: u32) {
     site.otherwise(|_| page("leaf").into());
     let root = (0..leaves).fold(page("root"), |page, leaf| {

@@ -97,7 +97,7 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
 #[test]
 fn a_proxy_that_refuses_is_told_without_its_password() {
     let work = Workplace::new();
-    // Nobody listens on port 1.
+    // No process listens on port 1.
     let run = work
         .plain_crawl()
         .args(["--delay", "0.05", "--contact", "https://crawler.example/"])

@@ -9,7 +9,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
-/// Requests for so many pages of one site.
+/// Requests for several pages of one site.
 fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
     let site = fleet.web.site(host);
     site.otherwise(|request| page(&request.path).into());

@@ -28,7 +28,7 @@ const RESULT_KEYS: [&str; 13] = [
     "outcome",
 ];
 
-/// Requests for so many pages of each of so many sites.
+/// Requests for several pages of each of several sites.
 fn pages(fleet: &Fleet, sites: usize, count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for number in 0..sites {

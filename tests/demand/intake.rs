@@ -295,7 +295,7 @@ fn fifty_thousand_requests_are_taken_in_one_call() {
     );
 }
 
-/// Feeds so many lines through a pipe; judges the peaks of memory.
+/// Feeds `count` lines through a pipe, and checks the peaks of memory.
 fn stream(count: usize) {
     let fleet = Fleet::dispatcher_only(&[]);
     let file = fleet.work.path("million.jsonl");

@@ -10,7 +10,7 @@ use crate::fleet::{Fleet, request_with, wait_for};
 /// Twice what is promised, and a little: the machine is busy with other tests.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// A fleet of two supervisors that crawls so many pages of each of so many sites at priority 70, with so long a delay.
+/// A fleet of two supervisors that crawls several pages of each of several sites at priority 70.
 fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let seconds = delay.as_secs_f64().to_string();
     let mut fleet = Fleet::with(&[("POLITENESS_DELAY", &seconds), ("WORKER_CONCURRENCY", "16")]);

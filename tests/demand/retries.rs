@@ -20,7 +20,7 @@ fn started() -> Fleet {
     Fleet::with_file(TABLE)
 }
 
-/// Fails so many times, then answers.
+/// Fails `times` times, then answers.
 fn fails_at_first(
     times: u32,
     failure: impl Into<Reply>,

@@ -7,7 +7,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request, wait_for};
 
-/// Requests for so many pages of each of these sites.
+/// Requests for several pages of each of these sites.
 fn pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for host in hosts {

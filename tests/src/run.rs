@@ -216,7 +216,7 @@ impl Running {
         found
     }
 
-    /// Waits until so many processes of a role live.
+    /// Waits until `count` processes of a role are alive.
     pub fn wait_for_role(&mut self, role: &str, count: usize) -> Vec<Process> {
         self.wait_until(&format!("{count} {role} processes live"), |run| {
             run.of_role(role).len() >= count

@@ -1,5 +1,4 @@
-//! A SOCKS5 proxy (RFC 1928) that notes where it is told to connect to, and connects to one server
-//! instead.
+//! A SOCKS5 proxy (RFC 1928) that records the requested addresses, but always connects to one server.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -28,7 +27,7 @@ pub struct Noted {
 }
 
 impl SocksProxy {
-    /// Whatever is asked for leads to `server`.
+    /// Starts a proxy that connects to `server`, whatever address is requested.
     pub fn start(server: SocketAddr) -> SocksProxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");

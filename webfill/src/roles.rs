@@ -38,7 +38,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     }
     let mappings = load_mappings(&settings.mappings)?;
     let state = StateFolder::open(&settings.state, "dispatcher")?;
-    follow_signals(options.local);
+    install_signal_handlers(options.local);
     let _log = log::start(&settings.log_folder(), "dispatcher", &settings.log)?;
     let endpoints = if options.local {
         Endpoints::ipc(&socket_folder(state.path())?)
@@ -92,7 +92,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         (None, false) => host_name()?,
     };
     let state = StateFolder::open(&settings.state, "supervisor")?;
-    follow_signals(options.local);
+    install_signal_handlers(options.local);
     let _log = log::start(
         &settings.log_folder(),
         &format!("supervisor-{id}"),
@@ -184,7 +184,7 @@ pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
 
 /// How signals are handled: a process of `webfill crawl` leaves them to its parent, a process of a
 /// fleet drains.
-fn follow_signals(local: bool) {
+fn install_signal_handlers(local: bool) {
     signals::install();
     if local {
         signals::leave_interrupts_to_the_parent();

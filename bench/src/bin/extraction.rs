@@ -103,7 +103,7 @@ fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
     Ok(pages)
 }
 
-/// The expressions of a file, which are its lines but for comments.
+/// The expressions of a file: its lines, except comments.
 fn many_expressions() -> impl Iterator<Item = &'static str> {
     EXPRESSIONS
         .lines()

@@ -9,7 +9,7 @@
 //!
 //! Of the links that are met again, seven in ten lead to the neighbourhood of the page and the
 //! others anywhere; with `--uniform` all of them lead anywhere, which no real site does, but which
-//! no cache helps against. With `--skip` so many millions are fed as seeds first, unmeasured.
+//! no cache helps against. With `--skip`, this many millions are fed as seeds first, unmeasured.
 //! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost.
 
 use std::path::Path;
@@ -394,7 +394,7 @@ impl Web {
     }
 }
 
-/// Some seventy bytes; the new links of one page belong to one site, but for a few.
+/// Some seventy bytes; most new links of one page belong to one site.
 fn url(nth: u64) -> String {
     let neighbourhood = if nth % 10 == 9 { nth } else { nth / NEW_LINKS };
     let site = neighbourhood.wrapping_mul(0x9E37_79B9_7F4A_7C15) % SITES;

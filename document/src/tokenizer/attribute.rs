@@ -11,14 +11,14 @@ use super::{Audience, Tokenizer, class};
 impl<A: Audience> Tokenizer<'_, A> {
     /// Reads the attribute at the present position, which is neither space nor the end of a tag.
     /// Returns whether it was added: it is not a repeated one, and the cap is not reached.
-    pub(super) fn attribute(&mut self, tag: &mut Tag) -> bool {
+    pub(super) fn read_attribute(&mut self, tag: &mut Tag) -> bool {
         // `=` ends a name, but a name may begin with it.
-        let name = self.written_name(class::ENDS_ATTRIBUTE_NAME, 1);
+        let name = self.read_name(class::ENDS_ATTRIBUTE_NAME, 1);
         self.skip_whitespace();
         let value = match self.peek() {
             Some(b'=') => {
                 self.at += 1;
-                self.value()
+                self.read_value()
             }
             _ => StrTendril::new(),
         };
@@ -35,23 +35,23 @@ impl<A: Audience> Tokenizer<'_, A> {
         true
     }
 
-    fn value(&mut self) -> StrTendril {
+    fn read_value(&mut self) -> StrTendril {
         self.skip_whitespace();
         match self.peek() {
-            Some(quote @ (b'"' | b'\'')) => self.quoted_value(quote),
+            Some(quote @ (b'"' | b'\'')) => self.read_quoted_value(quote),
             Some(b'>') | None => StrTendril::new(),
-            Some(_) => self.bare_value(),
+            Some(_) => self.read_unquoted_value(),
         }
     }
 
-    fn quoted_value(&mut self, quote: u8) -> StrTendril {
+    fn read_quoted_value(&mut self, quote: u8) -> StrTendril {
         self.at += 1;
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = memchr3(quote, b'&', 0, &self.bytes[self.at..]) {
             self.at += found;
             match self.bytes[self.at] {
-                b'&' => self.reference(&mut run, true),
-                0 => self.replace_nul(&mut run),
+                b'&' => self.read_reference(&mut run, true),
+                0 => self.read_nul(&mut run),
                 _ => {
                     let value = run.finish(self.at);
                     self.at += 1;
@@ -64,14 +64,14 @@ impl<A: Audience> Tokenizer<'_, A> {
         StrTendril::new()
     }
 
-    fn bare_value(&mut self) -> StrTendril {
+    fn read_unquoted_value(&mut self) -> StrTendril {
         let mut run = Run::new(self.input, self.at);
         loop {
             let (found, _) = class::find(&self.bytes[self.at..], class::STOPS_BARE_VALUE);
             self.at += found;
             match self.peek() {
-                Some(b'&') => self.reference(&mut run, true),
-                Some(0) => self.replace_nul(&mut run),
+                Some(b'&') => self.read_reference(&mut run, true),
+                Some(0) => self.read_nul(&mut run),
                 _ => return run.finish(self.at),
             }
         }

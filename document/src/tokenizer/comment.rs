@@ -8,25 +8,25 @@ use super::{Audience, Tokenizer};
 
 impl<A: Audience> Tokenizer<'_, A> {
     /// Reads what the `<!` at the present position begins.
-    pub(super) fn declaration(&mut self) {
+    pub(super) fn read_markup_declaration(&mut self) {
         let from = self.at + 2;
         if self.bytes[from..].starts_with(b"--") {
-            self.comment(from + 2);
+            self.read_comment(from + 2);
         } else if self.has_word(from, "doctype") {
-            self.doctype(from + "doctype".len());
+            self.read_doctype(from + "doctype".len());
         } else if self.bytes[from..].starts_with(b"[CDATA[")
             && self
                 .audience
                 .adjusted_current_node_present_but_not_in_html_namespace()
         {
-            self.cdata(from + "[CDATA[".len());
+            self.read_cdata(from + "[CDATA[".len());
         } else {
-            self.bogus_comment(from);
+            self.read_bogus_comment(from);
         }
     }
 
     /// Reads the comment whose text begins at `from`.
-    fn comment(&mut self, from: usize) {
+    fn read_comment(&mut self, from: usize) {
         let rest = &self.bytes[from..];
         let (to, end) = if rest.starts_with(b">") {
             (from, from + 1)
@@ -63,7 +63,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads a bogus comment from `from` to the next `>`.
-    pub(super) fn bogus_comment(&mut self, from: usize) {
+    pub(super) fn read_bogus_comment(&mut self, from: usize) {
         let found = memchr(b'>', &self.bytes[from..]);
         let to = found.map_or(self.bytes.len(), |found| from + found);
         self.at = (to + 1).min(self.bytes.len());
@@ -71,7 +71,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads a CDATA section, which is text, up to its end or the next NUL.
-    fn cdata(&mut self, from: usize) {
+    fn read_cdata(&mut self, from: usize) {
         let mut from = from;
         let end = memmem::find(&self.bytes[from..], b"]]>").map(|found| from + found);
         let to = end.unwrap_or(self.bytes.len());

@@ -19,10 +19,10 @@ enum End {
 
 impl<A: Audience> Tokenizer<'_, A> {
     /// Reads the declaration; `from` is the position after the word `doctype`.
-    pub(super) fn doctype(&mut self, from: usize) {
+    pub(super) fn read_doctype(&mut self, from: usize) {
         self.at = from;
         let mut doctype = Doctype::default();
-        match self.doctype_parts(&mut doctype) {
+        match self.read_doctype_parts(&mut doctype) {
             End::Proper => {}
             End::Quirks => doctype.force_quirks = true,
             End::Ignored { force_quirks } => {
@@ -37,12 +37,12 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads up to the `>` of the declaration, or to the position at which it becomes invalid.
-    fn doctype_parts(&mut self, doctype: &mut Doctype) -> End {
+    fn read_doctype_parts(&mut self, doctype: &mut Doctype) -> End {
         self.skip_whitespace();
         if matches!(self.peek(), Some(b'>') | None) {
             return End::Quirks;
         }
-        doctype.name = Some(self.doctype_name());
+        doctype.name = Some(self.read_doctype_name());
         self.skip_whitespace();
         match self.peek() {
             Some(b'>') => return End::Proper,
@@ -55,13 +55,13 @@ impl<A: Audience> Tokenizer<'_, A> {
         }
         self.at += "public".len();
         if public {
-            self.public_identifier(doctype)
+            self.read_public_identifier(doctype)
         } else {
-            self.system_identifier(doctype)
+            self.read_system_identifier(doctype)
         }
     }
 
-    fn doctype_name(&mut self) -> StrTendril {
+    fn read_doctype_name(&mut self) -> StrTendril {
         let from = self.at;
         let rest = &self.bytes[from..];
         let length = rest
@@ -72,21 +72,21 @@ impl<A: Audience> Tokenizer<'_, A> {
         StrTendril::from(name.replace('\0', REPLACEMENT))
     }
 
-    fn public_identifier(&mut self, doctype: &mut Doctype) -> End {
-        match self.identifier(&mut doctype.public_id) {
+    fn read_public_identifier(&mut self, doctype: &mut Doctype) -> End {
+        match self.read_identifier(&mut doctype.public_id) {
             Some(end) => end,
             None => {
                 self.skip_whitespace();
                 match self.peek() {
                     Some(b'>') => End::Proper,
-                    _ => self.system_identifier(doctype),
+                    _ => self.read_system_identifier(doctype),
                 }
             }
         }
     }
 
-    fn system_identifier(&mut self, doctype: &mut Doctype) -> End {
-        if let Some(end) = self.identifier(&mut doctype.system_id) {
+    fn read_system_identifier(&mut self, doctype: &mut Doctype) -> End {
+        if let Some(end) = self.read_identifier(&mut doctype.system_id) {
             return end;
         }
         self.skip_whitespace();
@@ -100,7 +100,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads a quoted identifier; returns how the declaration ends if it ends here.
-    fn identifier(&mut self, identifier: &mut Option<StrTendril>) -> Option<End> {
+    fn read_identifier(&mut self, identifier: &mut Option<StrTendril>) -> Option<End> {
         self.skip_whitespace();
         let quote = match self.peek() {
             Some(quote @ (b'"' | b'\'')) => quote,

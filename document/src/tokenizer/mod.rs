@@ -105,11 +105,11 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
     fn run(&mut self) {
         while self.at < self.bytes.len() && !self.audience.has_left() {
             match self.content {
-                Content::Data => self.data(),
-                Content::Rcdata => self.raw_text(true),
-                Content::Rawtext => self.raw_text(false),
-                Content::Script => self.script_data(),
-                Content::Plaintext => self.plain_text(),
+                Content::Data => self.read_data(),
+                Content::Rcdata => self.read_raw_text(true),
+                Content::Rawtext => self.read_raw_text(false),
+                Content::Script => self.read_script_data(),
+                Content::Plaintext => self.read_plain_text(),
             }
         }
         if !self.audience.has_left() {

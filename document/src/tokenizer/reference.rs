@@ -18,7 +18,7 @@ struct Reference {
 
 impl<A: Audience> Tokenizer<'_, A> {
     /// Reads the reference at the present position, or only the `&` if there is none.
-    pub(super) fn reference(&mut self, run: &mut Run<'_>, in_attribute: bool) {
+    pub(super) fn read_reference(&mut self, run: &mut Run<'_>, in_attribute: bool) {
         let found = match self.byte_at(self.at + 1) {
             Some(b'#') => self.numeric(self.at + 2),
             Some(next) if next.is_ascii_alphanumeric() => self.named(self.at + 1, in_attribute),

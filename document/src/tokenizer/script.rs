@@ -15,7 +15,7 @@ enum Escape {
 
 impl<A: Audience> Tokenizer<'_, A> {
     /// The script data states (13.2.5.4 and 13.2.5.15 to 13.2.5.31).
-    pub(super) fn script_data(&mut self) {
+    pub(super) fn read_script_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
         let mut escape = Escape::None;
         loop {
@@ -30,18 +30,18 @@ impl<A: Audience> Tokenizer<'_, A> {
             };
             self.at += found;
             match self.bytes[self.at] {
-                0 => self.replace_nul(&mut run),
-                b'-' => escape = self.after_dashes(escape),
+                0 => self.read_nul(&mut run),
+                b'-' => escape = self.read_dashes(escape),
                 _ if escape != Escape::Double && self.closes_content(self.at) => {
                     return self.end_content(run);
                 }
-                _ => escape = self.after_less_than(escape),
+                _ => escape = self.read_less_than(escape),
             }
         }
     }
 
     /// Reads dashes. Two or more of them and a `>` end the escape.
-    fn after_dashes(&mut self, escape: Escape) -> Escape {
+    fn read_dashes(&mut self, escape: Escape) -> Escape {
         let from = self.at;
         while self.peek() == Some(b'-') {
             self.at += 1;
@@ -53,7 +53,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads a `<` that does not end the script, with what follows it and changes the escape.
-    fn after_less_than(&mut self, escape: Escape) -> Escape {
+    fn read_less_than(&mut self, escape: Escape) -> Escape {
         self.at += 1;
         match escape {
             Escape::None if self.bytes[self.at..].starts_with(b"!--") => {
@@ -62,10 +62,10 @@ impl<A: Audience> Tokenizer<'_, A> {
                 Escape::Escaped
             }
             Escape::None => Escape::None,
-            Escape::Escaped if self.reads_script() => Escape::Double,
+            Escape::Escaped if self.read_script_name() => Escape::Double,
             Escape::Double if self.peek() == Some(b'/') => {
                 self.at += 1;
-                match self.reads_script() {
+                match self.read_script_name() {
                     true => Escape::Escaped,
                     false => Escape::Double,
                 }
@@ -75,7 +75,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads letters, and whether they are the whole name `script`.
-    fn reads_script(&mut self) -> bool {
+    fn read_script_name(&mut self) -> bool {
         let from = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
             self.at += 1;

@@ -11,9 +11,9 @@ const LOST_BETWEEN_LOOKS: usize = 1 << 10;
 
 impl<'i, A: Audience> Tokenizer<'i, A> {
     /// Reads the tag whose name begins at `name`. A tag that the end of the page cuts off is dropped.
-    pub(super) fn tag(&mut self, kind: TagKind, name: usize) {
+    pub(super) fn read_tag(&mut self, kind: TagKind, name: usize) {
         self.at = name;
-        let name = self.written_name(class::ENDS_TAG_NAME, 0);
+        let name = self.read_name(class::ENDS_TAG_NAME, 0);
         let mut tag = Tag {
             kind,
             name: self.names.get(name),
@@ -30,7 +30,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
                     self.at += 1;
                     tag.self_closing = self.peek() == Some(b'>');
                 }
-                Some(_) if self.attribute(&mut tag) => {}
+                Some(_) if self.read_attribute(&mut tag) => {}
                 Some(_) => {
                     lost += 1;
                     if lost % LOST_BETWEEN_LOOKS == 0 && self.audience.has_left_by_now() {
@@ -45,7 +45,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
     }
 
     /// Reads a name up to the first byte of a class in `ends`, not counting its first `exempt` bytes.
-    pub(super) fn written_name(&mut self, ends: u8, exempt: usize) -> Name<'i> {
+    pub(super) fn read_name(&mut self, ends: u8, exempt: usize) -> Name<'i> {
         let from = self.at;
         let (length, classes) = class::find(&self.bytes[from + exempt..], ends);
         self.at = from + exempt + length;

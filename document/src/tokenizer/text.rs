@@ -12,16 +12,16 @@ const SHORT: usize = 16;
 
 impl<A: Audience> Tokenizer<'_, A> {
     /// The data state: text, and the markup that ends it.
-    pub(super) fn data(&mut self) {
+    pub(super) fn read_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = self.find_in_data() {
             self.at = found;
             match self.bytes[found] {
-                b'&' => self.reference(&mut run, false),
+                b'&' => self.read_reference(&mut run, false),
                 b'<' if !self.begins_markup(found) => self.at += 1,
                 b'<' => {
                     self.emit_text(run.finish(found));
-                    return self.markup();
+                    return self.read_markup();
                 }
                 // The tree builder decides whether a NUL is dropped or replaced.
                 _ => {
@@ -49,7 +49,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// RCDATA and RAWTEXT: text up to the end tag of its element; references count in RCDATA.
-    pub(super) fn raw_text(&mut self, references: bool) {
+    pub(super) fn read_raw_text(&mut self, references: bool) {
         let mut run = Run::new(self.input, self.at);
         loop {
             let rest = &self.bytes[self.at..];
@@ -63,29 +63,29 @@ impl<A: Audience> Tokenizer<'_, A> {
             };
             self.at = found;
             match self.bytes[found] {
-                b'&' => self.reference(&mut run, false),
+                b'&' => self.read_reference(&mut run, false),
                 b'<' if self.closes_content(found) => {
                     return self.end_content(run);
                 }
                 b'<' => self.at += 1,
-                _ => self.replace_nul(&mut run),
+                _ => self.read_nul(&mut run),
             }
         }
     }
 
     /// PLAINTEXT: the rest of the page.
-    pub(super) fn plain_text(&mut self) {
+    pub(super) fn read_plain_text(&mut self) {
         let mut run = Run::new(self.input, self.at);
         while let Some(found) = memchr(0, &self.bytes[self.at..]) {
             self.at += found;
-            self.replace_nul(&mut run);
+            self.read_nul(&mut run);
         }
         self.skip_to_end();
         self.emit_text(run.finish(self.at));
     }
 
     /// Reads the NUL at the present place.
-    pub(super) fn replace_nul(&mut self, run: &mut Run<'_>) {
+    pub(super) fn read_nul(&mut self, run: &mut Run<'_>) {
         run.replace(self.at, self.at + 1, REPLACEMENT);
         self.at += 1;
     }
@@ -104,7 +104,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     pub(super) fn end_content(&mut self, text: Run<'_>) {
         self.emit_text(text.finish(self.at));
         self.content = Content::Data;
-        self.tag(TagKind::EndTag, self.at + 2);
+        self.read_tag(TagKind::EndTag, self.at + 2);
     }
 
     /// Whether the `<` at `place` begins markup.
@@ -117,16 +117,16 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// Reads what the `<` at the present position begins.
-    fn markup(&mut self) {
+    fn read_markup(&mut self) {
         match self.bytes[self.at + 1] {
             b'/' => match self.bytes[self.at + 2] {
-                next if next.is_ascii_alphabetic() => self.tag(TagKind::EndTag, self.at + 2),
+                next if next.is_ascii_alphabetic() => self.read_tag(TagKind::EndTag, self.at + 2),
                 b'>' => self.at += 3,
-                _ => self.bogus_comment(self.at + 2),
+                _ => self.read_bogus_comment(self.at + 2),
             },
-            b'!' => self.declaration(),
-            b'?' => self.bogus_comment(self.at + 1),
-            _ => self.tag(TagKind::StartTag, self.at + 1),
+            b'!' => self.read_markup_declaration(),
+            b'?' => self.read_bogus_comment(self.at + 1),
+            _ => self.read_tag(TagKind::StartTag, self.at + 1),
         }
     }
 }

@@ -191,21 +191,21 @@ impl Expression {
 
     /// Whether the value depends on the context position or size. Those in nested predicates do not
     /// count: they refer to the predicates' own nodes.
-    pub(crate) fn asks_for_place(&self) -> bool {
+    pub(crate) fn depends_on_position(&self) -> bool {
         match self {
             Expression::Call(Function::Position | Function::Last, _) => true,
             Expression::Or(operands)
             | Expression::And(operands)
             | Expression::Union(operands)
-            | Expression::Call(_, operands) => operands.iter().any(Expression::asks_for_place),
+            | Expression::Call(_, operands) => operands.iter().any(Expression::depends_on_position),
             Expression::Compare(_, left, right) | Expression::Arithmetic(_, left, right) => {
-                left.asks_for_place() || right.asks_for_place()
+                left.depends_on_position() || right.depends_on_position()
             }
             Expression::Negate(inner)
             | Expression::Path(Path {
                 start: Start::Filter(inner, _),
                 ..
-            }) => inner.asks_for_place(),
+            }) => inner.depends_on_position(),
             Expression::Path(_) | Expression::Literal(_) | Expression::Number(_) => false,
         }
     }

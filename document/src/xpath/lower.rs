@@ -244,7 +244,7 @@ impl<'n> Lowering<'n> {
             _ if written.kind() == Kind::Number => Ok(Predicate::Number(self.number(written)?)),
             _ => {
                 let test = self.test(written)?;
-                Ok(if written.asks_for_place() {
+                Ok(if written.depends_on_position() {
                     Predicate::HoldsAtPlace(test)
                 } else {
                     Predicate::Holds(test)

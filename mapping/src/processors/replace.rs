@@ -88,7 +88,7 @@ struct Replace {
 impl Processor for Replace {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let mut late = Ok(());
-        let replaced = run.each_text(items, |text| match self.replaced(text, run) {
+        let replaced = run.map_texts(items, |text| match self.replaced(text, run) {
             Ok(text) => Some(text),
             Err(OutOfTime) => {
                 late = Err(OutOfTime);

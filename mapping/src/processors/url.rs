@@ -28,7 +28,7 @@ struct AbsoluteUrl;
 impl Processor for AbsoluteUrl {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let base = run.page.base();
-        run.each_text(items, |text| {
+        run.map_texts(items, |text| {
             canonical(text.trim(), Some(base))
                 .ok()
                 .map(|url| url.to_string())

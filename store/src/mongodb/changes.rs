@@ -49,7 +49,7 @@ pub(super) async fn read_all(
         };
         reader.read(&after, newest).await
     };
-    // If the receiver is gone, nobody needs the error.
+    // If the receiver is gone, the error is not needed.
     if let Err(fault) = reading.await {
         let _ = steps.send(Err(fault)).await;
     }

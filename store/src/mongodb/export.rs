@@ -31,7 +31,7 @@ pub(super) async fn read_all(
     steps: mpsc::Sender<Step>,
 ) {
     if let Err(fault) = read(&db, kind, &filter, &steps).await {
-        // If the receiver is gone, nobody needs the error.
+        // If the receiver is gone, the error is not needed.
         let _ = steps.send(Err(fault)).await;
     }
 }

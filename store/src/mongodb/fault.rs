@@ -90,11 +90,15 @@ pub(super) fn is_retryable_at_once(error: &Error) -> bool {
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         match error.kind.as_ref() {
-            ErrorKind::Authentication { message, .. } => Fault::Unusable(no_such_user(message)),
-            ErrorKind::Command(command) => of_command(command.code, &command.message),
-            ErrorKind::ServerSelection { message, .. } => of_unreachable(&per_server(message)),
+            ErrorKind::Authentication { message, .. } => {
+                Fault::Unusable(unknown_user_message(message))
+            }
+            ErrorKind::Command(command) => classify_command_error(command.code, &command.message),
+            ErrorKind::ServerSelection { message, .. } => {
+                classify_connection_error(&errors_by_server(message))
+            }
             kind @ (ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. }) => {
-                of_unreachable(&kind.to_string())
+                classify_connection_error(&kind.to_string())
             }
             ErrorKind::DnsResolve { message, .. } => Fault::Unavailable(format!(
                 "its address cannot be looked up: {}",
@@ -113,7 +117,7 @@ impl From<Error> for Fault {
     }
 }
 
-fn of_command(code: i32, message: &str) -> Fault {
+fn classify_command_error(code: i32, message: &str) -> Fault {
     // The rest of the message repeats the command with its content.
     let message = quoted(
         message
@@ -127,13 +131,13 @@ fn of_command(code: i32, message: &str) -> Fault {
             "the user may not do this: grant the role readWrite on the database, or check user \
              and authSource in the URI ({message})"
         )),
-        AUTHENTICATION_FAILED | USER_NOT_FOUND => Fault::Unusable(no_such_user(&message)),
+        AUTHENTICATION_FAILED | USER_NOT_FOUND => Fault::Unusable(unknown_user_message(&message)),
         code if TRANSIENT_CODES.contains(&code) => Fault::Unavailable(message),
         _ => Fault::Unusable(format!("the server refuses a command: {message}")),
     }
 }
 
-fn no_such_user(message: &str) -> String {
+fn unknown_user_message(message: &str) -> String {
     format!(
         "the server knows no such user, or the password is wrong: check user, password and \
          authSource in the URI; with a certificate, its subject must be a user in $external \
@@ -143,7 +147,7 @@ fn no_such_user(message: &str) -> String {
 }
 
 /// Failed connections are classified by the text of the error: there are no codes.
-fn of_unreachable(message: &str) -> Fault {
+fn classify_connection_error(message: &str) -> Fault {
     let has = |word: &str| message.contains(word);
     // The TLS library appends a link to its manual.
     let reason = quoted(message.split(": https://").next().unwrap_or(message));
@@ -174,7 +178,7 @@ fn of_unreachable(message: &str) -> Fault {
 }
 
 /// The error at each server, taken from the driver's description of the whole deployment.
-fn per_server(message: &str) -> String {
+fn errors_by_server(message: &str) -> String {
     let of_server = |part: &str| {
         let (address, rest) = part.split_once(',')?;
         let reason = rest.split_once("Error: Kind: ")?.1;

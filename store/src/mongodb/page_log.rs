@@ -52,7 +52,7 @@ pub(super) async fn append(db: &Db, mut ids: Vec<String>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Inserts an entry after the last one. If the log is empty, because somebody has deleted it, a
+/// Inserts an entry after the last one. If the log is empty, because an administrator has deleted it, a
 /// document made from any stored page takes the place of entry 0.
 fn append_command(ids: &[String]) -> RawDocumentBuf {
     let entry_0 = rawdoc! {

@@ -281,7 +281,7 @@ impl RecordDocument {
     fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> EntryResult {
         let before = self.record.clone();
         if self.record.fill(page, order) {
-            self.check_size(before)?;
+            self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
         Ok(self.record.state())
@@ -297,7 +297,7 @@ impl RecordDocument {
         let forgets = input.refresh && !is_known_here;
         let reopened = forgets && self.record.reopen(&input.record.want);
         if self.record.merge(&input.record, now_ms) || reopened {
-            self.check_size(before)?;
+            self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
         if !is_known_here {
@@ -309,7 +309,7 @@ impl RecordDocument {
         Ok(self.record.state())
     }
 
-    fn check_size(&mut self, before: StoredRecord) -> Result<(), String> {
+    fn revert_if_too_large(&mut self, before: StoredRecord) -> Result<(), String> {
         let refusal = match self.content() {
             Ok(content) if content.as_bytes().len() <= MAX_ENTRY_BYTES => return Ok(()),
             Ok(content) => format!(

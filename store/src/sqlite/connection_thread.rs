@@ -59,7 +59,7 @@ impl ConnectionThread {
     ) -> Result<R, StoreError> {
         let (answer, answered) = oneshot::channel();
         let boxed: Call = Box::new(move |db| {
-            // If the caller is gone, nobody needs the answer.
+            // If the caller is gone, the answer is not needed.
             let _ = answer.send(call(db));
         });
         let calls = self.calls.as_ref().expect("calls are taken on drop only");
@@ -98,7 +98,7 @@ fn serve(
     let mut db = match schema::open(&path, mode) {
         Ok(db) => db,
         Err(error) => {
-            // If the caller is gone, nobody needs the file either.
+            // If the caller is gone, the file is not needed either.
             let _ = opened.send(Err(error));
             return;
         }

@@ -92,7 +92,7 @@ fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc
         }
     };
     if let Err(error) = read() {
-        // If the receiver is gone, nobody needs the error.
+        // If the receiver is gone, the error is not needed.
         let _ = steps.blocking_send(Err(error));
     }
 }

@@ -96,7 +96,7 @@ impl Store for Sqlite {
         let order = self.order();
         self.thread
             .call(move |db| {
-                write_each(db, &saves, pages::name_save, |conn, save| {
+                write_each(db, &saves, pages::describe_save, |conn, save| {
                     pages::save(conn, save, &order)
                 })
             })
@@ -115,7 +115,7 @@ impl Store for Sqlite {
         let crawl = crawl.to_string();
         self.thread
             .call(move |db| {
-                write_each(db, &records, records::name_record, |conn, record| {
+                write_each(db, &records, records::describe_record, |conn, record| {
                     records::put(conn, &crawl, record, now_ms)
                 })
             })

@@ -36,7 +36,7 @@ ON CONFLICT (_id) DO UPDATE SET
 WHERE excluded.started_at >= pages.started_at";
 
 /// How errors name a save.
-pub(super) fn name_save(save: &Save) -> String {
+pub(super) fn describe_save(save: &Save) -> String {
     format!("page {}", save.page.url)
 }
 

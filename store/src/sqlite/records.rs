@@ -18,7 +18,7 @@ ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sou
     candidates = excluded.candidates";
 
 /// How errors name a record.
-pub(super) fn name_record(input: &DatasetRecord) -> String {
+pub(super) fn describe_record(input: &DatasetRecord) -> String {
     format!("record {:.80}", input.record.id)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn put(
     if before.is_some_and(|before| before != after) {
         count_change(conn, &record.id, after)?;
     }
-    enter_crawl(conn, crawl, &record.id, after)?;
+    add_to_crawl(conn, crawl, &record.id, after)?;
     if let Some(source) = &input.source {
         source_documents::add(conn, crawl, &record.id, source, &stored)?;
     }
@@ -158,7 +158,7 @@ fn is_in_crawl(conn: &Connection, crawl: i64, id: &str) -> Result<bool, Fault> {
 }
 
 /// Adds a record to a crawl and its counts, unless it belongs to the crawl already.
-fn enter_crawl(conn: &Connection, crawl: i64, id: &str, state: RecordState) -> Result<(), Fault> {
+fn add_to_crawl(conn: &Connection, crawl: i64, id: &str, state: RecordState) -> Result<(), Fault> {
     let enter = "INSERT OR IGNORE INTO crawl_records (record, crawl) VALUES (?1, ?2)";
     if conn.prepare_cached(enter)?.execute(params![id, crawl])? == 1 {
         let count = "UPDATE crawls SET records_total = records_total + 1,

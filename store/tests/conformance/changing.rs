@@ -103,7 +103,7 @@ pub(crate) async fn changes_come_in_the_order_of_their_saves(clients: &Clients) 
     assert_eq!(still, end);
 }
 
-/// Whatever page is the last that a reader had, and however it was saved, the others follow.
+/// Reading can continue after every page, whatever batch it was saved in.
 pub(crate) async fn a_cursor_goes_on_behind_its_page(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..7).await;

@@ -8,7 +8,7 @@ use webfill_test_needs::needs;
 
 use crate::writer::{NOON_MS, PATIENCE, crawl_id, open_store, put_crawl, save};
 
-/// Makes the server answer the next so many commands of a name in a certain way.
+/// Makes the server answer the next `times` commands with a name in a certain way (`failCommand`).
 async fn fail(client: &Client, command: &str, times: i32, how: Document) {
     let mut data = doc! {"failCommands": [command]};
     data.extend(how);
@@ -52,7 +52,7 @@ async fn what_passes_is_tried_again_and_what_does_not_is_told() {
     assert!(store.save(vec![save(0)]).await[0].is_ok());
 }
 
-/// Somebody else creates the same documents at the same time.
+/// Several clients create the same documents at the same time.
 #[needs(mongod)]
 #[tokio::test]
 async fn many_who_create_one_document_at_once_all_succeed() {

@@ -59,7 +59,7 @@ async fn another_primary_takes_over_and_has_everything() {
     writer.finish(&*store).await;
 }
 
-/// A majority that is away is waited for, and nothing is acknowledged meanwhile.
+/// An unavailable majority is waited for, and nothing is acknowledged meanwhile.
 #[needs(mongod)]
 #[tokio::test]
 async fn without_a_majority_nothing_is_acknowledged() {

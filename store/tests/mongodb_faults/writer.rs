@@ -79,8 +79,8 @@ where
     }
 }
 
-/// Puts and saves batch after batch, as a crawl does, and counts what is acknowledged. Somebody
-/// follows.
+/// Saves batch after batch, as a crawl does, and counts the acknowledged pages. A [`Follower`] reads
+/// the changes.
 pub(crate) struct Writer {
     acknowledged: Arc<AtomicU64>,
     stopping: Arc<AtomicBool>,
@@ -110,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Waits until so many pages more are acknowledged.
+    /// Waits until `pages` more pages are acknowledged.
     pub(crate) async fn goes_on_for(&self, pages: u64) {
         let goal = self.acknowledged.load(Ordering::SeqCst) + pages;
         let started = Instant::now();

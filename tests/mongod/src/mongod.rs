@@ -246,8 +246,8 @@ impl Drop for Mongod {
     }
 }
 
-/// A port that nobody listens on. Another process may take it before the server does; then the
-/// server says so and the test fails.
+/// A free port. If another process takes it before the server does, the server ends and the test
+/// fails.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
     listener.local_addr().expect("a bound listener").port()

@@ -17,7 +17,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
         let (orders, queue) = channel::<Order>();
         std::thread::spawn(move || {
             for (mut command, answer) in queue {
-                // Whoever does not wait for its process any more has dropped it.
+                // If the caller is gone, the process is dropped.
                 let _ = answer.send(command.spawn());
             }
         });

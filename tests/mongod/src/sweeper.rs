@@ -21,7 +21,7 @@ impl Sweeper {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Whoever ends a test ends its process group.
+            // In a process group of its own: a killed test's group is killed with it.
             .process_group(0)
             .spawn();
         Sweeper {

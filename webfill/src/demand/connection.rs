@@ -164,7 +164,7 @@ impl Refusal {
     }
 
     /// For a refused list: the index of the invalid request, and the message about it.
-    pub(super) fn of_one(&self) -> Option<(usize, String)> {
+    pub(super) fn of_list_entry(&self) -> Option<(usize, String)> {
         let inside = self.path.strip_prefix("$[")?;
         let (index, rest) = inside.split_once(']')?;
         let alone = Refusal {
@@ -188,11 +188,14 @@ mod tests {
             path: path.into(),
             message: "too deep".into(),
         };
-        let found = refusal("$[12].maxdepth").of_one();
+        let found = refusal("$[12].maxdepth").of_list_entry();
         assert_eq!(found, Some((12, "$.maxdepth: too deep".into())));
-        assert_eq!(refusal("$[0]").of_one(), Some((0, "too deep".into())));
+        assert_eq!(
+            refusal("$[0]").of_list_entry(),
+            Some((0, "too deep".into()))
+        );
         for whole in ["$", "", "$.url", "$[x]"] {
-            assert_eq!(refusal(whole).of_one(), None, "{whole}");
+            assert_eq!(refusal(whole).of_list_entry(), None, "{whole}");
         }
     }
 }

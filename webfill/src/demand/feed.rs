@@ -118,7 +118,7 @@ fn feed_lines(
                 batches.accepted();
             }
             Err(refusal) => {
-                let one = refusal.of_one();
+                let one = refusal.of_list_entry();
                 let index = one.as_ref().map(|(index, _)| *index);
                 if let Some(number) = batches.refused(batch, index) {
                     let reason = one.map_or_else(|| refusal.sentence(), |(_, reason)| reason);

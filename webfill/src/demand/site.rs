@@ -43,7 +43,7 @@ pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
     let answer = options.connection.connect()?.act(&action)?;
     match options.json {
         true => tell(&answer)?,
-        false => tell(for_people(&answer))?,
+        false => tell(format_answer(&answer))?,
     }
     Ok(ExitStatus::Done)
 }
@@ -95,7 +95,7 @@ fn moment(text: &str, now: SystemTime) -> Result<u64, String> {
     Ok(since_epoch.as_secs_f64().ceil() as u64)
 }
 
-fn for_people(answer: &Value) -> String {
+fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
     };

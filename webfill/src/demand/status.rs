@@ -22,14 +22,14 @@ pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     let answer = options.connection.connect()?.act(&question)?;
     match options.json {
         true => tell(&answer)?,
-        false => tell(for_people(&answer))?,
+        false => tell(format_answer(&answer))?,
     }
     Ok(ExitStatus::Done)
 }
 
 /// The answer for people, whatever members it has: plain values as pairs, lists of objects as tables,
 /// objects of numbers as a line.
-fn for_people(answer: &Value) -> String {
+fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
     };
@@ -104,6 +104,6 @@ supervisors
 id     held tasks
 vm-01           4
 vm-02          11";
-        assert_eq!(for_people(&answer), expected);
+        assert_eq!(format_answer(&answer), expected);
     }
 }

@@ -35,7 +35,7 @@ impl Articles {
         })
     }
 
-    /// Paths of so many pages: all of them once, then all of them again.
+    /// The paths of `count` pages: each once, and then all of them again.
     pub fn paths(&self, count: usize) -> impl Iterator<Item = String> {
         let different = self.answers.len();
         (0..count).map(move |number| format!("/{}/{}.html", number / different, number % different))

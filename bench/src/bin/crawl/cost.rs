@@ -135,8 +135,8 @@ fn per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 
-/// Both must have done the same work: equal values, but for what two HTML parsers make of a few
-/// broken pages.
+/// Both must have done the same work: equal values, except on a few broken pages, which two HTML
+/// parsers read differently.
 fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
     let names = theirs
         .iter()

@@ -183,7 +183,7 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         for process in self.processes.iter_mut().rev() {
-            // Workers die with their supervisor. Who has ended already needs no end.
+            // Workers die with their supervisor. An error means that the process has ended already.
             let _ = process.kill();
             let _ = process.wait();
         }

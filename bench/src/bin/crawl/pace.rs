@@ -37,7 +37,7 @@ impl Plan {
     }
 }
 
-/// Every page links to so many that follow, so that a site never runs out of known pages.
+/// The links of every page to following pages, so that a site never runs out of known pages.
 const LINKS: usize = 4;
 
 /// The sites: one set of small pages under a thousand registrable domains.
@@ -47,7 +47,7 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// Each site has so many pages.
+    /// The sites, with `pages` pages each.
     pub fn build(pages: usize) -> Sites {
         let item = |number| {
             let following: Vec<usize> = (number + 1..=number + LINKS).collect();

@@ -55,7 +55,7 @@ pub(super) async fn read_all(
                 tokio::time::sleep(RETRY_EVERY).await;
             }
             Err(fault) => {
-                // If the receiver is gone, nobody needs the error.
+                // If the receiver is gone, the error is not needed.
                 let _ = chunks.send(Err(fault)).await;
                 return;
             }
