@@ -154,7 +154,7 @@ impl Summary {
             );
         }
         if !self.unfillable.is_empty() {
-            let names: Vec<_> = self.unfillable.iter().map(|name| shown(name)).collect();
+            let names: Vec<_> = self.unfillable.iter().map(|name| printable(name)).collect();
             let _ = writeln!(
                 text,
                 "            wanted, but extracted by no mapping: {}",
@@ -220,7 +220,7 @@ impl Summary {
 }
 
 /// A field's name without line breaks and control characters.
-fn shown(name: &str) -> String {
+fn printable(name: &str) -> String {
     name.chars()
         .take(40)
         .collect::<String>()
