@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use serde_json::{Map, Value, json};
+use webfill_api::CrawlSpec;
 use webfill_store::{Crawl, CrawlId, CrawlState, Page};
 use webfill_wire::{CrawlKey, CrawlSettings, Outcome};
 
-use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskSketch};
 
 /// A crawl that `webfill crawl` has opened.

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use siphasher::sip::SipHasher13;
+use webfill_api::scope::{canonical_domain, printable_beginning};
 use webfill_urls::Url;
 use zip::ZipArchive;
 
-use crate::scope::{canonical_domain, shown};
-
-/// The limit of RFC 1035, in text form.
+/// RFC 1035, as it is written.
 const MAX_DOMAIN_BYTES: usize = 253;
 
 /// A longer line cannot be a domain; the rest of it is not read into memory.
@@ -123,7 +122,7 @@ fn listed_domain(line: &[u8]) -> Listed {
     }
     match canonical_domain(domain) {
         Some(domain) => Listed::Domain(domain),
-        None => Listed::Unreadable(shown(text)),
+        None => Listed::Unreadable(printable_beginning(text)),
     }
 }
 

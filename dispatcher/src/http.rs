@@ -22,12 +22,13 @@ use hyper::{Method, Request};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use webfill_api::{Refusal, SCHEMA};
 use webfill_startup::Fault;
 
 use self::answers::{Answer, answer, refused, said};
 pub(crate) use self::pending_requests::PendingRequests;
 use crate::clock::SteadyClock;
-use crate::control::{self, Asked, Refusal, SCHEMA};
+use crate::control::Asked;
 
 /// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 64;
@@ -158,7 +159,7 @@ impl Service {
     }
 
     async fn act(&self, action: Value) -> Answer {
-        match control::read_action(action) {
+        match webfill_api::parse_action(action) {
             Ok(action) => self.ask(Asked::Act(action)).await,
             Err(refusal) => answer(400, refusal.answer()),
         }

@@ -69,7 +69,7 @@ pub fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl_spec::CrawlSpec;
+    use webfill_api::CrawlSpec;
 
     fn reason(text: &str) -> Reason {
         let mut spec = CrawlSpec::new("app", "crawl");

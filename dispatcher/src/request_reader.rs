@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+use webfill_api::Refusal;
 use webfill_startup::Fault;
 use webfill_wire::socket::Peer;
 
 use crate::clock::SteadyClock;
-use crate::control::{self, Asked, Refusal};
+use crate::control::{self, Asked};
 use crate::outgoing::Client;
 
 /// While frames of more than this many bytes wait to be read or carried out, further ones are refused.

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use webfill_dispatcher::crawl_spec::CrawlSpec;
+use webfill_api::CrawlSpec;
 use webfill_dispatcher::frontier::{
     Candidate, Completion, FILE_NAME, Frontier, FrontierConfig, GivenBack, Leased, SiteId,
 };

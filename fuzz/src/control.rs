@@ -1,6 +1,8 @@
 //! Requests on the control socket and by HTTP, as any client may send them.
 
-use webfill_dispatcher::control::{Asked, MOST_REQUESTS, Request, read};
+use webfill_api::MAX_REQUESTS;
+use webfill_dispatcher::control::{Asked, read};
+use webfill_dispatcher::local_crawl::LocalRequest;
 use webfill_dispatcher::scope::Scope;
 use webfill_urls::canonical;
 
@@ -9,8 +11,8 @@ const NOW_MS: i64 = 1_700_000_000_000;
 
 pub(crate) fn run(input: &[u8]) {
     match read(input, NOW_MS) {
-        Ok(Asked::Own(request)) => judge_own(request),
-        Ok(Asked::Feed { batch, .. }) => assert!(batch.len() <= MOST_REQUESTS),
+        Ok(Asked::Local(request)) => judge_local(request),
+        Ok(Asked::Feed { batch, .. }) => assert!(batch.len() <= MAX_REQUESTS),
         Ok(Asked::Act(action)) => drop(format!("{action:?}")),
         Err(refusal) => {
             assert!(refusal.path.starts_with('$'), "a refusal says where");
@@ -20,20 +22,20 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-fn judge_own(request: Request) {
+fn judge_local(request: LocalRequest) {
     let text = serde_json::to_vec(&request).expect("a request is plain JSON");
-    let Ok(Asked::Own(again)) = read(&text, NOW_MS) else {
+    let Ok(Asked::Local(again)) = read(&text, NOW_MS) else {
         panic!("what a client of ours writes is read");
     };
     let again = serde_json::to_vec(&again).expect("a request is plain JSON");
     assert_eq!(text, again);
     match request {
-        Request::OpenCrawl { spec } => {
+        LocalRequest::OpenCrawl { spec } => {
             if let Ok(scope) = Scope::compile(&spec) {
                 judge(&scope);
             }
         }
-        Request::FeedSeeds { seeds, .. } => {
+        LocalRequest::FeedSeeds { seeds, .. } => {
             for seed in seeds {
                 let _ = canonical(&seed.url, None).map_err(|refusal| refusal.to_string());
             }

@@ -16,6 +16,7 @@ mod machine;
 mod priorities;
 mod rest;
 mod retries;
+mod same_requests;
 mod scrapy_cluster;
 mod sites;
 mod tenants;

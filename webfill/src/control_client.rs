@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use webfill_dispatcher::control::Request;
+use webfill_dispatcher::local_crawl::LocalRequest;
 use webfill_startup::Fault;
 use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
@@ -48,7 +48,7 @@ impl ControlClient {
     /// them.
     pub fn ask<A: DeserializeOwned>(
         &mut self,
-        request: &Request,
+        request: &LocalRequest,
         mut meanwhile: impl FnMut() -> Result<(), Fault>,
     ) -> Result<A, Fault> {
         let question = serde_json::to_vec(request)
@@ -105,7 +105,7 @@ impl ControlClient {
     /// Sends a request once, and waits for the answer until `give_up` returns true.
     pub fn ask_until<A: DeserializeOwned>(
         &mut self,
-        request: &Request,
+        request: &LocalRequest,
         give_up: &impl Fn() -> bool,
     ) -> Result<Option<A>, Fault> {
         let question = serde_json::to_vec(request)

@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use webfill_api::CrawlSpec;
+use webfill_api::scope::ScopeError;
 use webfill_dispatcher::Endpoints;
-use webfill_dispatcher::control::Request;
-use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::excluded_sites::ExcludedSites;
-use webfill_dispatcher::scope::{Scope, ScopeError};
+use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_dispatcher::scope::Scope;
 use webfill_startup::signals;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log};
@@ -118,14 +119,15 @@ impl Crawl {
         let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
         let mut client = ControlClient::connect(&endpoint)?;
         let opened: Opened = client.ask(
-            &Request::OpenCrawl {
+            &LocalRequest::OpenCrawl {
                 spec: Box::new(self.spec.clone()),
             },
             || fleet.restart_dead(),
         )?;
         let crawls = vec![opened.crawl];
-        let before: Counters =
-            client.ask(&Request::CrawlStatus { crawls }, || fleet.restart_dead())?;
+        let before: Counters = client.ask(&LocalRequest::CrawlStatus { crawls }, || {
+            fleet.restart_dead()
+        })?;
         runtime
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;

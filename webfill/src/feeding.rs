@@ -1,62 +1,64 @@
-//! Feeds seeds: reads the input, puts its records into the store, hands its URLs to the
-//! dispatcher, on a thread beside the one that watches the crawl.
+//! Feeds seeds of a local crawl, on a thread beside the one that watches the crawl: reads the input,
+//! puts records into the store, and hands URLs and crawl requests to the dispatcher.
 //!
-//! A batch is answered when it is durable, together with how far the input has been read, so a
-//! resumed crawl goes on behind the last answer. Lines that cannot be read are listed in a file.
+//! The dispatcher answers a batch when it is durable, together with the position in the input, so a
+//! resumed crawl goes on after the last answered batch. Crawl requests are fed again when resuming:
+//! the dispatcher finds their crawls again, and the command waits for these, too. Lines that cannot be
+//! used are listed in a file.
 
 mod broken_list;
 mod documents;
-mod named_crawl;
 mod places;
 mod position;
 mod reading;
 mod records;
+mod requests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use webfill_dispatcher::control::{Request, SeedUrl};
-use webfill_dispatcher::crawl_spec::CrawlSpec;
+use webfill_api::{CrawlSpec, Refusal};
+use webfill_dispatcher::local_crawl::{LineRequest, LocalRequest, SeedUrl};
 use webfill_startup::Fault;
 use webfill_store::{CrawlId, Store};
 use webfill_wire::Lane;
 
 use crate::control_client::ControlClient;
-use crate::seeds::{Seed, SeedFault};
+use crate::seeds::{Seed, SeedFault, SeedRequest};
 use crate::summary::BrokenSeeds;
 use broken_list::BrokenList;
 pub use documents::DatasetSeeds;
-use named_crawl::named_crawl;
 use position::Position;
 use reading::{Chunk, Next, Reading};
 pub use reading::{Seeds, Source};
 use records::{Put, Records};
 pub use records::{now_ms, store_fault};
+use requests::{FedRequests, SeedRequests};
 
-/// Seeds handed over in one go.
+/// Seeds that are handed to the dispatcher together.
 const BATCH: usize = 500;
 
-/// Fields told that no mapping extracts.
+/// The most fields without a mapping that the summary names.
 const UNFILLABLE_TOLD: usize = 20;
 
-/// The keys of the crawls that are fed; it grows while seeds are read.
+/// The keys of the crawls that are fed; the list grows while crawl requests are read.
 pub type Crawls = Arc<Mutex<Vec<u32>>>;
 
-/// What is fed, to which crawl.
+/// The seeds, and the crawl that they are fed to.
 pub struct Input {
-    /// From the command line: read after the seeds.
+    /// URLs from the command line, which are fed after the seeds.
     pub urls: Vec<String>,
     pub seeds: Option<Source>,
     /// See [`Records::refresh`].
     pub refresh: bool,
-    /// The command's own crawl, and what it asks for.
+    /// The command's own crawl, and its settings.
     pub crawl: u32,
     pub spec: CrawlSpec,
-    /// How much of the input is durable from an earlier run.
+    /// The position in the input up to which seeds are durable from an earlier run.
     pub fed_lines: u64,
     pub endpoint: String,
     /// The fields that mappings extract.
@@ -74,7 +76,7 @@ pub struct Fed {
     pub unfillable: BTreeSet<String>,
 }
 
-/// The thread.
+/// The handle of the feeding thread.
 pub struct Feeding {
     over: Arc<AtomicBool>,
     crawls: Crawls,
@@ -99,12 +101,12 @@ impl Feeding {
         })
     }
 
-    /// The crawls that have seeds: the command's own, and those that its seeds name.
+    /// The crawls that are fed: the command's own, and those that crawl requests name.
     pub fn crawls(&self) -> Crawls {
         Arc::clone(&self.crawls)
     }
 
-    /// Tells whether it was ended by a fault.
+    /// Returns the fault that has ended the thread, if there is one.
     pub fn check(&mut self) -> Result<(), Fault> {
         match &self.thread {
             Some(thread) if thread.is_finished() => self.join(),
@@ -112,7 +114,7 @@ impl Feeding {
         }
     }
 
-    /// Stops reading, if there is more to read, and tells what was found.
+    /// Stops reading, even before the end of the input, and returns what was found so far.
     pub fn stop(mut self) -> Result<Fed, Fault> {
         self.over.store(true, Ordering::Relaxed);
         self.join()?;
@@ -130,7 +132,7 @@ impl Feeding {
     }
 }
 
-/// Judges URLs that were typed: unlike lines of a file, each of them must be right.
+/// Checks the URLs of the command line: unlike lines of a file, each of them must be valid.
 pub fn check_urls(urls: &[String]) -> Result<(), Fault> {
     for url in urls {
         webfill_urls::canonical(url, None).map_err(Fault::usage)?;
@@ -142,12 +144,10 @@ struct Feeder {
     input: Input,
     over: Arc<AtomicBool>,
     crawls: Crawls,
-    /// By application and crawl id: the crawls that seeds have named.
-    named: HashMap<CrawlId, u32>,
     client: ControlClient,
     records: Records,
     broken: BrokenList,
-    /// Seeds are told by their documents' ids, not by lines.
+    /// The seeds are documents, which are reported by their ids instead of line numbers.
     is_dataset: bool,
     unfillable: BTreeSet<String>,
     batch: Vec<Seed>,
@@ -174,7 +174,6 @@ impl Feeder {
             input,
             over,
             crawls,
-            named: HashMap::new(),
             records,
             batch: Vec::with_capacity(BATCH),
         })
@@ -197,7 +196,7 @@ impl Feeder {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         for crawl in crawls {
-            self.ask(&Request::EndOfSeeds { crawl })?;
+            self.ask(&LocalRequest::EndOfSeeds { crawl })?;
         }
         self.finish()
     }
@@ -209,7 +208,8 @@ impl Feeder {
         })
     }
 
-    /// Reads on as long as there is time; tells how far it came. The last seeds stay in the batch.
+    /// Feeds the input until its end or the end of the crawl. Returns the position reached; the last
+    /// seeds are still in the batch.
     fn take_seeds(&mut self, source: Source) -> Result<Position, Fault> {
         let mut reading = Reading::start(source, self.input.fed_lines)?;
         let mut position = reading.position;
@@ -222,7 +222,11 @@ impl Feeder {
                 Next::Seed(seed) => {
                     position.line = seed.line;
                     self.note_unfillable(&seed.want);
-                    // A request is fed again when resuming: its crawl must be opened again.
+                    if self.refuses_browser(&seed)? {
+                        continue;
+                    }
+                    // A request is fed again when resuming: so its crawl is found again, and waited
+                    // for.
                     if seed.line > fed || seed.request.is_some() {
                         self.batch.push(seed);
                     }
@@ -257,7 +261,7 @@ impl Feeder {
         Ok(())
     }
 
-    /// A misnamed column would otherwise show only in its staying empty.
+    /// Notes wanted fields that no mapping extracts: a misspelt column would otherwise just stay empty.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
             if self.unfillable.len() < UNFILLABLE_TOLD && !self.input.extracted.contains(name) {
@@ -266,14 +270,15 @@ impl Feeder {
         }
     }
 
-    /// Records first, so that no page comes before the record that it fills. What is not handed
-    /// over because the crawl ends is not counted as read either.
+    /// Hands the batch over. Records go first, so that no page is stored before the record that it
+    /// fills. If the crawl ends meanwhile, the position in the input is not noted either.
     fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
         let Some(put) = self.records.put(&batch)? else {
             return Ok(());
         };
-        let mut fed: BTreeMap<u32, Vec<SeedUrl>> = BTreeMap::new();
+        let mut own = Vec::new();
+        let mut requests = SeedRequests::default();
         for (seed, put) in batch.into_iter().zip(put) {
             match put {
                 Put::Open => {}
@@ -283,24 +288,22 @@ impl Feeder {
                     continue;
                 }
             }
-            let Some(crawl) = self.crawl_of(&seed)? else {
+            if let Some(request) = seed.request {
+                requests.add(seed.line, *request);
                 continue;
-            };
+            }
             let records: Vec<String> = seed.id.into_iter().collect();
             let urls = seed.urls.into_iter();
-            fed.entry(crawl)
-                .or_default()
-                .extend(urls.map(|url| SeedUrl {
-                    url,
-                    records: records.clone(),
-                }));
+            own.extend(urls.map(|url| SeedUrl {
+                url,
+                records: records.clone(),
+            }));
         }
-        // The own crawl comes last: it says how far the input is durable.
-        let own = fed.remove(&self.input.crawl).unwrap_or_default();
-        for (crawl, seeds) in fed {
-            self.feed(crawl, seeds, 0)?;
+        for message in requests.into_messages() {
+            self.feed_requests(message)?;
         }
-        self.feed(self.input.crawl, own, position.fed_lines())
+        // The own crawl comes last: with it the dispatcher notes the position in the input.
+        self.feed(own, position.fed_lines())
     }
 
     /// Lists a seed whose record the store does not take.
@@ -309,64 +312,67 @@ impl Feeder {
         self.broken.add(&SeedFault {
             line: seed.line,
             document: self.is_dataset.then(|| id.clone()),
+            path: None,
             reason,
             text: id,
         })
     }
 
-    fn feed(&mut self, crawl: u32, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
-        let request = Request::FeedSeeds {
-            crawl,
+    fn feed(&mut self, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
+        let request = LocalRequest::FeedSeeds {
+            crawl: self.input.crawl,
             seeds,
             fed_lines,
         };
         self.ask(&request).map(drop)
     }
 
-    /// The crawl that a seed belongs to; opens the one that it names. None if that is refused.
-    fn crawl_of(&mut self, seed: &Seed) -> Result<Option<u32>, Fault> {
-        let Some(request) = &seed.request else {
-            return Ok(Some(self.input.crawl));
+    /// Feeds crawl requests, each into the crawl that it names.
+    fn feed_requests(&mut self, requests: Vec<LineRequest>) -> Result<(), Fault> {
+        let message = LocalRequest::FeedRequests {
+            command: self.input.crawl,
+            requests,
         };
-        let id = CrawlId::new(&request.app_id, &request.crawl_id);
-        let spec = Box::new(named_crawl(request, &self.input.spec));
-        if spec.lane == Lane::Browser && self.input.spec.lane != Lane::Browser {
-            self.broken.add(&SeedFault {
-                line: seed.line,
-                document: None,
-                reason: "`spiderid` is browser, which needs --lane browser".into(),
-                text: id.to_string(),
-            })?;
-            return Ok(None);
-        }
-        if let Some(crawl) = self.named.get(&id) {
-            return Ok(Some(*crawl));
-        }
-        match self.ask(&Request::OpenCrawl { spec }) {
-            Ok(None) => Ok(None),
-            Ok(Some(answer)) => {
-                let crawl = answer["crawl"].as_u64().unwrap_or_default() as u32;
-                self.named.insert(id, crawl);
-                let mut crawls = self.crawls.lock().unwrap_or_else(PoisonError::into_inner);
-                if !crawls.contains(&crawl) {
-                    crawls.push(crawl);
-                }
-                Ok(Some(crawl))
-            }
-            Err(refusal) => {
-                self.broken.add(&SeedFault {
-                    line: seed.line,
-                    document: None,
-                    reason: refusal.message,
-                    text: id.to_string(),
-                })?;
-                Ok(None)
+        let Some(answer) = self.ask(&message)? else {
+            return Ok(());
+        };
+        let fed: FedRequests = serde_json::from_value(answer)
+            .map_err(|error| Fault::error(format!("the dispatcher's answer: {error}")))?;
+        let mut crawls = self.crawls.lock().unwrap_or_else(PoisonError::into_inner);
+        for crawl in fed.crawls {
+            if !crawls.contains(&crawl) {
+                crawls.push(crawl);
             }
         }
+        drop(crawls);
+        if let LocalRequest::FeedRequests { requests, .. } = &message {
+            for refused in &fed.refused {
+                self.broken.add(&refused.fault(requests))?;
+            }
+        }
+        Ok(())
     }
 
-    /// Asks until there is an answer; none if the crawl is over before.
-    fn ask(&mut self, request: &Request) -> Result<Option<Value>, Fault> {
+    /// Lists a crawl request as broken that wants pages in the lane `browser`, if this command's
+    /// workers have no browsers: the crawl would wait for ever.
+    fn refuses_browser(&mut self, seed: &Seed) -> Result<bool, Fault> {
+        let needs_browser = |request: &&Box<SeedRequest>| request.needs_browser;
+        let Some(request) = seed.request.as_ref().filter(needs_browser) else {
+            return Ok(false);
+        };
+        if self.input.spec.lane == Lane::Browser {
+            return Ok(false);
+        }
+        let why = "`spiderid` is browser, which needs --lane browser";
+        let refusal = Refusal::new("$.spiderid", why);
+        let text = request.json.to_string();
+        self.broken
+            .add(&SeedFault::of_request(seed.line, refusal, text.as_bytes()))?;
+        Ok(true)
+    }
+
+    /// Asks until there is an answer; `None` if the crawl is over before.
+    fn ask(&mut self, request: &LocalRequest) -> Result<Option<Value>, Fault> {
         let over = Arc::clone(&self.over);
         let answer = self
             .client

@@ -1,7 +1,8 @@
-//! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not.
+//! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not. JSON lines are
+//! records, crawl requests ([`SeedRequest`]) or plain URLs.
 //!
-//! The input is streamed, one line in memory at a time, so that its size does not matter. A line
-//! that cannot be read becomes a [`SeedFault`] with its number and the reading goes on behind it.
+//! The input is streamed with one line in memory at a time, so its size does not matter. A line that
+//! cannot be used becomes a [`SeedFault`] with its number, and reading goes on after it.
 //! The format is that of the file's extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also
 //! with `.gz`), else of the first line: `{` begins JSON lines, a header with a column `url` or
 //! `urls` begins CSV, anything else is a URL per line.
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use webfill_api::{Refusal, RequestParser};
 use webfill_store::SourceDocument;
 
 pub use document::{DocumentRules, read_document};
@@ -23,26 +25,26 @@ use lines::{Line, LineText, Lines};
 pub use request::SeedRequest;
 use table::Header;
 
-/// Of a broken line, so much is shown, in characters.
+/// How much of a broken line is shown, in characters.
 const SHOWN_CHARS: usize = 160;
 
-/// Where a crawl begins: URLs, of a record or of none.
+/// Where a crawl begins: one or more URLs, and perhaps the record whose fields they may fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seed {
     /// The line that it begins on, from 1.
     pub line: u64,
-    /// The record's id: its first URL where the input names none. A seed that neither knows nor
-    /// wants a field is of no record.
+    /// The record's id: its first URL if the input gives none. A seed without known or wanted fields
+    /// has no record.
     pub id: Option<String>,
-    /// Canonical; at least one.
+    /// At least one, in canonical form.
     pub urls: Vec<String>,
-    /// What is known of the record; null is missing.
+    /// The known fields of the record; a null field is missing.
     pub fields: Option<Map<String, Value>>,
     /// The fields to fill.
     pub want: Vec<String>,
-    /// The settings of a crawl request, which names a crawl of its own.
+    /// Set if the seed is a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
-    /// Where what is found goes back to.
+    /// The document that found values are written back to.
     pub source: Option<SourceDocument>,
 }
 
@@ -67,6 +69,8 @@ pub struct SeedFault {
     pub line: u64,
     /// The id of the document, if it is one of a dataset and no line.
     pub document: Option<String>,
+    /// The JSON path of the fault, if the line is a crawl request.
+    pub path: Option<String>,
     pub reason: String,
     /// The line, or the URL, shortened and without control characters.
     pub text: String,
@@ -77,16 +81,27 @@ impl SeedFault {
         SeedFault {
             line,
             document: None,
+            path: None,
             reason: reason.to_string(),
             text: shown(text),
         }
     }
+
+    /// A crawl request that is refused.
+    pub fn of_request(line: u64, refusal: Refusal, text: &[u8]) -> SeedFault {
+        SeedFault {
+            path: Some(refusal.path),
+            ..SeedFault::new(line, refusal.message, text)
+        }
+    }
 }
 
-/// The seeds of one input, in order. A line with several URLs can yield a seed and faults.
+/// The seeds of one input, in order. A line with several URLs may give a seed and faults.
 pub struct SeedReader {
     lines: Lines,
     format: Format,
+    /// For crawl requests.
+    parser: RequestParser,
     ready: VecDeque<Result<Seed, SeedFault>>,
 }
 
@@ -97,9 +112,10 @@ enum Format {
 }
 
 impl SeedReader {
-    /// Opens a file, or standard input for `-`, and finds out its format. The error is a
-    /// sentence that names the file.
-    pub fn open(path: &Path) -> Result<SeedReader, String> {
+    /// Opens a file, or standard input for `-`, and finds out its format. Crawl requests that expire
+    /// before `now_ms`, in milliseconds since the epoch, are refused. The error is a sentence that
+    /// names the file.
+    pub fn open(path: &Path, now_ms: i64) -> Result<SeedReader, String> {
         let in_file =
             |reason: String| format!("cannot read seeds from {}: {reason}", path.display());
         let mut lines = Lines::open(path).map_err(in_file)?;
@@ -107,11 +123,12 @@ impl SeedReader {
         Ok(SeedReader {
             lines,
             format,
+            parser: RequestParser::new(now_ms),
             ready: VecDeque::new(),
         })
     }
 
-    /// Reads on until something is ready; tells whether there was anything left to read.
+    /// Reads one line. Returns false at the end of the input.
     fn read_on(&mut self) -> bool {
         let Some(line) = self.lines.next() else {
             return false;
@@ -129,7 +146,7 @@ impl SeedReader {
             Format::Csv(header) => header.read_row(text, &mut self.lines),
             _ if is_comment(&text) => return true,
             Format::Text => find_url(&text),
-            Format::JsonLines => json::read_seed(&text),
+            Format::JsonLines => json::read_seed(&text, &mut self.parser),
         };
         match found {
             Ok(found) => self.ready.extend(judge(line.number, found)),
@@ -151,7 +168,7 @@ impl Iterator for SeedReader {
     }
 }
 
-/// Keeps of a seed the URLs that can be crawled.
+/// Keeps the URLs of a seed that can be crawled; the others become faults.
 fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
     let mut judged = Vec::new();
     let mut urls = Vec::with_capacity(found.urls.len());
@@ -178,7 +195,7 @@ fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
     judged
 }
 
-/// What a line says, before its URLs are judged.
+/// The content of a line, before its URLs are judged.
 #[derive(Default)]
 struct Found {
     id: Option<String>,
@@ -190,8 +207,8 @@ struct Found {
 }
 
 impl Format {
-    /// Judges by the extension, then by the first line that says anything, which stays unread
-    /// unless it is a header.
+    /// Decides by the extension, then by the first line that is neither blank nor a comment. That
+    /// line is read again later, unless it is a CSV header.
     fn of(path: &Path, lines: &mut Lines) -> Result<Format, String> {
         let by_name = Extension::of(path);
         let first = loop {
@@ -263,7 +280,7 @@ fn is_comment(text: &[u8]) -> bool {
 
 fn find_url(text: &[u8]) -> Result<Found, SeedFault> {
     let line = utf8(text)?;
-    // Behind a space, `#` cannot be meant to begin a fragment.
+    // A `#` after a space begins a comment: a URL with a fragment has no space before it.
     let mut before_signs = line.match_indices('#').map(|(at, _)| &line[..at]);
     let url = before_signs
         .find(|before| before.ends_with(char::is_whitespace))
@@ -286,7 +303,7 @@ fn utf8(text: &[u8]) -> Result<&str, SeedFault> {
     })
 }
 
-/// A text as it can be shown to people: one line, short, nothing that a terminal would obey.
+/// A text for people: one short line without control characters.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * SHOWN_CHARS)]);
     let visible = |c: char| if c.is_control() { '\u{FFFD}' } else { c };

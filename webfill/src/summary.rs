@@ -48,14 +48,31 @@ pub struct BrokenSeed {
     pub line: u64,
     /// The id of the document, if the seed is a document of a dataset.
     pub document: Option<String>,
+    /// The JSON path of the fault, if the line is a crawl request.
+    pub path: Option<String>,
     pub reason: String,
 }
 
 impl BrokenSeed {
     fn json(&self) -> Value {
-        match &self.document {
-            None => json!({"line": self.line, "reason": self.reason}),
-            Some(id) => json!({"_id": id, "reason": self.reason}),
+        let mut told = match &self.document {
+            None => json!({"line": self.line}),
+            Some(id) => json!({"_id": id}),
+        };
+        if let Some(path) = &self.path {
+            told["path"] = path.as_str().into();
+        }
+        told["reason"] = self.reason.as_str().into();
+        told
+    }
+
+    fn text(&self) -> String {
+        match (&self.document, &self.path) {
+            (Some(id), _) => format!("record {id}: {}", self.reason),
+            (None, Some(path)) if path != "$" => {
+                format!("line {}: {path}: {}", self.line, self.reason)
+            }
+            (None, _) => format!("line {}: {}", self.line, self.reason),
         }
     }
 }
@@ -211,10 +228,7 @@ impl Summary {
             None => writeln!(text),
         };
         for seed in &broken.first {
-            let _ = match &seed.document {
-                None => writeln!(text, "            line {}: {}", seed.line, seed.reason),
-                Some(id) => writeln!(text, "            record {id}: {}", seed.reason),
-            };
+            let _ = writeln!(text, "            {}", seed.text());
         }
     }
 }

@@ -17,8 +17,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
+use webfill_api::CrawlSpec;
 use webfill_bench::{Limit, Size, Verdict, report};
-use webfill_dispatcher::crawl_spec::CrawlSpec;
 use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased};
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 

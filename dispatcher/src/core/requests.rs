@@ -10,12 +10,14 @@ mod sites;
 mod waiting;
 
 use serde_json::Value;
+use webfill_api::{Action, Refusal};
 
 pub(super) use self::closing::ClosingCrawls;
 pub(super) use self::waiting::WaitingAnswer;
 use super::Core;
-use crate::control::{Action, Asked, Refusal, Request};
+use crate::control::Asked;
 use crate::frontier::FrontierError;
+use crate::local_crawl::LocalRequest;
 use crate::outgoing::{Client, OutgoingMessage};
 
 /// When a request is answered.
@@ -64,12 +66,12 @@ impl Core {
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         match asked {
-            Asked::Own(Request::Drain { crawls }) => {
+            Asked::Local(LocalRequest::Drain { crawls }) => {
                 self.drain_asked = Some((client.clone(), crawls));
                 self.drain();
                 Ok(Reply::Later)
             }
-            Asked::Own(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
+            Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
             Asked::Feed { batch, whole } => self.take_batch(batch, whole, now_ms).map(Reply::Now),
             Asked::Act(action) => self.act(client, action, now_ms),
         }

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome, Reason};
 
 use super::answers::CrawlStatus;
 use super::{Frontier, FrontierError};
-use crate::crawl_spec::CrawlSpec;
 use crate::scope::Scope;
 
 /// A crawl in memory.
@@ -158,6 +158,16 @@ impl Frontier {
         crawl.status.seeds_ended = true;
         crawl.changed = true;
         self.guarded("note the end of the seeds", |_| Ok(()))
+    }
+
+    /// Goes on with a known crawl that is fed again: it is not paused, and its seeds have not ended.
+    pub fn reopen_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
+        let crawl = self.crawl(key)?;
+        if crawl.status.seeds_ended {
+            crawl.status.seeds_ended = false;
+            crawl.changed = true;
+        }
+        self.resume_crawl(key)
     }
 
     pub(super) fn crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl, FrontierError> {

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use webfill_api::scope::ScopeError;
 use webfill_wire::CrawlKey;
-
-use crate::scope::ScopeError;
 
 /// After any error but [`Scope`](FrontierError::Scope) and
 /// [`UnknownCrawl`](FrontierError::UnknownCrawl) the uncommitted calls are undone on disk and the

@@ -6,13 +6,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::Result;
+use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Lane};
 
 use super::answers::{SiteDue, Turn};
 use super::crawls::Crawl;
 use super::sites::{NextCrawl, SiteRow};
 use super::{Frontier, FrontierError};
-use crate::crawl_spec::CrawlSpec;
 
 /// Which lanes are served, and which crawls wait for one.
 #[derive(Debug, Default)]

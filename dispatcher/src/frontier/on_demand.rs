@@ -1,12 +1,12 @@
 //! Crawls by their ids: registered, changed, expired, listed, counted.
 
 use rusqlite::{OptionalExtension, Result, params};
+use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::answers::AttrsId;
 use super::crawls::Crawl;
 use super::{Frontier, FrontierError};
-use crate::crawl_spec::CrawlSpec;
 use crate::scope::Scope;
 
 /// A crawl that has queued tasks.

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use webfill_api::CrawlSpec;
 use webfill_wire::{Lane, Outcome, Reason, SiteClock, TaskDone};
 
 use super::*;
-use crate::crawl_spec::CrawlSpec;
 
 mod application_limits;
 mod feeding;

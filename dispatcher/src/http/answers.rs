@@ -5,8 +5,7 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
-
-use crate::control::Refusal;
+use webfill_api::Refusal;
 
 pub(super) type Answer = Response<Full<Bytes>>;
 

@@ -1,24 +1,26 @@
-//! Crawl requests by HTTP: one, a list that is taken in as a whole, or lines without end, each by
-//! itself, of which a thousand are in memory at once.
+//! Crawl requests by HTTP: one, a list that is accepted or refused as a whole, or a stream of lines,
+//! each accepted or refused by itself. At most [`BATCH`] lines are in memory at once, however long
+//! the stream is.
 
 use hyper::Request;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
+use webfill_api::{Batch, Question, Refusal, RequestParser};
 
 use super::Service;
 use super::answers::{Answer, answer, refused};
 use super::body::{next_piece, read_whole};
 use super::guard::{MediaType, media_type};
-use crate::control::{self, Asked, Batch, Judge, Refusal};
+use crate::control::Asked;
 
-/// Lines that are taken in together.
+/// Lines that are handed to the dispatcher together.
 const BATCH: usize = 1_000;
 
 /// The longest line, in bytes.
-const MOST_LINE_BYTES: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Refused lines that are told one by one; the others are counted.
-const MOST_TOLD: usize = 100;
+/// Refused lines that the answer lists; further ones are only counted.
+const MAX_REPORTED: usize = 100;
 
 impl Service {
     pub(super) async fn feed(&self, request: Request<Incoming>) -> Answer {
@@ -32,12 +34,12 @@ impl Service {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        let asked = control::read(&body, self.clock.now_ms());
+        let question = webfill_api::parse_question(&body, self.clock.now_ms());
         drop(body);
-        match asked {
-            Ok(asked @ Asked::Feed { .. }) => self.ask(asked).await,
-            Ok(_) => {
-                let refusal = Refusal::new("$.action", "actions have places of their own");
+        match question {
+            Ok(Question::Feed(batch)) => self.ask(Asked::Feed { batch, whole: true }).await,
+            Ok(Question::Act(_)) => {
+                let refusal = Refusal::new("$.action", "actions have paths of their own");
                 answer(400, refusal.answer())
             }
             Err(refusal) => answer(400, refusal.answer()),
@@ -45,32 +47,34 @@ impl Service {
     }
 }
 
-/// Lines on their way in.
+/// A stream of lines under way.
 struct Lines<'a> {
     service: &'a Service,
-    judge: Judge,
+    parser: RequestParser,
     batch: Batch,
-    /// Lines read.
+    /// Lines read so far.
     count: u64,
     accepted: u64,
     refused: u64,
-    told: Vec<Value>,
+    /// The refused lines that the answer lists.
+    reported: Vec<Value>,
 }
 
 impl Lines<'_> {
     fn new(service: &Service) -> Lines<'_> {
         Lines {
             service,
-            judge: Judge::new(service.clock.now_ms()),
+            parser: RequestParser::new(service.clock.now_ms()),
             batch: Batch::default(),
             count: 0,
             accepted: 0,
             refused: 0,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
-    /// Ends with an answer either way; what was taken in before a fault stays.
+    /// Reads to the end of the stream. Both results are the answer to the client; after an error,
+    /// the lines before the fault stay accepted.
     async fn take_all(mut self, mut body: Incoming) -> Result<Answer, Answer> {
         let mut rest: Vec<u8> = Vec::new();
         while let Some(piece) = next_piece(&mut body).await? {
@@ -84,9 +88,9 @@ impl Lines<'_> {
                 }
             }
             rest.drain(..begin);
-            if rest.len() > MOST_LINE_BYTES {
+            if rest.len() > MAX_LINE_BYTES {
                 let why = format!(
-                    "line {} has more than {MOST_LINE_BYTES} bytes",
+                    "line {} has more than {MAX_LINE_BYTES} bytes",
                     self.count + 1
                 );
                 return Err(refused(413, &why));
@@ -102,10 +106,8 @@ impl Lines<'_> {
         if line.trim_ascii().is_empty() {
             return;
         }
-        let judged = serde_json::from_slice(line)
-            .map_err(|error| Refusal::new("$", error))
-            .and_then(|value| self.judge.judge(value, "$"));
-        match judged {
+        let parsed = webfill_api::parse_line(line).and_then(|value| self.parser.parse(value, "$"));
+        match parsed {
             Ok(request) => self.batch.add(request, self.count),
             Err(refusal) => {
                 self.note_refused(json!({
@@ -115,14 +117,15 @@ impl Lines<'_> {
         }
     }
 
-    fn note_refused(&mut self, told: Value) {
+    fn note_refused(&mut self, line: Value) {
         self.refused += 1;
-        if self.told.len() < MOST_TOLD {
-            self.told.push(told);
+        if self.reported.len() < MAX_REPORTED {
+            self.reported.push(line);
         }
     }
 
-    /// Waits until the lines so far are taken in: who sends faster is slowed down.
+    /// Hands the lines so far to the dispatcher and waits until they are durable, which slows down
+    /// a client that sends faster.
     async fn hand_over(&mut self) -> Result<(), Answer> {
         if self.batch.is_empty() {
             return Ok(());
@@ -132,11 +135,11 @@ impl Lines<'_> {
             batch,
             whole: false,
         };
-        let Some(mut told) = self.service.pending_requests.ask(asked).await else {
+        let Some(mut answer) = self.service.pending_requests.ask(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));
         };
-        self.accepted += told["accepted"].as_u64().unwrap_or(0);
-        if let Value::Array(refused) = told["refused"].take() {
+        self.accepted += answer["accepted"].as_u64().unwrap_or(0);
+        if let Value::Array(refused) = answer["refused"].take() {
             refused.into_iter().for_each(|one| self.note_refused(one));
         }
         Ok(())
@@ -145,7 +148,7 @@ impl Lines<'_> {
     fn answer(self) -> Answer {
         let mut told = json!({"accepted": self.accepted, "refused": self.refused});
         if self.refused > 0 {
-            told["errors"] = self.told.into();
+            told["errors"] = self.reported.into();
         }
         answer(200, told)
     }

@@ -156,7 +156,7 @@ fn actions_have_places_of_their_own() {
     assert!(info.contains("c-1") && info.contains("a b"), "{info}");
     assert_eq!(get(to, "/info").1["error"]["path"], "$.appid");
     assert_eq!(get(to, "/healthz"), (200, json!({"ok": true})));
-    assert_eq!(get(to, "/schema").1, crate::control::schema());
+    assert_eq!(get(to, "/schema").1, webfill_api::schema());
 }
 
 #[test]

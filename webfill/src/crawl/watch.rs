@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_dispatcher::control::Request;
+use webfill_dispatcher::local_crawl::LocalRequest;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
@@ -113,7 +113,7 @@ impl Watch {
 
     /// Asks for the crawl's status, counts its records if it is time, and shows both.
     fn update(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
-        let request = Request::CrawlStatus {
+        let request = LocalRequest::CrawlStatus {
             crawls: self.crawls(),
         };
         self.counters = client.ask(&request, || fleet.restart_dead())?;
@@ -157,7 +157,7 @@ impl Watch {
         let crawls = self.crawls();
         // The answer comes when all leases have ended. From here on, dead processes are not
         // restarted.
-        match client.ask_until(&Request::Drain { crawls }, &give_up)? {
+        match client.ask_until(&LocalRequest::Drain { crawls }, &give_up)? {
             Some(counters) => self.counters = counters,
             None => fleet.stop(),
         }

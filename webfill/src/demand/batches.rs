@@ -1,21 +1,20 @@
-//! The lines of a feed, gathered to lists that the dispatcher takes as a whole.
+//! The lines of a feed, gathered to lists, each of which the dispatcher accepts or refuses as a
+//! whole.
 //!
-//! A list with a refused request is sent again in pieces: what stands before it, then what stands
-//! behind. After a refusal the lists are short, and grow while all goes well: so a file in which
-//! every line is off costs no more than its lines do.
+//! A list with a refused request is sent again in two pieces: the requests before the refused one,
+//! then those after it. After a refusal the lists are short, and they double with each accepted list.
+//! So a file in which every line is refused costs one message per line, and no more.
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
-
 use crate::seeds::lines::{LineText, Lines};
 
-/// Requests of one list, at most.
-const MOST: usize = 1_000;
-/// Bytes of one list, unless a single request has more.
-const MOST_BYTES: usize = 1 << 20;
-/// Requests of the list after a refused one.
-const FEW: usize = 1;
+/// The most requests of one list.
+const MAX_REQUESTS: usize = 1_000;
+/// The most bytes of one list, unless a single request has more.
+const MAX_BYTES: usize = 1 << 20;
+/// The fewest requests of a list after a refusal.
+const MIN_REQUESTS: usize = 1;
 
 /// A line that cannot be used, by its number from 1.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub(super) struct BadLine {
     pub(super) reason: String,
 }
 
-/// A crawl request as its line has it.
+/// A crawl request as it is written in its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     line: u64,
@@ -37,11 +36,12 @@ pub(super) struct Batch {
     requests: Vec<Request>,
 }
 
-/// Reads lines ahead, one list at most.
+/// Reads lines ahead, at most as many as one list takes.
 pub(super) struct Batches {
     lines: Lines,
-    /// Read, and to be sent next.
+    /// Requests that were read and are sent next.
     ready: VecDeque<Request>,
+    /// How many requests the next list may have.
     size: usize,
 }
 
@@ -50,11 +50,12 @@ impl Batches {
         Batches {
             lines,
             ready: VecDeque::new(),
-            size: MOST,
+            size: MAX_REQUESTS,
         }
     }
 
-    /// The next list; none at the end of the input. Broken lines are told on the way.
+    /// The next list; none at the end of the input. Lines that hold no JSON object are passed to
+    /// `tell`.
     pub(super) fn next(&mut self, mut tell: impl FnMut(BadLine)) -> Option<Batch> {
         let mut requests = Vec::new();
         let mut bytes = 0;
@@ -62,7 +63,7 @@ impl Batches {
             let Some(request) = self.ready.pop_front().or_else(|| self.read(&mut tell)) else {
                 break;
             };
-            if !requests.is_empty() && bytes + request.text.len() > MOST_BYTES {
+            if !requests.is_empty() && bytes + request.text.len() > MAX_BYTES {
                 self.ready.push_front(request);
                 break;
             }
@@ -73,12 +74,12 @@ impl Batches {
     }
 
     pub(super) fn accepted(&mut self) {
-        self.size = (self.size * 2).min(MOST);
+        self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// The list was refused for one of its requests, and nothing of it was taken: the others are
-    /// sent again. Returns the line of the refused one, or none if the list must be divided to
-    /// find it.
+    /// The list was refused because of one of its requests, and none of them was accepted: the
+    /// others are sent again. Returns the line of the refused request; none if its index is not
+    /// known, and the list is divided to find it.
     pub(super) fn refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {
@@ -86,8 +87,8 @@ impl Batches {
             _ if count == 1 => Some(0),
             _ => None,
         };
-        // What stands before the refused one was found to be good.
-        self.size = blamed.unwrap_or(count / 2).max(FEW);
+        // The dispatcher found the requests before the refused one to be good.
+        self.size = blamed.unwrap_or(count / 2).max(MIN_REQUESTS);
         let line = blamed.map(|index| batch.requests.remove(index).line);
         for request in batch.requests.into_iter().rev() {
             self.ready.push_front(request);
@@ -95,7 +96,7 @@ impl Batches {
         line
     }
 
-    /// The next line that may be a request.
+    /// The next line that holds a JSON object.
     fn read(&mut self, tell: &mut impl FnMut(BadLine)) -> Option<Request> {
         loop {
             let line = self.lines.next()?;
@@ -114,7 +115,7 @@ impl Batches {
 }
 
 impl Batch {
-    /// The line that it begins with.
+    /// The number of its first line.
     pub(super) fn first_line(&self) -> u64 {
         self.requests[0].line
     }
@@ -130,25 +131,12 @@ fn is_empty(text: &[u8]) -> bool {
     text.is_empty() || text.starts_with(b"#")
 }
 
-/// A line is only looked at as far as to know that it does not break the list around it.
+/// Checks only that the line is one JSON object, so that it cannot break the list around it. The
+/// dispatcher judges the request.
 fn request_in(text: Vec<u8>) -> Result<String, String> {
-    let text = String::from_utf8(text).map_err(|error| {
-        format!(
-            "invalid UTF-8 at byte {}",
-            error.utf8_error().valid_up_to() + 1
-        )
-    })?;
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(_)) => Ok(text),
-        Ok(Value::Array(_)) => Err(String::from(
-            "a line holds one request, not a list: jq -c '.[]' makes lines of it",
-        )),
-        Ok(_) => Err(String::from("a crawl request is a JSON object")),
-        Err(error) => {
-            // Each line is a document of its own, so its "line 1" would mislead.
-            Err(format!("invalid JSON: {error}").replace(" at line 1 column", " at column"))
-        }
-    }
+    webfill_api::parse_line(&text).map_err(|refusal| refusal.message)?;
+    // Parsing has found it to be UTF-8.
+    String::from_utf8(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Lists the seeds that cannot be used: all of them in a file, the first few for the summary.
+//! Lists the seeds that cannot be used: all of them in a file, the first few in the summary. A crawl
+//! request is listed with the JSON path of its fault.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,14 +11,14 @@ use webfill_startup::Fault;
 use crate::seeds::SeedFault;
 use crate::summary::{BrokenSeed, BrokenSeeds};
 
-/// Broken seeds told in the summary; the file has all.
+/// The most broken seeds in the summary.
 const TOLD: usize = 5;
 
-/// The list; its file is made by the first broken seed.
+/// The list. Its file is created with the first broken seed.
 pub struct BrokenList {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    /// What an earlier run has listed stays.
+    /// The file keeps what an earlier run has listed.
     goes_on: bool,
     broken: BrokenSeeds,
 }
@@ -45,13 +46,14 @@ impl BrokenList {
             self.broken.first.push(BrokenSeed {
                 line: fault.line,
                 document: fault.document.clone(),
+                path: fault.path.clone(),
                 reason: fault.reason.clone(),
             });
         }
         Ok(())
     }
 
-    /// Everything that was broken, safely in the file.
+    /// Flushes the file and returns the list for the summary.
     pub fn finish(mut self) -> Result<BrokenSeeds, Fault> {
         let flushed = self.file.take().map_or(Ok(()), |mut file| file.flush());
         flushed.map_err(|error| self.cannot_list(&error))?;
@@ -59,10 +61,15 @@ impl BrokenList {
     }
 
     fn write(&mut self, fault: &SeedFault) -> io::Result<()> {
-        let line = match &fault.document {
-            None => json!({"line": fault.line, "reason": fault.reason, "text": fault.text}),
-            Some(id) => json!({"_id": id, "reason": fault.reason, "text": fault.text}),
+        let mut line = match &fault.document {
+            None => json!({"line": fault.line}),
+            Some(id) => json!({"_id": id}),
         };
+        if let Some(path) = &fault.path {
+            line["path"] = path.as_str().into();
+        }
+        line["reason"] = fault.reason.as_str().into();
+        line["text"] = fault.text.as_str().into();
         let file = match self.file.take() {
             Some(file) => file,
             None => BufWriter::new(self.open()?),

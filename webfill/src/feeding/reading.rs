@@ -1,5 +1,5 @@
-//! Reads seeds on a thread of its own, so that a pipe to which nobody writes, or a server that is
-//! away, holds up neither the seeds that were brought already nor the end of the crawl.
+//! Reads seeds on a thread of its own, so that a silent pipe or an unreachable server delays neither
+//! the seeds that were read already nor the end of the crawl.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -10,21 +10,22 @@ use webfill_startup::Fault;
 
 use super::documents::DatasetSeeds;
 use super::position::Position;
+use super::records::now_ms;
 use crate::seeds::{Seed, SeedFault, SeedReader};
 
-/// Seeds read ahead; of documents it is one chunk.
+/// The most seeds that are read ahead; of documents it is one chunk.
 const AHEAD: usize = 500;
 
-/// An input that is silent for this long has paused.
+/// If nothing was read for this long, the seeds so far are fed.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What seeds are read from.
+/// The input that seeds are read from.
 pub enum Source {
     Lines(Seeds),
     Dataset(DatasetSeeds),
 }
 
-/// Lines to be read.
+/// The lines to read.
 pub struct Seeds {
     reader: SeedReader,
     start: Position,
@@ -34,19 +35,19 @@ impl Seeds {
     /// Opens the input, once: a pipe cannot be read twice.
     pub fn open(path: &Path) -> Result<Seeds, Fault> {
         Ok(Seeds {
-            reader: SeedReader::open(path).map_err(Fault::usage)?,
+            reader: SeedReader::open(path, now_ms()).map_err(Fault::usage)?,
             start: Position::start_of(path),
         })
     }
 }
 
-/// What an input brings.
+/// The next item of an input.
 pub enum Next {
     Seed(Seed),
     Broken(SeedFault),
-    /// To be fed in one go, with the place behind it.
+    /// Documents that are fed together, with the position after them.
     Chunk(Chunk),
-    /// Nothing for now.
+    /// Nothing was read for a while.
     Pause,
     End,
 }
@@ -58,19 +59,19 @@ pub struct Chunk {
     pub read: u64,
 }
 
-/// What the thread hands over; after a fault it ends.
+/// The channel from the reading thread, which ends after a fault.
 pub(super) type Bring = SyncSender<Result<Next, Fault>>;
 
-/// The thread.
+/// The handle of the reading thread.
 pub struct Reading {
-    /// Where in the input it is, as far as seeds were taken from here.
+    /// The position at which reading has begun.
     pub position: Position,
     brought: Receiver<Result<Next, Fault>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reading {
-    /// Begins; `fed` tells how far an earlier run came.
+    /// Starts the thread; `fed` is the position that an earlier run has reached.
     pub fn start(source: Source, fed: u64) -> Result<Reading, Fault> {
         match source {
             Source::Lines(seeds) => {
@@ -109,7 +110,7 @@ impl Reading {
         }
     }
 
-    /// The thread has ended: with the input, it is to be hoped.
+    /// The thread has ended, at the end of the input or by a panic.
     fn end(&mut self) -> Result<Next, Fault> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(_)) => Err(Fault::error("reading seeds panicked")),

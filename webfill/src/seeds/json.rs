@@ -1,35 +1,58 @@
-//! A seed as a JSON object: a record, a crawl request, or a bare `{"url": ...}`.
+//! A seed as a JSON object: a record, a crawl request, or `{"url": ...}` with no other key, which is
+//! a plain URL of the command's own crawl.
 
 use serde_json::{Map, Value};
+use webfill_api::{RequestParser, nearest, request_keys};
 
 use super::request::SeedRequest;
-use super::{Found, SeedFault, utf8};
+use super::{Found, SeedFault};
 
 /// The keys of a record. `url` stands for one of `urls`, as in CSV.
 const RECORD_KEYS: [&str; 5] = ["id", "url", "urls", "fields", "want"];
 
-/// An unknown key this near to a known one is told with it.
+/// The keys that only records have: one of them makes an object a record.
+const ONLY_OF_RECORDS: [&str; 4] = ["id", "urls", "fields", "want"];
+
+/// An unknown key is answered with a known one that is at most this many edits away.
 const NEAR: usize = 2;
 
 /// Reads a line.
-pub(super) fn read_seed(text: &[u8]) -> Result<Found, SeedFault> {
-    let fault = |reason| SeedFault::new(0, reason, text);
-    let parsed = serde_json::from_str(utf8(text)?).map_err(|error| {
-        // Each line is a document of its own, so its "line 1" would mislead.
-        fault(format!("invalid JSON: {error}").replace(" at line 1 column", " at column"))
-    })?;
+pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found, SeedFault> {
+    let fault = |reason: String| SeedFault::new(0, reason, text);
+    let parsed = webfill_api::parse(text).map_err(|refusal| fault(refusal.message))?;
     let Value::Object(object) = parsed else {
         return Err(fault(String::from("a seed is a JSON object")));
     };
-    let is_record = ["id", "urls", "fields", "want"]
-        .iter()
-        .any(|key| object.contains_key(*key));
-    let found = if is_record {
-        read_record(object)
-    } else {
-        read_request(object)
-    };
-    found.map_err(fault)
+    if ONLY_OF_RECORDS.iter().any(|key| object.contains_key(*key)) {
+        return read_record(object).map_err(fault);
+    }
+    if let (1, Some(Value::String(url))) = (object.len(), object.get("url")) {
+        return Ok(Found {
+            urls: vec![url.clone()],
+            ..Found::default()
+        });
+    }
+    if let Some(reason) = misspelt_record(&object) {
+        return Err(fault(reason));
+    }
+    let (url, request) = SeedRequest::parse(object, text.len(), parser)
+        .map_err(|refusal| SeedFault::of_request(0, refusal, text))?;
+    Ok(Found {
+        urls: vec![url],
+        request: Some(Box::new(request)),
+        ..Found::default()
+    })
+}
+
+/// What is wrong with an object that would be a record if a key were spelt right: an unknown key of
+/// it is nearer to a key of records than to any of crawl requests.
+fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
+    let known = || request_keys().chain(ONLY_OF_RECORDS);
+    object.keys().find_map(|key| {
+        let nearest = nearest(key, known(), NEAR)?;
+        let is_record = nearest != key && ONLY_OF_RECORDS.contains(&nearest);
+        is_record.then(|| unknown_key(key, Some(nearest), &RECORD_KEYS))
+    })
 }
 
 fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
@@ -78,26 +101,6 @@ fn urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
     Ok(urls)
 }
 
-fn read_request(mut object: Map<String, Value>) -> Result<Found, String> {
-    let mut known = vec!["url", "urls", "id", "fields", "want"];
-    known.extend(SeedRequest::keys());
-    refuse_unknown_keys(&object, &known)?;
-    let url = match object.remove("url") {
-        Some(Value::String(url)) => url,
-        Some(_) => return Err(String::from("`url` is a text")),
-        None => return Err(String::from("it names no URL: `url` is missing")),
-    };
-    let request = match object.is_empty() {
-        true => None,
-        false => Some(Box::new(SeedRequest::read(object)?)),
-    };
-    Ok(Found {
-        urls: vec![url],
-        request,
-        ..Found::default()
-    })
-}
-
 /// A list of texts, or one text for a list of one.
 pub(super) fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
     let texts = match value {
@@ -113,17 +116,17 @@ pub(super) fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
 }
 
 fn refuse_unknown_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
-    for key in object.keys() {
-        if known.contains(&key.as_str()) {
-            continue;
-        }
-        let distance = |known: &&&str| strsim::damerau_levenshtein(key, known);
-        let nearest = known.iter().min_by_key(distance);
-        let shown: String = key.chars().take(40).collect();
-        return Err(match nearest.filter(|nearest| distance(nearest) <= NEAR) {
-            Some(nearest) => format!("unknown key `{shown}`: did you mean `{nearest}`?"),
-            None => format!("unknown key `{shown}`: known are {}", known.join(", ")),
-        });
+    let unknown = object.keys().find(|key| !known.contains(&key.as_str()));
+    unknown.map_or(Ok(()), |key| {
+        let nearest = nearest(key, known.iter().copied(), NEAR);
+        Err(unknown_key(key, nearest, known))
+    })
+}
+
+fn unknown_key(key: &str, nearest: Option<&str>, known: &[&str]) -> String {
+    let shown: String = key.chars().take(40).collect();
+    match nearest {
+        Some(nearest) => format!("unknown key `{shown}`: did you mean `{nearest}`?"),
+        None => format!("unknown key `{shown}`: known are {}", known.join(", ")),
     }
-    Ok(())
 }

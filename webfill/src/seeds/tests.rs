@@ -9,11 +9,13 @@ use super::*;
 
 mod csv_rows;
 
+const NOW_MS: i64 = 1_700_000_000_000;
+
 fn open(name: &str, content: &[u8]) -> Result<SeedReader, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
-    SeedReader::open(&path)
+    SeedReader::open(&path, NOW_MS)
 }
 
 fn read(name: &str, content: &[u8]) -> Vec<Result<Seed, SeedFault>> {
@@ -140,30 +142,30 @@ fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
 }
 
 #[test]
-fn a_crawl_request_names_its_crawl_and_its_settings() {
+fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
     let line = json!({
         "url": "https://a.example/", "appid": "app", "crawlid": "c9", "spiderid": "link",
         "maxdepth": 3, "priority": 70, "allowed_domains": ["a.example"], "allow_regex": ["/x/"],
-        "deny_regex": ["y"], "deny_extensions": ["pdf"], "expires": 1_800_000_000,
-        "useragent": "me", "attrs": {"k": 1}, "domain_max_pages": 10,
+        "deny_regex": ["y"], "deny_extensions": ["pdf"], "expires": 1_800_000_000.5,
+        "useragent": "me", "attrs": {"k": 1}, "domain_max_pages": 10, "body": true,
     });
     let seed = seed("seeds", &line.to_string());
-    let mut settings = object(line);
-    settings.retain(|key, _| !["url", "appid", "crawlid"].contains(&key.as_str()));
     let expected = SeedRequest {
-        app_id: String::from("app"),
-        crawl_id: String::from("c9"),
-        settings,
+        bytes: line.to_string().len(),
+        json: line,
+        needs_browser: false,
     };
     assert_eq!(seed.request.as_deref(), Some(&expected));
+    assert_eq!(seed.urls, ["https://a.example/"]);
     assert_eq!((seed.id, seed.fields), (None, None));
 }
 
-#[test]
-fn a_text_for_a_list_of_one_becomes_that_list() {
-    let line = r#"{"url": "https://a.example/", "appid": "a", "crawlid": "c", "deny_regex": "x"}"#;
-    let request = seed("seeds", line).request.unwrap();
-    assert_eq!(request.settings["deny_regex"], json!(["x"]));
+/// Path and reason of the only fault.
+fn refused(line: &Value) -> (String, String) {
+    let mut seeds = read("seeds", line.to_string().as_bytes());
+    assert_eq!(seeds.len(), 1, "{seeds:?}");
+    let fault = seeds.remove(0).unwrap_err();
+    (fault.path.expect("the path of a key"), fault.reason)
 }
 
 #[test]
@@ -171,32 +173,67 @@ fn values_that_are_off_are_named_with_what_they_should_be() {
     let request = |key: &str, value: Value| {
         let mut line = json!({"url": "https://a.example/", "appid": "a", "crawlid": "c"});
         line[key] = value;
-        reason("seeds", &line.to_string())
+        let (path, reason) = refused(&line);
+        assert!(path.starts_with(&format!("$.{key}")), "{key}: {path}");
+        reason
     };
     assert_eq!(
         request("priority", json!(0)),
-        "`priority` is a whole number from 1 to 100"
+        "expected a whole number from 1 to 100"
     );
     assert_eq!(
         request("maxdepth", json!(-1)),
-        "`maxdepth` is a whole number from 0 to 65535"
+        "expected a whole number from 0 to 65535"
     );
     assert_eq!(
         request("maxdepth", json!(1.5)),
-        "`maxdepth` is a whole number from 0 to 65535"
+        "expected a whole number from 0 to 65535"
     );
-    assert_eq!(request("attrs", json!([])), "`attrs` is an object");
+    assert_eq!(request("attrs", json!([])), "expected an object");
     assert_eq!(
         request("spiderid", json!("x")),
-        "`spiderid` is link or browser"
+        "expected `link` or `browser`"
+    );
+    assert_eq!(request("deny_regex", json!(["a", 1])), "expected text");
+    assert_eq!(
+        request("deny_regex", json!("a")),
+        "expected a list of texts"
     );
     assert_eq!(
-        request("deny_regex", json!(["a", 1])),
-        "`deny_regex[1]` is a text"
+        request("crawlid", json!("")),
+        "expected 1 to 200 characters"
     );
-    assert_eq!(request("crawlid", json!("")), "`crawlid` is empty");
-    assert!(request("appid", json!(null)).contains("`appid` is missing"));
-    assert!(request("crawlid", json!("a/b")).contains("slash"));
+    assert_eq!(request("appid", json!(null)), "expected text");
+    assert!(request("crawlid", json!("a/b")).contains("no `/`"));
+    assert_eq!(
+        request("useragent", json!("a\nb")),
+        "expected printable ASCII"
+    );
+    assert_eq!(
+        request("expires", json!(1_600_000_000)),
+        "has passed already"
+    );
+}
+
+#[test]
+fn a_crawl_request_without_its_ids_is_refused_by_the_missing_key() {
+    let missing = "missing, it is required";
+    for (line, path, reason) in [
+        (json!({}), "$.url", missing),
+        (
+            json!({"url": "https://a.example/", "crawlid": "c"}),
+            "$.appid",
+            missing,
+        ),
+        (
+            json!({"url": "https://a.example/", "maxdept": 1}),
+            "$.maxdept",
+            "unknown key, did you mean `maxdepth`?",
+        ),
+        (json!({"url": 7}), "$.url", "expected text"),
+    ] {
+        assert_eq!(refused(&line), (path.into(), reason.into()), "{line}");
+    }
 }
 
 #[test]
@@ -206,7 +243,6 @@ fn json_lines_that_are_broken_say_why() {
             r#"{"url": "https://a.example/""#,
             "invalid JSON: EOF while parsing an object at column 28",
         ),
-        ("{}", "it names no URL: `url` is missing"),
         (
             r#"{"id": "1", "fields": {}}"#,
             "it names no URL: `urls` is missing or empty",
@@ -228,8 +264,8 @@ fn json_lines_that_are_broken_say_why() {
             "unknown key `urlz`: did you mean `url`?",
         ),
         (
-            r#"{"url": "https://a.example/", "maxdept": 1}"#,
-            "unknown key `maxdept`: did you mean `maxdepth`?",
+            r#"{"url": "https://a.example/", "feilds": {"name": null}}"#,
+            "unknown key `feilds`: did you mean `fields`?",
         ),
         (
             r#"{"urls": ["https://a.example/"], "colour": 1}"#,
@@ -353,7 +389,7 @@ fn faults_show_nothing_that_a_terminal_would_obey() {
 
 #[test]
 fn what_cannot_be_read_is_refused_before_anything_starts() {
-    let missing = SeedReader::open(Path::new("/no/such/seeds.txt"))
+    let missing = SeedReader::open(Path::new("/no/such/seeds.txt"), NOW_MS)
         .err()
         .unwrap();
     assert!(
@@ -362,7 +398,7 @@ fn what_cannot_be_read_is_refused_before_anything_starts() {
     );
     let folder = tempfile::tempdir().unwrap();
     assert!(
-        SeedReader::open(folder.path())
+        SeedReader::open(folder.path(), NOW_MS)
             .err()
             .unwrap()
             .ends_with("it is a folder")

@@ -2,12 +2,12 @@
 //! of Scrapy Cluster's, and some more.
 
 use serde_json::{Map, Value, json};
+use webfill_api::{Refusal, Spider, Subject};
 use webfill_store::CrawlState;
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
 use super::waiting::AnswerKind;
-use crate::control::{Refusal, Spider, Subject};
 use crate::core::Core;
 use crate::frontier::FrontierError;
 use crate::outgoing::Client;

@@ -11,14 +11,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
+use webfill_api::{CrawlSpec, Spider, Subject};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
 use super::actions::action_answer;
 use super::waiting::RecallProgress;
-use crate::control::{Spider, Subject};
 use crate::core::Core;
-use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{CrawlStatus, FrontierError};
 use crate::outgoing::{Client, OutgoingMessage};
 

@@ -1,20 +1,24 @@
-//! Crawl requests: a batch is judged by the state of the crawls that it names, then its URLs are queued.
+//! Crawl requests become tasks: each is checked against the state of its crawl, the crawl's settings
+//! are updated, and its URL is queued.
+//!
+//! Requests of `webfill crawl` take the same way. Beyond what a request can say, their crawls have
+//! the settings of the command's own crawl instead of those of a crawl on demand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use webfill_wire::{CrawlKey, Outcome, Reason};
+use webfill_api::{Batch, CrawlOrder, CrawlSpec, Refusal, Seed};
+use webfill_wire::{CrawlKey, Lane, Outcome, Reason};
 
-use crate::control::{Batch, Order, Refusal, Seed};
 use crate::core::Core;
-use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
-/// How a crawl of a batch is to be created or changed.
+/// What becomes of a crawl when an order is carried out.
 struct Plan {
+    /// The crawl, if it exists already.
     known: Option<CrawlKey>,
-    /// The crawl's new spec, if it differs from the stored one.
+    /// Its new settings, if they change.
     spec: Option<CrawlSpec>,
 }
 
@@ -24,52 +28,115 @@ struct Closed {
     why: &'static str,
 }
 
+/// The crawls of a batch, as far as planned.
+#[derive(Default)]
+pub(super) struct PlannedBatch<'a> {
+    open: Vec<(&'a CrawlOrder, Plan)>,
+    closed: Vec<(&'a CrawlOrder, Closed)>,
+}
+
+/// What a batch came to.
+#[derive(Default)]
+pub(super) struct FedBatch {
+    /// The crawls of the accepted requests.
+    pub(super) crawls: Vec<CrawlKey>,
+    accepted: usize,
+    /// URLs of accepted requests that did not become tasks, by reason.
+    skipped: BTreeMap<Reason, u64>,
+    /// Refused requests: `line`, `path`, `message`.
+    refused: Vec<Value>,
+}
+
+impl FedBatch {
+    pub(super) fn answer(self) -> Value {
+        let mut answer = json!({"accepted": self.accepted});
+        if !self.skipped.is_empty() {
+            answer["skipped"] = json!(self.skipped);
+        }
+        if !self.refused.is_empty() {
+            answer["refused"] = self.refused.into();
+        }
+        answer
+    }
+
+    pub(super) fn refuse(&mut self, line: u64, refusal: &Refusal) {
+        let (path, message) = (&refusal.path, &refusal.message);
+        self.refused
+            .push(json!({"line": line, "path": path, "message": message}));
+    }
+}
+
 impl Core {
-    /// Takes in a batch. `whole`: one refused crawl refuses the batch; otherwise only the refused
-    /// crawl's requests are left out.
+    /// Feeds a batch of an application. `whole`: if the requests of one crawl are refused, all are.
     pub(super) fn take_batch(
         &mut self,
         batch: Batch,
         whole: bool,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
-        let mut refused = Vec::new();
-        let mut planned = Vec::new();
-        for order in &batch.crawls {
-            match self.plan(order, now_ms)? {
-                Ok(plan) => planned.push((order, plan)),
-                Err(closed) if whole => {
-                    let place = order.seeds.first().map_or(0, |seed| seed.place);
-                    let path = format!("{}.{}", batch.path(place), closed.key);
-                    return Ok(Refusal::new(&path, closed.why).answer());
-                }
-                Err(closed) => refused.extend(order.seeds.iter().map(|seed| {
-                    let path = format!("$.{}", closed.key);
-                    json!({"line": seed.place, "path": path, "message": closed.why})
-                })),
-            }
+        let planned = self.plan_batch(&batch, None, now_ms)?;
+        if whole && let Some((order, closed)) = planned.closed.first() {
+            let place = order.seeds.first().map_or(0, |seed| seed.place);
+            let path = format!("{}.{}", batch.path(place), closed.key);
+            return Ok(Refusal::new(&path, closed.why).answer());
         }
-        let mut skipped = BTreeMap::new();
-        for (order, plan) in planned {
-            for (reason, n) in self.take_order(order, plan, now_ms)? {
-                *skipped.entry(reason).or_insert(0) += n;
-            }
-        }
-        let mut answer = json!({"accepted": batch.len() - refused.len()});
-        if !skipped.is_empty() {
-            answer["skipped"] = json!(skipped);
-        }
-        if !refused.is_empty() {
-            answer["refused"] = refused.into();
-        }
-        Ok(answer)
+        let fed = self.feed_planned(planned, now_ms)?;
+        Ok(fed.answer())
     }
 
-    /// Plans what a request does to its crawl, without changing anything.
-    fn plan(&mut self, order: &Order, now_ms: i64) -> Result<Result<Plan, Closed>, FrontierError> {
+    /// Plans for every crawl of a batch, without changing anything. `command`: the settings of the
+    /// `webfill crawl` that the requests come from.
+    pub(super) fn plan_batch<'a>(
+        &mut self,
+        batch: &'a Batch,
+        command: Option<&CrawlSpec>,
+        now_ms: i64,
+    ) -> Result<PlannedBatch<'a>, FrontierError> {
+        let mut planned = PlannedBatch::default();
+        for order in &batch.crawls {
+            match self.plan(order, command, now_ms)? {
+                Ok(plan) => planned.open.push((order, plan)),
+                Err(closed) => planned.closed.push((order, closed)),
+            }
+        }
+        Ok(planned)
+    }
+
+    /// Feeds the requests of all crawls that are not closed, and lists the others as refused.
+    pub(super) fn feed_planned(
+        &mut self,
+        planned: PlannedBatch<'_>,
+        now_ms: i64,
+    ) -> Result<FedBatch, FrontierError> {
+        let mut fed = FedBatch::default();
+        for (order, closed) in planned.closed {
+            let refusal = Refusal::new(&format!("$.{}", closed.key), closed.why);
+            for seed in &order.seeds {
+                fed.refuse(seed.place, &refusal);
+            }
+        }
+        for (order, plan) in planned.open {
+            let crawl = self.carry_out_plan(plan)?;
+            fed.crawls.push(crawl);
+            fed.accepted += order.seeds.len();
+            for (reason, n) in self.queue_seeds(crawl, order, now_ms)? {
+                *fed.skipped.entry(reason).or_insert(0) += n;
+            }
+        }
+        Ok(fed)
+    }
+
+    /// Decides what an order means for its crawl, without changing anything.
+    fn plan(
+        &mut self,
+        order: &CrawlOrder,
+        command: Option<&CrawlSpec>,
+        now_ms: i64,
+    ) -> Result<Result<Plan, Closed>, FrontierError> {
         let known = self.frontier.find_crawl(&order.app_id, &order.crawl_id)?;
         let Some(crawl) = known else {
             let mut spec = CrawlSpec::on_demand(&order.app_id, &order.crawl_id);
+            take_settings_of(command, &mut spec);
             order.changes.apply(&mut spec);
             let spec = Some(spec);
             return Ok(Ok(Plan { known, spec }));
@@ -82,6 +149,7 @@ impl Core {
         }
         let current = self.frontier.spec(crawl)?;
         let mut spec = current.clone();
+        take_settings_of(command, &mut spec);
         order.changes.apply(&mut spec);
         let spec = (spec != *current).then_some(spec);
         let asked_for = spec.as_ref().unwrap_or(current);
@@ -97,24 +165,29 @@ impl Core {
         Ok(Ok(Plan { known, spec }))
     }
 
-    /// Returns what did not become a task, by reason.
-    fn take_order(
-        &mut self,
-        order: &Order,
-        plan: Plan,
-        now_ms: i64,
-    ) -> Result<BTreeMap<Reason, u64>, FrontierError> {
-        let crawl = match (plan.known, plan.spec) {
-            (Some(crawl), None) => crawl,
+    /// Opens the crawl, or changes its settings.
+    fn carry_out_plan(&mut self, plan: Plan) -> Result<CrawlKey, FrontierError> {
+        match (plan.known, plan.spec) {
+            (Some(crawl), None) => Ok(crawl),
             (known, spec) => {
                 let spec = spec.expect("a crawl of new ids has its first spec");
                 let crawl = self.frontier.upsert_crawl(known, spec)?;
-                // Supervisors are sent the new settings with the crawl's next task.
+                // Workers get the new settings with the crawl's next task.
                 self.dispatch.forget_crawl(crawl);
                 self.next_expiry_ms = self.frontier.next_expiry_ms()?;
-                crawl
+                Ok(crawl)
             }
-        };
+        }
+    }
+
+    /// Queues the URLs of an order. Returns the number of those that did not become tasks, by
+    /// reason.
+    fn queue_seeds(
+        &mut self,
+        crawl: CrawlKey,
+        order: &CrawlOrder,
+        now_ms: i64,
+    ) -> Result<BTreeMap<Reason, u64>, FrontierError> {
         let attrs = self.keep_attrs(&order.seeds)?;
         let seeds = order.seeds.iter().zip(attrs);
         let candidates: Vec<Candidate<'_>> = seeds
@@ -133,7 +206,7 @@ impl Core {
         Ok(skipped)
     }
 
-    /// Stores the `attrs` of each seed; neighbours that share one object share one row.
+    /// Stores the attributes of each seed; attributes that neighbours share are stored once.
     fn keep_attrs(&mut self, seeds: &[Seed]) -> Result<Vec<Option<AttrsId>>, FrontierError> {
         let mut last: Option<(&Arc<str>, AttrsId)> = None;
         let mut kept = Vec::with_capacity(seeds.len());
@@ -150,5 +223,20 @@ impl Core {
             kept.push(Some(id));
         }
         Ok(kept)
+    }
+}
+
+/// What no request can say is said by the command line of a `webfill crawl`: which links are
+/// followed, how fresh pages must be, and whether there are browsers. Such a crawl ends when the
+/// command's seeds do, and without retries.
+fn take_settings_of(command: Option<&CrawlSpec>, spec: &mut CrawlSpec) {
+    let Some(command) = command else { return };
+    spec.follow = command.follow;
+    spec.refresh_after_ms = command.refresh_after_ms;
+    spec.on_demand = command.on_demand;
+    spec.retry = command.retry;
+    // A run with browsers may have set the lane before this one, which has none.
+    if command.lane == Lane::Http {
+        spec.lane = Lane::Http;
     }
 }

@@ -1,32 +1,36 @@
-//! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed seeds, read
-//! counters, drain.
+//! Carries out the requests of `webfill crawl` to the dispatcher that it started
+//! ([`crate::local_crawl`]): crawls are opened, seeds are fed, counters are told.
 
 use serde_json::Value;
+use webfill_api::{Batch, CrawlSpec, RequestParser};
 use webfill_wire::CrawlKey;
 
-use crate::control::{self, Request, SeedUrl};
+use super::feeding::FedBatch;
 use crate::core::Core;
-use crate::crawl_spec::CrawlSpec;
 use crate::frontier::{Candidate, CrawlStatus, FrontierError};
+use crate::local_crawl::{self, LineRequest, LocalRequest, SeedUrl};
 
 impl Core {
     pub(super) fn carry_out_local(
         &mut self,
-        request: Request,
+        request: LocalRequest,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         match request {
-            Request::OpenCrawl { spec } => self.open_crawl(&spec, now_ms),
-            Request::FeedSeeds {
+            LocalRequest::OpenCrawl { spec } => self.open_crawl(&spec, now_ms),
+            LocalRequest::FeedSeeds {
                 crawl,
                 seeds,
                 fed_lines,
             } => self.feed_seeds(crawl, &seeds, fed_lines, now_ms),
-            Request::EndOfSeeds { crawl } => {
+            LocalRequest::FeedRequests { command, requests } => {
+                self.feed_requests(command, requests, now_ms)
+            }
+            LocalRequest::EndOfSeeds { crawl } => {
                 self.frontier.end_seeds(crawl)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
-            Request::CrawlStatus { crawls } | Request::Drain { crawls } => {
+            LocalRequest::CrawlStatus { crawls } | LocalRequest::Drain { crawls } => {
                 self.crawl_status(&crawls, now_ms)
             }
         }
@@ -80,8 +84,41 @@ impl Core {
         self.frontier.reopen_records(records.map(String::as_str))?;
         let tally = self.frontier.feed(crawl, &candidates, now_ms)?;
         self.frontier.set_fed(crawl, fed_lines)?;
-        let answer = control::fed(&tally);
+        let answer = local_crawl::fed(&tally);
         self.apply_feed_tally(crawl, tally, now_ms)?;
+        Ok(answer)
+    }
+
+    /// Feeds crawl requests that are among the command's seeds. Answered as requests fed in lines
+    /// are, with the keys of their crawls in addition.
+    fn feed_requests(
+        &mut self,
+        command: CrawlKey,
+        requests: Vec<LineRequest>,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let command = self.frontier.spec(command)?.clone();
+        let mut parser = RequestParser::new(now_ms);
+        let mut batch = Batch::default();
+        let mut refused = Vec::new();
+        for LineRequest { line, request } in requests {
+            match parser.parse(request, "$") {
+                Ok(request) => batch.add(request, line),
+                Err(refusal) => refused.push((line, refusal)),
+            }
+        }
+        let planned = self.plan_batch(&batch, Some(&command), now_ms)?;
+        let mut fed: FedBatch = self.feed_planned(planned, now_ms)?;
+        for (line, refusal) in &refused {
+            fed.refuse(*line, refusal);
+        }
+        for crawl in &fed.crawls {
+            self.take_up_crawl(*crawl, now_ms)?;
+            self.frontier.reopen_crawl(*crawl)?;
+        }
+        let crawls = serde_json::json!(fed.crawls);
+        let mut answer = fed.answer();
+        answer["crawls"] = crawls;
         Ok(answer)
     }
 
@@ -102,7 +139,7 @@ impl Core {
             total.add(&status);
         }
         let supervisors = self.dispatch.supervisor_count();
-        Ok(control::status(
+        Ok(local_crawl::status(
             &total,
             finished,
             limit_reached,

@@ -5,15 +5,15 @@
 //! milliseconds.
 
 use serde_json::{Value, json};
+use webfill_api::scope::{canonical_domain, printable_beginning};
+use webfill_api::{Refusal, SiteAction};
 use webfill_wire::RecallScope;
 
 use super::Reply;
 use super::waiting::AnswerKind;
-use crate::control::{Refusal, SiteAction};
 use crate::core::Core;
 use crate::frontier::FrontierError;
 use crate::outgoing::Client;
-use crate::scope;
 
 impl Core {
     pub(super) fn control_site(
@@ -72,12 +72,12 @@ impl Core {
 fn site_named(text: &str) -> Result<String, Refusal> {
     let named = match text.starts_with('[') {
         true => Some(text.to_owned()),
-        false => scope::canonical_domain(text),
+        false => canonical_domain(text),
     };
     let refuse = |why: String| Refusal::new("$.site", why);
     let url = named.and_then(|host| webfill_urls::canonical(&format!("http://{host}/"), None).ok());
     let Some(url) = url else {
-        let shown = scope::shown(text);
+        let shown = printable_beginning(text);
         return Err(refuse(format!(
             "`{shown}` is no site; write it like `example.com`"
         )));

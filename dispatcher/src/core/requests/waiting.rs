@@ -2,9 +2,9 @@
 //! supervisor that does not confirm is waited for until its lease is over, see
 //! [`crate::core::recalls`].
 
+use webfill_api::{Refusal, SiteAction, Subject};
 use webfill_wire::{CrawlKey, RecallScope};
 
-use crate::control::{Refusal, SiteAction, Subject};
 use crate::core::Core;
 use crate::core::recalls::RecallNumber;
 use crate::frontier::FrontierError;

@@ -111,11 +111,11 @@ fn attributes_go_with_their_url_and_with_what_follows_from_it() {
 fn lines_leave_out_what_is_refused_and_say_which() {
     let mut fixture = fixture();
     fixture.accept(&action("stop"));
-    let mut judge = control::Judge::new(NOW_MS);
-    let mut batch = control::Batch::default();
+    let mut parser = webfill_api::RequestParser::new(NOW_MS);
+    let mut batch = webfill_api::Batch::default();
     for (place, crawl) in [(7, "c2"), (8, "c1"), (9, "c2")] {
         let request = request(json!({"crawlid": crawl, "url": format!("http://{place}.org/")}));
-        batch.add(judge.judge(request, "$").unwrap(), place);
+        batch.add(parser.parse(request, "$").unwrap(), place);
     }
     let answer = fixture.core().take_batch(batch, false, NOW_MS).unwrap();
     assert_eq!(answer["accepted"], 2);

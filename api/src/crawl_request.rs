@@ -1,24 +1,27 @@
-//! A crawl request: what any application may ask, by the names of Scrapy Cluster. The table below
-//! is the check, and the schema that is published in `docs/crawl-request.schema.json`.
+//! A crawl request: one URL to crawl, with the application and the crawl that it belongs to and,
+//! optionally, settings of that crawl. The keys have the names of Scrapy Cluster.
+//!
+//! The table [`KEYS`] is the only list of keys: requests are checked by it, and the JSON Schema in
+//! `docs/crawl-request.schema.json` is compared with it ([`crate::schema()`]). What a table cannot
+//! say is checked by [`RequestParser`]: the URL, the domains, the patterns, and whether `expires`
+//! is in the future.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::Refusal;
-use super::rule::{Key, Rule, check};
-use super::spider::Spider;
-use crate::crawl_spec::CrawlSpec;
+use crate::refusal::Refusal;
+use crate::rule::{Key, LAST_SECOND, Rule, check};
 use crate::scope::{self, ScopeError};
+use crate::spec_changes::SpecChanges;
+use crate::spider::Spider;
 
-/// The published schema, as it stands in the documentation.
-pub const SCHEMA: &str = include_str!("../../../docs/crawl-request.schema.json");
-
-/// The last second that people write with four digits for the year.
-const LAST_SECOND: f64 = 253_402_300_799.0;
+/// The refusal of a JSON value that is no object.
+pub(crate) const NOT_AN_OBJECT: &str = "expected a crawl request, which is an object";
 
 /// The priority of a request that names none.
-const USUAL_PRIORITY: u8 = 50;
+const DEFAULT_PRIORITY: u8 = 50;
 
+/// Every key of a crawl request.
 pub(crate) const KEYS: &[Key] = &[
     Key {
         name: "url",
@@ -121,35 +124,26 @@ pub(crate) const KEYS: &[Key] = &[
     },
 ];
 
-/// A request that was found to be in order.
+/// The names of all keys of a crawl request.
+pub fn request_keys() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name)
+}
+
+/// A crawl request that was found to be in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrawlRequest {
-    pub(crate) app_id: String,
-    pub(crate) crawl_id: String,
-    pub(crate) url: String,
-    pub(crate) priority: u8,
-    /// JSON.
-    pub(crate) attrs: Option<String>,
-    pub(crate) changes: SpecChanges,
+    pub app_id: String,
+    pub crawl_id: String,
+    pub url: String,
+    /// 1 to 100, the highest first.
+    pub priority: u8,
+    /// The object `attrs` of this request, as JSON text.
+    pub attrs: Option<String>,
+    /// What it says about its crawl, `attrs` included.
+    pub changes: SpecChanges,
 }
 
-/// What a request says about its crawl; what it leaves out stays as it is.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub(crate) struct SpecChanges {
-    spiderid: Option<Spider>,
-    maxdepth: Option<u16>,
-    allowed_domains: Option<Vec<String>>,
-    allow_regex: Option<Vec<String>>,
-    deny_regex: Option<Vec<String>>,
-    deny_extensions: Option<Vec<String>>,
-    /// Seconds since the epoch.
-    expires: Option<f64>,
-    useragent: Option<String>,
-    attrs: Option<Value>,
-    domain_max_pages: Option<u64>,
-    body: Option<bool>,
-}
-
+/// The members of a request, by their types.
 #[derive(Deserialize)]
 struct Typed {
     url: String,
@@ -160,69 +154,21 @@ struct Typed {
     changes: SpecChanges,
 }
 
-impl SpecChanges {
-    /// Takes over what a later request says.
-    pub(crate) fn then(&mut self, later: SpecChanges) {
-        fn over<T>(mine: &mut Option<T>, later: Option<T>) {
-            if later.is_some() {
-                *mine = later;
-            }
-        }
-        over(&mut self.spiderid, later.spiderid);
-        over(&mut self.maxdepth, later.maxdepth);
-        over(&mut self.allowed_domains, later.allowed_domains);
-        over(&mut self.allow_regex, later.allow_regex);
-        over(&mut self.deny_regex, later.deny_regex);
-        over(&mut self.deny_extensions, later.deny_extensions);
-        over(&mut self.expires, later.expires);
-        over(&mut self.useragent, later.useragent);
-        over(&mut self.attrs, later.attrs);
-        over(&mut self.domain_max_pages, later.domain_max_pages);
-        over(&mut self.body, later.body);
-    }
-
-    pub(crate) fn apply(&self, spec: &mut CrawlSpec) {
-        fn set<T: Clone>(kept: &mut T, given: &Option<T>) {
-            if let Some(given) = given {
-                kept.clone_from(given);
-            }
-        }
-        set(&mut spec.lane, &self.spiderid.map(Spider::lane));
-        set(&mut spec.max_depth, &self.maxdepth);
-        set(&mut spec.allowed_domains, &self.allowed_domains);
-        set(&mut spec.allow_regex, &self.allow_regex);
-        set(&mut spec.deny_regex, &self.deny_regex);
-        set(&mut spec.body, &self.body);
-        if self.deny_extensions.is_some() {
-            spec.deny_extensions.clone_from(&self.deny_extensions);
-        }
-        if self.useragent.is_some() {
-            spec.useragent.clone_from(&self.useragent);
-        }
-        if self.attrs.is_some() {
-            spec.attrs.clone_from(&self.attrs);
-        }
-        spec.domain_max_pages = self.domain_max_pages.or(spec.domain_max_pages);
-        spec.expires_at_ms = self.expires_at_ms().or(spec.expires_at_ms);
-    }
-
-    pub(crate) fn expires_at_ms(&self) -> Option<u64> {
-        self.expires.map(|seconds| (seconds * 1_000.0) as u64)
-    }
-}
-
-/// Judges requests one after another. What is the same in many of them is looked at once.
+/// Parses crawl requests one after another. Domains and patterns that are the same as in the request
+/// before are not checked again: compiling a pattern costs more than all other checks together.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub struct RequestParser {
+    /// The time by which `expires` is judged, in milliseconds since the epoch.
     now_ms: i64,
+    /// The last lists that were found to be in order.
     allowed_domains: Vec<String>,
     allow_regex: Vec<String>,
     deny_regex: Vec<String>,
 }
 
-impl Judge {
-    pub(crate) fn new(now_ms: i64) -> Judge {
-        Judge {
+impl RequestParser {
+    pub fn new(now_ms: i64) -> RequestParser {
+        RequestParser {
             now_ms,
             allowed_domains: Vec::new(),
             allow_regex: Vec::new(),
@@ -230,15 +176,12 @@ impl Judge {
         }
     }
 
-    /// Judges the request that stands at a JSON path.
-    pub(crate) fn judge(&mut self, request: Value, path: &str) -> Result<CrawlRequest, Refusal> {
+    /// Parses the request at a JSON path of the client's message: `$`, or `$[3]` in a list.
+    pub fn parse(&mut self, request: Value, path: &str) -> Result<CrawlRequest, Refusal> {
         let Value::Object(members) = request else {
-            return Err(Refusal::new(
-                path,
-                "expected a crawl request, which is an object",
-            ));
+            return Err(Refusal::new(path, NOT_AN_OBJECT));
         };
-        refuse_what_has_another_place(&members, path)?;
+        refuse_action(&members, path)?;
         check(KEYS, &members, path)?;
         let typed: Typed = serde_json::from_value(Value::Object(members))
             .map_err(|error| Refusal::new(path, error))?;
@@ -252,18 +195,18 @@ impl Judge {
             return Err(refuse("expires", "has passed already".into()));
         }
         self.check_scope(&typed.changes)
-            .map_err(|(place, why)| Refusal::new(&format!("{path}.{place}"), why))?;
+            .map_err(|(within, why)| Refusal::new(&format!("{path}.{within}"), why))?;
         Ok(CrawlRequest {
             app_id: typed.appid,
             crawl_id: typed.crawlid,
             url: typed.url,
-            priority: typed.priority.unwrap_or(USUAL_PRIORITY),
+            priority: typed.priority.unwrap_or(DEFAULT_PRIORITY),
             attrs: typed.changes.attrs.as_ref().map(Value::to_string),
             changes: typed.changes,
         })
     }
 
-    /// Returns where the fault is, and what it is.
+    /// Checks domains and patterns. An error is the path within the request and the fault.
     fn check_scope(&mut self, changes: &SpecChanges) -> Result<(), (String, String)> {
         let lists = [
             (&changes.allow_regex, &mut self.allow_regex, "allow_regex"),
@@ -273,26 +216,26 @@ impl Judge {
             if let Some(patterns) = given
                 && patterns != known
             {
-                scope::check_patterns(name, patterns).map_err(split)?;
+                scope::check_patterns(name, patterns).map_err(path_and_fault)?;
                 known.clone_from(patterns);
             }
         }
         if let Some(domains) = &changes.allowed_domains
             && *domains != self.allowed_domains
         {
-            scope::check_domains(domains).map_err(split)?;
+            scope::check_domains(domains).map_err(path_and_fault)?;
             self.allowed_domains.clone_from(domains);
         }
         Ok(())
     }
 }
 
-fn split(error: ScopeError) -> (String, String) {
-    (error.place(), error.fault())
+fn path_and_fault(error: ScopeError) -> (String, String) {
+    (error.path(), error.fault())
 }
 
-/// Better words for mistakes that are near.
-fn refuse_what_has_another_place(members: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
+/// Says more than "unknown key" about an action among crawl requests.
+fn refuse_action(members: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
     match members.contains_key("action") {
         true => Err(Refusal::new(
             &format!("{path}.action"),
@@ -300,31 +243,4 @@ fn refuse_what_has_another_place(members: &Map<String, Value>, path: &str) -> Re
         )),
         false => Ok(()),
     }
-}
-
-/// The JSON Schema of a crawl request. The file in the documentation is this, and a test says so.
-pub fn schema() -> Value {
-    let properties: Map<String, Value> = KEYS
-        .iter()
-        .map(|key| {
-            let mut schema = key.rule.schema();
-            schema["description"] = key.meaning.into();
-            (key.name.to_owned(), schema)
-        })
-        .collect();
-    let required: Vec<&str> = KEYS
-        .iter()
-        .filter(|key| key.required)
-        .map(|key| key.name)
-        .collect();
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "webfill crawl request",
-        "description": "One URL to crawl, by the names of Scrapy Cluster 1.0. What a schema cannot say: \
-                        the URL, the domains and the patterns are judged, too, and `expires` is in the future.",
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
 }

@@ -2,18 +2,18 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::crawl_request::{KEYS, SpecChanges};
+use super::crawl_request::KEYS;
 use super::*;
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
 fn refusal(text: &str) -> Refusal {
-    read(text.as_bytes(), NOW_MS).unwrap_err()
+    parse_question(text.as_bytes(), NOW_MS).unwrap_err()
 }
 
 fn batch(request: Value) -> Batch {
-    match read(request.to_string().as_bytes(), NOW_MS) {
-        Ok(Asked::Feed { batch, whole: true }) => batch,
+    match parse_question(request.to_string().as_bytes(), NOW_MS) {
+        Ok(Question::Feed(batch)) => batch,
         other => panic!("{request}: {other:?}"),
     }
 }
@@ -27,17 +27,15 @@ fn request(change: Value) -> Value {
 }
 
 #[test]
-fn rubbish_gets_an_error_that_says_what_is_wrong() {
-    for rubbish in [
+fn what_is_no_message_is_refused_with_a_reason() {
+    for text in [
         "", "{", "[", "[1]", "\u{0}", "7", "null", "[[]]", "[{},", "\"url\"",
     ] {
-        let refusal = refusal(rubbish);
-        assert!(!refusal.message.is_empty(), "{rubbish}");
-        assert!(refusal.path.starts_with('$'), "{rubbish}");
+        let refusal = refusal(text);
+        assert!(!refusal.message.is_empty(), "{text}");
+        assert!(refusal.path.starts_with('$'), "{text}");
     }
-    assert!(read(&[0xff, b'{'], NOW_MS).is_err());
-    let refusal = refusal(r#"{"action": "drain", "crawls": [], "now": true}"#);
-    assert!(refusal.message.contains("now"), "{}", refusal.message);
+    assert!(parse_question(&[0xff, b'{'], NOW_MS).is_err());
 }
 
 #[test]
@@ -90,6 +88,13 @@ fn a_refusal_names_the_place_of_what_is_wrong() {
 }
 
 #[test]
+fn an_unknown_key_is_answered_with_the_nearest_known_one() {
+    let message = |key: &str| refusal(&request(json!({key: 1})).to_string()).message;
+    assert_eq!(message("maxdept"), "unknown key, did you mean `maxdepth`?");
+    assert!(message("colour").starts_with("unknown key, known are url, appid, crawlid, "));
+}
+
+#[test]
 fn a_list_is_refused_by_the_place_of_its_first_fault() {
     let list = json!([request(json!({})), request(json!({"maxdepth": "deep"})), 7]);
     let answer = refusal(&list.to_string()).answer();
@@ -110,8 +115,8 @@ fn requests_are_gathered_by_crawl_and_the_later_word_holds() {
     let [first, second] = &batch.crawls[..] else {
         panic!("{batch:?}");
     };
-    let seeds = |order: &Order| -> Vec<(String, u8, u64)> {
-        let seed = |seed: &super::batch::Seed| (seed.url.clone(), seed.priority, seed.place);
+    let seeds = |order: &CrawlOrder| -> Vec<(String, u8, u64)> {
+        let seed = |seed: &Seed| (seed.url.clone(), seed.priority, seed.place);
         order.seeds.iter().map(seed).collect()
     };
     let expected = [
@@ -171,8 +176,8 @@ fn each_request_has_its_own_attributes() {
 
 #[test]
 fn actions_are_read_by_their_names() {
-    let read_action = |text: Value| match read(text.to_string().as_bytes(), NOW_MS) {
-        Ok(Asked::Act(action)) => action,
+    let read_action = |text: Value| match parse_question(text.to_string().as_bytes(), NOW_MS) {
+        Ok(Question::Act(action)) => action,
         other => panic!("{text}: {other:?}"),
     };
     let subject = Subject {
@@ -260,7 +265,7 @@ fn the_limits_of_the_schema_are_the_limits_that_hold() {
     for (key, schema) in properties {
         for (value, is_inside) in around_limits(schema) {
             let asked = request(json!({key: value}));
-            let refused = read(asked.to_string().as_bytes(), NOW_MS).err();
+            let refused = parse_question(asked.to_string().as_bytes(), NOW_MS).err();
             let refused = refused.map(|refusal| refusal.message);
             // What is no URL, domain or pattern, or has passed, is refused for that.
             let by_limit = refused
@@ -326,7 +331,7 @@ fn fifty_thousand_requests_are_read_in_a_moment() {
         .collect();
     let text = serde_json::to_vec(&many).unwrap();
     let begin = Instant::now();
-    let Ok(Asked::Feed { batch, .. }) = read(&text, NOW_MS) else {
+    let Ok(Question::Feed(batch)) = parse_question(&text, NOW_MS) else {
         panic!("it was refused");
     };
     assert_eq!((batch.len(), batch.crawls.len()), (50_000, 1));

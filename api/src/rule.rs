@@ -1,31 +1,37 @@
-//! What the values of keys must be: the one table row from which both the check of a request and
-//! its published schema are made.
+//! Rules for the keys of a message. A message has a table of [`Key`]s; from the same table row come
+//! the check of a value, the text of its refusal, and its JSON Schema.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::Refusal;
+use crate::refusal::Refusal;
 
-/// A key of a request.
+/// The latest time that a message may name, in seconds since the epoch: the end of the year 9999.
+pub(crate) const LAST_SECOND: f64 = 253_402_300_799.0;
+
+/// An unknown key is answered with a known one that is at most this many edits away.
+const NEAR: usize = 2;
+
+/// A key of a message.
 #[derive(Debug)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) required: bool,
     pub(crate) rule: Rule,
-    /// For people, and for the schema.
+    /// The `description` in the schema.
     pub(crate) meaning: &'static str,
 }
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rule {
-    /// Text of 1 to so many characters.
+    /// Text of 1 to at most this many characters.
     Text(usize),
-    /// The same, as a header's value holds it: printable ASCII.
+    /// The same, of printable ASCII only: the value of an HTTP header.
     HeaderText(usize),
-    /// Names an application, a crawl or a question: no white space, no control character, no
-    /// slash, because ids are put together with slashes.
+    /// The id of an application or a crawl, of at most this many characters: no white space, no
+    /// control character, and no slash, because the store joins ids with slashes.
     Id(usize),
     /// One of these words.
     Word(&'static [&'static str]),
@@ -33,33 +39,27 @@ pub(crate) enum Rule {
     Whole(u64, u64),
     /// Seconds, with fractions or without, between these, both included.
     Seconds(f64, f64),
-    /// The same, or null.
+    /// The same as `Seconds`, or null.
     SecondsOrNull(f64, f64),
     /// A whole number between these, or null.
     WholeOrNull(u64, u64),
-    /// At most so many texts of 1 to so many characters.
+    /// A list of at most the first number of texts, each of 1 to at most the second number of
+    /// characters.
     Texts(usize, usize),
-    /// An object of at most so many bytes of JSON.
+    /// An object of at most this many bytes of JSON.
     Object(usize),
     Flag,
 }
 
-/// How much of an unknown key an error repeats, in characters.
+/// How much of an unknown key a refusal repeats, in characters.
 const SHOWN_CHARS: usize = 60;
 
-/// Whether the keys of a request are known, complete, and have values by their rules. `path` is
-/// where the request stands.
-pub(crate) fn check(keys: &[Key], request: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
-    for (name, value) in request {
+/// Checks that all keys of a message are known, that their values keep the rules, and that none of
+/// the required keys is missing. `path` is the JSON path of the message.
+pub(crate) fn check(keys: &[Key], message: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
+    for (name, value) in message {
         let Some(key) = keys.iter().find(|key| key.name == name) else {
-            let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            let known = known.join(", ");
-            let shown: String = name.chars().take(SHOWN_CHARS).collect();
-            let path = member(path, &shown);
-            return Err(Refusal::new(
-                &path,
-                format!("unknown key, known are {known}"),
-            ));
+            return Err(unknown_key(keys, name, path));
         };
         key.rule.check(value).map_err(|fault| Refusal {
             path: format!("{path}.{name}{}", fault.within),
@@ -68,7 +68,7 @@ pub(crate) fn check(keys: &[Key], request: &Map<String, Value>, path: &str) -> R
     }
     match keys
         .iter()
-        .find(|key| key.required && !request.contains_key(key.name))
+        .find(|key| key.required && !message.contains_key(key.name))
     {
         Some(missing) => {
             let path = format!("{path}.{}", missing.name);
@@ -76,6 +76,31 @@ pub(crate) fn check(keys: &[Key], request: &Map<String, Value>, path: &str) -> R
         }
         None => Ok(()),
     }
+}
+
+fn unknown_key(keys: &[Key], name: &str, path: &str) -> Refusal {
+    let shown: String = name.chars().take(SHOWN_CHARS).collect();
+    let path = member(path, &shown);
+    let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    let message = match nearest(&shown, known.iter().copied(), NEAR) {
+        Some(nearest) => format!("unknown key, did you mean `{nearest}`?"),
+        None => format!("unknown key, known are {}", known.join(", ")),
+    };
+    Refusal::new(&path, message)
+}
+
+/// The known name that a misspelt one stands for: the nearest, at most `edits` insertions,
+/// deletions, substitutions and swaps away.
+pub fn nearest<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    edits: usize,
+) -> Option<&'a str> {
+    let distances = known
+        .into_iter()
+        .map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= edits).then_some(nearest)
 }
 
 /// The JSON path of a member, whatever its name.
@@ -90,7 +115,7 @@ fn member(path: &str, name: &str) -> String {
 /// What is wrong with a value.
 #[derive(Debug)]
 struct Fault {
-    /// Where within the value.
+    /// The JSON path within the value: empty, or the index of a list's item.
     within: String,
     message: Cow<'static, str>,
 }
@@ -122,7 +147,7 @@ impl Rule {
                 _ => Err("expected printable ASCII".into()),
             },
             Rule::Id(most) => match check_text(value, most)? {
-                text if text.chars().all(is_of_an_id) => Ok(()),
+                text if text.chars().all(may_be_in_id) => Ok(()),
                 _ => Err("expected no white space, no control character and no `/`".into()),
             },
             Rule::Word(words) => match value.as_str() {
@@ -185,7 +210,7 @@ fn with(mut schema: Value, key: &str, value: &str) -> Value {
     schema
 }
 
-pub(crate) fn is_of_an_id(c: char) -> bool {
+fn may_be_in_id(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && c != '/' && c != '\u{feff}'
 }
 
@@ -196,7 +221,7 @@ fn in_quotes(words: &[&str]) -> String {
 
 fn check_text(value: &Value, most: usize) -> Result<&str, Fault> {
     let text = value.as_str().ok_or("expected text")?;
-    // Never more characters than bytes.
+    // A text never has more characters than bytes, so most need no counting.
     if text.is_empty() || (text.len() > most && text.chars().count() > most) {
         return Err(format!("expected 1 to {most} characters").into());
     }

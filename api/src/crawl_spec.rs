@@ -1,13 +1,14 @@
-//! What an application asks of one crawl. Kept as JSON beside the crawl's tasks, so that a
-//! resumed crawl knows its own limits.
+//! The settings of one crawl. The dispatcher keeps them as JSON beside the crawl's tasks, so that a
+//! crawl has the same settings after a restart; crawl requests change them
+//! ([`SpecChanges`](crate::SpecChanges)).
 
 use serde::{Deserialize, Serialize};
 use webfill_wire::{Follow, Lane};
 
-/// One crawl as requested: who asks, how far it goes, what it may touch.
+/// The settings of one crawl: application, scope, limits.
 ///
-/// The app id and the crawl id name it; everything else may change when the crawl is opened
-/// again, and then holds for what is judged from that moment on.
+/// The application id and the crawl id name it. Everything else may be changed later, and then
+/// holds for URLs that are judged, and pages that are fetched, from that moment on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrawlSpec {
     pub app_id: String,
@@ -15,27 +16,28 @@ pub struct CrawlSpec {
     /// Links are followed down to this depth; seeds are at 0.
     #[serde(default)]
     pub max_depth: u16,
-    /// 1 to 100, higher first. A link has 10 less than its page, and at least 1.
+    /// The priority of a seed that has none of its own: 1 to 100, the highest first. A link has 10
+    /// less than its page, and at least 1.
     #[serde(default = "default_priority")]
     pub priority: u8,
     #[serde(default = "default_follow")]
     pub follow: Follow,
-    /// What its pages need of a supervisor.
+    /// The kind of supervisor that fetches its pages: with browsers or without.
     #[serde(default = "default_lane")]
     pub lane: Lane,
     /// Sent instead of webfill's own user agent.
     #[serde(default)]
     pub useragent: Option<String>,
-    /// The application's own object, handed through to every page.
+    /// The application's own object, stored with every page that has no object from its request.
     #[serde(default)]
     pub attrs: Option<serde_json::Value>,
-    /// Only these domains and their subdomains; none given: all.
+    /// Only these domains and their subdomains are crawled; an empty list allows all.
     #[serde(default)]
     pub allowed_domains: Vec<String>,
-    /// Where given, a URL must match one of these patterns.
+    /// A URL must match one of these patterns; an empty list allows all.
     #[serde(default)]
     pub allow_regex: Vec<String>,
-    /// A URL that matches one of these is refused, allowed or not.
+    /// A URL that matches one of these patterns is refused, even if `allow_regex` allows it.
     #[serde(default)]
     pub deny_regex: Vec<String>,
     /// Path extensions that are not fetched; `None` stands for
@@ -45,33 +47,34 @@ pub struct CrawlSpec {
     /// How many URLs of one site may become tasks.
     #[serde(default)]
     pub domain_max_pages: Option<u64>,
-    /// How many pages the whole crawl may fetch. The dispatch stops there; what was found
-    /// stays queued for a resumed crawl with a higher limit.
+    /// How many pages the whole crawl may fetch. Then no further task is handed out; the queue
+    /// stays for a resumed crawl with a higher limit.
     #[serde(default)]
     pub max_pages: Option<u64>,
-    /// A URL whose last outcome is at least this old is fetched again when it is found again.
+    /// A URL whose last outcome is at least this old, in milliseconds, is fetched again when it is
+    /// found again.
     #[serde(default)]
     pub refresh_after_ms: Option<u64>,
-    /// Milliseconds since the epoch; what is queued then ends in `expired`.
+    /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
-    /// Crawled on demand: its seeds come one by one, as long as its application likes, and it is
-    /// finished whenever nothing is left to do.
+    /// Fed by an application, which may add requests at any time: the crawl is finished whenever
+    /// nothing is queued or leased. Otherwise `webfill crawl` feeds it and tells the end of its seeds.
     #[serde(default)]
     pub on_demand: bool,
-    /// What fails in a way that may pass is tried again, by the dispatcher's table.
+    /// Tasks that failed for a reason that may pass are retried, by the dispatcher's retry table.
     #[serde(default)]
     pub retry: bool,
-    /// The pages' bodies are wanted, too.
+    /// The text of pages is stored, too.
     #[serde(default)]
     pub body: bool,
 }
 
 impl CrawlSpec {
-    /// Of a crawl that does not say.
-    pub(crate) const DEFAULT_LANE: Lane = Lane::Http;
+    /// The lane of a crawl whose requests name none.
+    pub const DEFAULT_LANE: Lane = Lane::Http;
 
-    /// A crawl with the defaults of a crawl request: its seeds only, at middle priority.
+    /// A crawl with default settings: only its seeds, at middle priority.
     pub fn new(app_id: impl Into<String>, crawl_id: impl Into<String>) -> Self {
         CrawlSpec {
             app_id: app_id.into(),
@@ -96,7 +99,8 @@ impl CrawlSpec {
         }
     }
 
-    /// What a first crawl request opens: every link is followed, down to the depth that it gives.
+    /// The crawl that a first crawl request opens, before the request's own settings: every link is
+    /// followed, down to the depth that the request gives.
     pub fn on_demand(app_id: impl Into<String>, crawl_id: impl Into<String>) -> Self {
         CrawlSpec {
             follow: Follow::All,
@@ -106,8 +110,8 @@ impl CrawlSpec {
         }
     }
 
-    /// The priority of a URL fed at this depth.
-    pub(crate) fn priority_at(&self, depth: u16) -> u8 {
+    /// The priority of a URL at this depth that has none of its own.
+    pub fn priority_at(&self, depth: u16) -> u8 {
         let lost = depth.saturating_mul(10).min(u8::MAX.into()) as u8;
         self.priority.clamp(1, 100).saturating_sub(lost).max(1)
     }

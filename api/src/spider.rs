@@ -1,4 +1,5 @@
-//! Who crawls, in Scrapy Cluster's words: by its spider an application names the lane of a crawl.
+//! `spiderid`, Scrapy Cluster's name for the program that crawls. Here it chooses the lane of a
+//! crawl: `link` is the lane `http`, `browser` the lane `browser`.
 
 use serde::Deserialize;
 use webfill_wire::Lane;
@@ -11,24 +12,25 @@ pub enum Spider {
 }
 
 impl Spider {
-    /// The names of all of them.
-    pub(super) const NAMES: &[&str] = &["link", "browser"];
+    /// Every value of `spiderid`.
+    pub(crate) const NAMES: &[&str] = &["link", "browser"];
 
-    pub(crate) fn of(lane: Lane) -> Spider {
+    /// The spider that crawls in a lane.
+    pub fn of(lane: Lane) -> Spider {
         match lane {
             Lane::Http => Spider::Link,
             Lane::Browser => Spider::Browser,
         }
     }
 
-    pub(crate) fn lane(self) -> Lane {
+    pub fn lane(self) -> Lane {
         match self {
             Spider::Link => Lane::Http,
             Spider::Browser => Lane::Browser,
         }
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Spider::Link => "link",
             Spider::Browser => "browser",

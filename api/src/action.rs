@@ -1,61 +1,61 @@
-//! Actions: what applications ask about their crawls and do with them, and what people do with
-//! sites. The names are Scrapy Cluster's where it has them.
+//! Actions: `info`, `stop`, `pause` and `resume` concern the crawls of one application, `status` the
+//! fleet, `site` the rules of one site. The names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Refusal;
-use super::rule::{Key, Rule, check};
-use super::spider::Spider;
+use crate::refusal::Refusal;
+use crate::rule::{Key, LAST_SECOND, Rule, check};
+use crate::spider::Spider;
 
-/// The year 9999 is far enough for everybody.
-const LAST_SECOND: f64 = 253_402_300_799.0;
 const YEAR_S: f64 = 365.0 * 86_400.0;
 
-/// Something to tell or to do.
+/// An action that was found to be in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// About an application, or one of its crawls.
+    /// Shows the counters of an application, or of one of its crawls.
     Info(Subject),
-    /// Ends a crawl for good.
+    /// Ends a crawl for good; its id is refused afterwards.
     Stop(Subject),
     Pause(Subject),
     Resume(Subject),
-    /// About the whole fleet.
+    /// Shows supervisors, crawls and counters of the fleet.
     Status {
         uuid: Option<String>,
     },
     Site(SiteAction),
 }
 
-/// Whom an action is about, and what goes back with its answer.
+/// The application or crawl that an action concerns, and what is repeated in its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
     pub app_id: String,
-    /// Absent only where the whole application is meant.
+    /// Only `info` may leave it out, and then concerns all crawls of the application.
     pub crawl_id: Option<String>,
     pub uuid: Option<String>,
-    /// Comes back where no crawl has one of its own.
+    /// Repeated in an answer about a whole application; a crawl has a spider of its own.
     pub spider: Option<Spider>,
 }
 
-/// What is to hold for a site; what is left out stays as it is. Without any, it is a question.
+/// Rules for one site. `None`: the rule was left out and stays as it is. `Some(None)`: null, which
+/// removes the rule. An action that changes nothing shows the rules in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteAction {
-    /// As it was named: a host name or an address.
+    /// A host name or an address, as the client wrote it.
     pub site: String,
     pub uuid: Option<String>,
-    /// `Some(None)`: the default again.
+    /// Milliseconds between two requests.
     pub delay_ms: Option<Option<u32>>,
-    /// Milliseconds since the epoch.
+    /// No request before, in milliseconds since the epoch.
     pub block_until_ms: Option<Option<i64>>,
-    /// So many further pages.
+    /// At most this many further pages, over all crawls.
     pub limit: Option<Option<u64>>,
+    /// Removes all rules, and what was learned about the site.
     pub forget: bool,
 }
 
 impl SiteAction {
-    pub(crate) fn changes_something(&self) -> bool {
+    pub fn changes_something(&self) -> bool {
         let keys = [
             self.delay_ms.is_some(),
             self.block_until_ms.is_some(),
@@ -99,7 +99,7 @@ const SUBJECT_KEYS: &[Key] = &[
         name: "spiderid",
         required: false,
         rule: Rule::Word(Spider::NAMES),
-        meaning: "Who crawls. The crawl's id names the crawl, whoever crawls it.",
+        meaning: "Accepted for Scrapy Cluster's clients; `crawlid` alone names the crawl.",
     },
 ];
 
@@ -130,7 +130,7 @@ const SITE_KEYS: &[Key] = &[
         name: "limit",
         required: false,
         rule: Rule::WholeOrNull(0, 1 << 53),
-        meaning: "So many further pages, over all crawls.",
+        meaning: "At most this many further pages, over all crawls.",
     },
     Key {
         name: "forget",
@@ -148,11 +148,14 @@ struct TypedSubject {
     spiderid: Option<Spider>,
 }
 
-/// Names of actions, for the one who errs.
+/// The names of all actions, for refusals.
 const ACTIONS: &str = "info, stop, pause, resume, status, site";
 
-/// Reads an object that has an `action`.
-pub(crate) fn read(action: &str, request: Value) -> Result<Action, Refusal> {
+/// Parses an object that has the key `action`.
+pub fn parse_action(request: Value) -> Result<Action, Refusal> {
+    let Some(action) = request.get("action").and_then(Value::as_str) else {
+        return Err(Refusal::new("$.action", "expected text"));
+    };
     match action {
         "info" => subject(request, false).map(Action::Info),
         "stop" => subject(request, true).map(Action::Stop),
@@ -176,7 +179,7 @@ pub(crate) fn read(action: &str, request: Value) -> Result<Action, Refusal> {
 fn members(request: &Value) -> &serde_json::Map<String, Value> {
     request
         .as_object()
-        .expect("the caller has found a member in it")
+        .expect("parse_action has found a member in it")
 }
 
 fn subject(request: Value, needs_crawl: bool) -> Result<Subject, Refusal> {

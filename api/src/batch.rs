@@ -1,7 +1,8 @@
-//! Crawl requests that are taken in together, gathered by their crawls.
+//! Crawl requests that are fed together, grouped by their crawls: the settings of a crawl are
+//! changed once for a batch, its URLs are queued in one go.
 //!
-//! A list is judged while it is read: at no time is it in memory as anything but its text and what
-//! is kept of the requests so far.
+//! A list is parsed request by request, so that memory holds its text and the batch so far, and
+//! never all requests as JSON values: a list may have [`MAX_REQUESTS`] of them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,43 +11,46 @@ use std::sync::Arc;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::Refusal;
-use super::crawl_request::{CrawlRequest, Judge, SpecChanges};
+use crate::crawl_request::{CrawlRequest, RequestParser};
+use crate::json;
+use crate::refusal::Refusal;
+use crate::spec_changes::SpecChanges;
 
-/// More requests than this are not taken in one call.
-pub const MOST_REQUESTS: usize = 100_000;
+/// A list of more requests is refused.
+pub const MAX_REQUESTS: usize = 100_000;
 
-/// Requests in order, by crawl.
+/// Crawl requests in the order of their arrival, grouped by crawl.
 #[derive(Debug, Default)]
 pub struct Batch {
-    pub(crate) crawls: Vec<Order>,
-    /// Where a crawl stands in `crawls`, by application and id.
+    pub crawls: Vec<CrawlOrder>,
+    /// The index of a crawl in `crawls`, by application and crawl id.
     places: HashMap<(String, String), usize>,
     requests: usize,
-    /// The attributes of the request that came last.
+    /// The attributes of the last request, to be shared with the next.
     last_attrs: Option<Arc<str>>,
-    /// It came as a list.
+    /// The client sent a list, and not a single request or lines.
     is_list: bool,
 }
 
-/// What a batch asks of one crawl.
+/// All requests of a batch for one crawl.
 #[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) app_id: String,
-    pub(crate) crawl_id: String,
-    /// What all its requests say about it, later ones over earlier ones.
-    pub(crate) changes: SpecChanges,
-    pub(crate) seeds: Vec<Seed>,
+pub struct CrawlOrder {
+    pub app_id: String,
+    pub crawl_id: String,
+    /// What the requests say about the crawl, merged: a later request wins over an earlier one.
+    pub changes: SpecChanges,
+    pub seeds: Vec<Seed>,
 }
 
+/// The URL of one request.
 #[derive(Debug)]
-pub(crate) struct Seed {
-    pub(crate) url: String,
-    pub(crate) priority: u8,
-    /// JSON; neighbours mostly share it.
-    pub(crate) attrs: Option<Arc<str>>,
-    /// The place of its request: in a list from 0 on, in a file its line.
-    pub(crate) place: u64,
+pub struct Seed {
+    pub url: String,
+    pub priority: u8,
+    /// JSON text. Requests that follow each other with equal attributes share one allocation.
+    pub attrs: Option<Arc<str>>,
+    /// Where the request came from: its index in a list, or its line number from 1.
+    pub place: u64,
 }
 
 impl Batch {
@@ -59,15 +63,16 @@ impl Batch {
         self.requests == 0
     }
 
-    /// Where the request of this place stands.
-    pub(crate) fn path(&self, place: u64) -> String {
+    /// The JSON path of the request at an index of the client's message.
+    pub fn path(&self, place: u64) -> String {
         match self.is_list {
             true => format!("$[{place}]"),
             false => "$".into(),
         }
     }
 
-    pub(crate) fn add(&mut self, request: CrawlRequest, place: u64) {
+    /// Adds a request; see [`Seed::place`].
+    pub fn add(&mut self, request: CrawlRequest, place: u64) {
         let attrs = self.shared(request.attrs);
         let seed = Seed {
             url: request.url,
@@ -76,7 +81,7 @@ impl Batch {
             place,
         };
         self.requests += 1;
-        // Neighbours mostly belong together.
+        // Most requests belong to the same crawl as the one before: no ids are copied for them.
         if let Some(last) = self.crawls.last_mut()
             && last.app_id == request.app_id
             && last.crawl_id == request.crawl_id
@@ -87,7 +92,7 @@ impl Batch {
         if let Some(place) = self.places.get(&key) {
             return self.crawls[*place].add(seed, request.changes);
         }
-        self.crawls.push(Order {
+        self.crawls.push(CrawlOrder {
             app_id: key.0.clone(),
             crawl_id: key.1.clone(),
             changes: request.changes,
@@ -95,9 +100,7 @@ impl Batch {
         });
         self.places.insert(key, self.crawls.len() - 1);
     }
-}
 
-impl Batch {
     fn shared(&mut self, attrs: Option<String>) -> Option<Arc<str>> {
         if self.last_attrs.as_deref() != attrs.as_deref() {
             self.last_attrs = attrs.map(Arc::from);
@@ -106,7 +109,7 @@ impl Batch {
     }
 }
 
-impl Order {
+impl CrawlOrder {
     fn add(&mut self, seed: Seed, changes: SpecChanges) {
         self.seeds.push(seed);
         if changes != self.changes {
@@ -115,31 +118,33 @@ impl Order {
     }
 }
 
-/// Reads a list of requests.
-pub(crate) fn read_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
+/// Parses a list of requests; the first fault refuses all of them.
+pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
+    let text = json::utf8(text)?;
     let mut list = List {
-        judge: Judge::new(now_ms),
+        parser: RequestParser::new(now_ms),
         batch: Batch {
             is_list: true,
             ..Batch::default()
         },
         refusal: None,
     };
-    let mut reader = serde_json::Deserializer::from_slice(text);
+    let mut reader = serde_json::Deserializer::from_str(text);
     let read = reader
         .deserialize_seq(&mut list)
         .and_then(|()| reader.end());
     match (list.refusal, read) {
         (Some(refusal), _) => Err(refusal),
-        (None, Err(error)) => Err(Refusal::new("$", error)),
+        (None, Err(error)) => Err(json::invalid_json(text, &error)),
         (None, Ok(())) => Ok(list.batch),
     }
 }
 
+/// A list under way.
 struct List {
-    judge: Judge,
+    parser: RequestParser,
     batch: Batch,
-    /// The first request that is not in order.
+    /// Why a request was refused, which ends the parsing: serde's own error cannot carry it.
     refusal: Option<Refusal>,
 }
 
@@ -153,14 +158,14 @@ impl<'de> Visitor<'de> for &mut List {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(value) = list.next_element::<Value>()? {
             let index = self.batch.len();
-            let judged = match index {
-                MOST_REQUESTS => Err(Refusal::new(
+            let parsed = match index {
+                MAX_REQUESTS => Err(Refusal::new(
                     "$",
-                    format!("more than {MOST_REQUESTS} requests at once: send them in parts"),
+                    format!("more than {MAX_REQUESTS} requests at once: send them in parts"),
                 )),
-                _ => self.judge.judge(value, &format!("$[{index}]")),
+                _ => self.parser.parse(value, &format!("$[{index}]")),
             };
-            match judged {
+            match parsed {
                 Ok(request) => self.batch.add(request, index as u64),
                 Err(refusal) => {
                     self.refusal = Some(refusal);

@@ -1,0 +1,56 @@
+//! The public language of webfill: what applications ask of a dispatcher, in JSON.
+//!
+//! | what is sent | what it is | read by |
+//! |---|---|---|
+//! | `{"url", "appid", "crawlid", ...}` | a crawl request: one URL of one crawl, with settings of the crawl | [`RequestParser`] |
+//! | `[{...}, {...}]` | a list of crawl requests, accepted or refused as a whole | [`Batch`] |
+//! | a request per line | crawl requests, each accepted or refused by itself | [`parse_line`] |
+//! | `{"action": "info" \| "stop" \| "pause" \| "resume", "appid", "crawlid", ...}` | an action on a crawl | [`Action`] |
+//! | `{"action": "status"}` | a question about the fleet | [`Action`] |
+//! | `{"action": "site", "site", ...}` | rules for one site, set or shown | [`SiteAction`] |
+//!
+//! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by
+//! reason in `skipped`. Whatever is refused is answered `{"error": {"path", "message"}}`: a
+//! [`Refusal`], the JSON path of the fault and one clause about it. A refused message changes
+//! nothing.
+//!
+//! Units: times are seconds since the epoch, delays are seconds, both may have fractions;
+//! priorities are whole numbers from 1 to 100, the highest first; a depth is a number of links from
+//! a request's URL, which is at depth 0.
+//!
+//! There is one parser, so that a request has the same keys, the same limits and the same refusals
+//! by every way: the dispatcher's control socket, HTTP, `webfill feed`, and the crawl requests in a
+//! seeds file of `webfill crawl --seeds`. What a request says about its crawl becomes
+//! [`SpecChanges`], which the dispatcher applies to the [`CrawlSpec`] that it keeps for the crawl.
+//!
+//! For people the language is described in `docs/demand.md`, key by key in `docs/scrapy-cluster.md`
+//! and in the JSON Schema [`SCHEMA`]. The names are those of Scrapy Cluster 1.0 and do not change.
+//!
+//! The crate parses and validates. It keeps no state, opens nothing, and knows no dispatcher.
+
+mod action;
+mod batch;
+mod crawl_request;
+mod crawl_spec;
+mod json;
+mod question;
+mod refusal;
+mod rule;
+mod schema;
+pub mod scope;
+mod spec_changes;
+mod spider;
+#[cfg(test)]
+mod tests;
+
+pub use self::action::{Action, SiteAction, Subject, parse_action};
+pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
+pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};
+pub use self::crawl_spec::CrawlSpec;
+pub use self::json::{parse, parse_line};
+pub use self::question::{Question, is_list, parse_object, parse_question};
+pub use self::refusal::Refusal;
+pub use self::rule::nearest;
+pub use self::schema::{SCHEMA, schema};
+pub use self::spec_changes::SpecChanges;
+pub use self::spider::Spider;

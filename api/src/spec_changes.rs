@@ -1,0 +1,83 @@
+//! What crawl requests say about their crawl: the keys of a request that are settings of the whole
+//! crawl. The dispatcher applies them to the [`CrawlSpec`] of the crawl, so a later request updates
+//! what an earlier one has set, and leaves alone what it does not name.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::crawl_spec::CrawlSpec;
+use crate::spider::Spider;
+
+/// What requests say about their crawl. `None`: the key was left out, so the setting stays.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct SpecChanges {
+    spiderid: Option<Spider>,
+    maxdepth: Option<u16>,
+    pub(crate) allowed_domains: Option<Vec<String>>,
+    pub(crate) allow_regex: Option<Vec<String>>,
+    pub(crate) deny_regex: Option<Vec<String>>,
+    deny_extensions: Option<Vec<String>>,
+    /// Seconds since the epoch.
+    expires: Option<f64>,
+    useragent: Option<String>,
+    pub(crate) attrs: Option<Value>,
+    domain_max_pages: Option<u64>,
+    body: Option<bool>,
+}
+
+impl SpecChanges {
+    /// Takes over what a later request of the same crawl says.
+    pub(crate) fn then(&mut self, later: SpecChanges) {
+        fn over<T>(mine: &mut Option<T>, later: Option<T>) {
+            if later.is_some() {
+                *mine = later;
+            }
+        }
+        over(&mut self.spiderid, later.spiderid);
+        over(&mut self.maxdepth, later.maxdepth);
+        over(&mut self.allowed_domains, later.allowed_domains);
+        over(&mut self.allow_regex, later.allow_regex);
+        over(&mut self.deny_regex, later.deny_regex);
+        over(&mut self.deny_extensions, later.deny_extensions);
+        over(&mut self.expires, later.expires);
+        over(&mut self.useragent, later.useragent);
+        over(&mut self.attrs, later.attrs);
+        over(&mut self.domain_max_pages, later.domain_max_pages);
+        over(&mut self.body, later.body);
+    }
+
+    /// Changes the settings of a crawl.
+    pub fn apply(&self, spec: &mut CrawlSpec) {
+        fn set<T: Clone>(kept: &mut T, given: &Option<T>) {
+            if let Some(given) = given {
+                kept.clone_from(given);
+            }
+        }
+        set(&mut spec.lane, &self.spiderid.map(Spider::lane));
+        set(&mut spec.max_depth, &self.maxdepth);
+        set(&mut spec.allowed_domains, &self.allowed_domains);
+        set(&mut spec.allow_regex, &self.allow_regex);
+        set(&mut spec.deny_regex, &self.deny_regex);
+        set(&mut spec.body, &self.body);
+        if self.deny_extensions.is_some() {
+            spec.deny_extensions.clone_from(&self.deny_extensions);
+        }
+        if self.useragent.is_some() {
+            spec.useragent.clone_from(&self.useragent);
+        }
+        if self.attrs.is_some() {
+            spec.attrs.clone_from(&self.attrs);
+        }
+        spec.domain_max_pages = self.domain_max_pages.or(spec.domain_max_pages);
+        spec.expires_at_ms = self.expires_at_ms().or(spec.expires_at_ms);
+    }
+
+    pub fn spider(&self) -> Option<Spider> {
+        self.spiderid
+    }
+
+    /// When the crawl ends, in milliseconds since the epoch.
+    pub(crate) fn expires_at_ms(&self) -> Option<u64> {
+        self.expires.map(|seconds| (seconds * 1_000.0) as u64)
+    }
+}

@@ -1,0 +1,126 @@
+//! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed its seeds,
+//! count, drain.
+//!
+//! They go over the control socket too, but are not part of the public language ([`webfill_api`]):
+//! both ends come from the same binary, no document promises them, and they change with the
+//! dispatcher. They are here, and not beside the public language, because they name what only the
+//! dispatcher knows: crawls by their keys, the position in a seeds file that is durable together with
+//! the seeds, and the frontier's counters.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use webfill_api::{CrawlSpec, Refusal};
+use webfill_wire::CrawlKey;
+
+use crate::frontier::{CrawlStatus, FeedTally};
+
+/// A request of `webfill crawl`. Each may be repeated without harm, because an answer may be lost
+/// when the dispatcher dies.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LocalRequest {
+    /// Opens the command's own crawl or resumes it. Answered with its key and the position in the
+    /// seed input up to which seeds are durable already.
+    OpenCrawl { spec: Box<CrawlSpec> },
+    /// Seeds of an open crawl. The answer comes when they are durable.
+    FeedSeeds {
+        crawl: CrawlKey,
+        seeds: Vec<SeedUrl>,
+        /// The position in the input behind these seeds.
+        fed_lines: u64,
+    },
+    /// Crawl requests among the seeds. They are parsed and applied as those of any application are;
+    /// beyond what a request can say, their crawls have the settings of the command's own crawl.
+    FeedRequests {
+        /// The command's own crawl.
+        command: CrawlKey,
+        requests: Vec<LineRequest>,
+    },
+    /// All seeds are in: the crawl is finished when nothing is queued or leased any more.
+    EndOfSeeds { crawl: CrawlKey },
+    /// The counters of crawls, added up.
+    CrawlStatus { crawls: Vec<CrawlKey> },
+    /// Hand out no more tasks, and end. Answered with the last counters of the crawls when all
+    /// leased tasks are back.
+    Drain { crawls: Vec<CrawlKey> },
+}
+
+/// One URL of a seed.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeedUrl {
+    pub url: String,
+    /// The records whose missing fields the page may fill.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<String>,
+}
+
+/// One crawl request of a seeds file.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineRequest {
+    /// Its line number, from 1.
+    pub line: u64,
+    pub request: Value,
+}
+
+/// The `action` of every [`LocalRequest`].
+const ACTIONS: &[&str] = &[
+    "open_crawl",
+    "feed_seeds",
+    "feed_requests",
+    "end_of_seeds",
+    "crawl_status",
+    "drain",
+];
+
+impl LocalRequest {
+    /// Whether a message has one of these actions.
+    pub(crate) fn is_named_in(message: &Value) -> bool {
+        let action = message.get("action").and_then(Value::as_str);
+        action.is_some_and(|action| ACTIONS.contains(&action))
+    }
+
+    pub(crate) fn parse(message: Value) -> Result<LocalRequest, Refusal> {
+        serde_json::from_value(message).map_err(|error| Refusal::new("$", error))
+    }
+}
+
+/// The answer to fed seeds.
+pub(crate) fn fed(tally: &FeedTally) -> Value {
+    let refused: Vec<Value> = tally
+        .refused
+        .iter()
+        .map(
+            |refused| json!({"index": refused.index, "reason": refused.reason, "why": refused.why}),
+        )
+        .collect();
+    json!({"accepted": tally.accepted, "refused": refused})
+}
+
+/// The answer to a question about crawls. `finished`: nothing is left to do. `limit_reached`: no
+/// further task is handed out because a crawl's page limit is reached.
+pub(crate) fn status(
+    status: &CrawlStatus,
+    finished: bool,
+    limit_reached: bool,
+    supervisors: usize,
+) -> Value {
+    json!({
+        "finished": finished,
+        "limit_reached": limit_reached,
+        "supervisors": supervisors,
+        "fed_lines": status.fed_lines,
+        "discovered": status.discovered,
+        "queued": status.queued,
+        "leased": status.leased,
+        "done": status.done,
+        "pages": status.pages,
+        "fields": status.fields,
+        "links": status.links,
+        "bytes": status.bytes,
+        "sites": status.sites,
+        "outcomes": status.outcomes,
+        "skipped": status.skipped,
+    })
+}

@@ -1,0 +1,510 @@
+//! Crawl requests mean the same by every way in: a file for `webfill feed`, a seeds file for
+//! `webfill crawl --seeds`, the control socket, and HTTP. The same lines go all of these ways, each to
+//! processes of its own; then refusals, settings of crawls, tasks, and what sites and store have seen
+//! are compared.
+//!
+//! The ways differ in what they do with the lines beside a refused one: the control socket and a JSON
+//! body by HTTP take a list as a whole, so lines are sent to them one by one; files and JSON lines by
+//! HTTP are taken line by line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_tests::site::{Web, page};
+use webfill_tests::stored::Stored;
+use webfill_tests::workplace::Workplace;
+
+use crate::clients::http;
+use crate::fleet::{Fleet, HTTP, wait_for};
+
+/// What must become of a line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Accepted,
+    /// With a fault at this JSON path.
+    Refused(&'static str),
+}
+use Fate::{Accepted, Refused};
+
+/// A way in, with what it came to.
+struct Way {
+    name: &'static str,
+    refusals: Refusals,
+    crawls: BTreeMap<String, Value>,
+    tasks: BTreeMap<String, Value>,
+    pages: BTreeMap<String, Value>,
+    agents: BTreeMap<String, String>,
+    order: Vec<String>,
+}
+
+/// Path and message by line number.
+type Refusals = BTreeMap<usize, (String, String)>;
+
+/// A request for one page of the site in a crawl of the same name, with further keys.
+fn line(name: &str, keys: Value) -> String {
+    let mut request =
+        json!({"url": format!("http://a.example/{name}"), "appid": "app", "crawlid": name});
+    for (key, value) in keys.as_object().expect("keys") {
+        request[key] = value.clone();
+    }
+    request.to_string()
+}
+
+fn without(key: &str) -> String {
+    let mut request = json!({"url": "http://a.example/no", "appid": "app", "crawlid": "no"});
+    request.as_object_mut().expect("an object").remove(key);
+    request.to_string()
+}
+
+/// Each key with good and bad values.
+fn table() -> Vec<(String, Fate)> {
+    let good = |name: &str, keys: Value| (line(name, keys), Accepted);
+    let bad = |keys: Value, path| (line("no", keys), Refused(path));
+    let mut table = vec![
+        good("bare", json!({})),
+        good("body", json!({"body": true})),
+        good("no-body", json!({"body": false})),
+        good("expires", json!({"expires": 1_999_999_999.5})),
+        good("expires-whole", json!({"expires": 4_102_444_800_u64})),
+        good(
+            "agent",
+            json!({"useragent": "shopbot/2.0 (+http://shop.example/)"}),
+        ),
+        good("attrs", json!({"attrs": {"k": [1, "two", null]}})),
+        good(
+            "depth",
+            json!({"maxdepth": 1, "spiderid": "link", "deny_regex": ["/denied"]}),
+        ),
+        good(
+            "domains",
+            json!({"maxdepth": 1, "allowed_domains": ["A.example"], "domain_max_pages": 1}),
+        ),
+        good(
+            "patterns",
+            json!({"allow_regex": ["/patterns$"], "deny_extensions": [".PDF", "x"]}),
+        ),
+        good("priority-90", json!({"priority": 90})),
+        good("priority-1", json!({"priority": 1})),
+        good("priority-100", json!({"priority": 100})),
+        // A later line updates the settings that it names, and no others.
+        good(
+            "update",
+            json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
+        ),
+        (
+            line(
+                "update",
+                json!({"url": "http://a.example/update/2", "priority": 95,
+            "useragent": "second/2", "maxdepth": 0, "body": true}),
+            ),
+            Accepted,
+        ),
+        (
+            line(
+                "update",
+                json!({"url": "http://a.example/update/3", "attrs": {"n": 3}}),
+            ),
+            Accepted,
+        ),
+        // Accepted, and not crawled: seen before, and out of its crawl's scope.
+        good("bare", json!({})),
+        (
+            line("patterns", json!({"url": "http://a.example/elsewhere"})),
+            Accepted,
+        ),
+        (r#"{"url": "http://a.example/""#.to_owned(), Refused("$")),
+        ("{}".to_owned(), Refused("$.url")),
+        (without("url"), Refused("$.url")),
+        (without("appid"), Refused("$.appid")),
+        (without("crawlid"), Refused("$.crawlid")),
+    ];
+    table.extend([
+        bad(json!({"maxdept": 1}), "$.maxdept"),
+        bad(json!({"colour": "red"}), "$.colour"),
+        bad(json!({"my key": 1}), r#"$["my key"]"#),
+        bad(json!({"url": "ftp://a.example/"}), "$.url"),
+        bad(json!({"url": 7}), "$.url"),
+        bad(
+            json!({"url": format!("http://a.example/{}", "x".repeat(5_000))}),
+            "$.url",
+        ),
+        bad(json!({"appid": "a/b"}), "$.appid"),
+        bad(json!({"appid": null}), "$.appid"),
+        bad(json!({"crawlid": "a/b"}), "$.crawlid"),
+        bad(json!({"crawlid": "x".repeat(201)}), "$.crawlid"),
+        bad(json!({"spiderid": "wandering"}), "$.spiderid"),
+        bad(json!({"maxdepth": 65_536}), "$.maxdepth"),
+        bad(json!({"maxdepth": 1.5}), "$.maxdepth"),
+        bad(json!({"priority": 0}), "$.priority"),
+        bad(json!({"priority": "90"}), "$.priority"),
+        bad(
+            json!({"allowed_domains": ["b.example", "http://a.example/"]}),
+            "$.allowed_domains[1]",
+        ),
+        bad(json!({"allow_regex": "one"}), "$.allow_regex"),
+        bad(
+            json!({"allow_regex": ["fine", "(open"]}),
+            "$.allow_regex[1]",
+        ),
+        bad(
+            json!({"deny_regex": ["(\\w{100}){100}"]}),
+            "$.deny_regex[0]",
+        ),
+        bad(json!({"deny_extensions": [7]}), "$.deny_extensions[0]"),
+        bad(json!({"expires": 1_423_591_888}), "$.expires"),
+        bad(json!({"expires": 1e300}), "$.expires"),
+        bad(json!({"useragent": "a\nb"}), "$.useragent"),
+        bad(json!({"attrs": []}), "$.attrs"),
+        bad(json!({"attrs": null}), "$.attrs"),
+        bad(json!({"attrs": {"k": "x".repeat(65_536)}}), "$.attrs"),
+        bad(json!({"domain_max_pages": 0}), "$.domain_max_pages"),
+        bad(json!({"domain_max_pages": u64::MAX}), "$.domain_max_pages"),
+        bad(json!({"body": "yes"}), "$.body"),
+    ]);
+    table
+}
+
+fn serve(web: &Web) {
+    web.site("a.example").otherwise(|request| {
+        let deeper = format!("{}/link", request.path);
+        let denied = format!("{}/denied", request.path);
+        page(&request.path).link(&deeper).link(&denied).into()
+    });
+}
+
+/// Has a fleet fed while it has no supervisor, so that priorities alone make the order.
+fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way {
+    let mut fleet = Fleet::dispatcher_only(&[]);
+    serve(&fleet.web);
+    let refusals = feed(&fleet);
+    fleet.add_supervisor("one");
+    let frontier = fleet.work.path("state/dispatcher-0/dispatcher.db");
+    wait_for("all is crawled", || {
+        let left = "SELECT count(*) FROM tasks WHERE state <> 2";
+        (Stored::open(&frontier).number(left) == 0).then_some(())
+    });
+    look_at(name, refusals, &fleet.web, &fleet.work, &frontier)
+}
+
+fn way_through_a_seeds_file(text: &str) -> Way {
+    let (web, work) = (Web::start(), Workplace::new());
+    serve(&web);
+    let seeds = work.write("seeds.jsonl", text);
+    let run = work
+        .crawl(&web)
+        .args(["--follow", "all", "--seeds"])
+        .arg(seeds);
+    let run = run.finish().expect(0);
+    let refusals = broken_seeds(&run.summary().json);
+    let frontier = work.path("state/dispatcher.db");
+    look_at("--seeds", refusals, &web, &work, &frontier)
+}
+
+/// The seeds that a local crawl has listed as broken. Without a path, the fault is the line itself.
+fn broken_seeds(summary: &Value) -> Refusals {
+    let file = summary["broken_seeds"]["file"]
+        .as_str()
+        .expect("some are broken");
+    let text = std::fs::read_to_string(file).expect("the file is there");
+    let refusal = |line: &str| {
+        let listed: Value = serde_json::from_str(line).expect("JSON lines");
+        let path = listed["path"].as_str().unwrap_or("$").to_owned();
+        (number(&listed["line"]), (path, text_of(&listed["reason"])))
+    };
+    text.lines().map(refusal).collect()
+}
+
+fn number(value: &Value) -> usize {
+    value.as_u64().expect("a number") as usize
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().expect("text").to_owned()
+}
+
+/// Reads what has come of the lines. The SQL makes one text of each row: a name and its JSON.
+fn look_at(
+    name: &'static str,
+    refusals: Refusals,
+    web: &Web,
+    work: &Workplace,
+    frontier: &Path,
+) -> Way {
+    let named = |stored: Stored, sql: &str| -> BTreeMap<String, Value> {
+        let rows = stored.texts(sql).into_iter().map(|row| {
+            let row: Value = serde_json::from_str(&row).expect("JSON");
+            (text_of(&row["name"]), row["value"].clone())
+        });
+        rows.collect()
+    };
+    let mut crawls = named(
+        Stored::open(frontier),
+        "SELECT json_object('name', crawl_id, 'value', json(spec)) FROM crawls WHERE app_id = 'app'",
+    );
+    for spec in crawls.values_mut() {
+        // A local crawl ends with its seeds and retries nothing.
+        let spec = spec.as_object_mut().expect("an object");
+        assert!(spec.remove("on_demand").is_some() && spec.remove("retry").is_some());
+    }
+    let tasks = "SELECT json_object('name', crawl_id || ' ' || url, 'value', json_object(
+                     'priority', tasks.priority, 'depth', depth, 'attrs', json(attrs.json)))
+                 FROM tasks JOIN crawls ON crawls.id = tasks.crawl
+                 LEFT JOIN attrs ON attrs.id = tasks.attrs WHERE app_id = 'app'";
+    let pages = "SELECT json_object('name', crawl_id || ' ' || url, 'value', json_object(
+                     'outcome', outcome, 'attrs', json(attrs), 'body', body))
+                 FROM pages WHERE app_id = 'app'";
+    let visits = web.visits().pages();
+    let agent = |path: &str| {
+        let visits = visits.of_path(path);
+        let sent = visits
+            .0
+            .first()
+            .and_then(|visit| visit.header("user-agent"));
+        sent.unwrap_or("nothing was sent").to_owned()
+    };
+    let paths = ["/bare", "/agent", "/update", "/update/2", "/update/3"];
+    let explicit = |path: &String| path.contains("priority") || path.ends_with("update/2");
+    Way {
+        name,
+        refusals,
+        crawls,
+        tasks: named(Stored::open(frontier), tasks),
+        pages: named(work.stored(), pages),
+        agents: paths
+            .iter()
+            .map(|path| ((*path).to_owned(), agent(path)))
+            .collect(),
+        order: visits
+            .0
+            .iter()
+            .map(|visit| visit.path.clone())
+            .filter(explicit)
+            .collect(),
+    }
+}
+
+/// `webfill feed FILE` tells refused lines on standard error.
+fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
+    let file = fleet.work.write("requests.jsonl", text);
+    let run = fleet
+        .run(&["feed", file.to_str().expect("plain")])
+        .expect(1);
+    let refusal = |told: &str| {
+        let told = told
+            .strip_prefix("webfill: line ")
+            .expect("a line is told by its number");
+        let (line, told) = told.split_once(": ").expect("a number and what is wrong");
+        let (path, message) = match told.starts_with('$') {
+            true => told.split_once(": ").expect("a path and a message"),
+            false => ("$", told),
+        };
+        (
+            line.parse().expect("a number"),
+            (path.to_owned(), message.to_owned()),
+        )
+    };
+    run.stderr.lines().map(refusal).collect()
+}
+
+/// Sends each line alone; `ask` returns the answer.
+fn one_by_one(lines: &[&str], ask: impl Fn(&str) -> Value) -> Refusals {
+    let mut refusals = Refusals::new();
+    for (index, line) in lines.iter().enumerate() {
+        let answer = ask(line);
+        match answer.get("error") {
+            Some(error) => {
+                let refusal = (text_of(&error["path"]), text_of(&error["message"]));
+                refusals.insert(index + 1, refusal);
+            }
+            None => assert_eq!(answer["accepted"], 1, "{line}: {answer}"),
+        }
+    }
+    refusals
+}
+
+fn post(fleet: &Fleet, media_type: &str, body: &str) -> Value {
+    let head = [
+        "POST /feed HTTP/1.1".to_owned(),
+        format!("Host: {}:{HTTP}", fleet.host),
+        format!("Content-Type: {media_type}"),
+    ];
+    let (_, answer) = http(fleet, &head.each_ref().map(String::as_str), body);
+    serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no JSON: {answer}"))
+}
+
+/// JSON lines by HTTP: the answer lists the refused ones.
+fn post_lines(fleet: &Fleet, text: &str) -> Refusals {
+    let answer = post(fleet, "application/x-ndjson", text);
+    let refused = answer["errors"]
+        .as_array()
+        .expect("some are refused")
+        .iter();
+    let refusal = |one: &Value| {
+        (
+            number(&one["line"]),
+            (text_of(&one["path"]), text_of(&one["message"])),
+        )
+    };
+    refused.map(refusal).collect()
+}
+
+#[test]
+fn a_crawl_request_means_the_same_by_every_way_in() {
+    let table = table();
+    let lines: Vec<&str> = table.iter().map(|(line, _)| line.as_str()).collect();
+    let text = lines.join("\n") + "\n";
+    let by_socket = way_through_a_fleet("the control socket", |fleet| {
+        let client = fleet.client();
+        one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()))
+    });
+    for (index, (line, fate)) in table.iter().enumerate() {
+        let refusal = by_socket.refusals.get(&(index + 1));
+        let path = refusal.map(|(path, _)| path.as_str());
+        let expected = match fate {
+            Accepted => None,
+            Refused(path) => Some(*path),
+        };
+        assert_eq!(path, expected, "{line:.200}: {refusal:?}");
+    }
+    let others = [
+        way_through_a_fleet("HTTP", |fleet| {
+            one_by_one(&lines, |line| post(fleet, "application/json", line))
+        }),
+        way_through_a_fleet("JSON lines by HTTP", |fleet| post_lines(fleet, &text)),
+        way_through_a_fleet("webfill feed", |fleet| feed_file(fleet, &text)),
+        way_through_a_seeds_file(&text),
+    ];
+    for other in &others {
+        assert_same(&by_socket, other, &lines);
+    }
+    assert_meaning(&by_socket);
+}
+
+fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
+    let name = other.name;
+    for (index, line) in lines.iter().enumerate() {
+        let refusal = |way: &Way| way.refusals.get(&(index + 1)).cloned();
+        assert_eq!(refusal(other), refusal(first), "{name}: {line:.200}");
+    }
+    assert_eq!(other.crawls, first.crawls, "{name}: settings of crawls");
+    assert_eq!(other.tasks, first.tasks, "{name}: tasks");
+    assert_eq!(other.pages, first.pages, "{name}: pages");
+    assert_eq!(other.agents, first.agents, "{name}: user agents");
+    assert_eq!(other.order, first.order, "{name}: order of requests");
+}
+
+/// That all ways agree does not say that they are right.
+fn assert_meaning(way: &Way) {
+    assert_eq!(
+        way.order,
+        ["/priority-100", "/update/2", "/priority-90", "/priority-1"]
+    );
+    let second = |path: &str| (path.to_owned(), "second/2".to_owned());
+    for (path, agent) in ["/update", "/update/2", "/update/3"].map(second) {
+        assert_eq!(
+            way.agents[&path], agent,
+            "the later one holds for the crawl"
+        );
+    }
+    assert_eq!(
+        way.crawls["expires"]["expires_at_ms"],
+        1_999_999_999_500_u64
+    );
+    let update = &way.crawls["update"];
+    assert_eq!(
+        (&update["max_depth"], &update["body"]),
+        (&json!(0), &json!(true))
+    );
+    let task = |name: &str| &way.tasks[&format!("update http://a.example/{name}")];
+    assert_eq!(task("update")["priority"], 30);
+    assert_eq!(task("update")["attrs"], json!({"n": 1}));
+    assert_eq!(task("update/2")["priority"], 95);
+    assert_eq!(way.pages["body http://a.example/body"]["outcome"], "ok");
+    assert!(way.pages["body http://a.example/body"]["body"].is_string());
+    assert!(way.pages["no-body http://a.example/no-body"]["body"].is_null());
+    let link = &way.tasks["depth http://a.example/depth/link"];
+    assert_eq!((&link["priority"], &link["depth"]), (&json!(40), &json!(1)));
+    assert!(
+        !way.tasks
+            .contains_key("depth http://a.example/depth/denied")
+    );
+    assert!(
+        !way.tasks
+            .contains_key("patterns http://a.example/elsewhere")
+    );
+}
+
+/// What a line of a seeds file may be, beside a crawl request, and what a local crawl cannot do: a
+/// plain URL belongs to the command's own crawl; pages that need a browser need `--lane browser`.
+#[test]
+fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
+    let plain = r#"{"url": "http://a.example/plain"}"#;
+    let shown = line("shown", json!({"spiderid": "browser"}));
+    let lines = [plain, shown.as_str(), "7"];
+    let fleet = Fleet::dispatcher_only(&[]);
+    let client = fleet.client();
+    let refusals = one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()));
+    assert_eq!(refusals[&1].0, "$.appid");
+    assert_eq!(
+        refusals.get(&2),
+        None,
+        "it waits for a supervisor with browsers"
+    );
+    assert!(refusals[&3].1.contains("crawl request"), "{refusals:?}");
+
+    let (web, work) = (Web::start(), Workplace::new());
+    serve(&web);
+    let seeds = work.write("seeds.jsonl", lines.join("\n"));
+    let run = work
+        .crawl(&web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().pages().paths(), ["a.example/plain"]);
+    let refusals = broken_seeds(&run.summary().json);
+    assert_eq!(refusals.keys().collect::<Vec<_>>(), [&2, &3]);
+    assert_eq!(refusals[&2].0, "$.spiderid");
+    assert!(refusals[&2].1.contains("--lane browser"), "{refusals:?}");
+    assert!(
+        refusals[&3].1.contains("a seed is a JSON object"),
+        "{refusals:?}"
+    );
+}
+
+/// An interrupted local crawl is resumed with the crawls that its requests have opened.
+#[test]
+fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
+    let (web, work) = (Web::start(), Workplace::new());
+    serve(&web);
+    let lines: Vec<Value> = (0..4)
+        .map(|number| {
+            json!({"url": format!("http://a.example/{number}"), "appid": "app",
+            "crawlid": "again", "maxdepth": number % 2})
+        })
+        .collect();
+    let seeds = work.write_lines("seeds.jsonl", &lines);
+    let crawl = || work.crawl(&web).arg("--seeds").arg(&seeds);
+    let first = crawl()
+        .args(["--max-time", "1s"])
+        .instead("--delay", "1")
+        .finish()
+        .expect(12);
+    assert!(web.visits().pages().len() < 4, "{}", first.stdout);
+    crawl().finish().expect(0);
+    assert_eq!(web.visits().pages().counts().len(), 4, "each is crawled");
+    assert!(
+        web.visits()
+            .pages()
+            .counts()
+            .values()
+            .all(|count| *count == 1),
+        "once"
+    );
+    let frontier = Stored::open(&work.path("state/dispatcher.db"));
+    assert_eq!(
+        frontier.number("SELECT count(*) FROM crawls WHERE app_id = 'app'"),
+        1
+    );
+}
