@@ -4,11 +4,12 @@
 
 pub mod limits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+use webfill_api::nearest;
 use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RetryTable};
 use webfill_startup::Fault;
 use webfill_startup::log::LogConfig;
@@ -139,6 +140,9 @@ const SETTINGS: &[(&str, Kind)] = &[
 
 const PREFIX: &str = "WEBFILL_";
 
+/// An unknown name is answered with a known one that is at most this many edits away.
+const MAX_SLIPS: usize = 3;
+
 /// Environment variables that correspond to a flag, not to a setting.
 const OF_FLAGS: [&str; 1] = ["RECORDS"];
 
@@ -165,9 +169,10 @@ impl Settings {
     }
 
     fn from_table(table: Table, place: &str) -> Result<Settings, Fault> {
-        table
-            .try_into()
-            .map_err(|error| Fault::usage(format!("{place}: {}", one_line(&error))))
+        table.clone().try_into().map_err(|error| {
+            let reason = misspelt_key(&table).unwrap_or_else(|| one_line(&error));
+            Fault::usage(format!("{place}: {reason}"))
+        })
     }
 
     /// Writes the settings for child processes. Only the owner may read the file, because it may
@@ -282,15 +287,58 @@ fn overlay(
         }
         let known = SETTINGS.iter().find(|(path, _)| variable_of(path) == name);
         let Some((path, kind)) = known else {
-            return Err(Fault::usage(format!(
-                "{variable}: no setting has this variable"
-            )));
+            return Err(unknown_variable(&variable, name));
         };
         let value = value_of(&text, *kind)
             .ok_or_else(|| Fault::usage(format!("{variable}={text}: {}", expected(*kind))))?;
         put(table, path, value);
     }
     Ok(())
+}
+
+/// Names the key that a misspelt one of the file stands for, if one is near.
+fn misspelt_key(table: &Table) -> Option<String> {
+    for (name, value) in table {
+        let within = format!("{name}.");
+        let is_section = SETTINGS.iter().any(|(path, _)| path.starts_with(&within));
+        let keys: Vec<String> = match value {
+            Value::Table(section) if is_section => {
+                section.keys().map(|key| format!("{within}{key}")).collect()
+            }
+            _ => vec![name.clone()],
+        };
+        for key in keys {
+            if let Some(nearest) = nearest_unless_known(&key, known_keys().into_iter()) {
+                return Some(format!("{key}: unknown key, did you mean {nearest}?"));
+            }
+        }
+    }
+    None
+}
+
+/// Every key of the file: the settings by their paths, and the names of the sections.
+fn known_keys() -> BTreeSet<&'static str> {
+    let paths = SETTINGS.iter().map(|(path, _)| *path);
+    let sections = paths.clone().filter_map(|path| path.split_once('.'));
+    let sections = sections.map(|(section, _)| section);
+    paths.chain(sections).chain(["applications"]).collect()
+}
+
+/// A longer name may have more slips and still be recognised.
+fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let slips = (name.len() / 3).clamp(1, MAX_SLIPS);
+    nearest(name, known, slips).filter(|nearest| *nearest != name)
+}
+
+/// Names the variable that a misspelt one stands for, if one is near.
+fn unknown_variable(variable: &str, name: &str) -> Fault {
+    let known: Vec<String> = SETTINGS.iter().map(|(path, _)| variable_of(path)).collect();
+    let flags = OF_FLAGS.into_iter();
+    let known = known.iter().map(String::as_str).chain(flags);
+    let hint = nearest_unless_known(name, known)
+        .map(|nearest| format!(", did you mean {PREFIX}{nearest}?"))
+        .unwrap_or_default();
+    Fault::usage(format!("{variable}: no setting has this variable{hint}"))
 }
 
 fn variable_of(path: &str) -> String {
@@ -412,6 +460,45 @@ mod tests {
             assert!(refusal.contains("webfill.toml: line 3: "), "{refusal}");
             assert!(!refusal.contains("hidden"), "{refusal}");
         }
+    }
+
+    #[test]
+    fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
+        let message = |name: &str| with(&[(name, "1")]).unwrap_err().message;
+        assert_eq!(
+            message("WEBFILL_POLITNESS_DELAY"),
+            "WEBFILL_POLITNESS_DELAY: no setting has this variable, did you mean WEBFILL_POLITENESS_DELAY?"
+        );
+        assert_eq!(
+            message("WEBFILL_RECORD"),
+            "WEBFILL_RECORD: no setting has this variable, did you mean WEBFILL_RECORDS?"
+        );
+        assert_eq!(
+            message("WEBFILL_COLOUR"),
+            "WEBFILL_COLOUR: no setting has this variable"
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_of_the_file_is_answered_with_the_key_that_was_meant() {
+        let message = |text: &str| {
+            let table: Table = text.parse().unwrap();
+            Settings::from_table(table, "webfill.toml")
+                .unwrap_err()
+                .message
+        };
+        assert_eq!(
+            message("[politeness]\ndelai = 1.0"),
+            "webfill.toml: politeness.delai: unknown key, did you mean politeness.delay?"
+        );
+        assert_eq!(
+            message("[politness]\ndelay = 1.0"),
+            "webfill.toml: politness: unknown key, did you mean politeness?"
+        );
+        let far = message("[politeness]\ncolour = \"red\"");
+        assert!(far.contains("colour") && far.contains("max_delay"), "{far}");
+        let wrong_type = message("[politeness]\ndelay = \"long\"");
+        assert!(wrong_type.contains("\"long\""), "{wrong_type}");
     }
 
     #[test]
