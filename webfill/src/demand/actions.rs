@@ -1,5 +1,5 @@
-//! `webfill info`, `stop`, `pause` and `resume`: what an application asks about its crawls, and does
-//! to them.
+//! `webfill info`, `stop`, `pause` and `resume`: the actions of an application on its crawls, sent as
+//! the public JSON of the control socket.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     action
 }
 
-/// Tells this question from all others, in the log and on the firehose.
+/// A `uuid` by which the answer on the firehose is told from others.
 fn fresh_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.unwrap_or_default().as_nanos();

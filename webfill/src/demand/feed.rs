@@ -1,8 +1,9 @@
 //! `webfill feed`: crawl requests into a running dispatcher.
 //!
-//! One JSON object or list comes as an argument; JSON lines come from a file or standard input, and
-//! are streamed: a list of them is in memory at a time. Lines that cannot be used are told on
-//! standard error, by number and reason, and the others are fed.
+//! An argument is one request or a list of requests; a file or standard input is JSON lines, which
+//! are streamed, so that memory holds at most one list of them ([`super::batches`]). Refused lines
+//! are printed on standard error with their number and the reason, and the others are fed. The
+//! dispatcher judges every request; this command only splits the lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ use crate::progress::FeedProgress;
 use crate::seeds::lines::Lines;
 use crate::stdout::tell;
 
-/// Refused lines that are told one by one; of more, only the number.
-const TOLD: u64 = 1_000;
+/// Refused lines that are printed; further ones are only counted.
+const MAX_PRINTED: u64 = 1_000;
 
 #[derive(Debug, Args)]
 pub struct FeedOptions {
@@ -36,11 +37,11 @@ pub struct FeedOptions {
     pub progress: ProgressStyle,
 }
 
-/// What became of the requests.
+/// What the requests came to.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     pub accepted: u64,
-    /// Of the accepted ones, what is not crawled, by reason: seen before, out of scope.
+    /// URLs of accepted requests that are not crawled, by reason: seen before, out of scope.
     pub skipped: BTreeMap<String, u64>,
     pub refused: u64,
 }
@@ -129,15 +130,18 @@ fn feed_lines(
         progress.show(&tally);
     }
     progress.finish();
-    if tally.refused > TOLD {
-        eprintln!("webfill: {} more lines refused", tally.refused - TOLD);
+    if tally.refused > MAX_PRINTED {
+        eprintln!(
+            "webfill: {} more lines refused",
+            tally.refused - MAX_PRINTED
+        );
     }
     Ok(tally)
 }
 
 fn refuse(tally: &mut Tally, progress: &FeedProgress, line: BadLine) {
     tally.refused += 1;
-    if tally.refused <= TOLD {
+    if tally.refused <= MAX_PRINTED {
         progress.tell(&format!("webfill: line {}: {}", line.number, line.reason));
     }
 }
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_accepted_and_not_crawled_is_told_by_reason() {
+    fn accepted_urls_that_are_not_crawled_are_told_by_reason() {
         let mut tally = Tally::default();
         tally.add(&json!({"accepted": 2}));
         assert_eq!(tally.sentence(), "2 accepted");

@@ -1,4 +1,4 @@
-//! Reads seeds out of a dataset.
+//! Reads seeds that are documents of a dataset, in chunks and in the order of their ids.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::reading::{Bring, Chunk, Next};
 use super::records::store_fault;
 use crate::seeds::{DocumentRules, read_document};
 
-/// Documents to be read.
+/// The documents to read.
 pub struct DatasetSeeds {
     pub dataset: Arc<Dataset>,
     /// See [`crate::dataset::DatasetPlan::identity`].
@@ -23,7 +23,7 @@ pub struct DatasetSeeds {
 }
 
 impl DatasetSeeds {
-    /// The place behind which to go on, and what to run on a thread of its own.
+    /// The position after which reading goes on, and the function that reads, for a thread of its own.
     pub(super) fn read_behind(
         self,
         fed: u64,
@@ -38,7 +38,7 @@ impl DatasetSeeds {
             rules: self.rules,
             places,
             read: position.line,
-            // What the documents come from lives as long as they are read.
+            // Keeps the connection open while documents are read.
             _dataset: self.dataset,
         };
         Ok((position, move |bring: Bring| {

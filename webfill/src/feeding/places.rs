@@ -1,8 +1,9 @@
-//! Which document is meant by a number of documents read: the dispatcher keeps a number with the
-//! tasks that it has accepted, but documents are found again by their `_id`.
+//! Translates the number of documents read into the `_id` of the last of them. The dispatcher keeps the
+//! number with the tasks that it has accepted, but reading can only go on after an `_id`.
 //!
-//! A line is added before its documents are fed, so the number that the dispatcher knows after a
-//! crash is always here; what stands behind it was not accepted, and is read again.
+//! The file has a line per chunk, written before the chunk is fed. So after a crash the number that
+//! the dispatcher knows is always in the file; later lines were not accepted, and their documents are
+//! read again.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use webfill_startup::Fault;
 
-/// A document, and how many were read up to it.
+/// A document, and the number of documents read up to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub read: u64,
@@ -26,8 +27,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Opens the list of an input of which so many documents are fed; tells the place behind
-    /// which to go on. Where that is not known, the input is read from its beginning.
+    /// Opens the list of an input of which `fed` documents are fed. Also returns the place after
+    /// which to go on; if it is not known, the input is read from its beginning.
     pub fn open(path: &Path, fed: u64) -> Result<(Places, Option<Place>), Fault> {
         let cannot = |error| cannot_keep(path, &error);
         let place = find(path, fed).map_err(cannot)?;
@@ -41,14 +42,14 @@ impl Places {
         Ok((places, place))
     }
 
-    /// Notes a place before what is read up to it is fed.
+    /// Notes a place, before the documents up to it are fed.
     pub fn note(&mut self, place: &Place) -> Result<(), Fault> {
         let line = json!({"read": place.read, "id": place.id});
         writeln!(self.file, "{line}").map_err(|error| cannot_keep(&self.path, &error))
     }
 }
 
-/// The last place at which so many documents were read.
+/// The last place at which `fed` documents were read.
 fn find(path: &Path, fed: u64) -> io::Result<Option<Place>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -56,7 +57,7 @@ fn find(path: &Path, fed: u64) -> io::Result<Option<Place>> {
     };
     let mut found = None;
     for line in BufReader::new(file).split(b'\n') {
-        // A line that a crash has cut off was never used.
+        // A line that a crash has cut off belongs to a chunk that was not fed.
         let line: Value = serde_json::from_slice(&line?).unwrap_or_default();
         if let (Some(read), Some(id)) = (line["read"].as_u64(), line["id"].as_str())
             && read == fed

@@ -1,15 +1,16 @@
-//! How far an input has been read, bound to that input: the number means nothing for another one.
+//! The position in an input, as one number that the dispatcher keeps: 23 bits that identify the input,
+//! and 40 bits of lines read. For another input the number is ignored.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A place in an input, as the dispatcher keeps it.
+/// A position in an input.
 #[derive(Clone, Copy)]
 pub struct Position {
-    /// Of the file's beginning; 0 for a pipe, which is always read anew.
+    /// A hash of the file's beginning; 0 for a pipe, which is always read from its beginning.
     fingerprint: u64,
-    /// Of a dataset: the number of documents read.
+    /// Lines read, or documents if the input is a dataset.
     pub line: u64,
 }
 
@@ -17,13 +18,13 @@ const LINE_BITS: u32 = 40;
 const FINGERPRINT_BYTES: u64 = 4_096;
 
 impl Position {
-    /// Where there is no input.
+    /// For a crawl without an input.
     pub const NOWHERE: Position = Position {
         fingerprint: 0,
         line: 0,
     };
 
-    /// The beginning of an input.
+    /// The beginning of a file.
     pub fn start_of(seeds: &Path) -> Position {
         Position {
             fingerprint: fingerprint(seeds).unwrap_or(0),
@@ -31,7 +32,7 @@ impl Position {
         }
     }
 
-    /// The beginning of an input that is known by a text.
+    /// The beginning of a dataset, which is identified by a text.
     pub fn start_of_input(identity: &str) -> Position {
         Position {
             fingerprint: bits_of(identity.as_bytes()).unwrap_or(0),
@@ -39,7 +40,7 @@ impl Position {
         }
     }
 
-    /// The lines of this input that an earlier run has fed.
+    /// The lines that an earlier run has fed, if it read the same input.
     pub fn lines_of(&self, fed_lines: u64) -> u64 {
         let same_file = self.fingerprint != 0 && fed_lines >> LINE_BITS == self.fingerprint;
         match same_file {
@@ -48,15 +49,15 @@ impl Position {
         }
     }
 
-    /// As one number.
+    /// The number for the dispatcher.
     pub fn fed_lines(&self) -> u64 {
         self.fingerprint << LINE_BITS | self.line
     }
 }
 
-/// 23 bits of the file's beginning; nothing for a pipe, which cannot be read twice.
+/// 23 bits that identify a file by its beginning; none for a pipe, which cannot be read twice.
 fn fingerprint(path: &Path) -> Option<u64> {
-    // Asked before it is opened: to open a pipe may take for ever.
+    // Checked before opening, because opening a pipe blocks until somebody writes to it.
     std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
     let file = File::open(path).ok()?;
     let mut beginning = Vec::new();

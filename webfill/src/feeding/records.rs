@@ -1,4 +1,4 @@
-//! Puts the records of seeds into the store, before any page can come for them.
+//! Puts the records of seeds into the store, before the URLs that may fill them are fed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,21 +11,21 @@ use crate::seeds::Seed;
 
 const STORE_RETRY: Duration = Duration::from_millis(500);
 
-/// What a record's coming into the store means for its seed.
+/// What becomes of a seed once its record is in the store.
 pub enum Put {
-    /// Its links are to be crawled; so are those of a seed without a record.
+    /// Its URLs are crawled: fields are missing, or the seed has no record.
     Open,
-    /// Nothing is missing in it.
+    /// No field is missing, so its URLs are not crawled.
     NothingToDo,
-    /// The store does not take it.
+    /// The store refuses the record.
     Refused(String),
 }
 
-/// The way into the store.
+/// Puts records into the store.
 pub struct Records {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
-    /// What the store has for wanted fields is forgotten as a record enters the crawl.
+    /// When a record enters the crawl, stored values of its wanted fields are dropped.
     pub refresh: bool,
     /// Set when the crawl is over.
     pub over: Arc<AtomicBool>,
@@ -33,8 +33,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Puts the records of a batch; tells for each seed what that came to. None if the crawl was
-    /// over before the store took them.
+    /// Puts the records of a batch. Returns what becomes of each seed; `None` if the crawl was over
+    /// before the store had taken the records.
     pub fn put(&self, batch: &[Seed]) -> Result<Option<Vec<Put>>, Fault> {
         let records = batch
             .iter()
@@ -56,7 +56,7 @@ impl Records {
         batch.iter().map(put_of).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Tries again for as long as the store is away, and the crawl goes on.
+    /// Retries while the store is unreachable and the crawl goes on.
     fn put_until_taken(
         &self,
         records: Vec<DatasetRecord>,

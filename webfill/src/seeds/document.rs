@@ -8,19 +8,19 @@ use webfill_store::{DatasetDocument, SourceDocument, has_value};
 
 use super::{Found, Seed, SeedFault, json, judge, shown};
 
-/// What a crawl wants of documents.
+/// How a crawl reads documents.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentRules {
-    /// Fields with a value are wanted again.
+    /// Fields that have a value already are wanted again.
     pub refresh: bool,
-    /// Found values go back into the dataset.
+    /// Found values are written back into the dataset.
     pub writes_back: bool,
-    /// The fields that mappings extract. Of those that have a value only these are wanted again:
-    /// nothing would ever fill the others.
+    /// The fields that mappings extract. With `refresh`, only these are wanted again: no page could
+    /// fill the others.
     pub extracted: BTreeSet<String>,
 }
 
-/// Reads a document, the `number`th of the input; brings its seed, and what is wrong with it.
+/// Reads the `number`th document of the input. Returns its seed, and the faults of its URLs.
 pub fn read_document(
     document: DatasetDocument,
     number: u64,
@@ -94,7 +94,7 @@ fn found(
     })
 }
 
-/// Links may be one text or a list, also of lists, as projections make them; empty ones are none.
+/// Links are a text, a list, or a list of lists, which projections make. Empty ones are ignored.
 fn gather(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
     match links {
         Value::Null => {}

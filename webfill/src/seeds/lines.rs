@@ -1,4 +1,4 @@
-//! The lines of an input: numbered, bounded, unpacked.
+//! The lines of an input: numbered, of bounded length, gunzipped.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-/// A longer line is broken.
+/// The longest line that is read; a longer one is broken.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -22,7 +22,7 @@ pub(crate) struct Line {
 
 pub(crate) enum LineText {
     Whole(Vec<u8>),
-    /// Too long, or the input failed in it and ends.
+    /// The line is too long, or reading failed in it, and then it is the last.
     Broken {
         reason: String,
         beginning: Vec<u8>,
@@ -53,7 +53,7 @@ impl Lines {
         Lines::of(Box::new(file))
     }
 
-    /// Of any input.
+    /// The lines of any reader.
     pub(crate) fn of(input: Box<dyn Read + Send>) -> Result<Lines, String> {
         let (beginning, input) = begin(input).map_err(|error| error.to_string())?;
         if !beginning.starts_with(&GZIP) {
@@ -65,7 +65,7 @@ impl Lines {
         Lines::of_text(&beginning, unpacked)
     }
 
-    /// `beginning` is to be read from `input` again.
+    /// `beginning` holds the first bytes of `input`, which still returns them.
     fn of_text(beginning: &[u8], mut input: Box<dyn Read + Send>) -> Result<Lines, String> {
         match beginning {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
@@ -133,8 +133,8 @@ impl Lines {
         })
     }
 
-    /// Reads to the end of the line, and keeps of it what is allowed; returns its length with
-    /// its end, 0 at the end of the input.
+    /// Reads to the end of the line and keeps at most [`MAX_LINE_BYTES`] of it. Returns its length,
+    /// line end included; 0 at the end of the input.
     fn read_line(&mut self, text: &mut Vec<u8>) -> io::Result<usize> {
         let mut bytes = 0;
         loop {

@@ -1,15 +1,15 @@
 //! Seeds as CSV (RFC 4180): a header, then a record per row.
 //!
-//! A row may span lines, where a quoted cell does. A quote that is never closed would swallow the
-//! rest of the file; so when a row of several lines looks like several rows, or cannot be used,
-//! only its first line is given up, and the others are read again as rows of their own.
+//! A row spans several lines if a quoted cell does. A quote that is never closed would swallow the
+//! rest of the file. So if a row of several lines looks like several rows, or cannot be used, only its
+//! first line is reported as broken, and the other lines are read again as rows of their own.
 
 use serde_json::Value;
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
 use super::{Found, SeedFault, utf8};
 
-/// More lines do not make one row.
+/// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
@@ -21,12 +21,12 @@ pub(super) struct Header {
 
 enum Column {
     Id,
-    /// One URL, or several between spaces.
+    /// One URL, or several with spaces between them.
     Urls,
     Field(String),
 }
 
-/// Whether a first line is a header, judged by its having a column of URLs but no URL.
+/// Whether a first line is a header: it has a column named `url` or `urls`, and holds no URL.
 pub(super) fn is_header(line: &[u8]) -> bool {
     let cells = cells(line).unwrap_or_default();
     let names_urls = |cell: &String| matches!(Column::named(cell), Column::Urls);
@@ -81,8 +81,8 @@ impl Header {
         Ok(Header { columns })
     }
 
-    /// Reads the row that begins with the line `first`; on a fault the lines behind the first
-    /// are put back.
+    /// Reads the row that begins with the line `first`. After a fault, the lines after the first are
+    /// put back, to be read again.
     pub(super) fn read_row(&self, first: Vec<u8>, lines: &mut Lines) -> Result<Found, SeedFault> {
         let row = Row::gather(first, lines)?;
         let found = row.cells().and_then(|cells| self.found(cells));
