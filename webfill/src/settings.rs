@@ -326,7 +326,8 @@ fn known_keys() -> BTreeSet<&'static str> {
 
 /// A longer name may have more slips and still be recognised.
 fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let slips = (name.len() / 3).clamp(1, MAX_SLIPS);
+    let key = name.rsplit('.').next().unwrap_or(name);
+    let slips = (key.len() / 3).clamp(1, MAX_SLIPS);
     nearest(name, known, slips).filter(|nearest| *nearest != name)
 }
 

@@ -39,7 +39,7 @@ impl Service {
         match question {
             Ok(Question::Feed(batch)) => self.ask(Asked::Feed { batch, whole: true }).await,
             Ok(Question::Act(_)) => {
-                let refusal = Refusal::new("$.action", "actions have paths of their own");
+                let refusal = Refusal::new("$.action", "actions have places of their own");
                 answer(400, refusal.answer())
             }
             Err(refusal) => answer(400, refusal.answer()),

@@ -113,7 +113,7 @@ impl Core {
             fed.refuse(*line, refusal);
         }
         for crawl in &fed.crawls {
-            self.take_up_crawl(*crawl, now_ms)?;
+            self.register_crawl(*crawl, now_ms)?;
             self.frontier.reopen_crawl(*crawl)?;
         }
         let crawls = serde_json::json!(fed.crawls);
