@@ -286,7 +286,7 @@ mod tests {
             records: Vec::new(),
             priority: 50,
             delay_ms: None,
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
         }
     }
 

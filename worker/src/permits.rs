@@ -145,7 +145,7 @@ mod tests {
         let task = Task {
             attrs: None,
             task: 1,
-            attempt: 1,
+            delivery: 1,
             crawl: 1,
             url: String::from("http://a.org/"),
             site: String::from("a.org"),
@@ -156,7 +156,7 @@ mod tests {
             records: Vec::new(),
             priority: 50,
             delay_ms: None,
-            tries: Vec::new(),
+            failed_attempts: Vec::new(),
         };
         let kept = permits.permit(&task);
         for _ in 0..10 * SHORT_LIST {

@@ -54,10 +54,6 @@ fn faults(seeds: &[Result<Seed, SeedFault>]) -> Vec<u64> {
     broken.map(|fault| fault.line).collect()
 }
 
-fn object(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap()
-}
-
 fn gzipped(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(content).unwrap();
