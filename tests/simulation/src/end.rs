@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use webfill_wire::CrawlKey;
 
+use crate::client::CRAWLS;
 use crate::plan::{FAILS_FOR_GOOD, PageFailure, PagePlan, Plan, SitePlan};
 use crate::robots::RobotsState;
 use crate::store::Store;
@@ -68,7 +69,10 @@ fn check_reach<'a>(
     let is_ok = |place: Place| outcomes.get(&place).cloned().flatten().as_deref() == Some("ok");
     let goes_on = |place: Place| is_ok(place) && !is_complete(&world.store, served(place));
     let tasks: BTreeSet<Place> = outcomes.keys().copied().collect();
-    let reachable = reached(&world.plan, is_ok);
+    // A page may be in the store and its task be stopped: the outcome was lost with the worker, and
+    // then the records were complete. Its links are followed for a record that comes later.
+    let is_saved = |(site, page)| world.store.has_page(CRAWLS[number], &url(site, page));
+    let reachable = reached(&world.plan, |place| is_ok(place) || is_saved(place));
     let due = reached(&world.plan, goes_on);
     let mut faults = Vec::new();
     if let Some(place) = tasks.difference(&reachable).next() {

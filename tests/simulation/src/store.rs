@@ -34,12 +34,17 @@ impl Store {
     /// whether the page's links go on for it.
     pub(crate) fn apply(&mut self, application: &BackfillWrite, completes: bool) -> (bool, bool) {
         let page = &application.page;
-        let key = (application.crawl_id.clone(), page.url.clone());
-        let is_ok = self.pages.get(&key).copied().unwrap_or(false);
+        let is_ok = self.has_page(&application.crawl_id, &page.url);
         if is_ok && completes {
             self.resolved.insert(page.record.clone());
         }
         (self.is_resolved(&page.record), is_ok)
+    }
+
+    /// Whether a page was saved that had been fetched in full.
+    pub(crate) fn has_page(&self, crawl: &str, url: &str) -> bool {
+        let key = (crawl.to_owned(), url.to_owned());
+        self.pages.get(&key).copied().unwrap_or(false)
     }
 
     pub(crate) fn is_resolved(&self, record: &str) -> bool {
