@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_without_sense_are_refused_by_their_names() {
+    fn invalid_limits_are_refused_by_name() {
         assert_eq!(ApplicationLimits::default().check("app"), Ok(()));
         for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let limits = ApplicationLimits {

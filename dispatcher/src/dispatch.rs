@@ -110,7 +110,7 @@ impl Dispatch {
 
     /// Whether a supervisor of this lane is connected.
     pub fn has_lane(&self, lane: Lane) -> bool {
-        self.fleet.has(lane)
+        self.fleet.has_lane(lane)
     }
 
     // Sites.
@@ -182,8 +182,8 @@ impl Dispatch {
 
     fn add_lease(&mut self, task: TaskId, lease: Lease) {
         if let Some(site) = self.schedule.site_mut(lease.site) {
-            site.out += 1;
-            site.lowest_out = site.lowest_out.min(lease.priority);
+            site.leases += 1;
+            site.lowest_leased = site.lowest_leased.min(lease.priority);
             site.recalled_below = 0;
         }
         self.lease_counts.add(&lease.supervisor, lease.priority);
@@ -302,7 +302,8 @@ impl Dispatch {
 
     /// A supervisor says goodbye; it has left when its last outcomes have arrived.
     pub fn goodbye(&mut self, peer: &Peer, session: u64, outcomes_sent: u64, now_ms: i64) {
-        self.fleet.leaves(peer, session, outcomes_sent, now_ms);
+        self.fleet
+            .begin_leaving(peer, session, outcomes_sent, now_ms);
     }
 
     /// Outcomes of a supervisor have arrived.
@@ -360,7 +361,12 @@ impl Dispatch {
     // Endings.
 
     /// A task has ended. `clock`: what its worker knows of the site's clock.
-    pub fn ended(&mut self, task: TaskId, clock: SiteClock, now_ms: i64) -> Option<ClockUpdate> {
+    pub fn end_lease(
+        &mut self,
+        task: TaskId,
+        clock: SiteClock,
+        now_ms: i64,
+    ) -> Option<ClockUpdate> {
         let lease = self.remove_lease(task)?;
         if let Some(site) = self.schedule.site_mut(lease.site) {
             site.set_clock(clock, now_ms);
@@ -370,7 +376,7 @@ impl Dispatch {
 
     /// A lease came back without an outcome. `requeued`: the task is queued again; the turn that it
     /// may be part of.
-    pub fn returned(
+    pub fn return_lease(
         &mut self,
         task: TaskId,
         requeued: Option<Turn>,

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_of_a_ranking_count() {
+    fn only_the_first_n_of_a_ranking_count() {
         let (_dir, path) = written("top.csv", b"1,a.com\n2,b.com\n3,c.com\n");
         let sites = ExcludedSites::load(&format!("{path}:2")).unwrap();
         assert!(excludes(&sites, "http://b.com/"));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_shown_without_control_characters() {
+    fn binary_lines_are_shown_without_control_characters() {
         let (_dir, path) = written("list", b"\x1b[2J\x00\x07/\nb.com\n");
         let error = ExcludedSites::load(&path).unwrap_err().to_string();
         assert!(!error.contains(char::is_control), "{error:?}");

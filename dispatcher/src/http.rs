@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_startup::Fault;
 
-use self::answers::{Answer, answer, refused, said};
+use self::answers::{Answer, json_answer, raw_json, refused};
 pub(crate) use self::pending_requests::PendingRequests;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
@@ -120,8 +120,8 @@ impl Service {
         }
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
-            (&Method::GET, "/healthz") => answer(200, json!({"ok": true})),
-            (&Method::GET, "/schema") => said(200, SCHEMA.to_owned()),
+            (&Method::GET, "/healthz") => json_answer(200, json!({"ok": true})),
+            (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
             (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
             (&Method::POST, "/feed") => self.feed(request).await,
@@ -152,7 +152,7 @@ impl Service {
         };
         if members.get("action").is_some_and(|named| named != action) {
             let refusal = Refusal::new("$.action", format!("this is the place of `{action}`"));
-            return answer(400, refusal.answer());
+            return json_answer(400, refusal.answer());
         }
         members.insert("action".into(), action.into());
         self.act(value).await
@@ -161,14 +161,14 @@ impl Service {
     async fn act(&self, action: Value) -> Answer {
         match webfill_api::parse_action(action) {
             Ok(action) => self.ask(Asked::Act(action)).await,
-            Err(refusal) => answer(400, refusal.answer()),
+            Err(refusal) => json_answer(400, refusal.answer()),
         }
     }
 
     async fn ask(&self, asked: Asked) -> Answer {
         match self.pending_requests.ask(asked).await {
-            Some(told) if told.get("error").is_some() => answer(400, told),
-            Some(told) => answer(200, told),
+            Some(told) if told.get("error").is_some() => json_answer(400, told),
+            Some(told) => json_answer(200, told),
             None => refused(503, "the dispatcher does not answer"),
         }
     }

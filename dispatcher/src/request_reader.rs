@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_read_in_order_and_give_their_room_back() {
+    fn frames_are_read_in_order_and_release_their_bytes() {
         let (read, requests) = mpsc::channel();
         let reader = RequestReader::start(SteadyClock::start(), move |request| {
             read.send(request).unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_too_much_at_once_is_refused() {
+    fn frames_beyond_the_byte_limit_are_refused() {
         let (read, requests) = mpsc::channel();
         let on_read = move |request| read.send(request).unwrap();
         let reader = RequestReader::start(SteadyClock::start(), on_read).unwrap();

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_its_waits_and_then_it_is_for_good() {
+    fn each_kind_has_its_waits_and_then_no_retry() {
         let table = RetryTable {
             timeout: vec![1.5, 20.0],
             ..RetryTable::default()
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_sense_is_refused() {
+    fn an_invalid_table_is_refused() {
         assert_eq!(RetryTable::default().check(), Ok(()));
         for wrong in [vec![-1.0], vec![f64::NAN], vec![1e10], vec![1.0; 21]] {
             let table = RetryTable {

@@ -11,7 +11,7 @@ use crate::frontier::{FrontierError, Leased, Woken};
 
 /// After this many grants that yielded no task, [`Core::hand_out`] ends, and continues in the next
 /// turn of the loop.
-const MOST_FRUITLESS: usize = 1_000;
+const MOST_EMPTY_GRANTS: usize = 1_000;
 
 /// How often a full window is searched for sites that may leave it.
 const FILL_EVERY_MS: i64 = 100;
@@ -20,28 +20,28 @@ const FILL_EVERY_MS: i64 = 100;
 const FEW_SITES: usize = 32;
 
 /// At most this many underserved crawls have sites admitted in one turn.
-const MOST_HELPED: usize = 16;
+const UNDERSERVED_PER_TURN: usize = 16;
 
 /// A queue of crawls that may have few sites in the window and more outside it, served in turn.
 #[derive(Debug, Default)]
 pub(super) struct UnderservedCrawls {
-    line: VecDeque<CrawlKey>,
-    in_line: BTreeSet<CrawlKey>,
+    queue: VecDeque<CrawlKey>,
+    queued: BTreeSet<CrawlKey>,
 }
 
 /// The queue's bound. A crawl beyond it gets its sites into the window by the ordinary order only.
-const MOST_IN_LINE: usize = 100_000;
+const MAX_UNDERSERVED: usize = 100_000;
 
 impl UnderservedCrawls {
     pub(super) fn add(&mut self, crawl: CrawlKey) {
-        if self.line.len() < MOST_IN_LINE && self.in_line.insert(crawl) {
-            self.line.push_back(crawl);
+        if self.queue.len() < MAX_UNDERSERVED && self.queued.insert(crawl) {
+            self.queue.push_back(crawl);
         }
     }
 
     fn next(&mut self) -> Option<CrawlKey> {
-        let crawl = self.line.pop_front()?;
-        self.in_line.remove(&crawl);
+        let crawl = self.queue.pop_front()?;
+        self.queued.remove(&crawl);
         Some(crawl)
     }
 }
@@ -54,15 +54,15 @@ impl Core {
             return Ok(());
         }
         self.fill_window(now_ms)?;
-        let mut fruitless = 0;
-        while fruitless < MOST_FRUITLESS {
+        let mut empty_grants = 0;
+        while empty_grants < MOST_EMPTY_GRANTS {
             let Some(grant) = self.dispatch.next_grant(now_ms) else {
                 break;
             };
             let handed_out = self.hand_out_site(&grant, now_ms)?;
-            fruitless += usize::from(handed_out == 0);
+            empty_grants += usize::from(handed_out == 0);
         }
-        self.has_more = fruitless >= MOST_FRUITLESS;
+        self.has_more = empty_grants >= MOST_EMPTY_GRANTS;
         for (site, clock) in self.dispatch.evict_idle() {
             self.frontier.return_site(site, &clock)?;
         }
@@ -173,7 +173,7 @@ impl Core {
         if self.room_in_window() > self.settings.window_sites / 2 {
             return Ok(());
         }
-        for _ in 0..MOST_HELPED {
+        for _ in 0..UNDERSERVED_PER_TURN {
             let Some(crawl) = self.underserved.next() else {
                 break;
             };

@@ -38,7 +38,7 @@ impl Core {
     fn complete_task(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
         let counted = match self.frontier.complete(done, now_ms)? {
             Completion::Counted(counted) => counted,
-            Completion::WillRetry { .. } => return self.end_lease(done, now_ms),
+            Completion::WillRetry => return self.end_lease(done, now_ms),
             Completion::Stale => return self.log_stale(done),
         };
         self.end_lease(done, now_ms)?;
@@ -87,7 +87,7 @@ impl Core {
     }
 
     fn end_lease(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
-        if let Some((site, clock)) = self.dispatch.ended(done.task, done.clock, now_ms) {
+        if let Some((site, clock)) = self.dispatch.end_lease(done.task, done.clock, now_ms) {
             self.frontier.save_clock(site, &clock)?;
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Core {
         };
         let moved = self
             .dispatch
-            .returned(returned.task, requeued, request, now_ms);
+            .return_lease(returned.task, requeued, request, now_ms);
         if let Some((site, clock)) = moved {
             self.frontier.save_clock(site, &clock)?;
         }

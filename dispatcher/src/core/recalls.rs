@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recall_is_over_when_all_have_said_so_or_their_leases_are_over() {
+    fn a_recall_ends_when_all_have_confirmed_or_their_leases_are_over() {
         let mut recalls = Recalls::new(5_000);
         let (first, second) = (begin(&mut recalls), begin(&mut recalls));
         recalls.note(first, "a");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_given_before_the_recall_was_heard_is_waited_for() {
+    fn a_lease_renewed_before_the_recall_was_received_is_waited_for() {
         let mut recalls = Recalls::new(5_000);
         let number = begin(&mut recalls);
         recalls.note(number, "b");

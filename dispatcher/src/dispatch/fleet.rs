@@ -192,11 +192,11 @@ impl Fleet {
         }
     }
 
-    pub(super) fn leaves(&mut self, peer: &Peer, id: u64, outcomes_sent: u64, now_ms: i64) {
+    pub(super) fn begin_leaving(&mut self, peer: &Peer, id: u64, outcomes_sent: u64, now_ms: i64) {
         if let Some(supervisor) = self.session(peer, id)
             && let Some(session) = &mut supervisor.session
         {
-            session.leave(outcomes_sent, now_ms);
+            session.begin_leaving(outcomes_sent, now_ms);
         }
     }
 
@@ -219,12 +219,12 @@ impl Fleet {
             let session = supervisor.session.as_ref();
             session.is_some_and(|session| session.has_left(now_ms, patience_ms))
         };
-        self.those(has_left)
+        self.names_where(has_left)
     }
 
     /// Supervisors silent for so long that none of their requests can still be under way.
     pub(super) fn lost(&self, now_ms: i64) -> Vec<String> {
-        self.those(|supervisor| {
+        self.names_where(|supervisor| {
             let longest_ms = supervisor.longest_request_ms as i64;
             now_ms > supervisor.lease_ends_ms(self.lease_ms) + longest_ms
         })
@@ -244,7 +244,7 @@ impl Fleet {
         Some((name, supervisor.lease_ends_ms(self.lease_ms)))
     }
 
-    fn those(&self, which: impl Fn(&Supervisor) -> bool) -> Vec<String> {
+    fn names_where(&self, which: impl Fn(&Supervisor) -> bool) -> Vec<String> {
         let found = self.supervisors.iter();
         found
             .filter(|(_, supervisor)| which(supervisor))
@@ -261,7 +261,7 @@ impl Fleet {
     }
 
     /// The connected supervisors of a lane, beginning after the last chosen.
-    pub(super) fn in_turn(&self, lane: Lane) -> Vec<String> {
+    pub(super) fn round_robin(&self, lane: Lane) -> Vec<String> {
         let last = self.last_chosen.get(&lane).cloned().unwrap_or_default();
         let after = (Bound::Excluded(last.clone()), Bound::Unbounded);
         let up_to = (Bound::Unbounded, Bound::Included(last));
@@ -276,7 +276,7 @@ impl Fleet {
     }
 
     /// Notes which supervisor gets a new site; the next one goes to its successor.
-    pub(super) fn choose(&mut self, lane: Lane, name: &str) {
+    pub(super) fn note_chosen(&mut self, lane: Lane, name: &str) {
         self.last_chosen.insert(lane, name.to_owned());
     }
 
@@ -286,13 +286,13 @@ impl Fleet {
     }
 
     /// Whether a supervisor of this lane is connected.
-    pub(super) fn has(&self, lane: Lane) -> bool {
+    pub(super) fn has_lane(&self, lane: Lane) -> bool {
         let mut all = self.supervisors.values();
         all.any(|supervisor| supervisor.lane() == Some(lane))
     }
 
     /// A ready site waits until its owner grants credit.
-    pub(super) fn starve(&mut self, name: &str, site: SiteId) {
+    pub(super) fn add_starved(&mut self, name: &str, site: SiteId) {
         if let Some(supervisor) = self.supervisors.get_mut(name) {
             supervisor.starved.push(site);
         }

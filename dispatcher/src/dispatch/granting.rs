@@ -72,7 +72,7 @@ impl Dispatch {
         if !self.needs_other_owner(id, &owner) {
             return Receiver::Owner(owner);
         }
-        let is_empty = self.schedule.site(id).is_none_or(|site| site.out == 0);
+        let is_empty = self.schedule.site(id).is_none_or(|site| site.leases == 0);
         match is_empty {
             true => Receiver::AnyOf(lane),
             false => Receiver::NotYet,
@@ -87,7 +87,10 @@ impl Dispatch {
     /// The lane of a new owner. Where no supervisor has browsers, any owner will do: the frontier
     /// hands out nothing of the crawl, and the site passes it over.
     fn lane_for(&self, needed: Lane) -> Lane {
-        let (http, browser) = (self.fleet.has(Lane::Http), self.fleet.has(Lane::Browser));
+        let (http, browser) = (
+            self.fleet.has_lane(Lane::Http),
+            self.fleet.has_lane(Lane::Browser),
+        );
         match browser && (needed == Lane::Browser || !http) {
             true => Lane::Browser,
             false => Lane::Http,
@@ -97,16 +100,16 @@ impl Dispatch {
     /// Whether the next task needs a browser, which the owner lacks and another supervisor has.
     pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
         self.next_lane(id) == Lane::Browser
-            && self.fleet.has(Lane::Browser)
+            && self.fleet.has_lane(Lane::Browser)
             && self.fleet.lane_of(owner) != Some(Lane::Browser)
     }
 
     fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
-        let names = self.fleet.in_turn(lane);
+        let names = self.fleet.round_robin(lane);
         let chosen = names
             .into_iter()
             .find(|name| self.room(name, priority, now_ms) > 0)?;
-        self.fleet.choose(lane, &chosen);
+        self.fleet.note_chosen(lane, &chosen);
         Some(chosen)
     }
 
@@ -116,7 +119,7 @@ impl Dispatch {
     }
 
     fn starve(&mut self, id: SiteId, owner: String) {
-        self.fleet.starve(&owner, id);
+        self.fleet.add_starved(&owner, id);
     }
 
     fn make_grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {

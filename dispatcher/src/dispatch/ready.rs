@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_for_a_full_lane_are_passed_over_and_keep_their_order() {
+    fn sites_that_wait_for_a_full_lane_are_skipped_and_keep_their_order() {
         let mut ready = Ready::default();
         let browser = Some(Lane::Browser);
         for (id, priority, awaits) in [(1, 50, browser), (2, 90, browser), (3, 40, None)] {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_rest_is_no_advantage() {
+    fn a_long_pause_is_no_advantage() {
         let mut ready = Ready::default();
         ready.charge(1, 1_000);
         ready.charge(2, 1_000);

@@ -80,8 +80,8 @@ impl Schedule {
             name: due.name,
             clock: due.clock,
             rule: due.rule,
-            out: 0,
-            lowest_out: u8::MAX,
+            leases: 0,
+            lowest_leased: u8::MAX,
             recalled_below: 0,
             scheduled: false,
             ready_from_ms: None,
@@ -99,7 +99,7 @@ impl Schedule {
         self.schedule(due.id);
     }
 
-    fn take_out(&mut self, id: SiteId) -> Option<(SiteId, Clock)> {
+    fn remove(&mut self, id: SiteId) -> Option<(SiteId, Clock)> {
         self.unschedule(id);
         let site = self.sites.remove(&id)?;
         if let Some(crawl) = site.admitted_for
@@ -266,8 +266,8 @@ impl Schedule {
     /// How many more of the site's tasks may be leased now.
     pub(super) fn pace(&self, id: SiteId) -> u32 {
         self.sites.get(&id).map_or(0, |site| {
-            site.most_out(self.default_delay_ms)
-                .saturating_sub(site.out)
+            site.max_leases(self.default_delay_ms)
+                .saturating_sub(site.leases)
         })
     }
 
@@ -278,9 +278,9 @@ impl Schedule {
     /// A lease of the site is over. Returns the clock to store.
     pub(super) fn lease_over(&mut self, id: SiteId) -> Option<Clock> {
         let site = self.sites.get_mut(&id)?;
-        site.out = site.out.saturating_sub(1);
-        if site.out == 0 {
-            site.lowest_out = u8::MAX;
+        site.leases = site.leases.saturating_sub(1);
+        if site.leases == 0 {
+            site.lowest_leased = u8::MAX;
         }
         let clock = site.clock.clone();
         self.note_if_idle(id);
@@ -299,7 +299,7 @@ impl Schedule {
         let mut left = Vec::new();
         for id in std::mem::take(&mut self.idle) {
             if self.sites.get(&id).is_some_and(Site::is_idle) {
-                left.extend(self.take_out(id));
+                left.extend(self.remove(id));
             }
         }
         left
@@ -315,7 +315,7 @@ impl Schedule {
         let mut left = Vec::new();
         while self.ready.waiting(lane) > most
             && let Some(id) = self.ready.last(lane)
-            && let Some((_, mut clock)) = self.take_out(id)
+            && let Some((_, mut clock)) = self.remove(id)
         {
             let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;
             clock.due_at_ms = clock.due_at_ms.max(back_ms);
@@ -346,12 +346,12 @@ impl Schedule {
                 let company = site
                     .admitted_for
                     .map_or(usize::MAX, |crawl| self.admitted_for(crawl));
-                if site.out == 0 && company > spare {
+                if site.leases == 0 && company > spare {
                     far.push((*from_ms, *id));
                 }
             }
             for (_, id) in far {
-                left.extend(self.take_out(id));
+                left.extend(self.remove(id));
             }
         }
         left

@@ -174,7 +174,7 @@ impl Session {
     }
 
     /// The supervisor has said goodbye; outcomes up to number `outcomes_sent` may still arrive.
-    pub(super) fn leave(&mut self, outcomes_sent: u64, now_ms: i64) {
+    pub(super) fn begin_leaving(&mut self, outcomes_sent: u64, now_ms: i64) {
         self.leaving = Some((outcomes_sent, now_ms));
     }
 

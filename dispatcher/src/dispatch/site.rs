@@ -11,7 +11,7 @@ use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 pub const LOOKAHEAD_MS: i64 = 300;
 
 /// At most this many tasks of one site are leased at once, however short its delay.
-pub(super) const MOST_OUT: u32 = 64;
+pub(super) const MAX_LEASES: u32 = 64;
 
 /// A site in the window.
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub(super) struct Site {
     pub(super) clock: Clock,
     pub(super) rule: SiteRule,
     /// Tasks handed out and not ended.
-    pub(super) out: u32,
+    pub(super) leases: u32,
     /// The lowest priority that may be among them.
-    pub(super) lowest_out: u8,
+    pub(super) lowest_leased: u8,
     /// Leased tasks below this priority have been recalled.
     pub(super) recalled_below: u8,
     /// It is delayed, ready or starved.
@@ -95,7 +95,7 @@ impl Site {
 
     /// When its next task may be handed out: the lookahead before the request may start.
     pub(super) fn earliest_handout_ms(&self) -> i64 {
-        let due_at_ms = if self.out > 0 {
+        let due_at_ms = if self.leases > 0 {
             0
         } else {
             self.clock.due_at_ms
@@ -111,7 +111,7 @@ impl Site {
 
     /// Whether leased tasks of a lower priority can be recalled for a task of this priority.
     pub(super) fn can_be_preempted_by(&self, priority: u8) -> bool {
-        self.out > 0 && self.lowest_out < priority && self.recalled_below < priority
+        self.leases > 0 && self.lowest_leased < priority && self.recalled_below < priority
     }
 
     /// Sets the turn that is next.
@@ -130,22 +130,23 @@ impl Site {
 
     /// Whether no further task may be leased.
     pub(super) fn is_full(&self, default_delay_ms: u32) -> bool {
-        (self.awaits_new_owner && self.out > 0) || self.out >= self.most_out(default_delay_ms)
+        (self.awaits_new_owner && self.leases > 0)
+            || self.leases >= self.max_leases(default_delay_ms)
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.out == 0 && self.queued == 0 && !self.scheduled
+        self.leases == 0 && self.queued == 0 && !self.scheduled
     }
 
     /// How many tasks may be leased at once: as many as its delay allows requests within the
     /// lookahead. One until its delay is known.
-    pub(super) fn most_out(&self, default_delay_ms: u32) -> u32 {
+    pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
         if self.clock.delay_ms.is_none() && self.rule.delay_ms.unwrap_or(default_delay_ms) > 0 {
             return 1;
         }
         match self.delay_ms(default_delay_ms) {
-            0 => MOST_OUT,
-            delay_ms => (1 + LOOKAHEAD_MS as u32 / delay_ms).min(MOST_OUT),
+            0 => MAX_LEASES,
+            delay_ms => (1 + LOOKAHEAD_MS as u32 / delay_ms).min(MAX_LEASES),
         }
     }
 }

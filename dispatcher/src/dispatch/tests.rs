@@ -69,7 +69,7 @@ fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
     matches!(heard, HeartbeatReply::InSync { .. })
 }
 
-/// It is heard of again and again up to this time.
+/// Heartbeats keep the lease in force up to this time.
 fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
     let (_, over_ms) = dispatch.lease_end(&peer(name)).unwrap();
     let before = (over_ms - LEASE_MS..until_ms).step_by(LEASE_MS as usize / 2);
@@ -128,7 +128,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
     }
 }
 
-/// Hands out one task of the next grant, and returns who got it, for which site.
+/// Hands out one task of the next grant; returns the supervisor and the site.
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;

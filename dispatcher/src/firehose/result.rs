@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_has_not_is_empty() {
+    fn missing_values_are_empty() {
         let mut page = page();
         for name in ["status_code", "headers", "attrs", "body", "mapping"] {
             page[name] = Value::Null;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn no_message_is_too_large_and_what_is_left_out_is_named() {
+    fn a_large_result_leaves_out_keys_and_names_them() {
         let large = "x".repeat(MAX_RESULT_BYTES);
         let mut page = page();
         page["body"] = json!(large);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_is_wanted_by_who_subscribed_to_its_beginning() {
+    fn a_subscription_covers_all_topics_with_its_prefix() {
         let subscriptions = Subscriptions::default();
         assert!(!subscriptions.has_subscriber("crawled.a"));
         subscriptions.apply_frame(&wanted("crawled.a"));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_subscription_changes_nothing() {
+    fn other_frames_change_nothing() {
         let subscriptions = Subscriptions::default();
         subscriptions.apply_frame(&unwanted("crawled.a"));
         subscriptions.apply_frame(&[7, 7, 7]);

@@ -87,7 +87,7 @@ fn finished(app_id: &str, url: &str) -> FinishedPage {
 }
 
 #[test]
-fn pages_are_told_to_those_who_subscribed_to_their_application() {
+fn results_go_to_subscribers_of_the_application() {
     let scene = Scene::new(QUEUED);
     scene.subscribe("crawled.a");
     for app_id in ["b", "a"] {
@@ -111,7 +111,7 @@ fn pages_are_told_to_those_who_subscribed_to_their_application() {
 }
 
 #[test]
-fn while_nobody_subscribes_nothing_is_read() {
+fn without_subscribers_the_store_is_not_read() {
     let scene = Scene::new(QUEUED);
     scene.save("a", "https://example.com/");
     scene
@@ -152,7 +152,7 @@ fn a_page_that_is_stored_a_moment_later_is_waited_for() {
 }
 
 #[test]
-fn the_page_of_another_application_is_not_told() {
+fn the_page_of_another_application_is_not_published() {
     let scene = Scene::new(QUEUED);
     scene.subscribe("");
     scene.save("b", "https://example.com/");
@@ -168,9 +168,9 @@ fn the_page_of_another_application_is_not_told() {
     assert_eq!(result["url"], "https://example.com/other");
 }
 
-/// A store that is read slower than pages come makes nobody wait.
+/// If the store is read slower than pages are announced, the dispatcher does not wait.
 #[test]
-fn what_finds_the_queue_full_is_dropped_and_counted() {
+fn announcements_beyond_the_queue_are_dropped_and_counted() {
     let scene = Scene::new(10);
     scene.subscribe("");
     let started = Instant::now();

@@ -161,9 +161,7 @@ pub enum Completion {
     /// The lease was not in force any more: nothing was changed.
     Stale,
     /// The task is queued again and waits for its retry.
-    WillRetry {
-        site: SiteId,
-    },
+    WillRetry,
     Counted(CompletionTally),
 }
 
@@ -171,7 +169,6 @@ pub enum Completion {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompletionTally {
     pub crawl: CrawlKey,
-    pub site: SiteId,
     /// Canonical, as the page was stored.
     pub url: String,
     pub depth: u16,

@@ -32,7 +32,7 @@ impl Frontier {
             }
             frontier.holding.note_end(task.site, report.task);
             if frontier.retry(&task, report, now_ms)? {
-                return Ok(Completion::WillRetry { site: task.site });
+                return Ok(Completion::WillRetry);
             }
             frontier.close(
                 task.crawl,
@@ -50,7 +50,6 @@ impl Frontier {
                 .filter(|record| record.needs_backfill && !record.resolved);
             Ok(Completion::Counted(CompletionTally {
                 crawl: task.crawl,
-                site: task.site,
                 url: task.url,
                 depth: task.depth,
                 backfill_records: backfilled.map(|record| record.name).collect(),

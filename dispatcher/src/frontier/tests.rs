@@ -109,7 +109,7 @@ impl Fixture {
     fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
         match self.frontier.complete(report, now_ms).unwrap() {
             Completion::Counted(tally) => tally,
-            Completion::WillRetry { .. } => panic!("to be tried again: {report:?}"),
+            Completion::WillRetry => panic!("to be tried again: {report:?}"),
             Completion::Stale => panic!("stale: {report:?}"),
         }
     }

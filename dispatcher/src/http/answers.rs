@@ -9,14 +9,14 @@ use webfill_api::Refusal;
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
-pub(super) fn answer(status: u16, value: Value) -> Answer {
+pub(super) fn json_answer(status: u16, value: Value) -> Answer {
     let mut text = value.to_string();
     text.push('\n');
-    said(status, text)
+    raw_json(status, text)
 }
 
 /// Text that is JSON already.
-pub(super) fn said(status: u16, text: String) -> Answer {
+pub(super) fn raw_json(status: u16, text: String) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from(text)));
     *answer.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -26,5 +26,5 @@ pub(super) fn said(status: u16, text: String) -> Answer {
 }
 
 pub(super) fn refused(status: u16, why: &str) -> Answer {
-    answer(status, Refusal::new("$", why).answer())
+    json_answer(status, Refusal::new("$", why).answer())
 }

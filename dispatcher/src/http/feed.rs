@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
 
 use super::Service;
-use super::answers::{Answer, answer, refused};
+use super::answers::{Answer, json_answer, refused};
 use super::body::{next_piece, read_whole};
 use super::guard::{MediaType, media_type};
 use crate::control::Asked;
@@ -40,9 +40,9 @@ impl Service {
             Ok(Question::Feed(batch)) => self.ask(Asked::Feed { batch, whole: true }).await,
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have places of their own");
-                answer(400, refusal.answer())
+                json_answer(400, refusal.answer())
             }
-            Err(refusal) => answer(400, refusal.answer()),
+            Err(refusal) => json_answer(400, refusal.answer()),
         }
     }
 }
@@ -150,6 +150,6 @@ impl Lines<'_> {
         if self.refused > 0 {
             told["errors"] = self.reported.into();
         }
-        answer(200, told)
+        json_answer(200, told)
     }
 }

@@ -85,7 +85,7 @@ fn requests_are_fed_one_by_one_and_in_lists() {
 }
 
 #[test]
-fn nobody_is_drained_by_http() {
+fn http_offers_no_drain() {
     let to = accepting();
     let drain = r#"{"action": "drain", "crawls": []}"#;
     let (status, answer) = post(to, "/feed", JSON, drain);
@@ -136,7 +136,7 @@ fn a_line_without_an_end_is_refused() {
 }
 
 #[test]
-fn actions_have_places_of_their_own() {
+fn actions_have_paths_of_their_own() {
     let to = accepting();
     let read = |answer: (u16, Value)| answer.1["read"].as_str().unwrap_or_default().to_owned();
     let subject = r#"{"appid": "app", "crawlid": "c1", "uuid": "u1"}"#;
@@ -160,7 +160,7 @@ fn actions_have_places_of_their_own() {
 }
 
 #[test]
-fn what_is_not_there_or_not_for_browsers_is_refused() {
+fn unknown_paths_and_requests_of_browsers_are_refused() {
     let to = accepting();
     assert_eq!(get(to, "/elsewhere").0, 404);
     assert_eq!(get(to, "/feed").0, 405);
@@ -182,7 +182,7 @@ fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
 }
 
 #[test]
-fn who_sends_nothing_further_keeps_nobody_waiting() {
+fn a_client_that_sends_nothing_further_delays_no_other() {
     let to = accepting();
     let _slow: Vec<TcpStream> = ["", "GET /sta", "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"]
         .iter()

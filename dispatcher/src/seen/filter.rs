@@ -74,7 +74,7 @@ mod tests {
     use crate::seen::tests::keys;
 
     #[test]
-    fn what_was_inserted_is_found_and_few_others_are() {
+    fn inserted_keys_are_found_and_few_others() {
         let mut filter = Filter::for_keys(100_000, usize::MAX);
         keys(1, 100_000).for_each(|key| filter.insert(key));
         assert!(keys(1, 100_000).all(|key| filter.may_contain(key)));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_allowed_are_kept_however_many_keys_come() {
+    fn the_filter_stays_within_its_bytes_however_many_keys_come() {
         let mut filter = Filter::for_keys(u64::MAX / 64, 1 << 16);
         assert!(!filter.is_outgrown(u64::MAX / 64, 1 << 16));
         keys(1, 50_000).for_each(|key| filter.insert(key));

@@ -33,7 +33,7 @@ fn insert_all(seen: &mut Seen, db: &Connection, keys: impl Iterator<Item = u64>)
 }
 
 #[test]
-fn every_key_is_found_with_its_task_wherever_it_is_kept() {
+fn every_key_is_found_with_its_task_in_tail_and_runs() {
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 100_000));
     assert!(!seen.runs.is_empty() && !seen.tail.is_empty());

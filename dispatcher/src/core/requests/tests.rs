@@ -18,13 +18,13 @@ use crate::store_writer::StoreWrite;
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
-/// A dispatcher with its clock in hand, and perhaps a supervisor that answers when told to.
+/// A core with a clock that the test sets, and perhaps a supervisor that the test speaks for.
 struct Fixture {
     dir: TempDir,
     core: Option<Core>,
     now_ms: i64,
     asked: u64,
-    /// What has left, in order, since somebody looked.
+    /// The messages that have left since the test last took them, in order.
     outgoing: Vec<OutgoingMessage>,
     sent_outcomes: u64,
 }
@@ -161,7 +161,7 @@ impl Fixture {
         }));
     }
 
-    /// The supervisor has heard so many messages: whether its lease goes on.
+    /// A heartbeat that confirms this many messages; returns whether the lease was renewed.
     fn is_in_step(&mut self, received: u64) -> bool {
         let before = self.outgoing.len();
         self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
@@ -179,7 +179,7 @@ impl Fixture {
         })
     }
 
-    /// Grants so many tasks in all.
+    /// Grants credit for this many tasks in total.
     fn credit(&mut self, tasks: u64) {
         let credit = Credit {
             tasks,
@@ -188,7 +188,7 @@ impl Fixture {
         self.say(SupervisorToDispatcher::Credit { session: 1, credit });
     }
 
-    /// The tasks that were handed out since somebody looked.
+    /// The tasks that were handed out since the test last took them.
     fn tasks(&mut self) -> Vec<Task> {
         let outgoing = std::mem::take(&mut self.outgoing);
         let tasks = outgoing.into_iter().filter_map(|message| match message {
@@ -200,7 +200,7 @@ impl Fixture {
         tasks.flatten().collect()
     }
 
-    /// The numbers of the recalls that were asked for, to be told as carried out.
+    /// The numbers of the recalls that were sent, to be confirmed.
     fn recalls(&self) -> Vec<u64> {
         let recalls = self.outgoing.iter().filter_map(|message| match message {
             OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { recall, .. }) => {

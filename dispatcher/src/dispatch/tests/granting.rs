@@ -104,7 +104,7 @@ fn the_next_task_comes_when_the_last_one_has_ended() {
         next_in_ms: 15_000,
         delay_ms: Some(15_000),
     };
-    let (id, kept) = dispatch.ended(100, clock, NOW).unwrap();
+    let (id, kept) = dispatch.end_lease(100, clock, NOW).unwrap();
     assert_eq!((id, kept.due_at_ms), (SiteId(1), NOW + 15_000));
     hear_until(&mut dispatch, "a", NOW + 14_000);
     assert!(hand_out(&mut dispatch, NOW + 14_000).is_none());
@@ -119,6 +119,6 @@ fn a_site_without_delay_has_many_leases() {
     dispatch.add_site(fast);
     assert_eq!(
         dispatch.next_grant(NOW).unwrap().tasks as u32,
-        site::MOST_OUT
+        site::MAX_LEASES
     );
 }

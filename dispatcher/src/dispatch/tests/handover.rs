@@ -14,7 +14,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
     assert!(dispatch.join(&holds, peer("a"), NOW).is_empty());
     let lost = join(&mut dispatch, "a", 10);
     assert_eq!(lost.len(), 1);
-    let moved = dispatch.returned(
+    let moved = dispatch.return_lease(
         lost[0].0,
         Some(turn(50)),
         LastRequest::PossiblyUntilNow,
@@ -44,7 +44,7 @@ fn the_clock_in_a_returned_lease_is_kept() {
         next_in_ms: 4_000,
         delay_ms: Some(5_000),
     };
-    let moved = dispatch.returned(100, Some(turn(50)), LastRequest::Known(clock), NOW);
+    let moved = dispatch.return_lease(100, Some(turn(50)), LastRequest::Known(clock), NOW);
     let kept = moved.unwrap().1;
     assert_eq!(kept.due_at_ms, NOW + 4_000);
     assert_eq!(kept.delay_ms, Some(5_000));
@@ -62,7 +62,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     let later = hand_over + 2_000;
     assert_eq!(dispatch.lost_supervisors(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
-    dispatch.returned(
+    dispatch.return_lease(
         leases[0].0,
         Some(turn(50)),
         LastRequest::PossiblyUntilNow,
@@ -111,7 +111,7 @@ fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
         None,
         "site 1 has its task out"
     );
-    assert!(dispatch.ended(7, SiteClock::default(), NOW).is_some());
+    assert!(dispatch.end_lease(7, SiteClock::default(), NOW).is_some());
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
 }
 

@@ -32,7 +32,7 @@ fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i6
 }
 
 fn end(dispatch: &mut Dispatch, task: TaskId) {
-    dispatch.ended(task, SiteClock::default(), NOW);
+    dispatch.end_lease(task, SiteClock::default(), NOW);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn leases_without_browsers_are_recalled_for_a_higher_priority_that_needs_one() {
     let (owner, scope) = dispatch.wake(Woken { site, turn }).expect("in its way");
     assert_eq!((&*owner, scope.below), ("h", Some(90)));
     assert_eq!(dispatch.next_grant(NOW), None);
-    dispatch.returned(1, Some(self::turn(50)), LastRequest::None, NOW);
+    dispatch.return_lease(1, Some(self::turn(50)), LastRequest::None, NOW);
     assert_eq!(give(&mut dispatch, 2, scripts(90)), Some(("b".into(), 1)));
 }
 

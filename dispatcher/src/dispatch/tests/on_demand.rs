@@ -25,7 +25,7 @@ fn leases_in_the_way_of_a_higher_priority_are_recalled() {
     );
 
     let (task, _) = dispatch.leases_of("a").next().expect("it is out");
-    dispatch.returned(task, Some(turn(50)), LastRequest::None, NOW);
+    dispatch.return_lease(task, Some(turn(50)), LastRequest::None, NOW);
     let grant = dispatch.next_grant(NOW).expect("its turn");
     assert_eq!(grant.site, SiteId(1));
 }
@@ -103,7 +103,7 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
         "the worker keeps what robots.txt says"
     );
     dispatch.record_handed_out(&grant, &[leased(7, 50)], 9, Some(turn(50)));
-    dispatch.returned(7, Some(turn(50)), LastRequest::None, NOW);
+    dispatch.return_lease(7, Some(turn(50)), LastRequest::None, NOW);
 
     known.rule.block_until_ms = Some(NOW + 60_000);
     dispatch.change_rule(&known);

@@ -43,7 +43,7 @@ const URLS: [&str; 4] = [
 ];
 
 #[test]
-fn so_many_pages_go_out_and_no_more_also_after_a_restart() {
+fn max_pages_holds_after_a_restart_too() {
     let limits = ApplicationLimits {
         max_pages: Some(2),
         ..ApplicationLimits::default()
@@ -102,7 +102,7 @@ fn pages_go_out_at_their_rate() {
 }
 
 #[test]
-fn so_many_sites_are_asked_at_once_and_another_application_does_not_notice() {
+fn max_sites_holds_and_leaves_other_applications_alone() {
     let mut fixture = limited_fixture(ApplicationLimits {
         max_sites: Some(1),
         ..ApplicationLimits::default()

@@ -116,7 +116,7 @@ fn a_resumed_crawl_of_many_sites_is_released_in_slices() {
 }
 
 #[test]
-fn what_comes_back_of_a_stopped_crawl_ends_at_once() {
+fn a_returned_task_of_a_stopped_crawl_ends_at_once() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
@@ -130,7 +130,7 @@ fn what_comes_back_of_a_stopped_crawl_ends_at_once() {
 }
 
 #[test]
-fn pending_tells_priorities_and_sites() {
+fn pending_counts_priorities_and_sites() {
     let mut fixture = fixture();
     assert_eq!(
         fixture.frontier.pending(fixture.crawl).unwrap(),
@@ -179,7 +179,7 @@ fn a_site_that_is_blocked_is_not_due_before() {
 }
 
 #[test]
-fn a_limit_lets_so_many_pages_out_and_then_the_queue_waits() {
+fn a_site_limit_holds_further_pages_back() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let site = only_site(&mut fixture);

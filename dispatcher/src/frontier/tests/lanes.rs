@@ -36,7 +36,7 @@ fn crawls(batch: &LeaseBatch) -> Vec<CrawlKey> {
 }
 
 #[test]
-fn a_batch_ends_where_a_crawl_needs_more_than_its_receiver_can() {
+fn a_batch_ends_where_a_crawl_needs_another_lane() {
     let mut fixture = fixture();
     fixture.frontier.set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
@@ -60,7 +60,7 @@ fn a_batch_ends_where_a_crawl_needs_more_than_its_receiver_can() {
 }
 
 #[test]
-fn a_crawl_that_nobody_can_serve_is_in_nobodys_way() {
+fn a_crawl_without_a_lane_delays_no_other() {
     let mut fixture = fixture();
     let urls = ["http://a.org/1", "http://a.org/2", "http://b.org/"];
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
@@ -91,7 +91,7 @@ fn a_crawl_that_nobody_can_serve_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_crawl_is_held_when_the_last_browser_has_gone_and_goes_on_with_the_next_over_restarts_too() {
+fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_restart() {
     let mut fixture = fixture();
     fixture.frontier.set_browsers(true);
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
@@ -117,7 +117,7 @@ fn a_crawl_is_held_when_the_last_browser_has_gone_and_goes_on_with_the_next_over
 }
 
 #[test]
-fn a_crawl_that_is_ended_needs_nobody_for_that() {
+fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
     let mut fixture = fixture();
     fixture.frontier.set_browsers(true);
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
@@ -131,7 +131,7 @@ fn a_crawl_that_is_ended_needs_nobody_for_that() {
 }
 
 #[test]
-fn a_crawl_that_changes_its_lane_is_another_from_then_on() {
+fn a_changed_lane_holds_from_the_next_lease_on() {
     let mut fixture = fixture();
     let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());

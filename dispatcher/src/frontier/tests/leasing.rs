@@ -188,7 +188,7 @@ fn the_third_death_ends_a_task() {
 }
 
 #[test]
-fn what_an_expired_crawl_has_queued_ends_instead_of_being_handed_out() {
+fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
     let mut fixture = fixture_with(|spec| spec.expires_at_ms = Some(1_000));
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let site = only_site(&mut fixture);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_is_committed_survives_and_the_rest_is_undone() {
+fn committed_changes_survive_a_crash_and_others_are_undone() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     fixture.frontier.set_fed(fixture.crawl, 1).unwrap();
@@ -16,7 +16,7 @@ fn what_is_committed_survives_and_the_rest_is_undone() {
 }
 
 #[test]
-fn what_was_leased_still_is_and_its_sites_are_in_the_window() {
+fn leases_survive_a_restart_with_their_sites_in_the_window() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://b.org/"]);
     let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
@@ -75,7 +75,7 @@ fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
 }
 
 #[test]
-fn a_clock_that_was_set_back_keeps_no_site_waiting_for_an_hour() {
+fn a_clock_that_was_set_back_does_not_delay_sites_for_an_hour() {
     let waits = 13 * HOUR_MS + 15_000;
     assert_eq!(
         due_after_restart(waits, 12 * HOUR_MS),
@@ -97,7 +97,7 @@ fn a_clock_that_was_set_forward_cuts_no_delay_short() {
 }
 
 #[test]
-fn where_the_delay_is_not_known_the_last_request_stays_as_long_ago_as_it_was() {
+fn with_an_unknown_delay_the_time_since_the_last_request_is_kept() {
     let asked = Clock {
         due_at_ms: 13 * HOUR_MS - 5_000,
         last_start_ms: Some(13 * HOUR_MS - 5_000),
@@ -111,13 +111,13 @@ fn where_the_delay_is_not_known_the_last_request_stays_as_long_ago_as_it_was() {
 }
 
 #[test]
-fn a_long_wait_is_over_a_day_later_all_the_same() {
+fn a_long_wait_is_over_after_a_day_of_downtime() {
     let waits = 15 * HOUR_MS;
     assert!(due_after_restart(waits, 37 * HOUR_MS) < 37 * HOUR_MS);
 }
 
 #[test]
-fn supervisors_are_known_again() {
+fn supervisors_are_known_after_a_restart() {
     let mut fixture = fixture();
     let kept = |name: &str, instance| SavedSupervisor {
         name: name.into(),

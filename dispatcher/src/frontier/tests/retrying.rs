@@ -32,11 +32,11 @@ fn timed_out(task: &Leased) -> TaskDone {
 
 fn fails(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
     let done = fixture.frontier.complete(&timed_out(task), now_ms).unwrap();
-    matches!(done, Completion::WillRetry { .. })
+    matches!(done, Completion::WillRetry)
 }
 
 #[test]
-fn what_timed_out_waits_ever_longer_and_ends_after_the_last_try() {
+fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
@@ -80,7 +80,7 @@ fn what_timed_out_waits_ever_longer_and_ends_after_the_last_try() {
 }
 
 #[test]
-fn a_wait_goes_on_over_a_restart() {
+fn a_retry_waits_through_a_restart() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();

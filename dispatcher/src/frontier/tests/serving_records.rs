@@ -41,7 +41,7 @@ fn a_record_that_comes_while_the_url_is_leased_is_not_lost() {
 }
 
 #[test]
-fn a_late_record_goes_along_when_its_task_is_handed_out_again() {
+fn a_record_that_came_late_travels_with_the_next_delivery() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
     let first = fixture.lease_one();
@@ -56,7 +56,7 @@ fn a_late_record_goes_along_when_its_task_is_handed_out_again() {
 }
 
 #[test]
-fn a_late_record_is_not_lost_when_its_task_is_held_through_a_restart() {
+fn a_backfill_is_not_lost_when_its_task_is_leased_through_a_restart() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
     let page = fixture.lease_one();
@@ -69,7 +69,7 @@ fn a_late_record_is_not_lost_when_its_task_is_held_through_a_restart() {
 }
 
 #[test]
-fn what_is_to_be_applied_is_known_until_it_was() {
+fn a_backfill_is_pending_until_it_was_applied() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
     let page = fixture.lease_one();
@@ -120,7 +120,7 @@ fn a_record_that_comes_when_the_page_is_done_is_reported_once() {
 }
 
 #[test]
-fn what_only_a_complete_record_wants_is_not_fetched() {
+fn pages_that_only_a_resolved_record_wants_are_not_fetched() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/ada", "http://b.org/both"], &["ada"], 0);
     fixture.feed_for(&["http://b.org/both"], &["bob"], 0);
@@ -185,7 +185,7 @@ fn a_refreshed_page_serves_the_record_that_asks_again() {
 }
 
 #[test]
-fn a_complete_record_that_is_taken_up_again_gets_its_links_fetched() {
+fn a_reopened_record_gets_its_links_fetched() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
     resolve(&mut fixture, "ada");

@@ -44,7 +44,7 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
 }
 
 #[test]
-fn a_batch_is_shared_too_and_no_place_in_it_is_left_empty() {
+fn crawls_share_a_batch_and_fill_it() {
     let mut fixture = fixture();
     fixture.feed(&strs(&many("a.org", 500)));
     let small = other_crawl(
@@ -62,7 +62,7 @@ fn a_batch_is_shared_too_and_no_place_in_it_is_left_empty() {
 }
 
 #[test]
-fn a_stream_of_new_crawls_does_not_keep_an_old_one_waiting() {
+fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
     let mut fixture = fixture();
     fixture.feed(&strs(&many("a.org", 10)));
     let site = fixture.frontier.next_sites(i64::MAX, 1).unwrap().remove(0);
@@ -108,7 +108,7 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
 }
 
 #[test]
-fn a_crawl_at_its_page_limit_does_not_hold_up_another() {
+fn a_crawl_at_its_page_limit_does_not_delay_another() {
     let mut fixture = fixture_with(|spec| spec.max_pages = Some(1));
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
     let other = other_crawl(&mut fixture, "other", 40, &["http://a.org/x"]);

@@ -49,7 +49,7 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
 }
 
 #[test]
-fn who_asks_again_hears_the_same_end() {
+fn a_second_stop_gets_the_same_answer() {
     let mut fixture = fixture();
     let expires = NOW_MS / 1_000 + 1;
     fixture.accept(&request(json!({"expires": expires})));
@@ -116,7 +116,7 @@ fn a_supervisor_that_is_silent_keeps_a_stop_waiting_until_its_lease_is_over() {
 }
 
 #[test]
-fn a_lease_that_was_given_before_the_recall_was_heard_is_waited_for() {
+fn a_lease_renewed_before_the_recall_was_received_is_waited_for() {
     for (received, wait_ms) in [(1, LEASE_MS), (2, LEASE_MS - 500)] {
         let mut fixture = fixture();
         fixture.accept(&request(json!({})));
@@ -133,7 +133,7 @@ fn a_lease_that_was_given_before_the_recall_was_heard_is_waited_for() {
 }
 
 #[test]
-fn who_was_there_before_a_restart_is_waited_for() {
+fn a_supervisor_from_before_a_restart_is_waited_for() {
     for comes_back in [true, false] {
         let mut fixture = fixture();
         fixture.accept(&request(json!({})));
@@ -174,7 +174,7 @@ fn an_id_that_was_stopped_before_it_was_used_is_refused() {
 }
 
 #[test]
-fn a_crawl_whose_time_has_come_is_purged_and_its_application_told() {
+fn an_expired_crawl_is_purged_and_its_application_notified() {
     let mut fixture = fixture();
     let expires = NOW_MS / 1_000 + 10;
     fixture.accept(&requests("c1", 3));
@@ -200,7 +200,7 @@ fn a_crawl_whose_time_has_come_is_purged_and_its_application_told() {
 }
 
 #[test]
-fn the_end_of_a_crawl_goes_on_after_a_restart() {
+fn closing_a_crawl_continues_after_a_restart() {
     let mut fixture = fixture();
     fixture.accept(&requests("c1", 3));
     let core = fixture.core();

@@ -14,7 +14,7 @@ fn about(action: &str, crawl: &str) -> Value {
     json!({"action": action, "appid": "app", "crawlid": crawl})
 }
 
-/// The crawls that were told of, with what they need.
+/// The crawls whose settings were sent, with their lanes.
 fn told(fixture: &Fixture) -> Vec<(String, Lane)> {
     let told = fixture.outgoing.iter().filter_map(|message| match message {
         OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { crawls, .. }) => {

@@ -35,7 +35,7 @@ fn a_paused_crawl_waits_through_a_restart_until_it_is_resumed() {
 }
 
 #[test]
-fn what_is_set_for_a_site_holds_until_it_is_forgotten() {
+fn a_site_rule_holds_until_the_site_is_forgotten() {
     let mut fixture = fixture();
     fixture.accept(&requests("a", 1));
     let ask = json!({"action": "site", "site": "a0.org"});
