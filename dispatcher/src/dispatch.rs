@@ -16,33 +16,26 @@
 use std::collections::BTreeMap;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, Credit, Hello, Lane, RecallScope, SiteClock, SupervisorHeartbeat};
+use webfill_wire::{CrawlKey, Credit, Hello, Lane, RecallScope, SupervisorHeartbeat};
 
 use self::fleet::Fleet;
 use self::lease_counts::LeaseCounts;
 use self::schedule::Schedule;
-use crate::frontier::{Clock, HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn, Woken};
+use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
 
 mod fleet;
 mod granting;
 mod lease_counts;
+mod leases;
 mod ready;
 mod schedule;
 mod session;
 mod site;
 
 pub use self::fleet::{Greeting, HeartbeatReply};
+pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
 pub use self::site::LOOKAHEAD_MS;
-
-/// A task that was handed out and has not ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
-    pub delivery: u32,
-    pub supervisor: String,
-    pub site: SiteId,
-    pub priority: u8,
-}
 
 /// Permission to hand out tasks of one site to one supervisor.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,15 +80,6 @@ impl Dispatch {
 
     pub fn sites_in_window(&self) -> usize {
         self.schedule.len()
-    }
-
-    pub fn leases_out(&self) -> usize {
-        self.leases.len()
-    }
-
-    pub fn leases_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
-        let leases = self.leases.iter().map(|(task, lease)| (*task, lease));
-        leases.filter(move |(_, lease)| lease.supervisor == name)
     }
 
     /// How many supervisors are connected.
@@ -178,23 +162,7 @@ impl Dispatch {
         self.schedule.site(id).map(|site| site.name.as_str())
     }
 
-    // Leases.
-
-    fn add_lease(&mut self, task: TaskId, lease: Lease) {
-        if let Some(site) = self.schedule.site_mut(lease.site) {
-            site.leases += 1;
-            site.lowest_leased = site.lowest_leased.min(lease.priority);
-            site.recalled_below = 0;
-        }
-        self.lease_counts.add(&lease.supervisor, lease.priority);
-        self.leases.insert(task, lease);
-    }
-
-    fn remove_lease(&mut self, task: TaskId) -> Option<Lease> {
-        let lease = self.leases.remove(&task)?;
-        self.lease_counts.remove(&lease.supervisor, lease.priority);
-        Some(lease)
-    }
+    // Messages.
 
     /// Where to send a message: the peer, its session and the message's number.
     pub fn address(&mut self, supervisor: &str) -> Option<(Peer, u64, u64)> {
@@ -222,38 +190,6 @@ impl Dispatch {
     }
 
     // Supervisors.
-
-    /// Restores the leases of the last commit: each belongs to the owner of its site. Returns those
-    /// whose site has no owner, or an unknown one: nobody can hold them.
-    pub fn restore(
-        &mut self,
-        supervisors: Vec<SavedSupervisor>,
-        sites: Vec<SiteDue>,
-        leases: Vec<HeldLease>,
-        now_ms: i64,
-    ) -> Vec<(TaskId, Lease)> {
-        for kept in supervisors {
-            self.fleet.await_return(kept, now_ms);
-        }
-        for site in sites {
-            self.schedule.add(site);
-        }
-        let mut ownerless = Vec::new();
-        for held in leases {
-            let owner = self.owner_of(held.site);
-            let lease = Lease {
-                delivery: held.delivery,
-                supervisor: owner.clone().unwrap_or_default(),
-                site: held.site,
-                priority: held.priority,
-            };
-            self.add_lease(held.task, lease.clone());
-            if owner.is_none() {
-                ownerless.push((held.task, lease));
-            }
-        }
-        ownerless
-    }
 
     pub fn greet(&self, hello: &Hello) -> Greeting {
         self.fleet.greet(hello)
@@ -357,65 +293,6 @@ impl Dispatch {
     pub fn peers(&self) -> impl Iterator<Item = &Peer> {
         self.fleet.peers()
     }
-
-    // Endings.
-
-    /// A task has ended. `clock`: what its worker knows of the site's clock.
-    pub fn end_lease(
-        &mut self,
-        task: TaskId,
-        clock: SiteClock,
-        now_ms: i64,
-    ) -> Option<ClockUpdate> {
-        let lease = self.remove_lease(task)?;
-        if let Some(site) = self.schedule.site_mut(lease.site) {
-            site.set_clock(clock, now_ms);
-        }
-        self.lease_over(lease.site)
-    }
-
-    /// A lease came back without an outcome. `requeued`: the task is queued again; the turn that it
-    /// may be part of.
-    pub fn return_lease(
-        &mut self,
-        task: TaskId,
-        requeued: Option<Turn>,
-        request: LastRequest,
-        now_ms: i64,
-    ) -> Option<ClockUpdate> {
-        let lease = self.remove_lease(task)?;
-        let default_delay_ms = self.schedule.default_delay_ms();
-        if let Some(site) = self.schedule.site_mut(lease.site) {
-            match request {
-                LastRequest::None => {}
-                LastRequest::Known(clock) => site.set_clock(clock, now_ms),
-                LastRequest::PossiblyUntilNow => {
-                    site.note_possible_request(default_delay_ms, now_ms)
-                }
-            }
-        }
-        if let Some(turn) = requeued {
-            let site = lease.site;
-            self.schedule.wake(Woken { site, turn });
-        }
-        self.lease_over(lease.site)
-    }
-
-    fn lease_over(&mut self, site: SiteId) -> Option<ClockUpdate> {
-        let clock = self.schedule.lease_over(site)?;
-        Some((site, clock))
-    }
-}
-
-/// What is known of the last request that was made under a lease that came back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastRequest {
-    /// No request was made.
-    None,
-    /// The site's clock includes it.
-    Known(SiteClock),
-    /// A request may have been under way until just now.
-    PossiblyUntilNow,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-use webfill_wire::Lane;
+use webfill_wire::{Lane, SiteClock};
 
 use super::*;
-use crate::frontier::{Leased, SiteRule};
+use crate::frontier::{HeldLease, Leased, SavedSupervisor, SiteRule, Turn};
 
 mod granting;
 mod handover;
