@@ -1,5 +1,6 @@
-//! Milliseconds since the machine was booted, suspension included. The same for all processes of
-//! one machine and never set by anybody: what one process is told by it, another can rely on.
+//! The machine's clock since boot (`CLOCK_BOOTTIME`), in milliseconds. It includes the time of
+//! suspension, cannot be set, and is the same for all processes of a machine, so that one process can
+//! give another a deadline by it.
 
 /// Milliseconds since boot.
 pub fn boot_ms() -> u64 {

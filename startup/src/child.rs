@@ -1,11 +1,12 @@
-//! Child processes of the same binary, in other roles.
+//! Child processes: webfill in other roles, and programs such as the browser. A child is killed by the
+//! kernel when its parent dies (`PR_SET_PDEATHSIG`), so a killed parent leaves none behind.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts `webfill ARGS...`, as a child that dies with us.
+/// Starts `webfill ARGS...` as a child that is killed when this process dies.
 pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -13,13 +14,13 @@ pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(stderr);
-    die_with_us(&mut command);
+    kill_with_parent(&mut command);
     command.spawn()
 }
 
-/// The child will die with the thread that starts it (the kernel sees to it), so start it from one
-/// that lives as long as the process.
-pub fn die_with_us(command: &mut Command) {
+/// Makes the kernel kill the child when the thread that starts it ends. So it must be started from a
+/// thread that lives as long as the process.
+pub fn kill_with_parent(command: &mut Command) {
     let parent = std::process::id();
     // SAFETY: between fork and exec only async-signal-safe calls are made.
     #[allow(unsafe_code)]
@@ -35,7 +36,7 @@ pub fn die_with_us(command: &mut Command) {
     }
 }
 
-/// Kills a child that leads a process group of its own, with all of that group, and waits for it.
+/// Kills a child together with the process group that it leads, and waits for it.
 pub fn kill_group(child: &mut Child) {
     if let Ok(None) = child.try_wait()
         && let Ok(group) = libc::pid_t::try_from(child.id())
@@ -46,11 +47,11 @@ pub fn kill_group(child: &mut Child) {
             libc::kill(-group, libc::SIGKILL)
         };
     }
-    // It was killed, or had ended before.
+    // An error means that it was waited for before.
     let _ = child.wait();
 }
 
-/// Waits for the child's end up to a limit; `None` if it still runs.
+/// Waits for the end of the child for at most `limit`; `None` if it still runs then.
 pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
     let deadline = Instant::now() + limit;
     loop {
@@ -62,7 +63,7 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::
     }
 }
 
-/// Asks a child to drain.
+/// Sends a child SIGTERM, at which every role drains.
 pub fn ask_to_drain(child: &Child) {
     if let Ok(pid) = libc::pid_t::try_from(child.id()) {
         // SAFETY: a plain system call. The child was not waited for, so the id is still its own.

@@ -1,4 +1,4 @@
-//! Exit codes, and the error that carries one to `main`.
+//! The exit codes, and [`Fault`], the error that carries an exit code to `main`.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub enum ExitStatus {
     Interrupted = 11,
     /// A limit such as `--max-pages` was reached.
     Limit = 12,
-    /// A fault that webfill cannot work around (a full disk, for one); the state is intact.
+    /// A fault that webfill cannot work around, such as a full disk; the state is intact.
     Fatal = 17,
 }
 
@@ -25,7 +25,7 @@ impl ExitStatus {
     }
 }
 
-/// An error with the exit status that it ends the process with. One clear sentence.
+/// An error that ends the process, with its exit status. The message is one sentence.
 #[derive(Debug)]
 pub struct Fault {
     pub status: ExitStatus,

@@ -1,6 +1,5 @@
-//! What every webfill process does before and after its work: logs, the state folder's lock,
-//! signals, child processes, and the exit code that tells how it went; and the clock that all
-//! processes of a machine share.
+//! What every webfill process needs around its work: logging, the state folder and its lock, signals,
+//! child processes, exit codes, and the clock that all processes of a machine share.
 
 pub mod boot_clock;
 pub mod child;
@@ -11,7 +10,7 @@ pub mod state;
 
 pub use exit::{ExitStatus, Fault};
 
-/// Whether this process may do everything on its machine.
+/// Whether this process runs as root.
 pub fn is_root() -> bool {
     // SAFETY: a plain system call that cannot fail.
     #[allow(unsafe_code)]

@@ -1,7 +1,7 @@
 //! One log file per process: `ROLE[-ID].log`, JSON lines, rotated daily, a bounded number kept.
 //!
-//! `ROLE[-ID].log` is a link to the newest of `ROLE[-ID].DATE.log`. Lines are written by a thread
-//! of their own behind a bounded buffer: a slow log disk costs lines, never pages.
+//! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes
+//! the lines from a bounded buffer: a slow disk loses log lines, but never delays pages.
 
 use std::path::Path;
 
@@ -32,17 +32,17 @@ impl Default for LogConfig {
     }
 }
 
-/// Lines held for a slow disk before further ones are dropped.
+/// Lines buffered for a slow disk before further ones are dropped.
 const BUFFERED_LINES: usize = 8_192;
 
-/// Judges the settings before anything is opened.
+/// Checks the settings before anything is opened.
 pub fn check(config: &LogConfig) -> Result<(), Fault> {
     filter(config).map(drop)
 }
 
 fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
     let wrong = |reason: &str| Fault::usage(format!("log.level = \"{}\": {reason}", config.level));
-    // A mistyped level would be taken for the name of a module, and nothing else be logged.
+    // The filter would take a mistyped level for a module's name, and log nothing else.
     let says_a_level = |directive: &str| {
         let level = directive.rsplit('=').next().unwrap_or_default().trim();
         !level.is_empty() && level.parse::<LevelFilter>().is_ok()

@@ -1,10 +1,11 @@
-//! Signals: the first SIGINT or SIGTERM asks for a drain, the second for a stop at once.
+//! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop. The handler
+//! only counts; the main loops ask [`asked`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
-/// What the signals so far ask for.
+/// What the signals so far request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
     Nothing,
@@ -15,17 +16,17 @@ pub enum Asked {
 /// Installs the handlers.
 pub fn install() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        handle(signal, count as *const () as libc::sighandler_t);
+        set_handler(signal, count_signal as *const () as libc::sighandler_t);
     }
 }
 
-/// For children that take orders from their parent alone: a Ctrl-C in the terminal reaches the
-/// whole foreground group, and only the parent should act on it.
-pub fn leave_interrupts_to_the_parent() {
-    handle(libc::SIGINT, libc::SIG_IGN);
+/// Ignores SIGINT, for a child that its parent ends by SIGTERM. A Ctrl-C in the terminal reaches the
+/// whole foreground process group, but only the parent acts on it.
+pub fn ignore_interrupts() {
+    set_handler(libc::SIGINT, libc::SIG_IGN);
 }
 
-fn handle(signal: i32, handler: libc::sighandler_t) {
+fn set_handler(signal: i32, handler: libc::sighandler_t) {
     // SAFETY: the handler only adds to an atomic counter, which is async-signal-safe.
     #[allow(unsafe_code)]
     unsafe {
@@ -33,11 +34,11 @@ fn handle(signal: i32, handler: libc::sighandler_t) {
     }
 }
 
-extern "C" fn count(_signal: i32) {
+extern "C" fn count_signal(_signal: i32) {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What has been asked for so far.
+/// What the signals received so far request.
 pub fn asked() -> Asked {
     match ASKED.load(Ordering::Relaxed) {
         0 => Asked::Nothing,
@@ -46,9 +47,9 @@ pub fn asked() -> Asked {
     }
 }
 
-/// For workers, whose supervisor tells them when to drain: neither a Ctrl-C in the terminal nor a
-/// SIGTERM to the whole group is for them.
-pub fn leave_to_the_parent() {
-    handle(libc::SIGINT, libc::SIG_IGN);
-    handle(libc::SIGTERM, libc::SIG_IGN);
+/// Ignores SIGINT and SIGTERM, for workers: their supervisor tells them by a message when to drain, so
+/// a signal to the whole process group must not end them.
+pub fn ignore_interrupts_and_terminations() {
+    set_handler(libc::SIGINT, libc::SIG_IGN);
+    set_handler(libc::SIGTERM, libc::SIG_IGN);
 }

@@ -1,4 +1,4 @@
-//! The state folder: one process at a time may own it, and its sockets need short paths.
+//! The state folder: its lock, which one process at a time holds, and the folder of its sockets.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::Fault;
 
-/// The state folder, locked for as long as this value lives. The lock is the kernel's: a process
-/// that dies, however it dies, leaves none behind.
+/// The state folder, locked for as long as this value lives. The lock is the kernel's (`flock`), so a
+/// process that dies in any way releases it.
 #[derive(Debug)]
 pub struct StateFolder {
     path: PathBuf,
@@ -32,7 +32,7 @@ impl StateFolder {
             .mode(0o700)
             .create(path)
             .map_err(|error| match error.kind() {
-                std::io::ErrorKind::StorageFull => full_disk(path),
+                std::io::ErrorKind::StorageFull => disk_full_fault(path),
                 _ => unwritable(error),
             })?;
         let path = path.canonicalize().map_err(unwritable)?;
@@ -46,7 +46,7 @@ impl StateFolder {
             .map_err(unwritable)?;
         if !try_lock(&lock) {
             let mut holder = String::new();
-            // Who holds it is only a hint for the reader of the message.
+            // The holder's process id is only a hint in the message; without it the message still helps.
             let _ = lock.read_to_string(&mut holder);
             return Err(Fault::error(format!(
                 "the state folder {} is in use by another {lock_name} (process {}): wait for it, stop it, or choose another --state",
@@ -55,7 +55,7 @@ impl StateFolder {
             )));
         }
         write_holder(&mut lock).map_err(|error| match error.kind() {
-            std::io::ErrorKind::StorageFull => full_disk(&path),
+            std::io::ErrorKind::StorageFull => disk_full_fault(&path),
             _ => unwritable(error),
         })?;
         Ok(StateFolder {
@@ -65,10 +65,10 @@ impl StateFolder {
         })
     }
 
-    /// Takes the folder away again if it was made by us and nothing has begun.
+    /// Removes the folder if this process created it and has not begun its work.
     pub fn discard_if_new(self) {
         if self.is_new {
-            // It would be in nobody's way.
+            // A folder that is left behind does no harm.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
@@ -96,7 +96,7 @@ impl StateFolder {
     }
 }
 
-fn full_disk(path: &Path) -> Fault {
+fn disk_full_fault(path: &Path) -> Fault {
     Fault::fatal(format!(
         "the disk that holds the state folder {} is full: free some space and run the same command again",
         path.display()
@@ -139,7 +139,7 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     Ok(folder)
 }
 
-/// FNV-1a, 64 bits: names need only be stable and unlikely to clash with a neighbour's.
+/// FNV-1a, 64 bits: the result must be stable and unlikely to be that of another folder.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

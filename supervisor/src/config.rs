@@ -1,4 +1,4 @@
-//! What a supervisor is told at its start.
+//! The settings of a supervisor.
 
 use std::path::PathBuf;
 
@@ -18,9 +18,9 @@ pub struct SupervisorConfig {
     pub lane: Lane,
     /// Worker processes. 0: one per core.
     pub workers: u16,
-    /// Tasks held at most, in the queue and with the workers. 0: four for each fetch in flight.
+    /// The most tasks held, in the queue and with the workers. 0: four for each fetch slot.
     pub queue: u32,
-    /// Bytes of URLs held at most.
+    /// The most bytes of URLs held.
     pub queue_url_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct SupervisorSetup {
     /// The dispatcher's tasks and outcomes sockets.
     pub tasks_endpoint: String,
     pub outcomes_endpoint: String,
-    /// Needed where the dispatcher is on another machine.
+    /// Required if the dispatcher is on another machine.
     pub keys: Option<ClientKeys>,
     /// The folder of the sockets between this supervisor and its workers.
     pub sockets: PathBuf,

@@ -1,22 +1,22 @@
 //! Feeds a bounded queue of tasks to worker processes and watches them.
 //!
-//! A supervisor asks its dispatcher for as many tasks as its queue has room for, gives each site
-//! to one of its N workers, and passes their outcomes on. A worker that dies is started again;
-//! what it held goes back to the dispatcher, and the page it worked on is blamed. Nothing is kept
-//! on disk: a supervisor that dies leaves its leases to the dispatcher.
+//! A supervisor grants its dispatcher credit for as many tasks as its queue has room for, gives each
+//! site to one of its N workers, and passes their outcomes on. A worker that dies is started again;
+//! its tasks go back to the dispatcher, and the task that its crash marker names is blamed. Nothing is
+//! kept on disk: if the supervisor dies, its leases run out at the dispatcher.
 //!
-//! [`supervisor`] is the core, which knows neither sockets nor processes nor clocks, so that it
-//! can be simulated; [`mod@run`] gives it these.
+//! [`supervisor`] is the core, which has no sockets, processes or clock, so that the simulation can
+//! run it; [`mod@run`] is the process around it.
 
 mod config;
 mod queue;
 mod recalls;
 mod run;
 mod session;
-mod slot;
 pub mod supervisor;
-mod unheard;
-mod workers;
+mod unacknowledged;
+mod worker_process;
+mod worker_state;
 
 pub use config::{SupervisorConfig, SupervisorSetup};
 pub use run::run;

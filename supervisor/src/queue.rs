@@ -1,4 +1,8 @@
-//! The bounded queue: which task is with which worker, and how much room is left.
+//! The leases that this supervisor holds: which worker has each task, and how much credit is left.
+//!
+//! Credit-based flow control bounds the queue: the supervisor grants the dispatcher credit in tasks
+//! and in bytes of URLs, as totals since its hello, and raises the totals as leases end. Nothing is
+//! on disk; the leases of a supervisor that dies run out at the dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +13,9 @@ use webfill_wire::{Credit, ReturnCause, Task, TaskReturned};
 struct Held {
     site: String,
     delivery: u32,
-    slot: u16,
+    worker_index: u16,
     url_bytes: u64,
-    /// The worker has it; otherwise it waits for the worker to be ready.
+    /// The task was sent to the worker; otherwise it waits until the worker is ready.
     sent: bool,
 }
 
@@ -32,7 +36,7 @@ impl Queue {
         }
     }
 
-    /// The credit to say hello with: the room left now.
+    /// Starts the credit anew for a hello: what is free now.
     pub fn fresh_credit(&mut self) -> Credit {
         let held_bytes: u64 = self.held.values().map(|held| held.url_bytes).sum();
         self.granted = Credit {
@@ -61,11 +65,11 @@ impl Queue {
         leases.map(|(task, held)| (*task, held.delivery)).collect()
     }
 
-    pub fn hold(&mut self, task: &Task, slot: u16, sent: bool) {
+    pub fn hold(&mut self, task: &Task, worker_index: u16, sent: bool) {
         let held = Held {
             site: task.site.clone(),
             delivery: task.delivery,
-            slot,
+            worker_index,
             url_bytes: (task.url.len() + task.attrs.as_ref().map_or(0, String::len)) as u64,
             sent,
         };
@@ -78,7 +82,8 @@ impl Queue {
         }
     }
 
-    /// A lease has ended. Returns false if it is not held (any more), so that it is not told twice.
+    /// Ends a lease. Returns false if it is not held, or not any more: its end must not be reported
+    /// twice.
     pub fn release(&mut self, task: u64, delivery: u32) -> bool {
         match self.held.get(&task) {
             Some(held) if held.delivery == delivery => {
@@ -91,20 +96,22 @@ impl Queue {
         }
     }
 
-    /// The leases that a dead worker had, ended; `blamed` is the page that it worked on.
-    pub fn give_back(&mut self, slot: u16, blamed: Option<u64>) -> Lost {
+    /// Ends the leases that were with a dead worker process. `blamed` is the task that its crash marker
+    /// names.
+    pub fn give_back(&mut self, worker_index: u16, blamed: Option<u64>) -> Lost {
         let mut lost = Lost::default();
         for (task, held) in &self.held {
-            if held.slot != slot || !held.sent {
+            if held.worker_index != worker_index || !held.sent {
                 continue;
             }
             lost.sites.insert(held.site.clone());
+            let is_blamed = blamed == Some(*task);
             lost.returned.push(TaskReturned {
                 task: *task,
                 delivery: held.delivery,
-                cause: match blamed {
-                    Some(suspect) if suspect == *task => ReturnCause::KilledWorker,
-                    _ => ReturnCause::WorkerDied,
+                cause: match is_blamed {
+                    true => ReturnCause::KilledWorker,
+                    false => ReturnCause::WorkerDied,
                 },
                 clock: None,
             });
@@ -116,16 +123,16 @@ impl Queue {
     }
 }
 
-/// What was with a worker that died.
+/// What a worker process that died held.
 #[derive(Debug, Default)]
 pub struct Lost {
     pub returned: Vec<TaskReturned>,
-    /// The tasks' sites: any of them may have been asked until the end.
+    /// The tasks' sites. The worker may have sent requests to any of them until it died.
     pub sites: BTreeSet<String>,
 }
 
-/// The worker that a site's tasks go to: always the same one, also after a restart.
-pub fn slot_of(site: &str, workers: u16) -> u16 {
+/// The worker that a site's tasks go to; the same one after a restart of the supervisor.
+pub fn worker_index_for(site: &str, workers: u16) -> u16 {
     // FNV-1a, 64 bits; the high bits decide, the low ones are the weaker.
     let hash = site.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -196,8 +203,8 @@ mod tests {
         let mut counts = [0; 8];
         for n in 0..8_000 {
             let site = format!("site-{n}.example");
-            assert_eq!(slot_of(&site, 8), slot_of(&site, 8));
-            counts[slot_of(&site, 8) as usize] += 1;
+            assert_eq!(worker_index_for(&site, 8), worker_index_for(&site, 8));
+            counts[worker_index_for(&site, 8) as usize] += 1;
         }
         assert!(
             counts.iter().all(|count| (800..1_200).contains(count)),

@@ -1,45 +1,54 @@
-//! Recalls under way: which workers have still to say that nothing of what is meant can start.
+//! Recalls (revocations of leased tasks) that the workers have not all confirmed yet.
+//!
+//! The dispatcher numbers each recall and names a [`webfill_wire::RecallScope`]. The supervisor
+//! forwards it to every ready worker. A recall is *settled*, and reported to the dispatcher, when
+//! each of these workers has confirmed that it starts no task in the recall's scope any more, or has
+//! died. Nothing is kept on disk: after a restart the supervisor says hello again, and the dispatcher
+//! repeats the recalls that still matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(crate) struct Recalls {
-    awaited: BTreeMap<u64, BTreeSet<usize>>,
+    /// For each recall, the indices of the workers that have not confirmed it.
+    unconfirmed: BTreeMap<u64, BTreeSet<usize>>,
 }
 
 impl Recalls {
-    /// These slots were told. Returns the recall if there is nobody to wait for.
-    pub(crate) fn begin(&mut self, recall: u64, slots: Vec<usize>) -> Option<u64> {
-        if slots.is_empty() {
+    /// The recall was sent to these workers. Returns it if there are none, because it is settled then.
+    pub(crate) fn begin(&mut self, recall: u64, workers: Vec<usize>) -> Option<u64> {
+        if workers.is_empty() {
             return Some(recall);
         }
-        self.awaited.insert(recall, slots.into_iter().collect());
+        self.unconfirmed
+            .insert(recall, workers.into_iter().collect());
         None
     }
 
-    /// A slot has carried a recall out. Returns it if that was the last one.
-    pub(crate) fn confirm(&mut self, recall: u64, slot: usize) -> Option<u64> {
-        let slots = self.awaited.get_mut(&recall)?;
-        slots.remove(&slot);
-        if !slots.is_empty() {
+    /// A worker has confirmed a recall. Returns the recall if that settles it.
+    pub(crate) fn confirm(&mut self, recall: u64, worker_index: usize) -> Option<u64> {
+        let workers = self.unconfirmed.get_mut(&recall)?;
+        workers.remove(&worker_index);
+        if !workers.is_empty() {
             return None;
         }
-        self.awaited.remove(&recall);
+        self.unconfirmed.remove(&recall);
         Some(recall)
     }
 
-    /// A dead worker starts nothing. Returns the recalls that waited for it alone.
-    pub(crate) fn note_death(&mut self, slot: usize) -> Vec<u64> {
-        let recalls: Vec<u64> = self.awaited.keys().copied().collect();
-        let settled = recalls.into_iter();
-        settled
-            .filter_map(|recall| self.confirm(recall, slot))
+    /// A dead worker starts no task, so its death confirms every recall for it. Returns the recalls
+    /// that this settles.
+    pub(crate) fn confirm_all_of_dead_worker(&mut self, worker_index: usize) -> Vec<u64> {
+        let recalls: Vec<u64> = self.unconfirmed.keys().copied().collect();
+        recalls
+            .into_iter()
+            .filter_map(|recall| self.confirm(recall, worker_index))
             .collect()
     }
 
-    /// A new session begins: what was asked in the last one is asked again, or is of no interest.
-    pub(crate) fn forget(&mut self) {
-        self.awaited.clear();
+    /// A new session begins: the dispatcher sends the recalls that still matter again.
+    pub(crate) fn clear(&mut self) {
+        self.unconfirmed.clear();
     }
 }
 
@@ -48,22 +57,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recall_is_carried_out_when_every_worker_has_said_so_or_is_dead() {
+    fn a_recall_is_settled_when_every_worker_has_confirmed_it_or_is_dead() {
         let mut recalls = Recalls::default();
-        assert_eq!(recalls.begin(7, Vec::new()), Some(7), "nobody to wait for");
+        assert_eq!(
+            recalls.begin(7, Vec::new()),
+            Some(7),
+            "there is no worker to wait for"
+        );
         assert_eq!(recalls.begin(8, vec![0, 1]), None);
         assert_eq!(recalls.begin(9, vec![1]), None);
         assert_eq!(recalls.confirm(8, 0), None);
         assert_eq!(recalls.confirm(8, 0), None, "twice");
-        assert_eq!(recalls.note_death(1), [8, 9]);
-        assert_eq!(recalls.confirm(9, 1), None, "a late word of the dead");
+        assert_eq!(recalls.confirm_all_of_dead_worker(1), [8, 9]);
+        assert_eq!(
+            recalls.confirm(9, 1),
+            None,
+            "a late message of the dead worker"
+        );
     }
 
     #[test]
-    fn what_was_asked_in_a_former_session_is_not_answered() {
+    fn a_recall_of_a_former_session_is_not_reported() {
         let mut recalls = Recalls::default();
         recalls.begin(7, vec![0]);
-        recalls.forget();
+        recalls.clear();
         assert_eq!(recalls.confirm(7, 0), None);
     }
 }

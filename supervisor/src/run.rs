@@ -1,4 +1,8 @@
-//! The supervisor process: one loop over what arrives, the workers' health, and time.
+//! The supervisor process: one loop that passes messages and the time to the core, sends the core's
+//! messages, and starts and watches the worker processes.
+//!
+//! On the first SIGTERM or SIGINT it drains and says goodbye to the dispatcher; on the second it ends
+//! at once. If it dies, its workers die with it.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -11,14 +15,14 @@ use webfill_wire::{Credit, WorkerToSupervisor, codec};
 
 use crate::config::SupervisorSetup;
 use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
-use crate::workers::{Sight, Worker};
+use crate::worker_process::{ProcessChange, WorkerProcess};
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
 const WORKER_OUTCOMES: SocketName = 3;
 
-/// How often the workers' processes are looked after.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the worker processes are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs a supervisor until it is told to drain, and has drained.
 pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
@@ -30,23 +34,23 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     .map_err(Fault::error)?;
     let mut process = Process {
         supervisor: Supervisor::new(terms(&setup)),
-        workers: (0..setup.workers).map(Worker::new).collect(),
+        workers: (0..setup.workers).map(WorkerProcess::new).collect(),
         setup,
         outbox: sockets.outbox(),
-        last_look: Instant::now(),
+        last_check: Instant::now(),
     };
     process.start_workers()?;
     process.keep_time();
     eprintln!("ready");
     loop {
-        match arrived.recv_timeout(process.next_look_in()) {
-            Ok(frame) => process.take_all(frame, &arrived),
+        match arrived.recv_timeout(process.next_check_in()) {
+            Ok(frame) => process.handle_all(frame, &arrived),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Fault::error("the socket thread has stopped"));
             }
         }
-        process.look_after()?;
+        process.check_health()?;
         if process.is_drained() {
             process.supervisor.say_goodbye();
             process.send();
@@ -83,28 +87,28 @@ fn socket_specs(setup: &SupervisorSetup) -> Vec<SocketSpec> {
 /// The supervisor with its sockets and its worker processes.
 struct Process {
     supervisor: Supervisor,
-    workers: Vec<Worker>,
+    workers: Vec<WorkerProcess>,
     setup: SupervisorSetup,
     outbox: Outbox,
-    last_look: Instant,
+    last_check: Instant,
 }
 
 impl Process {
-    fn next_look_in(&self) -> Duration {
-        LOOK.saturating_sub(self.last_look.elapsed())
+    fn next_check_in(&self) -> Duration {
+        CHECK_INTERVAL.saturating_sub(self.last_check.elapsed())
     }
 
-    /// Takes what has arrived, and answers it together.
-    fn take_all(&mut self, first: Arrived, arrived: &mpsc::Receiver<Arrived>) {
-        self.take(&first);
+    /// Handles all messages that have arrived, then sends the answers together.
+    fn handle_all(&mut self, first: Arrived, arrived: &mpsc::Receiver<Arrived>) {
+        self.handle(&first);
         while let Ok(frame) = arrived.try_recv() {
-            self.take(&frame);
+            self.handle(&frame);
         }
         self.supervisor.report();
         self.send();
     }
 
-    fn take(&mut self, arrived: &Arrived) {
+    fn handle(&mut self, arrived: &Arrived) {
         let now_ms = boot_ms();
         let read = match arrived.socket {
             TASKS => codec::decode(&arrived.frame)
@@ -117,10 +121,10 @@ impl Process {
     }
 
     fn take_from_worker(&mut self, message: WorkerToSupervisor) {
-        if let Some(worker) = self.workers.get_mut(usize::from(message.slot))
+        if let Some(worker) = self.workers.get_mut(usize::from(message.worker_index))
             && worker.incarnation == message.incarnation
         {
-            worker.heard(message.ready);
+            worker.note_message(message.ready);
         }
         self.supervisor.take_from_worker(message);
     }
@@ -137,22 +141,22 @@ impl Process {
                 OutgoingMessage::Outcomes(outcomes) => {
                     self.outbox.send(OUTCOMES, codec::encode(&*outcomes));
                 }
-                OutgoingMessage::ToWorker(slot, message) => {
-                    let socket = self.workers[usize::from(slot)].socket();
+                OutgoingMessage::ToWorker(worker_index, message) => {
+                    let socket = self.workers[usize::from(worker_index)].socket();
                     self.outbox.send(socket, codec::encode(&message));
                 }
             }
         }
     }
 
-    /// Workers' health, heartbeats, signals: what happens without a message.
-    fn look_after(&mut self) -> Result<(), Fault> {
-        if self.last_look.elapsed() < LOOK {
+    /// Checks the worker processes, the signals and the time.
+    fn check_health(&mut self) -> Result<(), Fault> {
+        if self.last_check.elapsed() < CHECK_INTERVAL {
             return Ok(());
         }
-        self.last_look = Instant::now();
-        for slot in 0..self.workers.len() {
-            self.look_at_worker(slot)?;
+        self.last_check = Instant::now();
+        for worker_index in 0..self.workers.len() {
+            self.check_worker(worker_index)?;
         }
         self.start_workers()?;
         if signals::asked() >= Asked::Drain {
@@ -172,88 +176,97 @@ impl Process {
 
     fn start_workers(&mut self) -> Result<(), Fault> {
         let now = Instant::now();
-        for slot in 0..self.workers.len() {
-            if self.workers[slot].is_to_start(now) && !self.supervisor.is_draining() {
-                self.start_worker(slot)?;
+        for worker_index in 0..self.workers.len() {
+            if self.workers[worker_index].is_due_to_start(now) && !self.supervisor.is_draining() {
+                self.start_worker(worker_index)?;
             }
         }
         Ok(())
     }
 
-    fn start_worker(&mut self, slot: usize) -> Result<(), Fault> {
-        let worker = &mut self.workers[slot];
+    fn start_worker(&mut self, worker_index: usize) -> Result<(), Fault> {
+        let worker = &mut self.workers[worker_index];
         worker.incarnation += 1;
-        let endpoint =
-            webfill_worker::tasks_endpoint(&self.setup.sockets, worker.slot, worker.incarnation);
+        let endpoint = webfill_worker::tasks_endpoint(
+            &self.setup.sockets,
+            worker.worker_index,
+            worker.incarnation,
+        );
         self.outbox.close(worker.socket());
         self.outbox
             .open(SocketSpec::bind(worker.socket(), Pattern::Push, endpoint))
             .map_err(Fault::error)?;
-        // Read before the next process begins to write it.
-        let blamed = self.blamed(slot);
-        let worker = &mut self.workers[slot];
+        // Read before the new process overwrites the file.
+        let blamed = self.crash_marker_of(worker_index);
+        let worker = &mut self.workers[worker_index];
         worker
             .start(&self.setup.config_file)
             .map_err(|error| Fault::error(format!("cannot start a worker: {error}")))?;
         tracing::info!(
             event = "worker_started",
-            slot,
+            slot = worker_index,
             incarnation = worker.incarnation,
             "worker started"
         );
-        // The death of the incarnation before is accounted for only now, after its last words.
+        // The tasks of the former incarnation are given back only now: its last messages have had the
+        // restart delay to arrive.
         self.supervisor
-            .worker_started(worker.slot, worker.incarnation, blamed);
+            .worker_started(worker.worker_index, worker.incarnation, blamed);
         Ok(())
     }
 
-    /// The page that a slot's worker worked on.
-    fn blamed(&self, slot: usize) -> Option<u64> {
-        let path = webfill_worker::suspect_path(&self.setup.sockets, slot as u16);
-        webfill_worker::read_suspect(&path)
+    /// The task that a dead worker's crash marker names.
+    fn crash_marker_of(&self, worker_index: usize) -> Option<u64> {
+        let path = webfill_worker::crash_marker_path(&self.setup.sockets, worker_index as u16);
+        webfill_worker::read_crash_marker(&path)
     }
 
-    fn look_at_worker(&mut self, slot: usize) -> Result<(), Fault> {
-        if self.workers[slot].end_if_silent(Instant::now()) {
+    fn check_worker(&mut self, worker_index: usize) -> Result<(), Fault> {
+        if self.workers[worker_index].kill_if_silent(Instant::now()) {
             tracing::error!(
                 event = "worker_hangs",
-                slot,
+                slot = worker_index,
                 "a worker was not heard of for too long and is ended"
             );
         }
-        match self.workers[slot].look() {
-            Sight::Unchanged => {}
-            Sight::Drained if self.supervisor.is_draining() => {
-                tracing::info!(event = "worker_drained", slot, "worker drained");
+        match self.workers[worker_index].poll() {
+            ProcessChange::Unchanged => {}
+            ProcessChange::Drained if self.supervisor.is_draining() => {
+                tracing::info!(
+                    event = "worker_drained",
+                    slot = worker_index,
+                    "worker drained"
+                );
             }
-            Sight::Drained => {
+            ProcessChange::Drained => {
                 return Err(Fault::error(format!(
-                    "worker {slot} ended without being told to"
+                    "worker {worker_index} ended without being told to"
                 )));
             }
-            Sight::Died { how } => self.note_death(slot, &how),
-            Sight::Broken(fault) => return Err(fault),
+            ProcessChange::Died { how } => self.note_death(worker_index, &how),
+            ProcessChange::Broken(fault) => return Err(fault),
         }
         Ok(())
     }
 
-    fn note_death(&mut self, slot: usize, how: &str) {
+    fn note_death(&mut self, worker_index: usize, how: &str) {
         tracing::error!(
             event = "worker_died",
-            slot,
+            slot = worker_index,
             how,
             "worker died, it is started again"
         );
-        self.supervisor.worker_died(slot as u16);
+        self.supervisor.worker_died(worker_index as u16);
         if self.supervisor.is_draining() {
-            // It is not started again, so this is the moment.
-            let blamed = self.blamed(slot);
-            self.supervisor.account_for_death(slot as u16, blamed);
+            // It is not started again, so its tasks are given back now.
+            let blamed = self.crash_marker_of(worker_index);
+            self.supervisor
+                .give_back_tasks_of_dead_worker(worker_index as u16, blamed);
         }
     }
 
     fn is_drained(&self) -> bool {
-        let running = self.workers.iter().any(Worker::is_running);
+        let running = self.workers.iter().any(WorkerProcess::is_running);
         !running && self.supervisor.is_drained()
     }
 }

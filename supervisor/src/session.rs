@@ -1,16 +1,21 @@
-//! The session with the dispatcher: hello, heartbeats, and how long fetches may be started.
+//! The session with the dispatcher: hello, heartbeats, and the lease under which fetches are started.
 //!
-//! The *lease* is what the dispatcher's waiting rests on. It runs for a fixed time from the sending
-//! of the last message that the dispatcher is known to have heard: the answer to a heartbeat tells
-//! which one that was, so that neither slow nor repeated answers can stretch it. All times are
-//! milliseconds of the machine's clock since boot, handed in by the caller.
+//! - *New*: no hello was sent yet (`id` is 0).
+//! - *Begun*: a hello was sent and is repeated, each time as a new session, until it is answered.
+//! - *Welcomed*: the dispatcher has answered; heartbeats follow.
+//!
+//! Each session has a number (a fencing token), which all its messages carry; messages of another
+//! session are ignored. The *lease* lasts for a fixed time from the moment when the supervisor sent the
+//! last message that the dispatcher is known to have received. The answer to a heartbeat names that
+//! message, so slow or repeated answers cannot prolong the lease. All times are milliseconds of the
+//! machine's clock since boot, handed in by the caller.
 
 use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 
-/// A hello without an answer is repeated after this long, and then ever more rarely: at a start it
-/// may take a moment until there is a connection.
-const FIRST_HELLO_AGAIN_MS: u64 = 100;
-const LAST_HELLO_AGAIN_MS: u64 = 2_000;
+/// The pauses before an unanswered hello is repeated double from the first to the last of these. The
+/// first is short, because at a start the connection may take a moment.
+const FIRST_HELLO_PAUSE_MS: u64 = 100;
+const LAST_HELLO_PAUSE_MS: u64 = 2_000;
 
 /// Heartbeats within one lease time.
 const HEARTBEATS_PER_LEASE: u64 = 10;
@@ -18,22 +23,22 @@ const HEARTBEATS_PER_LEASE: u64 = 10;
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    /// 0 before the first hello.
+    /// The session's number; 0 before the first hello.
     id: u64,
     /// `None` until the dispatcher has answered the hello.
     lease_ms: Option<u64>,
     lease_until_ms: u64,
-    speak_at_ms: u64,
-    /// Hellos without an answer.
+    next_send_ms: u64,
+    /// Hellos since the last answer.
     unanswered: u32,
-    /// The dispatcher's numbered messages.
+    /// The numbers of the dispatcher's messages that have arrived.
     arrived: Arrivals,
-    /// The highest number of a recall among them.
+    /// The highest of these numbers that was a recall's.
     recalled: u64,
     outcomes_sent: u64,
 }
 
-/// What it is time to say.
+/// The message that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
@@ -44,22 +49,22 @@ pub(crate) enum Due {
 impl Session {
     pub(crate) fn due(&self, now_ms: u64) -> Due {
         match self.lease_ms {
-            _ if now_ms < self.speak_at_ms => Due::Nothing,
+            _ if now_ms < self.next_send_ms => Due::Nothing,
             None => Due::Hello,
             Some(_) => Due::Heartbeat,
         }
     }
 
-    pub(crate) fn speak_at_ms(&self) -> u64 {
-        self.speak_at_ms
+    pub(crate) fn next_send_ms(&self) -> u64 {
+        self.next_send_ms
     }
 
     /// Begins a new session and returns its number. The lease runs on.
     pub(crate) fn begin(&mut self, now_ms: u64) -> u64 {
         self.id = now_ms.max(self.id + 1);
         self.lease_ms = None;
-        let wait_ms = FIRST_HELLO_AGAIN_MS << self.unanswered.min(8);
-        self.speak_at_ms = now_ms + wait_ms.min(LAST_HELLO_AGAIN_MS);
+        let wait_ms = FIRST_HELLO_PAUSE_MS << self.unanswered.min(8);
+        self.next_send_ms = now_ms + wait_ms.min(LAST_HELLO_PAUSE_MS);
         self.unanswered += 1;
         self.arrived = Arrivals::default();
         self.recalled = 0;
@@ -84,11 +89,11 @@ impl Session {
         self.lease_ms = Some(lease_ms);
         self.unanswered = 0;
         self.heard(heard_ms, now_ms);
-        self.speak_at_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
+        self.next_send_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
     }
 
-    /// The dispatcher has heard what was sent at `heard_ms`. Returns whether that makes the lease
-    /// longer.
+    /// The dispatcher has received the message that was sent at `heard_ms`. Returns whether that
+    /// prolongs the lease.
     pub(crate) fn heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
         let Some(lease_ms) = self.lease_ms else {
             return false;
@@ -99,14 +104,14 @@ impl Session {
         is_longer
     }
 
-    /// Until then fetches may be started.
+    /// When the lease ends; no fetch may be started after that.
     pub(crate) fn lease_until_ms(&self) -> u64 {
         self.lease_until_ms
     }
 
     pub(crate) fn heartbeat(&mut self, credit: Credit, now_ms: u64) -> SupervisorHeartbeat {
         let pause_ms = self.lease_ms.unwrap_or_default() / HEARTBEATS_PER_LEASE;
-        self.speak_at_ms = now_ms + pause_ms;
+        self.next_send_ms = now_ms + pause_ms;
         SupervisorHeartbeat {
             session: self.id,
             sent_ms: now_ms,
@@ -116,9 +121,10 @@ impl Session {
         }
     }
 
-    /// Whether a numbered message of the dispatcher belongs to this session, and is new.
-    pub(crate) fn accepts(&mut self, session: u64, number: u64) -> bool {
-        session == self.id && self.is_welcomed() && self.arrived.note(number)
+    /// Records the number of a message of the dispatcher. Returns false if the message must be
+    /// ignored: it belongs to another session, or has arrived before.
+    pub(crate) fn accept(&mut self, session: u64, number: u64) -> bool {
+        session == self.id && self.is_welcomed() && self.arrived.record(number)
     }
 
     /// A recall was accepted.
@@ -126,7 +132,8 @@ impl Session {
         self.recalled = self.recalled.max(number);
     }
 
-    /// Whether a recall was sent after these tasks, and has overtaken them: it may mean them.
+    /// Whether a recall that was sent after the tasks message with this number arrived before it. The
+    /// recall may include its tasks then.
     pub(crate) fn has_overtaken(&self, tasks: u64) -> bool {
         tasks < self.recalled
     }
@@ -192,10 +199,10 @@ mod tests {
     fn tasks_of_another_session_are_not_accepted() {
         let mut session = welcomed(1_000);
         let id = session.id();
-        assert!(session.accepts(id, 1));
-        assert!(!session.accepts(id, 1), "twice");
-        assert!(!session.accepts(id - 1, 2));
+        assert!(session.accept(id, 1));
+        assert!(!session.accept(id, 1), "twice");
+        assert!(!session.accept(id - 1, 2));
         session.begin(3_000);
-        assert!(!session.accepts(session.id(), 1), "not welcomed yet");
+        assert!(!session.accept(session.id(), 1), "not welcomed yet");
     }
 }

@@ -1,8 +1,12 @@
-//! The supervisor's state, and what each message does to it. No sockets, no processes, no clock:
-//! what arrives is handed in with the time, and what is to be sent is collected as outgoing messages.
+//! The supervisor's core: its state, and what each message does to it.
 //!
-//! Tasks come in at the [`dispatcher_side`], wait in the queue, and leave at the [`worker_side`];
-//! outcomes go the other way.
+//! It has no sockets, processes or clock, so that the simulation can run it. Its caller hands in
+//! messages and the time, and sends the [`OutgoingMessage`]s that it collects.
+//!
+//! Tasks arrive from the dispatcher ([`dispatcher_side`]), wait in the [`Queue`] and are sent to the
+//! workers ([`worker_side`]); outcomes go the other way. All state is in memory. After a crash of the
+//! supervisor, its leases run out at the dispatcher, or end at once when a supervisor of the same
+//! instance says hello.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +20,13 @@ use webfill_wire::{
 use crate::queue::Queue;
 use crate::recalls::Recalls;
 use crate::session::Session;
-use crate::slot::Slot;
-use crate::unheard::Unheard;
+use crate::unacknowledged::UnacknowledgedOutcomes;
+use crate::worker_state::WorkerState;
 
 mod dispatcher_side;
 mod worker_side;
 
-/// What a supervisor goes by.
+/// What distinguishes a supervisor, and its limits.
 #[derive(Debug, Clone)]
 pub struct Terms {
     /// Its name.
@@ -32,15 +36,15 @@ pub struct Terms {
     pub lane: Lane,
     pub workers: u16,
     pub longest_request_ms: u64,
-    /// How much is held at most.
+    /// The most tasks and bytes of URLs that it holds.
     pub limit: Credit,
 }
 
-/// A message and whom it goes to.
+/// A message to be sent, and its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
     ToDispatcher(SupervisorToDispatcher),
-    /// Sent at once or not at all: what is not heard is said anew.
+    /// Sent at once or dropped: a later message of the same kind replaces it.
     ToDispatcherNow(SupervisorToDispatcher),
     Outcomes(Arc<SupervisorOutcomes>),
     ToWorker(u16, SupervisorToWorker),
@@ -51,18 +55,18 @@ pub enum OutgoingMessage {
 pub struct Supervisor {
     terms: Terms,
     session: Session,
-    slots: Vec<Slot>,
+    workers: Vec<WorkerState>,
     queue: Queue,
     crawls: HashMap<CrawlKey, CrawlSettings>,
     mappings: Option<Vec<MappingSource>>,
-    /// Collected for the dispatcher until the next report.
+    /// Outcomes that the next [`Supervisor::report`] sends to the dispatcher.
     outcomes: SupervisorOutcomes,
-    unheard: Unheard,
+    unacknowledged: UnacknowledgedOutcomes,
     recalls: Recalls,
-    told_credit: Credit,
+    reported_credit: Credit,
     draining: bool,
-    /// The dispatcher was found to be silent, or the name to be taken, and that was logged.
-    complained: bool,
+    /// It was logged that the dispatcher is silent or that the name is taken.
+    problem_logged: bool,
     outgoing: Vec<OutgoingMessage>,
 }
 
@@ -70,16 +74,16 @@ impl Supervisor {
     pub fn new(terms: Terms) -> Supervisor {
         Supervisor {
             session: Session::default(),
-            slots: (0..terms.workers).map(|_| Slot::default()).collect(),
+            workers: (0..terms.workers).map(|_| WorkerState::default()).collect(),
             queue: Queue::new(terms.limit),
             crawls: HashMap::new(),
             mappings: None,
             outcomes: no_outcomes(&terms.id),
-            unheard: Unheard::default(),
+            unacknowledged: UnacknowledgedOutcomes::default(),
             recalls: Recalls::default(),
-            told_credit: terms.limit,
+            reported_credit: terms.limit,
             draining: false,
-            complained: false,
+            problem_logged: false,
             outgoing: Vec::new(),
             terms,
         }
@@ -89,53 +93,54 @@ impl Supervisor {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Tasks held.
+    /// The number of leases held.
     pub fn held(&self) -> usize {
         self.queue.len()
     }
 
-    fn say(&mut self, message: SupervisorToDispatcher) {
+    fn send_to_dispatcher(&mut self, message: SupervisorToDispatcher) {
         self.outgoing.push(OutgoingMessage::ToDispatcher(message));
     }
 
-    fn tell(&mut self, slot: usize, message: SupervisorToWorker) {
+    fn send_to_worker(&mut self, worker_index: usize, message: SupervisorToWorker) {
         self.outgoing
-            .push(OutgoingMessage::ToWorker(slot as u16, message));
+            .push(OutgoingMessage::ToWorker(worker_index as u16, message));
     }
 
-    fn ready_slots(&self) -> Vec<usize> {
-        let slots = self.slots.iter().enumerate();
-        slots
-            .filter(|(_, slot)| slot.ready)
+    /// The indices of the workers that have reported ready.
+    fn ready_workers(&self) -> Vec<usize> {
+        let workers = self.workers.iter().enumerate();
+        workers
+            .filter(|(_, worker)| worker.ready)
             .map(|(n, _)| n)
             .collect()
     }
 
-    fn tell_ready_workers(&mut self, message: &SupervisorToWorker) {
-        for slot in self.ready_slots() {
-            self.tell(slot, message.clone());
+    fn send_to_ready_workers(&mut self, message: &SupervisorToWorker) {
+        for worker_index in self.ready_workers() {
+            self.send_to_worker(worker_index, message.clone());
         }
     }
 
-    /// Workers finish what they have begun and give back the rest.
+    /// Starts to drain: workers finish the tasks that they have begun and give back the rest.
     pub fn drain(&mut self) {
         if std::mem::replace(&mut self.draining, true) {
             return;
         }
         tracing::info!(event = "draining", held = self.queue.len(), "draining");
         self.return_waiting(&RecallScope::default());
-        self.tell_ready_workers(&SupervisorToWorker::Drain);
+        self.send_to_ready_workers(&SupervisorToWorker::Drain);
     }
 
     pub fn is_draining(&self) -> bool {
         self.draining
     }
 
-    /// Gives back what no worker has yet.
+    /// Gives back the tasks in the scope that were not sent to a worker yet.
     fn return_waiting(&mut self, scope: &RecallScope) {
-        for slot in &mut self.slots {
-            let is_meant = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
-            for task in slot.waiting.extract_if(.., is_meant) {
+        for worker in &mut self.workers {
+            let is_in_scope = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
+            for task in worker.waiting.extract_if(.., is_in_scope) {
                 if self.queue.release(task.task, task.delivery) {
                     self.outcomes.returned.push(TaskReturned {
                         task: task.task,
@@ -149,7 +154,7 @@ impl Supervisor {
         self.report();
     }
 
-    /// Told to drain, and nothing is held any more.
+    /// Whether it drains and holds no leases any more.
     pub fn is_drained(&self) -> bool {
         self.draining && self.queue.is_empty()
     }
@@ -157,7 +162,7 @@ impl Supervisor {
     pub fn say_goodbye(&mut self) {
         self.report();
         let (session, outcomes_sent) = (self.session.id(), self.session.outcomes_sent());
-        self.say(SupervisorToDispatcher::Goodbye {
+        self.send_to_dispatcher(SupervisorToDispatcher::Goodbye {
             session,
             outcomes_sent,
         });

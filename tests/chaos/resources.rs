@@ -169,12 +169,12 @@ fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usiz
     let mut deaths = 0;
     while run.ended().is_none() {
         let workers = run.of_role("worker");
-        let suspects = files_under(&work.path("state"));
-        let suspects = suspects.iter().filter(|file| {
-            file.extension().is_some_and(|end| end == "suspect")
+        let markers = files_under(&work.path("state"));
+        let markers = markers.iter().filter(|file| {
+            file.extension().is_some_and(|end| end == "crash-marker")
                 && task_in(file).and_then(|task| url_of(task, work)).as_deref() == Some(url)
         });
-        for _ in suspects {
+        for _ in markers {
             workers
                 .iter()
                 .for_each(|worker| worker.signal(Signal::KILL));

@@ -133,12 +133,12 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
 
 pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::written(&options.config)?;
-    signals::leave_to_the_parent();
-    let name = format!("worker-{:03}", options.slot);
+    signals::ignore_interrupts_and_terminations();
+    let name = format!("worker-{:03}", options.worker_index);
     let has_browser = settings.has_browsers();
     let _log = log::start(&settings.log_folder(), &name, &settings.log)?;
     log_fault(webfill_worker::run(WorkerSetup {
-        slot: options.slot,
+        worker_index: options.worker_index,
         incarnation: options.incarnation,
         supervisor: settings.supervisor.id.clone().unwrap_or_default(),
         workers: settings.workers(),
@@ -187,7 +187,7 @@ pub fn load_mappings(folder: &Path) -> Result<MappingSet, Fault> {
 fn install_signal_handlers(local: bool) {
     signals::install();
     if local {
-        signals::leave_interrupts_to_the_parent();
+        signals::ignore_interrupts();
     }
 }
 

@@ -1,25 +1,28 @@
-//! Which of a sender's numbered messages have arrived. A connection that breaks may take messages
-//! with it without a word to either side; a number that stays behind tells.
+//! Records which of a sender's numbered messages have arrived, so that lost ones are noticed. A broken
+//! connection may lose messages without an error on either side; the highest number below which
+//! nothing is missing then stays behind the sender's count.
 
 use std::collections::BTreeSet;
 
-/// Messages are numbered from 1 on; they may come late, twice, or in another order.
+/// Messages are numbered from 1. They may arrive late, twice, or in another order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrivals {
+    /// All numbers up to and including this one have arrived.
     complete: u64,
+    /// Numbers that have arrived beyond a gap.
     ahead: BTreeSet<u64>,
 }
 
-/// Numbers noted beyond a gap: a peer that counts wrongly must not fill the memory.
-const MOST_AHEAD: usize = 100_000;
+/// Numbers recorded beyond a gap; the limit keeps a faulty peer from filling the memory.
+const MAX_AHEAD: usize = 100_000;
 
 impl Arrivals {
-    /// Returns whether this number is new.
-    pub fn note(&mut self, number: u64) -> bool {
+    /// Records a number. Returns false if it has arrived before.
+    pub fn record(&mut self, number: u64) -> bool {
         if number <= self.complete || self.ahead.contains(&number) {
             return false;
         }
-        if self.ahead.len() < MOST_AHEAD {
+        if self.ahead.len() < MAX_AHEAD {
             self.ahead.insert(number);
         }
         while self.ahead.remove(&(self.complete + 1)) {
@@ -28,7 +31,7 @@ impl Arrivals {
         true
     }
 
-    /// Up to this number all have arrived.
+    /// All messages up to and including this number have arrived.
     pub fn complete(&self) -> u64 {
         self.complete
     }
@@ -41,12 +44,12 @@ mod tests {
     #[test]
     fn a_gap_is_seen_until_it_is_filled() {
         let mut arrivals = Arrivals::default();
-        assert!(arrivals.note(1));
-        assert!(arrivals.note(3));
+        assert!(arrivals.record(1));
+        assert!(arrivals.record(3));
         assert_eq!(arrivals.complete(), 1);
-        assert!(!arrivals.note(3), "twice");
-        assert!(arrivals.note(2));
+        assert!(!arrivals.record(3), "twice");
+        assert!(arrivals.record(2));
         assert_eq!(arrivals.complete(), 3);
-        assert!(!arrivals.note(2), "late");
+        assert!(!arrivals.record(2), "late");
     }
 }

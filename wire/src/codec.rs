@@ -1,12 +1,14 @@
-//! One version byte, then the message in postcard's format.
+//! The encoding of messages: one version byte ([`WIRE_VERSION`]), then the message in postcard's
+//! format. A frame of another version, or one that is malformed, is an error for the receiver to log;
+//! it is never misread. `wire/tests/frozen_bytes.rs` fails if the bytes change while the version stays.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The version that this build speaks. It grows whenever a message changes its shape.
+/// The version of this build's messages. Raise it with every change of a message's shape.
 pub const WIRE_VERSION: u8 = 4;
 
-/// Why a frame could not be read. Such a frame is counted, logged and dropped.
+/// Why a frame could not be decoded. The receiver logs and drops such a frame.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CodecError {
     #[error("empty frame")]
@@ -25,7 +27,7 @@ pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     postcard::to_extend(message, frame).expect("messages hold only types that postcard can encode")
 }
 
-/// Decodes a message; the whole frame must be used up.
+/// Decodes a message. Bytes left over behind it are an error.
 pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
     let (&version, body) = frame.split_first().ok_or(CodecError::Empty)?;
     if version != WIRE_VERSION {

@@ -1,9 +1,9 @@
-//! Keys: who a process is, and whom it lets in.
+//! CURVE keys: how processes on a network authenticate each other.
 //!
-//! Every process that speaks over a network has a key pair. The dispatcher keeps an
-//! [`AllowList`] of the public keys that it lets in, each with a name and a role; everybody else
-//! keeps the dispatcher's public key and so speaks to no impostor. Keys are written in Z85: 40
-//! printable characters for 32 bytes. A secret is never shown, neither in logs nor in errors.
+//! Every such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it
+//! admits, each with a name and a [`Role`]. Supervisors and clients have the dispatcher's public key,
+//! so that they cannot be tricked into talking to an impostor. Keys are written in Z85: 40 printable
+//! characters for 32 bytes. Secret keys never appear in logs or error messages.
 
 mod allow_list;
 mod z85;
@@ -16,11 +16,11 @@ pub use allow_list::{AllowList, AllowListError, Entry, HEADING, parse};
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
 
-/// The key by which others know a process.
+/// The public key of a process, by which others know it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; KEY_BYTES]);
 
-/// The key that proves who a process is. Whoever has it is that process.
+/// The secret key of a process, which proves its identity.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretKey([u8; KEY_BYTES]);
 
@@ -31,14 +31,14 @@ pub struct KeyPair {
     pub secret: SecretKey,
 }
 
-/// What a dispatcher needs to know its peers.
+/// The keys of a dispatcher: its own, and those that it admits.
 #[derive(Debug, Clone)]
 pub struct ServerKeys {
     pub own: KeyPair,
     pub allowed: AllowList,
 }
 
-/// What a peer needs to be known by a dispatcher, and to know it.
+/// The keys of a supervisor or client: its own, and the dispatcher's public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientKeys {
     pub own: KeyPair,
@@ -50,11 +50,11 @@ pub struct ClientKeys {
 pub enum Role {
     /// Takes tasks and tells their outcomes.
     Supervisor,
-    /// Feeds crawls and asks about them.
+    /// Submits crawls and requests information about them.
     Client,
 }
 
-/// Why a text is not a key. Says nothing of the text, which may be a secret.
+/// Why a text is not a key. The error does not contain the text, which may be a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("a key has 40 characters, not {found}")]
@@ -82,7 +82,7 @@ impl SecretKey {
         &self.0
     }
 
-    /// The secret itself, for the file that keeps it and for nothing else.
+    /// The secret in Z85, only for writing it to its file.
     pub fn reveal(&self) -> String {
         z85::encode(&self.0)
     }
@@ -149,9 +149,9 @@ impl FromStr for Role {
     }
 }
 
-/// Whether the owner of a key listed as `name` may call itself `id`: by that name, or by
-/// `NAME:ANYTHING` where several share the key. Names have no colon, so that nobody can take
-/// another one's id.
+/// Whether the owner of a key listed as `name` may use the id `id`: either that name, or
+/// `NAME:ANYTHING` where several processes share the key. Names have no colon, so that no owner can
+/// use an id that belongs to another key.
 pub fn may_be_called(name: &str, id: &str) -> bool {
     match id.strip_prefix(name) {
         Some(rest) => rest.is_empty() || rest.starts_with(':'),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_take_an_id_that_is_not_his() {
+    fn an_id_must_belong_to_the_name_of_the_key() {
         assert!(may_be_called("vm-01", "vm-01"));
         assert!(may_be_called("swarm", "swarm:i-0abc"));
         for id in ["vm-02", "vm-011", "vm-01.x", "vm-0", "", ":", "x:vm-01"] {

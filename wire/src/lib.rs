@@ -1,9 +1,11 @@
 //! Messages between webfill's processes and the sockets that carry them.
 //!
-//! [`vocabulary`] holds the closed lists (outcomes, reasons) that every process, log and store
-//! shares; [`message`] the messages, named by their direction; [`codec`] their encoding behind a
-//! version byte; [`arrivals`] notices lost ones; [`socket`] is the only module that knows ZeroMQ;
-//! [`keys`] say who may speak to whom.
+//! - [`vocabulary`]: the closed lists (outcomes, reasons) that all processes, logs and stores share.
+//! - [`message`]: the messages, named by their direction.
+//! - [`codec`]: their encoding, with a version byte.
+//! - [`arrivals`]: notices lost messages by their numbers.
+//! - [`socket`]: the only module that uses ZeroMQ.
+//! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
 
 pub mod arrivals;
 pub mod codec;

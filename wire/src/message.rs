@@ -1,14 +1,17 @@
-//! The messages, named by their direction. They are light: ids and URLs, never pages, records or
-//! whole settings. What many tasks share (a crawl's settings, the mappings) is sent once per peer.
+//! The messages between processes, named by their direction.
+//!
+//! They hold ids and URLs, never pages or records. What many tasks share (a crawl's settings, the
+//! mappings) is sent once to each peer. Changing the shape of a message requires a new
+//! [`WIRE_VERSION`](crate::codec::WIRE_VERSION); `wire/tests/frozen_bytes.rs` checks that.
 
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::{Follow, Lane, Outcome};
 
-/// Names a crawl within one dispatcher; short, because every task carries it.
+/// Identifies a crawl within one dispatcher. A short number, because every task carries it.
 pub type CrawlKey = u32;
 
-/// What a worker must know about a crawl to fetch and save its pages.
+/// The settings of a crawl that a worker needs to fetch and save its pages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrawlSettings {
     pub key: CrawlKey,
@@ -16,19 +19,19 @@ pub struct CrawlSettings {
     pub crawl_id: String,
     pub max_depth: u16,
     pub follow: Follow,
-    /// What its pages need.
+    /// The lane that its pages need.
     pub lane: Lane,
     /// Sent instead of webfill's own user agent.
     pub useragent: Option<String>,
-    /// The application's own JSON object, handed through to every page.
+    /// The application's own JSON object, copied to every page.
     pub attrs: Option<String>,
-    /// The headers of each answer are kept with its page.
+    /// Store the headers of each response with its page.
     pub headers: bool,
-    /// The text of each page is kept with it.
+    /// Store the text of each page with it.
     pub body: bool,
 }
 
-/// A mapping file as its author wrote it; every process compiles the set for itself.
+/// The text of a mapping file; each worker compiles the set itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappingSource {
     pub name: String,
@@ -55,12 +58,12 @@ pub struct Task {
     pub parent: Option<String>,
     /// The records whose missing fields this page may fill.
     pub records: Vec<String>,
-    /// The application's own JSON object for this page, instead of the crawl's.
+    /// The application's own JSON object for this page; replaces the crawl's.
     pub attrs: Option<String>,
     /// 1 to 100, higher first.
     pub priority: u8,
-    /// The delay that the operator wants between two requests to the site, in milliseconds; what
-    /// robots.txt asks for is still the least.
+    /// The delay between two requests to the site that the operator has set, in milliseconds. A longer
+    /// `Crawl-delay` of robots.txt takes precedence.
     pub delay_ms: Option<u32>,
     /// Earlier attempts that failed in a way worth retrying, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
@@ -76,20 +79,21 @@ pub struct FailedAttempt {
     pub status_code: Option<u16>,
 }
 
-/// Which of the tasks that have not started are called back. What is left out makes no difference,
-/// so the default is all of them.
+/// The scope of a recall: the unstarted tasks that meet all conditions. A condition that is `None` is
+/// met by every task, so the default scope is all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecallScope {
     pub crawl: Option<CrawlKey>,
     pub site: Option<String>,
-    /// Only those of a lower priority than this.
+    /// Only tasks with a lower priority than this.
     pub below: Option<u8>,
-    /// What was learnt of the site is forgotten, too: back-off, and how long it wants to be left
-    /// alone. When it was asked last is not.
+    /// Also reset the site's back-off and `Retry-After`. The time of its last request is kept, so its
+    /// delay still holds.
     pub forget: bool,
 }
 
 impl RecallScope {
+    /// Whether a task of this crawl, site and priority is in the scope.
     pub fn holds(&self, crawl: CrawlKey, site: &str, priority: u8) -> bool {
         self.crawl.is_none_or(|wanted| wanted == crawl)
             && self.site.as_deref().is_none_or(|wanted| wanted == site)
@@ -97,7 +101,7 @@ impl RecallScope {
     }
 }
 
-/// How a task ended, with what the dispatcher needs to go on.
+/// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskDone {
     pub task: u64,
@@ -105,61 +109,62 @@ pub struct TaskDone {
     pub outcome: Outcome,
     /// The HTTP status, if there was an answer.
     pub status_code: Option<u16>,
-    /// Decoded body bytes read.
+    /// Bytes of the body that were read, after decompression.
     pub body_bytes: u64,
-    /// Field values stored with the page.
+    /// The number of field values stored with the page.
     pub fields: u32,
-    /// Discovered links, canonical or not; the intake judges them.
+    /// Discovered links, canonical or not; the intake decides about them.
     pub links: Vec<String>,
-    /// Where a redirect points; judged like a link, at the task's own depth.
+    /// The target of a redirect; the intake treats it like a link at the task's own depth.
     pub redirect: Option<String>,
     /// Records that are complete after this page.
     pub resolved: Vec<String>,
     pub clock: SiteClock,
 }
 
-/// What a worker knows of a site's clock after a fetch.
+/// The state of a site's clock after a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SiteClock {
     /// The next fetch may start after this many milliseconds from now.
     pub next_in_ms: u32,
-    /// The delay in force between two fetches; `None` where the site has not been asked for it.
+    /// The delay in force between two fetches; `None` if the site's robots.txt was not read.
     pub delay_ms: Option<u32>,
 }
 
-/// A lease given back unfetched or unfinished.
+/// A lease that is given back without an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskReturned {
     pub task: u64,
     pub delivery: u32,
     pub cause: ReturnCause,
-    /// The site's clock, where its robots.txt may have been asked for on behalf of this task.
+    /// The site's clock, if requests for this task may have been sent.
     pub clock: Option<SiteClock>,
 }
 
-/// Why a lease came back without an outcome.
+/// Why a lease is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReturnCause {
-    /// Its page was not asked for: its supervisor or worker drains, or was cut off.
+    /// Its page was not requested: the task was recalled, or its supervisor or worker drains or lost its
+    /// lease.
     Unstarted,
     /// Its worker died; the request may have been made.
     WorkerDied,
-    /// Its worker died of this very page.
+    /// Its worker died while it extracted this page.
     KilledWorker,
-    /// Its request was broken off, because the worker had been stopped meanwhile.
+    /// Its request was broken off, because the worker process was suspended meanwhile.
     CutShort,
 }
 
-/// How much a supervisor is ready to hold, counted since it said hello. Running totals instead
-/// of increments: a repeated or lost message changes nothing.
+/// The credit that a supervisor grants, as totals since its hello. Totals instead of increments, so
+/// that a repeated or lost message does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Credit {
     pub tasks: u64,
     pub url_bytes: u64,
 }
 
-/// A supervisor introduces itself. Each hello begins a *session*: what belongs to an earlier one
-/// and arrives late is told apart by its number.
+/// The first message of a supervisor. Each hello begins a *session*. Its number is a fencing token:
+/// late messages of an earlier session carry another number and are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Its name, unique in the fleet.
@@ -170,11 +175,11 @@ pub struct Hello {
     pub instance: u64,
     /// Grows with every hello from the same instance.
     pub session: u64,
-    /// When this was sent, by the supervisor's own clock.
+    /// When this was sent, by the supervisor's machine's clock since boot.
     pub sent_ms: u64,
     pub lane: Lane,
     pub workers: u16,
-    /// The longest that one of its requests may take.
+    /// The longest time that one of its requests may take.
     pub longest_request_ms: u64,
     pub credit: Credit,
     /// Leases still held, or ended without a word from the dispatcher that it knows: tasks with
@@ -182,20 +187,20 @@ pub struct Hello {
     pub held: Vec<(u64, u32)>,
 }
 
-/// A supervisor is alive, and this far.
+/// A sign of life of a supervisor, with its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorHeartbeat {
     pub session: u64,
-    /// When this was sent, by the supervisor's own clock; comes back in the answer.
+    /// When this was sent, by the supervisor's machine's clock since boot; the answer returns it.
     pub sent_ms: u64,
     pub credit: Credit,
-    /// The last of the session's numbered messages up to which all have arrived.
+    /// All of the session's numbered messages up to this one have arrived.
     pub received: u64,
-    /// The number of the last outcomes sent in this session.
+    /// The number of the last outcome message sent in this session.
     pub outcomes_sent: u64,
 }
 
-/// On the tasks socket, upwards.
+/// From a supervisor to the dispatcher, on the tasks socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum SupervisorToDispatcher {
     Hello(Hello),
@@ -204,14 +209,14 @@ pub enum SupervisorToDispatcher {
         credit: Credit,
     },
     Heartbeat(SupervisorHeartbeat),
-    /// Drained: nothing is held any more once the outcomes up to this number are there.
+    /// The supervisor has drained. It holds no leases once the outcomes up to this number have arrived.
     Goodbye {
         session: u64,
         outcomes_sent: u64,
     },
 }
 
-/// On the tasks socket, downwards.
+/// From the dispatcher to a supervisor, on the tasks socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DispatcherToSupervisor {
     /// The answer to hello. Tasks follow.
@@ -219,25 +224,26 @@ pub enum DispatcherToSupervisor {
         session: u64,
         /// The hello's own `sent_ms`.
         heard_ms: u64,
-        /// How long, from a message that the dispatcher has heard, fetches may be started.
+        /// How long the supervisor may start fetches after it sent a message that the dispatcher has
+        /// received.
         lease_ms: u64,
         mappings: Vec<MappingSource>,
     },
     /// Another supervisor of this name may still be alive: ask again later.
     NameTaken { session: u64 },
-    /// Numbered within the session, from 1 on, so that a lost one is noticed.
+    /// Tasks to work on. Numbered within the session from 1, so that lost messages are noticed.
     Tasks {
         session: u64,
         number: u64,
-        /// The crawls among the tasks' that the supervisor was not told of yet.
+        /// The settings of those crawls of the tasks that were not sent to this supervisor yet.
         crawls: Vec<CrawlSettings>,
         tasks: Vec<Task>,
     },
-    /// The crawls told of so far in this session may be forgotten, but for those of tasks that are
-    /// held: they will be told again with their next task.
+    /// The crawl settings sent so far in this session may be forgotten, except those of tasks that are
+    /// held. They are sent again with the crawl's next task.
     ForgetCrawls { session: u64 },
-    /// Give back what has not started of these, and say when none of it can start any more; see
-    /// [`SupervisorOutcomes::recalled`]. Numbered like tasks.
+    /// A recall: give back the unstarted tasks in the scope, and confirm when none of them can start any
+    /// more; see [`SupervisorOutcomes::recalled`]. Numbered like tasks.
     Recall {
         session: u64,
         number: u64,
@@ -247,18 +253,18 @@ pub enum DispatcherToSupervisor {
     /// The answer to a heartbeat.
     Heartbeat {
         session: u64,
-        /// The newest `sent_ms` heard in this session.
+        /// The newest `sent_ms` that was received in this session.
         heard_ms: u64,
-        /// The session's outcomes up to this number are durable.
+        /// The session's outcome messages up to this number are durable.
         outcomes_heard: u64,
     },
     /// The dispatcher does not know this session, or messages of it are missing: say hello again.
     SayHello { session: u64 },
-    /// Give back what has not started, finish what has, say goodbye.
+    /// Give back the unstarted tasks, finish the others, say goodbye.
     Drain,
 }
 
-/// On the outcomes socket.
+/// From a supervisor to the dispatcher, on the outcomes socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SupervisorOutcomes {
     pub supervisor: String,
@@ -267,8 +273,8 @@ pub struct SupervisorOutcomes {
     pub number: u64,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
-    /// Recalls that are carried out: nothing that they mean starts any more. What waited in a queue
-    /// is given back here or was before; what was about to start may follow.
+    /// Recalls that are carried out: no task in their scopes starts any more. Queued tasks are given
+    /// back in this message or earlier ones; tasks that were about to start may follow.
     pub recalled: Vec<u64>,
 }
 
@@ -277,36 +283,37 @@ pub struct SupervisorOutcomes {
 pub enum SupervisorToWorker {
     Mappings(Vec<MappingSource>),
     Crawl(CrawlSettings),
-    /// The crawls told of so far may be forgotten, but for those of tasks that are held.
+    /// The crawl settings sent so far may be forgotten, except those of tasks that are held.
     ForgetCrawls,
-    /// Sites that the slot's former worker may have been asking when it died.
+    /// Sites that the worker's former process may have sent requests to when it died.
     Inherited {
         sites: Vec<String>,
     },
-    /// Requests may be started until then, by the machine's clock since its boot.
+    /// The lease: requests may be started until then, by the machine's clock since boot.
     LeaseUntil {
         boot_ms: u64,
     },
     Tasks(Vec<Task>),
-    /// Give back what has not started of these. Confirmed by number, unless that is 0.
+    /// Give back the unstarted tasks in the scope, and confirm the recall's number unless it is 0.
     Recall {
         recall: u64,
         scope: RecallScope,
     },
-    /// Give back what has not started, finish what has, and exit.
+    /// Give back the unstarted tasks, finish the others, and exit.
     Drain,
 }
 
 /// From a worker to its supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerToSupervisor {
-    pub slot: u16,
-    /// Counts the restarts of this slot, so that a dead worker's last words are told apart.
+    pub worker_index: u16,
+    /// How often the worker's process was started, so that late messages of a dead process are
+    /// recognised.
     pub incarnation: u32,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,
     /// Recalls that are carried out, as in [`SupervisorOutcomes`].
     pub recalled: Vec<u64>,
-    /// Said once, when the worker is ready for tasks.
+    /// Set once, when the worker is ready for tasks.
     pub ready: bool,
 }

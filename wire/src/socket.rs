@@ -1,16 +1,17 @@
-//! The only module that knows ZeroMQ.
+//! Sockets between processes; the only module that uses ZeroMQ.
 //!
-//! ZeroMQ sockets block and belong to one thread. A [`Sockets`] thread owns all sockets of a
-//! process: it hands every arriving frame to one callback and sends what others queue for it.
-//! An eventfd in the same poll wakes it for sends, because waiting on `ZMQ_FD` alone loses edges.
+//! ZeroMQ sockets block and belong to one thread, so one thread ([`Sockets`]) owns all sockets of a
+//! process. It passes every arriving frame to one callback, and sends the frames that other threads
+//! queue in its [`Outbox`]. An eventfd in the same poll wakes it up for sends, because `ZMQ_FD` is
+//! edge-triggered and loses wake-ups.
 //!
-//! Backpressure is the business of the protocol (credit), not of the sockets: what a peer cannot
-//! take yet waits here, in order, and is bounded by what the peer asked for. Only what is published
-//! waits for nobody: libzmq keeps [`PUBLISHED_AHEAD`] messages for each subscriber, and who is
-//! slower than that loses some.
+//! Back-pressure is not left to the sockets: the messages carry credit-based flow control, which
+//! bounds the frames that are queued for a peer. Published messages are the exception. libzmq keeps
+//! [`PUBLISHED_AHEAD`] of them for each subscriber (its high-water mark); a slower subscriber loses
+//! messages.
 //!
-//! A socket that others can reach over a network has a [`Guard`]: CURVE keys, a list of those who
-//! are let in, and a role that they must have. Without one it is not opened.
+//! A socket that other machines can reach must have a [`Guard`] with CURVE keys. A serving socket
+//! admits the keys of an allow-list that have one role. Without a guard such a socket is not opened.
 
 mod curve;
 mod door;
@@ -18,7 +19,7 @@ mod endpoint;
 mod handshakes;
 mod open_socket;
 mod options;
-mod refusals;
+mod refusal_log;
 mod thread;
 
 use std::sync::{Arc, mpsc};
@@ -34,35 +35,35 @@ use thread::{Command, Commands, SocketThread};
 /// Names a socket within its process.
 pub type SocketName = u32;
 
-/// How to answer a peer of a router socket. Two messages from one connection have the same one.
+/// Identifies a connection to a router socket, for answers. All its messages have the same one.
 pub type Peer = Vec<u8>;
 
-/// What a socket is for.
+/// The messaging pattern of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// Talks to many dealers, each by its [`Peer`].
+    /// Exchanges messages with many dealers, each addressed by its [`Peer`].
     Router,
-    /// Talks to one router.
+    /// Exchanges messages with one router.
     Dealer,
     Push,
     Pull,
-    /// Asks a router, one question at a time or many (a dealer with an empty delimiter).
+    /// Sends requests to a router (a dealer with an empty delimiter frame).
     Client,
-    /// Sends to all who subscribe, see [`Outbox::publish`]. What arrives on it is what they
-    /// subscribe to, see [`Subscription`].
+    /// Sends to all subscribers, see [`Outbox::publish`]. Receives their subscriptions, see
+    /// [`Subscription`].
     Publish,
-    /// Hears of a publisher what it subscribes to, see [`SocketSpec::topics`].
+    /// Receives the messages of a publisher that it subscribes to, see [`SocketSpec::topics`].
     Subscribe,
 }
 
-/// What a frame that arrives on a publishing socket says.
+/// A frame that arrives on a publishing socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subscription<'a> {
-    /// Topics that begin with this are wanted, by one subscriber or more.
+    /// At least one subscriber wants topics that begin with this.
     Wanted(&'a [u8]),
-    /// Nobody wants them any more.
+    /// No subscriber wants them any more.
     Unwanted(&'a [u8]),
-    /// All subscribers were cut off; those who may come again.
+    /// All subscribers were disconnected; those that are still admitted come back.
     AllGone,
 }
 
@@ -78,21 +79,21 @@ impl<'a> Subscription<'a> {
     }
 }
 
-/// Where a socket listens or whom it calls.
+/// The endpoint that a socket binds or connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     Bind(String),
     Connect(String),
 }
 
-/// How the two ends of a socket know each other.
+/// How the two ends of a socket authenticate each other.
 #[derive(Debug, Clone)]
 pub enum Guard {
-    /// Not at all: Unix sockets and loopback only.
+    /// Not at all; for Unix sockets and loopback only.
     None,
-    /// Lets in those on the list who have the role.
+    /// Admits the keys of the allow-list that have the role.
     Serve(ServerKeys, Role),
-    /// Speaks to the owner of one key, and proves its own.
+    /// Connects only to the owner of one key, and authenticates with its own.
     Call(ClientKeys),
 }
 
@@ -103,12 +104,12 @@ pub struct SocketSpec {
     pub pattern: Pattern,
     pub place: Place,
     pub guard: Guard,
-    /// What a subscribing socket hears: messages whose topic begins with one of these.
+    /// Of a subscribing socket: it receives messages whose topic begins with one of these.
     pub topics: Vec<String>,
 }
 
 impl SocketSpec {
-    /// A socket that listens, without a guard.
+    /// A socket that binds an endpoint, without a guard.
     pub fn bind(name: SocketName, pattern: Pattern, endpoint: impl Into<String>) -> SocketSpec {
         SocketSpec {
             name,
@@ -119,7 +120,7 @@ impl SocketSpec {
         }
     }
 
-    /// A socket that calls, without a guard.
+    /// A socket that connects to an endpoint, without a guard.
     pub fn connect(name: SocketName, pattern: Pattern, endpoint: impl Into<String>) -> SocketSpec {
         SocketSpec {
             name,
@@ -130,18 +131,18 @@ impl SocketSpec {
         }
     }
 
-    /// The same socket, subscribed to topics that begin with one of these.
+    /// Subscribes the socket to topics that begin with one of these.
     pub fn topics(self, topics: Vec<String>) -> SocketSpec {
         SocketSpec { topics, ..self }
     }
 
-    /// The same socket with keys, if there are any.
+    /// Makes the socket a guarded server, if there are keys.
     pub fn serve(self, keys: Option<&ServerKeys>, role: Role) -> SocketSpec {
         let guard = keys.map_or(Guard::None, |keys| Guard::Serve(keys.clone(), role));
         SocketSpec { guard, ..self }
     }
 
-    /// The same socket with keys, if there are any.
+    /// Makes the socket a guarded client, if there are keys.
     pub fn call(self, keys: Option<&ClientKeys>) -> SocketSpec {
         let guard = keys.map_or(Guard::None, |keys| Guard::Call(keys.clone()));
         SocketSpec { guard, ..self }
@@ -152,12 +153,11 @@ impl SocketSpec {
 #[derive(Debug)]
 pub struct Arrived {
     pub socket: SocketName,
-    /// Who sent it, on a router socket. Includes the routing needed to answer.
+    /// The sender, on a router socket; needed to answer.
     pub peer: Option<Peer>,
-    /// On a socket with a guard that serves, unless it publishes: the name under which the
-    /// sender's key is listed.
+    /// The listed name of the sender's key, on a guarded server socket that does not publish.
     pub sender: Option<Arc<str>>,
-    /// What it was published under, on a subscribing socket.
+    /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,
 }
@@ -195,18 +195,18 @@ impl Outbox {
         self.commands.push(Command::Send(socket, peer, frame));
     }
 
-    /// Sends a frame at once or not at all: for what is only worth saying now, such as a heartbeat
-    /// to a peer that may be away for hours.
+    /// Sends a frame at once or drops it. For messages that are soon out of date, such as heartbeats to
+    /// a peer that may be unreachable for hours.
     pub fn send_now(&self, socket: SocketName, frame: Vec<u8>) {
         self.commands.push(Command::SendNow(socket, frame));
     }
 
-    /// Sends a message to all who subscribed to the beginning of its topic: now, or not at all.
+    /// Sends a message to the subscribers of its topic. It is dropped for those that cannot take it now.
     pub fn publish(&self, socket: SocketName, topic: Vec<u8>, frame: Vec<u8>) {
         self.commands.push(Command::Publish(socket, topic, frame));
     }
 
-    /// Opens a further socket; waits until that has succeeded or failed.
+    /// Opens a further socket, and waits for the result.
     pub fn open(&self, spec: SocketSpec) -> Result<(), SocketError> {
         let (answer, opened) = mpsc::channel();
         let endpoint = spec.place.endpoint().to_owned();
@@ -219,14 +219,14 @@ impl Outbox {
         })
     }
 
-    /// Closes a socket and forgets what was queued for it.
+    /// Closes a socket and drops the frames queued for it.
     pub fn close(&self, socket: SocketName) {
         self.commands.push(Command::Close(socket));
     }
 }
 
-/// The thread that owns all sockets of this process. Dropping it sends what is queued, for at
-/// most a second, and closes them.
+/// The thread that owns all sockets of this process. Dropping it sends the queued frames, for at most
+/// a second, and closes the sockets.
 pub struct Sockets {
     outbox: Outbox,
     thread: Option<JoinHandle<()>>,

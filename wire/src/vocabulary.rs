@@ -1,4 +1,5 @@
-//! The closed lists that code, logs and stored data share: one word per idea.
+//! The closed lists of names (lanes, outcomes, reasons, which links are followed) that code, logs and
+//! stored data share.
 
 use std::fmt;
 use std::str::FromStr;
@@ -45,11 +46,11 @@ macro_rules! named {
 }
 
 named! {
-    /// What a supervisor can do, and what the pages of a crawl need.
+    /// The capability of a supervisor that the pages of a crawl need.
     Lane {
         /// Pages are read as the server sends them.
         Http = "http",
-        /// Pages are read after their scripts have run; a supervisor of this lane can do without, too.
+        /// Pages are read after their scripts have run. A supervisor of this lane serves `http` as well.
         Browser = "browser",
     }
 }
@@ -61,7 +62,7 @@ named! {
         Ok = "ok",
         /// The server said that the page has not changed (304).
         NotModified = "not_modified",
-        /// The server pointed elsewhere; the target became a link like any other.
+        /// The server redirected; the target became a link like any other.
         Redirected = "redirected",
         /// Any other status: 4xx, 5xx, 999.
         HttpError = "http_error",
@@ -83,7 +84,7 @@ named! {
         UnsupportedType = "unsupported_type",
         /// The site showed a block page.
         Blocked = "blocked",
-        /// The host resolves to an address that must not be fetched from.
+        /// The host resolves to an address that must not be connected to.
         UnsafeAddress = "unsafe_address",
         /// The page was read, but its extraction failed or took too long.
         ExtractError = "extract_error",

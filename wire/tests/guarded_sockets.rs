@@ -1,5 +1,5 @@
-//! Sockets with keys, and who gets through to them. Our side serves; the other side is libzmq as
-//! anybody might use it.
+//! Sockets with CURVE keys, and which peers they admit. The server is ours; the clients use libzmq
+//! directly, as any program could.
 
 use std::fmt::Write;
 use std::sync::mpsc;
@@ -74,7 +74,7 @@ impl Server {
         write_list(&self.folder, &self.listed);
     }
 
-    /// The next message, who sent it, and how to answer.
+    /// The next message, the name of its sender, and the peer to answer to.
     fn hear(&self) -> (String, String, Vec<u8>) {
         let arrived = self.arrived.recv_timeout(WAIT).expect("a message");
         (
@@ -113,7 +113,7 @@ fn write_list(folder: &TempDir, listed: &[(Role, &'static str, PublicKey)]) {
     std::fs::rename(new, folder.path().join("allowed")).unwrap();
 }
 
-/// Somebody who knocks.
+/// A client that uses libzmq directly.
 struct Caller {
     socket: zmq::Socket,
     events: zmq::Socket,
@@ -133,7 +133,7 @@ impl Caller {
             socket.set_rcvtimeo(WAIT.as_millis() as i32).unwrap();
         }
         socket.set_reconnect_ivl(10).unwrap();
-        // Who is refused hears nothing, and tries again after this time.
+        // A refused client gets no answer, and tries again after this time.
         socket.set_handshake_ivl(500).unwrap();
         Caller {
             socket,
@@ -189,7 +189,7 @@ impl Caller {
 }
 
 #[test]
-fn listed_keys_are_heard_under_their_names_and_answered() {
+fn messages_of_listed_keys_carry_their_names_and_are_answered() {
     let (vm, feeder) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let server = Server::start(&[
         (Role::Supervisor, "vm-01", &vm),
@@ -257,11 +257,14 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
     let good = with(&vm).connect(&server.tasks);
     good.say("hello");
     server.hears("hello", "vm-01");
-    assert!(server.arrived.try_recv().is_err(), "nobody else was heard");
+    assert!(
+        server.arrived.try_recv().is_err(),
+        "no other message has arrived"
+    );
 }
 
 #[test]
-fn a_key_that_is_added_later_gets_in_by_itself() {
+fn a_client_whose_key_is_added_later_is_admitted_without_a_restart() {
     let vm = new_key_pair().unwrap();
     let mut server = Server::start(&[]);
     let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
@@ -272,7 +275,7 @@ fn a_key_that_is_added_later_gets_in_by_itself() {
 }
 
 #[test]
-fn a_server_that_has_no_keys_for_a_while_is_called_again() {
+fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
     let (vm, own) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let at = free_endpoint();
     let mistaken = Caller::new(zmq::ROUTER);
@@ -294,7 +297,7 @@ fn a_server_that_has_no_keys_for_a_while_is_called_again() {
 }
 
 #[test]
-fn a_revoked_key_is_cut_off_by_its_next_message_and_gets_none() {
+fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     let (vm, other) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let mut server = Server::start(&[
         (Role::Supervisor, "vm-01", &vm),
@@ -330,7 +333,7 @@ fn a_revoked_key_is_cut_off_by_its_next_message_and_gets_none() {
 }
 
 #[test]
-fn a_key_that_changes_its_role_is_cut_off_from_where_it_was() {
+fn a_key_that_changes_its_role_loses_access_to_its_former_sockets() {
     let (vm, other) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let mut server = Server::start(&[
         (Role::Supervisor, "vm-01", &vm),
@@ -353,7 +356,7 @@ fn a_key_that_changes_its_role_is_cut_off_from_where_it_was() {
 }
 
 #[test]
-fn another_ones_routing_id_gives_nobody_his_place() {
+fn claiming_another_peers_routing_id_does_not_divert_its_messages() {
     let (vm, thief) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     let server = Server::start(&[
         (Role::Supervisor, "vm-01", &vm),
@@ -386,7 +389,7 @@ fn another_ones_routing_id_gives_nobody_his_place() {
 }
 
 #[test]
-fn noise_on_the_port_disturbs_nobody() {
+fn garbage_on_the_port_does_not_disturb_admitted_peers() {
     use std::io::Write;
     let vm = new_key_pair().unwrap();
     let server = Server::start(&[(Role::Supervisor, "vm-01", &vm)]);

@@ -1,4 +1,5 @@
-//! Publishing and subscribing: who hears what, what a slow subscriber costs, and who is let in.
+//! Publishing sockets: which subscribers get which messages, what a slow one costs, and which are
+//! admitted.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ fn subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<Arrived>) {
     started(SocketSpec::connect(NAME, Pattern::Subscribe, endpoint).topics(topics))
 }
 
-/// Waits until the publisher is told so.
+/// Waits until the publisher has received this subscription.
 fn wait_for(heard: &Receiver<Arrived>, expected: Subscription<'_>) {
     loop {
         let arrived = heard.recv_timeout(WAIT).expect("a subscription");
@@ -55,7 +56,7 @@ fn next(arrived: &Receiver<Arrived>) -> (String, String) {
 }
 
 #[test]
-fn a_subscriber_hears_its_topics_and_the_publisher_what_is_wanted() {
+fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     let endpoint = free_endpoint();
     let (sockets, heard) = publisher(&endpoint);
     publish(&sockets, "a", "too early");
@@ -88,10 +89,10 @@ fn a_subscriber_finds_a_publisher_that_is_started_again() {
     drop(subscribed);
 }
 
-/// It holds what libzmq keeps for it on both sides, and what the kernel's buffers take. The rest is
-/// lost to it, and to nobody else.
+/// It gets the messages up to the high-water marks of both sides and in the kernel's buffers. It loses
+/// the rest; other subscribers do not.
 #[test]
-fn a_subscriber_that_does_not_read_loses_messages_and_holds_nobody_up() {
+fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
     const SENT: usize = 40_000;
     let endpoint = free_endpoint();
     let (sockets, heard) = publisher(&endpoint);
@@ -127,7 +128,7 @@ fn a_subscriber_that_does_not_read_loses_messages_and_holds_nobody_up() {
 }
 
 #[test]
-fn a_subscriber_that_sends_rubbish_is_no_matter() {
+fn garbage_from_a_subscriber_is_ignored() {
     let endpoint = free_endpoint();
     let (sockets, heard) = publisher(&endpoint);
     let context = zmq::Context::new();
@@ -192,7 +193,7 @@ fn write_list(folder: &TempDir, listed: &[(Role, &str, &KeyPair)]) {
 }
 
 #[test]
-fn only_keys_of_clients_hear_anything() {
+fn only_clients_keys_get_messages() {
     let [client, supervisor, stranger] = [(); 3].map(|()| new_key_pair().unwrap());
     let listed = [
         (Role::Client, "app", &client),
@@ -214,7 +215,7 @@ fn only_keys_of_clients_hear_anything() {
 }
 
 #[test]
-fn a_key_that_was_taken_off_the_list_hears_no_more() {
+fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
     let [leaves, stays] = [(); 2].map(|()| new_key_pair().unwrap());
     let both = [
         (Role::Client, "leaves", &leaves),

@@ -1,4 +1,4 @@
-//! Two ends of a socket, both ours.
+//! Sockets between two processes of webfill, without keys.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -53,13 +53,13 @@ fn frames_wait_for_a_peer_that_comes_later() {
 }
 
 #[test]
-fn what_is_only_worth_saying_now_does_not_wait() {
+fn frames_sent_now_are_not_queued() {
     let at = endpoint("now");
     let (dealer, _) = started(SocketSpec::connect(1, Pattern::Dealer, &at));
     for _ in 0..100 {
         dealer.outbox().send_now(1, b"heartbeat".to_vec());
     }
-    // Opening waits for its turn, so all of them have had theirs before anybody listens.
+    // `open` waits until the commands before it are carried out, so all frames were dropped by now.
     let elsewhere = SocketSpec::bind(2, Pattern::Pull, endpoint("elsewhere"));
     dealer.outbox().open(elsewhere).unwrap();
     dealer.outbox().send(1, b"hello".to_vec());
@@ -70,7 +70,7 @@ fn what_is_only_worth_saying_now_does_not_wait() {
 }
 
 #[test]
-fn a_taken_port_is_named() {
+fn the_error_names_a_port_in_use() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = format!("tcp://{}", listener.local_addr().unwrap());
     let refused = Sockets::start(vec![SocketSpec::bind(1, Pattern::Pull, &at)], |_| {});
@@ -82,7 +82,7 @@ fn a_taken_port_is_named() {
 }
 
 #[test]
-fn without_keys_nothing_is_opened_that_others_can_reach() {
+fn no_socket_that_other_machines_can_reach_is_opened_without_keys() {
     for spec in [
         SocketSpec::bind(1, Pattern::Pull, "tcp://0.0.0.0:*"),
         SocketSpec::bind(1, Pattern::Router, "tcp://*:*"),

@@ -1,9 +1,14 @@
-//! The browser of a worker in the lane `browser`: a page that was fetched like any other is shown to
-//! Chromium, and read when its scripts have run.
+//! The headless Chromium of a worker in the lane `browser`. A page that was fetched like any other is
+//! rendered in it, and the document is read after its scripts have run.
 //!
-//! [`tab`] is one page's stay, [`parts`] what it may ask for meanwhile, [`process`] the program and
-//! [`devtools`] the language it speaks. What a page asks for is fetched by us, on the journey of its task
-//! ([`crate::journey`]), with the same robots.txt, clock and gate as all else.
+//! - [`process`] starts and kills Chromium; [`devtools`] is the protocol it is controlled with.
+//! - [`tab`] renders one page; [`subresources`] says which requests of its scripts are answered, and
+//!   caches the answers.
+//!
+//! The browser itself has no access to the network: every request of a page is intercepted and
+//! fetched by the worker on the journey of the page's task ([`crate::journey`]), under the same
+//! robots.txt rules, site clock and gate as all other requests. The browser is replaced after
+//! [`BrowserConfig::pages`] pages and whenever it misbehaves. A killed worker's browser dies with it.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -14,23 +19,23 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use webfill_urls::Url;
 
+use crate::fetch_slots::{FetchSlot, FetchSlots};
 use crate::permits::Denied;
-use crate::slots::{Slot, Slots};
 
 mod devtools;
-mod parts;
 mod process;
+mod subresources;
 mod tab;
 
-pub use self::parts::{Answer, Part, PartRequest, fresh_for, is_received};
-pub use self::tab::{Fault, Unread};
+pub use self::subresources::{Answer, Subresource, SubresourceRequest, fresh_for, is_received};
+pub use self::tab::{PageFault, ReadError};
 
-use self::devtools::NoAnswer;
-use self::parts::KeptParts;
+use self::devtools::CallError;
 use self::process::Process;
+use self::subresources::SubresourceCache;
 use self::tab::Tab;
 
-/// Chromium, and how far pages may go in it.
+/// The browser and its limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrowserConfig {
@@ -38,18 +43,18 @@ pub struct BrowserConfig {
     pub command: String,
     /// Chromium's own sandbox around pages; it does not work for root.
     pub sandbox: bool,
-    /// Pages shown at once, per worker.
+    /// Pages rendered at once, per worker.
     pub tabs: usize,
-    /// A page is read after so many seconds by its own clock, which stands still while it waits for an
-    /// answer.
+    /// A page is read after this many seconds of its virtual clock, which stands still while a request
+    /// is under way.
     pub settle: f64,
-    /// Seconds that its scripts may run without asking for anything.
+    /// Seconds that a page's scripts may run between two requests.
     pub page_deadline: f64,
-    /// Scripts and data that one page may ask for.
+    /// Subresources that one page may request.
     pub max_requests: usize,
-    /// Memory that each of its processes may take, in MiB; the objects of a page's scripts a quarter of it.
+    /// Memory limit of each browser process, in MiB; the JavaScript heap gets a quarter of it.
     pub memory_mib: u32,
-    /// Pages after which the browser is replaced, for it grows.
+    /// Pages after which the browser is replaced, because its memory grows.
     pub pages: u32,
 }
 
@@ -68,7 +73,7 @@ impl Default for BrowserConfig {
     }
 }
 
-/// Judges the settings before anything is opened: is there such a program, and may it run?
+/// Checks the settings before anything is opened: the program exists, and its sandbox can work.
 pub fn check(config: &BrowserConfig) -> Result<(), String> {
     let command = Path::new(&config.command);
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -93,7 +98,7 @@ pub fn check(config: &BrowserConfig) -> Result<(), String> {
     Ok(())
 }
 
-/// A page to be shown.
+/// A page to be rendered.
 pub struct Page<'a> {
     pub url: &'a Url,
     /// Its site, as the dispatcher routes by it.
@@ -102,79 +107,82 @@ pub struct Page<'a> {
     pub user_agent: &'a str,
 }
 
-/// What became of it.
+/// What rendering a page yielded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rendered {
-    /// The document when its scripts had come to rest, as HTML.
+    /// The document after its scripts ran, as HTML.
     Text(String),
-    /// They went to another page.
+    /// Its scripts navigated to this other page.
     MovedTo(String),
 }
 
-/// Why there is no text.
+/// Why a page was not rendered.
 #[derive(Debug)]
-pub enum Unrendered {
+pub enum RenderError {
     /// This machine's browser cannot be started.
     NoBrowser(String),
-    /// The page was not read.
-    Unread(Unread),
+    /// The browser runs, but the page was not read.
+    Read(ReadError),
 }
 
 /// The browser of one worker, started when the first page needs it.
 pub struct Browser {
     config: BrowserConfig,
     folder: PathBuf,
-    most_bytes: usize,
-    tabs: Slots,
+    max_bytes: usize,
+    tabs: FetchSlots,
     current: Mutex<Option<Rc<Running>>>,
     started: Cell<u64>,
-    kept: RefCell<KeptParts>,
+    cache: RefCell<SubresourceCache>,
 }
 
-/// A browser that pages are shown in. It ends with the last of them after it was replaced.
+/// A running browser. After it was replaced, it ends with the last page that is rendered in it.
 struct Running {
     process: Process,
     pages: Cell<u32>,
     spoilt: Cell<bool>,
 }
 
-/// A browser's answer may have so many times the bytes of a page: quotes and others are escaped.
-const ESCAPED: usize = 2;
+/// A DevTools message may be this many times as large as the page in it, because JSON escapes quotes
+/// and other characters.
+const MAX_ESCAPE_FACTOR: usize = 2;
 
 impl Browser {
-    /// Keeps profiles in this folder, which is its own. Pages of more than `most_bytes` are not read.
-    pub fn new(config: BrowserConfig, folder: PathBuf, most_bytes: usize) -> Browser {
-        // What a killed worker left.
+    /// Profiles are kept in `folder`, which nothing else may use. Documents larger than `max_bytes` are
+    /// refused.
+    pub fn new(config: BrowserConfig, folder: PathBuf, max_bytes: usize) -> Browser {
+        // The profile of a killed worker may be left.
         let _ = std::fs::remove_dir_all(&folder);
         Browser {
-            tabs: Slots::new(config.tabs),
+            tabs: FetchSlots::new(config.tabs),
             config,
             folder,
-            most_bytes,
+            max_bytes,
             current: Mutex::default(),
             started: Cell::new(0),
-            kept: RefCell::default(),
+            cache: RefCell::default(),
         }
     }
 
-    /// Waits for a place to show a page in.
-    pub async fn place(&self, priority: u8) -> Slot<'_> {
+    /// Waits until a page may be rendered, by the task's priority.
+    pub async fn take_tab(&self, priority: u8) -> FetchSlot<'_> {
         self.tabs.take(priority).await
     }
 
-    /// Shows a page, and reads it when its scripts have come to rest. `fetch` gets what it asks for.
+    /// Renders a page and reads the document after its scripts ran. `fetch` fetches the subresources
+    /// that they request.
     pub async fn render(
         &self,
         page: &Page<'_>,
-        fetch: impl AsyncFn(PartRequest) -> Result<Part, Denied>,
-    ) -> Result<Rendered, Unrendered> {
-        let running = self.running().await.map_err(Unrendered::NoBrowser)?;
+        fetch: impl AsyncFn(SubresourceRequest) -> Result<Subresource, Denied>,
+    ) -> Result<Rendered, RenderError> {
+        let running = self.running().await.map_err(RenderError::NoBrowser)?;
         let opened = Tab::open(&running.process.devtools, page.user_agent);
-        let mut tab = match tokio::time::timeout(OPEN_WITHIN, opened).await {
+        let mut tab = match tokio::time::timeout(OPEN_TIMEOUT, opened).await {
             Ok(Ok(tab)) => tab,
             Ok(Err(_)) | Err(_) => {
                 running.spoilt.set(true);
-                return Err(Unrendered::Unread(Unread::BrowserGone));
+                return Err(RenderError::Read(ReadError::BrowserGone));
             }
         };
         let read = tab.read(page, &self.config, fetch).await;
@@ -182,38 +190,38 @@ impl Browser {
             running.spoilt.set(true);
         }
         match read {
-            Ok(Rendered::Text(text)) if text.len() > self.most_bytes => {
-                Err(Unrendered::Unread(Unread::Page(Fault::TooLarge)))
+            Ok(Rendered::Text(text)) if text.len() > self.max_bytes => {
+                Err(RenderError::Read(ReadError::Page(PageFault::TooLarge)))
             }
-            read => read.map_err(Unrendered::Unread),
+            read => read.map_err(RenderError::Read),
         }
     }
 
-    /// What was fetched for another page, and is fresh still.
-    pub fn kept(&self, request: &PartRequest) -> Option<Part> {
-        let kept = self.kept.borrow().get(&request.url, Instant::now())?;
-        Some(Part::Answer(kept))
+    /// The answer to this request if it was fetched for another page and is still fresh.
+    pub fn cached(&self, request: &SubresourceRequest) -> Option<Subresource> {
+        let answer = self.cache.borrow().get(&request.url, Instant::now())?;
+        Some(Subresource::Answer(answer))
     }
 
-    pub fn keep(&self, request: &PartRequest, answer: &Rc<Answer>) {
-        self.kept
+    pub fn cache(&self, request: &SubresourceRequest, answer: &Rc<Answer>) {
+        self.cache
             .borrow_mut()
-            .keep(&request.url, answer, Instant::now());
+            .insert(&request.url, answer, Instant::now());
     }
 
-    /// The browser to show a page in: the one that runs, or a new one.
+    /// The browser to render a page in: the running one, or a new one.
     async fn running(&self) -> Result<Rc<Running>, String> {
         let mut current = self.current.lock().await;
         if let Some(running) = current.as_ref().filter(|running| self.may_go_on(running)) {
             running.pages.set(running.pages.get() + 1);
             return Ok(Rc::clone(running));
         }
-        // Ends the old one, unless others are shown in it.
+        // Ends the old browser, unless other pages are still rendered in it.
         *current = None;
         self.started.set(self.started.get() + 1);
         let profile = self.folder.join(self.started.get().to_string());
-        let most_bytes = ESCAPED * self.most_bytes + (1 << 20);
-        let process = Process::start(&self.config, profile, most_bytes).await?;
+        let max_bytes = MAX_ESCAPE_FACTOR * self.max_bytes + (1 << 20);
+        let process = Process::start(&self.config, profile, max_bytes).await?;
         let running = Rc::new(Running {
             process,
             pages: Cell::new(1),
@@ -223,8 +231,9 @@ impl Browser {
         Ok(running)
     }
 
-    /// One that has shown enough pages goes on while others are shown in it, for two take twice the
-    /// memory; but not for ever.
+    /// Whether the running browser takes another page. One that is due for replacement does as long as
+    /// other pages are rendered in it, because two browsers take twice the memory, but at most for
+    /// twice the configured number of pages.
     fn may_go_on(&self, running: &Rc<Running>) -> bool {
         let (pages, enough) = (running.pages.get(), self.config.pages);
         let is_idle = Rc::strong_count(running) == 1;
@@ -234,11 +243,11 @@ impl Browser {
     }
 }
 
-/// A tab that is not open by then is not going to be.
-const OPEN_WITHIN: Duration = Duration::from_secs(30);
+/// A tab that takes longer to open is given up.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl From<NoAnswer> for Unrendered {
-    fn from(why: NoAnswer) -> Unrendered {
-        Unrendered::Unread(why.into())
+impl From<CallError> for RenderError {
+    fn from(why: CallError) -> RenderError {
+        RenderError::Read(why.into())
     }
 }

@@ -1,5 +1,5 @@
-//! From the bytes of a body to text: what kind of page it is, which encoding it
-//! is in. Guesses where a server says nothing, and never fails.
+//! Turns the bytes of a body into text: detects the kind of page and the
+//! character encoding. Guesses if the server does not declare them; never fails.
 
 mod magic;
 mod media_type;
@@ -11,14 +11,14 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 pub use media_type::{Kind, declared_kind, is_supported_type, media_type};
 
-/// How far the HTML Standard looks for a declared encoding, in bytes.
+/// The bytes in which the HTML Standard looks for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
 
-/// How far it is looked for rather than guessed.
+/// The bytes in which a declaration is looked for before windows-1252 is assumed.
 const LATE_PRESCAN_BYTES: usize = 64 << 10;
 
-/// The text of a body. Bytes that are wrong in its encoding become U+FFFD.
-/// Borrowed from the body where that is UTF-8 already.
+/// The text of a body. Invalid bytes become U+FFFD. Borrowed from the body if
+/// that is valid UTF-8 already.
 pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> Cow<'a, str> {
     let mark = Encoding::for_bom(body).map_or(0, |(_, length)| length);
     let encoding = encoding_of(body, content_type, kind);

@@ -15,7 +15,7 @@ use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
 
-/// Builds the clients, one per port that `--resolve` speaks of.
+/// Builds the clients: one for each port that a `--resolve` value names, and one for all other ports.
 pub fn build(
     fetch: &FetchConfig,
     politeness: &PolitenessConfig,
@@ -32,7 +32,7 @@ fn build_one(
     part: ClientPart,
 ) -> Result<Client, Fault> {
     let mut tls = tls.clone();
-    // The client offers no protocol by itself over a TLS configuration that it is given.
+    // With a preconfigured TLS backend, the client sets no ALPN protocols itself.
     tls.alpn_protocols = match part.http1_only {
         true => vec![b"http/1.1".to_vec()],
         false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
@@ -59,7 +59,7 @@ fn build_one(
         .map_err(|error| Fault::error(format!("cannot set up the HTTP client: {error}")))
 }
 
-/// Judges the settings of a fetch before anything is opened.
+/// Checks the settings of a fetch before anything is opened.
 pub fn check(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<(), Fault> {
     let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;
     build(fetch, politeness, &resolver).map(drop)
@@ -67,7 +67,7 @@ pub fn check(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<(), F
 
 const PROXY_SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
 
-/// Reads the value of `--proxy`. The library's own error says no more than that there is one.
+/// Parses the value of `--proxy`. The library's own error does not say what is wrong.
 fn read_proxy(text: &str) -> Result<Proxy, Fault> {
     let fault = |reason: &str| {
         let shown = without_credentials(text);
@@ -98,8 +98,8 @@ fn read_proxy(text: &str) -> Result<Proxy, Fault> {
     Proxy::all(text).map_err(|_| fault("it cannot be read"))
 }
 
-/// A proxy's address without its user name and password. What cannot be read may hold an `@` or a
-/// slash in its password, so the last `@` counts.
+/// A proxy's address without its user name and password. A malformed address may have an `@` or a
+/// slash in its password, so everything up to the last `@` is removed.
 fn without_credentials(proxy: &str) -> String {
     match (proxy.split_once("://"), proxy.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_proxy_is_refused_with_what_is_wrong_and_without_its_password() {
+    fn a_wrong_proxy_is_refused_with_a_reason_and_without_its_password() {
         for (proxy, reason) in [
             ("", "no host"),
             ("http://", "no host"),

@@ -1,4 +1,4 @@
-//! What a worker is told at its start.
+//! The settings of a worker, and the endpoints between it and its supervisor.
 
 use std::path::PathBuf;
 
@@ -31,9 +31,9 @@ impl Default for WorkerConfig {
 /// Everything that one worker process needs.
 #[derive(Debug, Clone)]
 pub struct WorkerSetup {
-    /// Its place at its supervisor.
-    pub slot: u16,
-    /// Counts the restarts of the slot.
+    /// Tells the workers of one supervisor apart; counts from 0.
+    pub worker_index: u16,
+    /// How often this worker's process was started.
     pub incarnation: u32,
     /// The supervisor's name.
     pub supervisor: String,
@@ -50,13 +50,13 @@ pub struct WorkerSetup {
     pub browser: Option<BrowserConfig>,
 }
 
-/// Where a supervisor listens for a worker's tasks: a new place for each incarnation, so that
-/// nothing meant for a dead worker reaches its successor.
-pub fn tasks_endpoint(sockets: &std::path::Path, slot: u16, incarnation: u32) -> String {
-    format!("ipc://{}/w{slot}.{incarnation}", sockets.display())
+/// The endpoint at which a supervisor binds the socket for a worker's tasks. It differs for each
+/// incarnation, so that no message for a dead worker reaches its successor.
+pub fn tasks_endpoint(sockets: &std::path::Path, worker_index: u16, incarnation: u32) -> String {
+    format!("ipc://{}/w{worker_index}.{incarnation}", sockets.display())
 }
 
-/// Where a supervisor listens for the outcomes of all its workers.
+/// The endpoint at which a supervisor receives the outcomes of all its workers.
 pub fn outcomes_endpoint(sockets: &std::path::Path) -> String {
     format!("ipc://{}/outcomes", sockets.display())
 }

@@ -1,7 +1,9 @@
-//! The extraction thread: decodes a body, runs its mapping, hands the ending on.
+//! The extraction thread: decodes page bodies, applies their mappings, passes the results to the
+//! saver.
 //!
-//! Compiled XPath and documents are tied to one thread, and a page may take milliseconds: both
-//! are reasons to keep this away from the fetches.
+//! It is a thread of its own because compiled XPath expressions and documents are `!Send`, and
+//! because a page may take milliseconds, during which the fetches must go on. The crash marker names
+//! the task in hand, so that the supervisor knows which page killed the worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +14,10 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
 use webfill_urls::Url;
 use webfill_wire::{Follow, Outcome};
 
+use crate::body_budget::BudgetedBody;
 use crate::charset::{self, Kind};
-use crate::ending::Ending;
-use crate::kept;
-use crate::suspect::Suspect;
+use crate::crash_marker::CrashMarker;
+use crate::task_result::TaskResult;
 
 /// A page to extract from, or a new set of mappings.
 pub enum Work {
@@ -23,35 +25,36 @@ pub enum Work {
     Page(Box<FetchedPage>),
 }
 
-/// A fetched body and the task it belongs to.
+/// A fetched body, and the result of its task so far.
 pub struct FetchedPage {
-    pub ending: Ending,
+    pub result: TaskResult,
     pub body: Vec<u8>,
-    /// The body is not the server's, but what scripts have made of it: HTML in UTF-8.
+    /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
     pub is_rendered: bool,
-    /// A large body's place, given back when the body is gone.
+    /// The permit of a large body, released when the body is dropped.
     pub large_body: Option<OwnedSemaphorePermit>,
-    /// Room to keep the text in, if the crawl wants it.
-    pub kept_room: Option<OwnedSemaphorePermit>,
+    /// The text's share of the [`crate::body_budget`], if the crawl asks for bodies.
+    pub body_reservation: Option<OwnedSemaphorePermit>,
 }
 
-/// Pages recurse no deeper than their limits allow; this leaves ample room.
+/// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Links that one page may yield; what comes after is dropped, and the log says so.
-const MOST_LINKS: usize = 50_000;
+/// Links taken from one page; further ones are dropped, which is logged.
+const MAX_LINKS: usize = 50_000;
 
-/// When the thread began with its current page, for whoever watches it.
+/// How long the thread has been working on its current page. The worker's main thread reads it, and
+/// stops its heartbeats if a page hangs.
 #[derive(Debug, Clone)]
-pub struct Pulse {
+pub struct PageTimer {
     epoch: Instant,
     /// Milliseconds since the epoch, plus one; 0 between pages.
     began: Arc<AtomicU64>,
 }
 
-impl Pulse {
-    pub fn new() -> Pulse {
-        Pulse {
+impl PageTimer {
+    pub fn new() -> PageTimer {
+        PageTimer {
             epoch: Instant::now(),
             began: Arc::default(),
         }
@@ -67,7 +70,7 @@ impl Pulse {
     }
 
     /// How long the current page has been worked on.
-    pub fn on_page_for(&self) -> Duration {
+    pub fn time_on_page(&self) -> Duration {
         match self.began.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
             began => {
@@ -81,9 +84,9 @@ impl Pulse {
 /// Starts the thread. It ends when `work` is closed and empty.
 pub fn start(
     mut work: mpsc::Receiver<Work>,
-    endings: mpsc::Sender<Ending>,
-    suspect: Suspect,
-    pulse: Pulse,
+    results: mpsc::Sender<TaskResult>,
+    crash_marker: CrashMarker,
+    page_timer: PageTimer,
     page_deadline: Duration,
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
     std::thread::Builder::new()
@@ -99,96 +102,99 @@ pub fn start(
                     }
                     Work::Page(page) => *page,
                 };
-                suspect.name(page.ending.task.task);
-                pulse.begin();
-                let ending = match &engine {
+                crash_marker.set(page.result.task.task);
+                page_timer.begin();
+                let result = match &engine {
                     Some(engine) => extract(engine, page, page_deadline),
-                    None => failed(page.ending, "no mappings came before the first task".into()),
+                    None => with_extract_error(
+                        page.result,
+                        "no mappings came before the first task".into(),
+                    ),
                 };
-                pulse.end();
-                suspect.clear();
-                if endings.blocking_send(ending).is_err() {
+                page_timer.end();
+                crash_marker.clear();
+                if results.blocking_send(result).is_err() {
                     return;
                 }
             }
         })
 }
 
-fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> Ending {
+fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskResult {
     let FetchedPage {
-        mut ending,
+        mut result,
         body,
         is_rendered,
         large_body,
-        kept_room,
+        body_reservation,
     } = page;
-    ending.content_hash = Some(webfill_urls::content_hash(&body));
-    let Ok(url) = Url::parse(&ending.task.url) else {
-        return failed(ending, "the task's URL does not parse".into());
+    result.content_hash = Some(webfill_urls::content_hash(&body));
+    let Ok(url) = Url::parse(&result.task.url) else {
+        return with_extract_error(result, "the task's URL does not parse".into());
     };
     let (kind, text) = match is_rendered {
         true => (Kind::Html, String::from_utf8_lossy(&body)),
         false => {
-            let kind = charset::media_type(ending.content_type.as_deref(), &body);
-            let text = charset::decode(&body, ending.content_type.as_deref(), kind);
+            let kind = charset::media_type(result.content_type.as_deref(), &body);
+            let text = charset::decode(&body, result.content_type.as_deref(), kind);
             (kind, text)
         }
     };
-    ending.body = kept_room.and_then(|room| kept::body(&text, room));
-    let follows = ending.task.depth < ending.crawl.max_depth;
+    result.body = body_reservation.and_then(|reservation| BudgetedBody::new(&text, reservation));
+    let follows = result.task.depth < result.crawl.max_depth;
     let input = PageInput {
         url: &url,
         kind: page_kind(kind),
         text: &text,
     };
     let wants = Wants {
-        mapped_links: follows && ending.crawl.follow == Follow::Mapped,
-        all_links: follows && ending.crawl.follow == Follow::All,
+        mapped_links: follows && result.crawl.follow == Follow::Mapped,
+        all_links: follows && result.crawl.follow == Follow::All,
         deadline: Some(Instant::now() + page_deadline),
     };
     let extracted = engine.extract(input, wants);
     drop(large_body);
     match extracted {
-        Ok(extraction) => filled(ending, extraction),
-        Err(error) => failed(ending, error.to_string()),
+        Ok(extraction) => with_extraction(result, extraction),
+        Err(error) => with_extract_error(result, error.to_string()),
     }
 }
 
-fn filled(mut ending: Ending, extraction: webfill_mapping::Extraction) -> Ending {
+fn with_extraction(mut result: TaskResult, extraction: webfill_mapping::Extraction) -> TaskResult {
     for warning in extraction.truncated.iter().chain(&extraction.warnings) {
         tracing::warn!(
             event = "extraction_warning",
-            url = ending.task.url,
-            crawl_id = ending.crawl.crawl_id,
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
             warning,
             "a page was not read in full"
         );
     }
-    ending.mapping = extraction.mapping;
-    ending.fields = extraction.fields;
-    ending.links = match ending.crawl.follow {
+    result.mapping = extraction.mapping;
+    result.fields = extraction.fields;
+    result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,
         Follow::All => extraction.all_links,
         Follow::None => Vec::new(),
     };
-    if ending.links.len() > MOST_LINKS {
+    if result.links.len() > MAX_LINKS {
         tracing::warn!(
             event = "links_cut",
-            url = ending.task.url,
-            crawl_id = ending.crawl.crawl_id,
-            links = ending.links.len(),
-            kept = MOST_LINKS,
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            links = result.links.len(),
+            kept = MAX_LINKS,
             "a page has more links than are taken from one page"
         );
-        ending.links.truncate(MOST_LINKS);
+        result.links.truncate(MAX_LINKS);
     }
-    ending
+    result
 }
 
-fn failed(mut ending: Ending, reason: String) -> Ending {
-    ending.outcome = Outcome::ExtractError;
-    ending.error = Some(reason);
-    ending
+fn with_extract_error(mut result: TaskResult, reason: String) -> TaskResult {
+    result.outcome = Outcome::ExtractError;
+    result.error = Some(reason);
+    result
 }
 
 fn page_kind(kind: Kind) -> PageKind {

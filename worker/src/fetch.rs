@@ -1,6 +1,6 @@
 //! One request: judged, sent, read within its limits, and told as an outcome.
 //!
-//! A status, a refusal, a broken connection: all of them are ordinary ends of a task. Redirects
+//! A status, a refusal, a broken connection: all of them are ordinary ends of a tspec. Redirects
 //! are not followed here; their target goes back to the intake and is judged like any link.
 
 use std::cell::RefCell;
@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
-use crate::browser::PartRequest;
+use crate::browser::SubresourceRequest;
 use crate::charset;
-use crate::connections::KeptConnections;
+use crate::connections::KeptOpenConnections;
 use crate::fetch_error;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
@@ -62,7 +62,7 @@ impl Default for FetchConfig {
     }
 }
 
-/// How a request went.
+/// The result of a request.
 #[derive(Debug)]
 pub struct Fetched {
     pub outcome: Outcome,
@@ -79,12 +79,12 @@ pub struct Fetched {
     /// When the answer began, or the attempt ended without one: the site's delay counts from here.
     pub answered_at: Instant,
     pub answer: Answer,
-    /// Held while a large body is in memory.
+    /// The permit of a large body, held while it is in memory.
     pub large_body: Option<OwnedSemaphorePermit>,
 }
 
 impl Fetched {
-    /// Ended without an answer.
+    /// A request that ended without a response.
     pub fn refused(outcome: Outcome, error: impl ToString) -> Fetched {
         Fetched {
             outcome,
@@ -101,27 +101,27 @@ impl Fetched {
     }
 }
 
-/// Bodies above this size wait for one of few places, which bounds the memory of a worker whose
-/// fetches are all large at once.
+/// A body above this size needs one of [`LARGE_BODIES`] permits, which bounds the memory of a worker
+/// that fetches many large bodies at once.
 const LARGE_BODY_BYTES: usize = 512 << 10;
 const LARGE_BODIES: usize = 4;
 
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
 
-/// What a body is read for.
+/// What a body is used for, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyRule {
     /// A page: other types than text are left unread, a body over the cap is an outcome.
     Page,
     /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
     Beginning { bytes: usize },
-    /// What a page asks for: any type.
-    Part,
+    /// A subresource of a page in the browser: any type.
+    Subresource,
 }
 
-/// What is asked for.
-struct Ask<'a> {
+/// A request to be sent.
+struct RequestSpec<'a> {
     url: &'a Url,
     user_agent: Option<&'a str>,
     accept: &'a str,
@@ -129,9 +129,9 @@ struct Ask<'a> {
     rule: BodyRule,
 }
 
-impl<'a> Ask<'a> {
-    fn page(url: &'a Url, user_agent: Option<&'a str>) -> Ask<'a> {
-        Ask {
+impl<'a> RequestSpec<'a> {
+    fn page(url: &'a Url, user_agent: Option<&'a str>) -> RequestSpec<'a> {
+        RequestSpec {
             url,
             user_agent,
             accept: ACCEPTED,
@@ -147,7 +147,7 @@ pub struct Fetcher {
     resolver: Resolver,
     config: FetchConfig,
     large_bodies: Arc<Semaphore>,
-    connections: RefCell<KeptConnections>,
+    connections: RefCell<KeptOpenConnections>,
 }
 
 impl Fetcher {
@@ -163,46 +163,50 @@ impl Fetcher {
 
     /// Fetches a page.
     pub async fn page(&self, url: &Url, user_agent: Option<&str>) -> Fetched {
-        self.fetch(Ask::page(url, user_agent)).await
+        self.fetch(RequestSpec::page(url, user_agent)).await
     }
 
-    /// Fetches what a page asks for.
-    pub async fn part(&self, part: &PartRequest, user_agent: Option<&str>) -> Fetched {
-        self.fetch(Ask {
+    /// Fetches a subresource of a page in the browser.
+    pub async fn subresource(
+        &self,
+        request: &SubresourceRequest,
+        user_agent: Option<&str>,
+    ) -> Fetched {
+        self.fetch(RequestSpec {
             accept: "*/*",
-            headers: &part.headers,
-            rule: BodyRule::Part,
-            ..Ask::page(&part.url, user_agent)
+            headers: &request.headers,
+            rule: BodyRule::Subresource,
+            ..RequestSpec::page(&request.url, user_agent)
         })
         .await
     }
 
     /// Fetches the beginning of a robots.txt.
     pub async fn robots(&self, url: &Url, bytes: usize) -> Fetched {
-        self.fetch(Ask {
+        self.fetch(RequestSpec {
             rule: BodyRule::Beginning { bytes },
-            ..Ask::page(url, None)
+            ..RequestSpec::page(url, None)
         })
         .await
     }
 
-    async fn fetch(&self, ask: Ask<'_>) -> Fetched {
-        let (url, rule) = (ask.url, ask.rule);
+    async fn fetch(&self, spec: RequestSpec<'_>) -> Fetched {
+        let (url, rule) = (spec.url, spec.rule);
         if let Err(refusal) = self.resolver.judge_proxied(url).await {
             return Fetched::refused(refusal.outcome(), refusal);
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
-        // A robots.txt is followed by its page at once.
-        let stays = matches!(rule, BodyRule::Beginning { .. }) || self.may_stay(url, total);
-        let head = self.head(&ask, stays);
+        // The page follows right after its robots.txt.
+        let stays = matches!(rule, BodyRule::Beginning { .. }) || self.try_keep_open(url, total);
+        let head = self.head(&spec, stays);
         let mut head = match tokio::time::timeout_at(deadline, head).await {
             Ok(Ok(head)) => head,
             Ok(Err(fetched)) => return *fetched,
             Err(_) => return Fetched::refused(Outcome::Timeout, "no answer in time"),
         };
         let answered_at = Instant::now();
-        let mut fetched = judged_by_head(&head, answered_at, rule);
+        let mut fetched = outcome_of_head(&head, answered_at, rule);
         fetched.headers = std::mem::take(head.headers_mut());
         if fetched.outcome == Outcome::Ok {
             self.read_body(head, rule, deadline, &mut fetched).await;
@@ -210,25 +214,29 @@ impl Fetcher {
         fetched
     }
 
-    fn may_stay(&self, url: &Url, longest_request: Duration) -> bool {
+    fn try_keep_open(&self, url: &Url, longest_request: Duration) -> bool {
         let mut connections = self.connections.borrow_mut();
-        connections.may_stay(&origin(url), Instant::now(), longest_request)
+        connections.try_keep_open(&origin(url), Instant::now(), longest_request)
     }
 
     /// Sends the request and waits for the head of the answer.
-    async fn head(&self, ask: &Ask<'_>, connection_stays: bool) -> Result<Response, Box<Fetched>> {
-        let mut request = self.clients.get(ask.url);
-        for (name, value) in ask.headers {
+    async fn head(
+        &self,
+        spec: &RequestSpec<'_>,
+        connection_stays: bool,
+    ) -> Result<Response, Box<Fetched>> {
+        let mut request = self.clients.get(spec.url);
+        for (name, value) in spec.headers {
             request = request.header(name, value);
         }
-        if !ask.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
-            request = request.header(ACCEPT, ask.accept);
+        if !spec.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
+            request = request.header(ACCEPT, spec.accept);
         }
         if !connection_stays {
             // HTTP/2 knows no such header, and its connections need little memory.
             request = request.header(CONNECTION, "close");
         }
-        if let Some(agent) = ask
+        if let Some(agent) = spec
             .user_agent
             .and_then(|agent| HeaderValue::from_str(agent).ok())
         {
@@ -239,7 +247,7 @@ impl Fetcher {
         match timeout(limit, request.send()).await {
             Err(_) => Err(Fetched::refused(Outcome::Timeout, "no answer in time").into()),
             Ok(Err(error)) => {
-                let (outcome, reason) = fetch_error::judge(&error);
+                let (outcome, reason) = fetch_error::outcome_and_reason(&error);
                 Err(Fetched::refused(outcome, reason).into())
             }
             Ok(Ok(response)) => match self.resolver.judge_peer(response.remote_addr()) {
@@ -258,7 +266,7 @@ impl Fetcher {
     ) {
         let pause = Duration::from_secs_f64(self.config.body_timeout);
         let cap = match rule {
-            BodyRule::Page | BodyRule::Part => self.config.max_body_bytes,
+            BodyRule::Page | BodyRule::Subresource => self.config.max_body_bytes,
             BodyRule::Beginning { bytes } => bytes,
         };
         let mut body = Vec::new();
@@ -267,7 +275,7 @@ impl Fetcher {
             let chunk = match tokio::time::timeout_at(limit, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => break,
-                Ok(Err(error)) => return fetched.fail(fetch_error::judge(&error)),
+                Ok(Err(error)) => return fetched.fail(fetch_error::outcome_and_reason(&error)),
                 Err(_) => return fetched.fail((Outcome::Timeout, "the body took too long".into())),
             };
             let room = cap - body.len();
@@ -279,7 +287,7 @@ impl Fetcher {
                 break;
             }
             if body.len() + chunk.len() > LARGE_BODY_BYTES && fetched.large_body.is_none() {
-                fetched.large_body = self.large_body_place(deadline).await;
+                fetched.large_body = self.large_body_permit(deadline).await;
                 if fetched.large_body.is_none() {
                     return fetched.fail((Outcome::Timeout, "no room for a large body".into()));
                 }
@@ -293,7 +301,7 @@ impl Fetcher {
         fetched.body = body;
     }
 
-    async fn large_body_place(
+    async fn large_body_permit(
         &self,
         deadline: tokio::time::Instant,
     ) -> Option<OwnedSemaphorePermit> {
@@ -312,7 +320,7 @@ impl Fetched {
 }
 
 /// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
-fn judged_by_head(response: &Response, answered_at: Instant, rule: BodyRule) -> Fetched {
+fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) -> Fetched {
     let headers = response.headers();
     let status = response.status().as_u16();
     let content_type = text(headers, CONTENT_TYPE);
@@ -321,7 +329,7 @@ fn judged_by_head(response: &Response, answered_at: Instant, rule: BodyRule) -> 
         _ => None,
     };
     let (outcome, error) = match status {
-        200..=299 if rule == BodyRule::Page => judged_by_type(headers, content_type.as_deref()),
+        200..=299 if rule == BodyRule::Page => outcome_of_type(headers, content_type.as_deref()),
         200..=299 => (Outcome::Ok, None),
         304 => (Outcome::NotModified, None),
         _ if redirect.is_some() => (Outcome::Redirected, None),
@@ -347,7 +355,7 @@ fn judged_by_head(response: &Response, answered_at: Instant, rule: BodyRule) -> 
     }
 }
 
-fn judged_by_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {
+fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {
     // The client takes the header away with each coding that it decodes.
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && coding.as_bytes() != b"identity"

@@ -1,4 +1,4 @@
-//! Which outcome a failed request is.
+//! Maps the errors of the HTTP client to outcomes.
 
 use std::error::Error;
 
@@ -6,8 +6,8 @@ use webfill_wire::Outcome;
 
 use crate::resolve::ResolveError;
 
-/// The outcome and the innermost reason of a client error.
-pub fn judge(error: &reqwest::Error) -> (Outcome, String) {
+/// The outcome for a client error, and the message of its innermost cause.
+pub fn outcome_and_reason(error: &reqwest::Error) -> (Outcome, String) {
     let mut reason = error.to_string();
     let mut next: Option<&(dyn Error + 'static)> = error.source();
     while let Some(cause) = next {

@@ -14,7 +14,7 @@ use webfill_startup::boot_clock::boot_ms;
 use webfill_urls::Url;
 use webfill_wire::{RecallScope, Task};
 
-use crate::browser::PartRequest;
+use crate::browser::SubresourceRequest;
 use crate::fetch::{FetchConfig, Fetched, Fetcher};
 use crate::permits::{Denied, Permit, Permits};
 
@@ -73,13 +73,14 @@ impl Gate {
     }
 
     /// Fetches what a page requests.
-    pub async fn part(
+    pub async fn subresource(
         &self,
         permit: &Permit,
-        part: &PartRequest,
+        request: &SubresourceRequest,
         user_agent: Option<&str>,
     ) -> Result<Fetched, Denied> {
-        self.pass(permit, self.fetcher.part(part, user_agent)).await
+        self.pass(permit, self.fetcher.subresource(request, user_agent))
+            .await
     }
 
     /// Fetches the beginning of a robots.txt.

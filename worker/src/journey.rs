@@ -22,13 +22,13 @@ use webfill_wire::{
     CrawlKey, CrawlSettings, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
 };
 
+use crate::body_budget::{BodyBudget, BudgetedBody};
 use crate::browser::Browser;
-use crate::ending::{Ending, now_ms};
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
+use crate::fetch_slots::FetchSlots;
 use crate::gate::Gate;
-use crate::kept::{self, KeptRoom};
-use crate::now::Now;
+use crate::now::{Now, now_ms};
 use crate::permission::{Knowledge, Permission, PermissionCheck, Step};
 use crate::permits::{Denied, Permit};
 use crate::politeness::PolitenessConfig;
@@ -36,11 +36,11 @@ use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, RobotsResponse};
 use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
-use crate::slots::Slots;
+use crate::task_result::TaskResult;
 
-use self::showing::{GivenBack, is_shown};
+use self::rendering::{GivenBack, is_rendered_in_browser};
 
-mod showing;
+mod rendering;
 mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -55,15 +55,15 @@ pub struct Journey {
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// Fetches in flight.
-    pub slots: Slots,
+    pub slots: FetchSlots,
     /// In the lane `browser`.
     pub browser: Option<Browser>,
     /// Told of faults that end this process.
     pub broken: mpsc::Sender<Fault>,
     /// Bodies that applications want.
-    pub kept_room: KeptRoom,
+    pub body_budget: BodyBudget,
     pub extraction: mpsc::Sender<Work>,
-    pub endings: mpsc::Sender<Ending>,
+    pub results: mpsc::Sender<TaskResult>,
     pub draining: Cell<bool>,
     /// Wakes runners that wait for a site's clock or a slot, when tasks are to be given back.
     pub called_back: Notify,
@@ -114,7 +114,7 @@ impl Journey {
             }
         };
         let place = match browser {
-            Some(browser) => self.take_place(browser, turn, site, permit).await,
+            Some(browser) => self.take_tab(browser, turn, site, permit).await,
             None => None,
         };
         if browser.is_some() && place.is_none() {
@@ -134,9 +134,9 @@ impl Journey {
         self.end_turn(site).await;
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
-        if let Some(browser) = browser.filter(|_| is_shown(&page)) {
+        if let Some(browser) = browser.filter(|_| is_rendered_in_browser(&page)) {
             slot = None;
-            page = match self.show(browser, page, &url, request, permit).await {
+            page = match self.render(browser, page, &url, request, permit).await {
                 Ok(page) => page,
                 Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
             };
@@ -242,25 +242,25 @@ impl Journey {
         request: Request,
         mut fetched: Fetched,
     ) -> FetchedPage {
-        let mut ending = Ending::unfetched(task, crawl, Outcome::NetworkError);
-        ending.started_at_ms = request.started_at_ms;
+        let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
+        result.started_at_ms = request.started_at_ms;
         self.note_answer(site, request, &fetched);
-        ending.elapsed = request.started_at.elapsed();
-        ending.next_start = self
+        result.elapsed = request.started_at.elapsed();
+        result.next_start = self
             .sites
             .borrow()
             .next_start(site, Turn::Page(request.delay));
-        ending.delay = Some(request.delay);
-        let mut ending = ending.fetched(&mut fetched);
-        if let Some(target) = &ending.redirect {
-            ending.redirect = Some(absolute(url, target));
+        result.delay = Some(request.delay);
+        let mut result = result.with_fetched(&mut fetched);
+        if let Some(target) = &result.redirect {
+            result.redirect = Some(absolute(url, target));
         }
         FetchedPage {
-            ending,
+            result,
             body: fetched.body,
             is_rendered: false,
             large_body: fetched.large_body,
-            kept_room: None,
+            body_reservation: None,
         }
     }
 
@@ -278,13 +278,13 @@ impl Journey {
     }
 
     async fn hand_on(&self, mut page: FetchedPage) {
-        if page.ending.crawl.body && page.ending.outcome == Outcome::Ok {
-            page.kept_room = Some(self.kept_room.take(page.body.len()).await);
+        if page.result.crawl.body && page.result.outcome == Outcome::Ok {
+            page.body_reservation = Some(self.body_budget.reserve(page.body.len()).await);
         }
-        if page.ending.outcome != Outcome::Ok || page.body.is_empty() {
-            let room = page.kept_room.take();
-            page.ending.body = room.and_then(|room| kept::body("", room));
-            return self.end(page.ending).await;
+        if page.result.outcome != Outcome::Ok || page.body.is_empty() {
+            let room = page.body_reservation.take();
+            page.result.body = room.and_then(|room| BudgetedBody::new("", room));
+            return self.report(page.result).await;
         }
         // The channel closes only after the last runner is done.
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
@@ -298,15 +298,13 @@ impl Journey {
         crawl: Arc<CrawlSettings>,
         outcome: Outcome,
     ) {
-        let mut ending = Ending::unfetched(task, crawl, outcome);
-        let sites = self.sites.borrow();
-        ending.next_start = sites.next_start_after_refusal(site, outcome);
-        drop(sites);
-        self.end(ending).await;
+        let mut result = TaskResult::unfetched(task, crawl, outcome);
+        result.next_start = self.sites.borrow().next_start_after_refusal(site, outcome);
+        self.report(result).await;
     }
 
-    async fn end(&self, ending: Ending) {
-        let _ = self.endings.send(ending).await;
+    async fn report(&self, result: TaskResult) {
+        let _ = self.results.send(result).await;
     }
 
     /// Gives a task back whose page was not requested. `delay` is the delay in force, if it is

@@ -4,23 +4,25 @@
 //! of its own. A worker keeps nothing but caches in memory: what it held when it dies goes back
 //! to the dispatcher.
 
+mod body_budget;
 mod browser;
 pub mod charset;
 mod client;
 mod config;
 mod connections;
-mod ending;
+mod crash_marker;
 mod extract;
 mod fetch;
 mod fetch_error;
+mod fetch_slots;
 mod gate;
 mod journey;
-mod kept;
 mod now;
 mod permission;
 mod permits;
 mod politeness;
 pub mod resolve;
+mod response_headers;
 mod robots;
 pub mod robots_rules;
 mod run;
@@ -28,12 +30,12 @@ mod save;
 mod shared_cache;
 mod shared_clock;
 mod sites;
-mod slots;
-mod suspect;
+mod task_result;
 
 pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
+pub use crash_marker::{path as crash_marker_path, read as read_crash_marker};
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 // What decides about politeness, for the simulation (`tests/simulation/`), which drives it in
@@ -45,4 +47,3 @@ pub use politeness::{Answer, ClockOwner, PolitenessConfig};
 pub use robots::{RobotsFiles, RobotsResponse};
 pub use run::run;
 pub use sites::{Sites, Turn, site_clock};
-pub use suspect::{path as suspect_path, read as read_suspect};

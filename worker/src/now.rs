@@ -29,3 +29,13 @@ impl Now {
         instant.saturating_duration_since(self.instant)
     }
 }
+
+/// Milliseconds since the epoch by the wall clock.
+pub fn now_ms() -> i64 {
+    Now::read().wall_ms
+}
+
+/// A duration in the milliseconds of a message, rounded up so that no wait becomes shorter.
+pub fn millis_rounded_up(duration: Duration) -> u32 {
+    u32::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
+}

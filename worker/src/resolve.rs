@@ -1,9 +1,10 @@
-//! From host names to addresses that may be connected to.
+//! Resolves host names, and refuses addresses that must not be connected to
+//! (private, loopback, link-local: protection against SSRF).
 //!
-//! Owns no connections: the HTTP client asks here for each name, `--resolve`
-//! or the system answers, and every address is judged before the client sees
-//! it. The client never asks about a host that is itself an address, so that
-//! is judged apart ([`Resolver::judge_literal`]).
+//! The HTTP client asks [`Resolver`] for each name. The answer comes from
+//! `--resolve` or from the system, and every address is checked before the
+//! client gets it. The client does not ask about a host that is an IP address
+//! itself, so [`Resolver::judge_literal`] checks those.
 
 mod clients;
 mod overrides;
@@ -25,9 +26,9 @@ use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 use overrides::Overrides;
 
-/// Lookups under way at once. Each blocks a thread of the runtime, for up to
-/// some ten seconds when the name servers do not answer.
-const MOST_LOOKUPS: usize = 64;
+/// The most lookups under way at once. Each blocks a thread of the runtime, for
+/// ten seconds or more if the name servers do not answer.
+const MAX_LOOKUPS: usize = 64;
 
 /// Looks names up and judges addresses. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -61,8 +62,8 @@ impl Policy {
     }
 }
 
-/// The proxy that all requests go through. Naming it is permission to reach
-/// it, wherever it is.
+/// The proxy that all requests go through. Its address is not checked, because
+/// the operator has named it.
 #[derive(Debug)]
 struct ProxyHost(String);
 
@@ -92,13 +93,13 @@ impl Resolver {
                 },
                 overrides: Overrides::parse(&fetch.resolve)?,
                 proxy: fetch.proxy.as_deref().map(ProxyHost::of),
-                lookups: Semaphore::new(MOST_LOOKUPS),
+                lookups: Semaphore::new(MAX_LOOKUPS),
             }),
         })
     }
 
-    /// Judges the host of a URL if it is an address; a name passes, for it is
-    /// judged when it is looked up.
+    /// Checks the host of a URL if it is an IP address. A name passes, because
+    /// its addresses are checked when it is resolved.
     pub fn judge_literal(&self, url: &Url) -> Result<(), ResolveError> {
         match literal(url) {
             Some(address) => self.judge(url.host_str().unwrap_or_default(), address),
@@ -106,8 +107,8 @@ impl Resolver {
         }
     }
 
-    /// Judges a URL that a proxy will resolve: its name is looked up here as
-    /// well. One that only the proxy knows is taken for a public host.
+    /// Checks a URL that a proxy will resolve, by resolving its name here as
+    /// well. A name that only the proxy can resolve counts as a public host.
     pub async fn judge_proxied(&self, url: &Url) -> Result<(), ResolveError> {
         self.judge_literal(url)?;
         let host = url.host_str().unwrap_or_default();
@@ -121,8 +122,8 @@ impl Resolver {
         }
     }
 
-    /// Judges the address that a connection ended at, should it ever be
-    /// another than the one judged before. With a proxy it is the proxy's.
+    /// Checks the address that the connection was made to, in case it differs
+    /// from the one checked before. With a proxy it is the proxy's, and passes.
     pub fn judge_peer(&self, peer: Option<SocketAddr>) -> Result<(), ResolveError> {
         match peer {
             Some(peer) if self.shared.proxy.is_none() => {
@@ -132,8 +133,7 @@ impl Resolver {
         }
     }
 
-    /// Whether a URL leads to this machine or a private network and nowhere
-    /// else: all addresses of its host are private ones.
+    /// Whether all addresses of a URL's host are private or loopback ones.
     pub async fn is_private_host(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
         let addresses = match literal(url) {
@@ -178,8 +178,8 @@ impl Resolver {
         }
     }
 
-    /// Asks the system; the addresses have no port, so the URL's counts. Never
-    /// yields an empty list.
+    /// Asks the system. The addresses have port 0, which makes the client use the
+    /// URL's. Never returns an empty list.
     async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let lookups = &self.shared.lookups;
         let _place = lookups.acquire().await.expect("it is never closed");
@@ -195,7 +195,7 @@ impl Resolver {
         Ok(addresses)
     }
 
-    /// Of an answer that mixes both, what is allowed.
+    /// Removes the refused addresses. An error if none is left.
     fn keep_allowed(
         &self,
         host: &str,
@@ -234,12 +234,12 @@ fn literal(url: &Url) -> Option<IpAddr> {
     }
 }
 
-/// The resolver of the client for one port: the client tells its resolver the
-/// name only, but `--resolve` speaks of a name at a port.
+/// The resolver of the client for one port. The client passes it only the name,
+/// but a `--resolve` value is for a name at a port.
 #[derive(Debug, Clone)]
 pub struct PortResolver {
     resolver: Resolver,
-    /// None: a port that no `--resolve` speaks of.
+    /// `None` for all ports that no `--resolve` value names.
     port: Option<u16>,
 }
 

@@ -1,4 +1,14 @@
-//! The worker process: sockets, runners, extraction thread, saver, and their orderly end.
+//! The worker process: starts its parts, handles the supervisor's messages, ends in order.
+//!
+//! - The socket thread ([`webfill_wire::socket`]) receives the supervisor's messages.
+//! - One *runner* per site, a task on the main thread, takes the site's tasks through the
+//!   [`crate::journey`] one after another.
+//! - The extraction thread ([`crate::extract`]) reads the fetched pages.
+//! - The saver ([`crate::save`]) stores the results and reports them.
+//!
+//! On `Drain`, queued tasks are given back, running ones end, then the channels are closed in the
+//! order of the journey, so that nothing in them is lost. A worker that crashes loses only what is
+//! in memory; its supervisor gives its tasks back to the dispatcher.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -18,14 +28,16 @@ use webfill_wire::{
     TaskReturned, WorkerToSupervisor, codec,
 };
 
+use crate::body_budget::BodyBudget;
 use crate::browser::Browser;
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
-use crate::extract::{self, Pulse, Work};
+use crate::crash_marker::{self, CrashMarker};
+use crate::extract::{self, PageTimer, Work};
 use crate::fetch::Fetcher;
+use crate::fetch_slots::FetchSlots;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
-use crate::kept::KeptRoom;
 use crate::now::Now;
 use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
@@ -34,24 +46,22 @@ use crate::save::Saver;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
-use crate::slots::Slots;
-use crate::suspect::{self, Suspect};
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
 
-/// Bodies that wait for the extraction, and endings that wait for the saver.
-const WAITING_PAGES: usize = 16;
-const WAITING_ENDINGS: usize = 256;
+/// Capacities of the channels to the extraction thread and to the saver.
+const MAX_WAITING_PAGES: usize = 16;
+const MAX_WAITING_RESULTS: usize = 256;
 
-/// How often the supervisor hears from us at least.
-const HEARTBEAT: Duration = Duration::from_secs(1);
+/// How often a heartbeat is sent to the supervisor.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a recall finds waiting is given back by then, unless the cache is slow.
-const SETTLED_WITHIN: Duration = Duration::from_millis(100);
+/// How long the confirmation of a recall waits for tasks that are just being given back.
+const RECALL_GRACE: Duration = Duration::from_millis(100);
 
-/// How often clocks go to the shared cache.
-const CLOCKS_EVERY: Duration = Duration::from_secs(2);
+/// How often changed site clocks are written to the shared cache.
+const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Runs a worker until it is told to drain.
 pub fn run(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
@@ -60,10 +70,10 @@ pub fn run(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         .max_blocking_threads(16)
         .build()
         .map_err(|error| Fault::error(format!("cannot start the worker: {error}")))?;
-    LocalSet::new().block_on(&runtime, work(setup))
+    LocalSet::new().block_on(&runtime, run_worker(setup))
 }
 
-async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
+async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let backends = webfill_store::open(&setup.store, setup.cache.as_ref())
         .await
         .map_err(store_fault)?;
@@ -73,22 +83,22 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         let _ = inbox.send(frame.frame);
     })
     .map_err(Fault::error)?;
-    let voice = Voice {
+    let reporter = SupervisorReporter {
         outbox: sockets.outbox(),
-        slot: setup.slot,
+        worker_index: setup.worker_index,
         incarnation: setup.incarnation,
     };
 
-    let (extraction, pages) = mpsc::channel(WAITING_PAGES);
-    let (endings, ended) = mpsc::channel(WAITING_ENDINGS);
-    let pulse = Pulse::new();
+    let (extraction, pages) = mpsc::channel(MAX_WAITING_PAGES);
+    let (results, ended) = mpsc::channel(MAX_WAITING_RESULTS);
+    let page_timer = PageTimer::new();
     let page_deadline = Duration::from_secs_f64(setup.worker.page_deadline);
     let extractor = extract::start(
         pages,
-        endings.clone(),
-        Suspect::create(&suspect::path(&setup.sockets, setup.slot))
-            .map_err(|error| Fault::error(format!("cannot name suspects: {error}")))?,
-        pulse.clone(),
+        results.clone(),
+        CrashMarker::create(&crash_marker::path(&setup.sockets, setup.worker_index))
+            .map_err(|error| Fault::error(format!("cannot create the crash marker: {error}")))?,
+        page_timer.clone(),
         page_deadline,
     )
     .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
@@ -97,57 +107,57 @@ async fn work(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         let saver = Saver {
             store: Arc::clone(&backends.store),
             pace: backends.store.save_pace(setup.workers),
-            worker: format!("{}/{}", setup.supervisor, setup.slot),
+            worker: format!("{}/{}", setup.supervisor, setup.worker_index),
         };
-        let voice = voice.clone();
-        tokio::task::spawn_local(async move { saver.run(ended, |done| voice.done(done)).await })
+        let reporter = reporter.clone();
+        tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
     };
     let journey = Rc::new(journey(
         &setup,
         Arc::new(SharedCache::new(backends.cache, setup.workers)),
         extraction,
-        endings,
+        results,
         broken,
-        &voice,
+        &reporter,
     )?);
-    voice.ready();
+    reporter.ready();
 
     let mut worker = Worker {
         journey: Rc::clone(&journey),
         store: backends.store,
-        voice: voice.clone(),
+        reporter: reporter.clone(),
         runners: Rc::default(),
         runner_ended: Rc::default(),
     };
-    let mut clocks = tokio::time::interval(CLOCKS_EVERY);
+    let mut clocks = tokio::time::interval(CLOCKS_INTERVAL);
     clocks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Beside the loop, for a cache that is away takes its time to say so.
-    let mut keeping_clocks = tokio::task::spawn_local(async {});
-    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    // A task of its own, because a call to an unavailable cache blocks until its timeout.
+    let mut writing_clocks = tokio::task::spawn_local(async {});
+    let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
     let mut saver = saver;
     while !worker.is_drained() {
         tokio::select! {
             frame = arrived.recv() => match frame {
-                Some(frame) => worker.take(&frame).await?,
+                Some(frame) => worker.handle_message(&frame).await?,
                 None => break,
             },
             () = worker.runner_ended.notified() => {}
-            _ = clocks.tick(), if keeping_clocks.is_finished() => {
-                let keeping = keep_clocks(Rc::clone(&journey), setup.supervisor.clone());
-                keeping_clocks = tokio::task::spawn_local(keeping);
+            _ = clocks.tick(), if writing_clocks.is_finished() => {
+                let writing = write_clocks(Rc::clone(&journey), setup.supervisor.clone());
+                writing_clocks = tokio::task::spawn_local(writing);
             }
-            // A page that is stuck beyond its own deadline is ended by the supervisor, who hears
-            // nothing any more.
-            _ = heartbeat.tick() => if pulse.on_page_for() < page_deadline * 3 {
-                voice.heartbeat();
+            // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
+            // kills this process.
+            _ = heartbeat.tick() => if page_timer.time_on_page() < page_deadline * 3 {
+                reporter.heartbeat();
             },
             Some(fault) = breaks.recv() => return Err(fault),
             ended = &mut saver => return Err(saver_fault(ended)),
         }
     }
-    // It lets go of the journey.
-    let _ = keeping_clocks.await;
-    keep_clocks(Rc::clone(&journey), setup.supervisor.clone()).await;
+    // It holds a reference to the journey, which must be dropped below.
+    let _ = writing_clocks.await;
+    write_clocks(Rc::clone(&journey), setup.supervisor.clone()).await;
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = (&mut saver).await;
@@ -163,13 +173,13 @@ fn journey(
     setup: &WorkerSetup,
     cache: Arc<dyn Cache>,
     extraction: mpsc::Sender<Work>,
-    endings: mpsc::Sender<crate::ending::Ending>,
+    results: mpsc::Sender<crate::task_result::TaskResult>,
     broken: mpsc::Sender<Fault>,
-    voice: &Voice,
+    reporter: &SupervisorReporter,
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
-    let voice = voice.clone();
+    let reporter = reporter.clone();
     let shared_clock = match setup.politeness.clock {
         ClockOwner::Owner => None,
         ClockOwner::Shared => Some(SharedClock::new(
@@ -178,7 +188,9 @@ fn journey(
         )),
     };
     let browser = setup.browser.clone().map(|config| {
-        let folder = setup.sockets.join(format!("browser-{}", setup.slot));
+        let folder = setup
+            .sockets
+            .join(format!("browser-{}", setup.worker_index));
         Browser::new(config, folder, setup.fetch.max_body_bytes)
     });
     Ok(Journey {
@@ -193,20 +205,20 @@ fn journey(
         shared_clock,
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
-        slots: Slots::new(setup.worker.concurrency),
+        slots: FetchSlots::new(setup.worker.concurrency),
         browser,
         broken,
-        kept_room: KeptRoom::new(),
+        body_budget: BodyBudget::new(),
         extraction,
-        endings,
+        results,
         draining: Cell::new(false),
         called_back: Notify::new(),
-        give_back: Box::new(move |returned| voice.returned(returned)),
+        give_back: Box::new(move |returned| reporter.returned(returned)),
     })
 }
 
 fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
-    let tasks = tasks_endpoint(&setup.sockets, setup.slot, setup.incarnation);
+    let tasks = tasks_endpoint(&setup.sockets, setup.worker_index, setup.incarnation);
     let outcomes = outcomes_endpoint(&setup.sockets);
     vec![
         SocketSpec::connect(TASKS, Pattern::Pull, tasks),
@@ -214,18 +226,18 @@ fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
     ]
 }
 
-/// Takes the supervisor's messages.
+/// Handles the supervisor's messages.
 struct Worker {
     journey: Rc<Journey>,
     store: Arc<dyn Store>,
-    voice: Voice,
-    /// Runners at work.
+    reporter: SupervisorReporter,
+    /// The number of runners at work.
     runners: Rc<Cell<usize>>,
     runner_ended: Rc<Notify>,
 }
 
 impl Worker {
-    async fn take(&mut self, frame: &[u8]) -> Result<(), Fault> {
+    async fn handle_message(&mut self, frame: &[u8]) -> Result<(), Fault> {
         match codec::decode(frame) {
             Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
             Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
@@ -244,13 +256,13 @@ impl Worker {
                 if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
                     self.journey.sites.borrow_mut().forget_back_off(site);
                 }
-                self.voice.returned(self.call_back(&scope));
+                self.reporter.returned(self.take_back_queued(&scope));
                 self.confirm(recall, scope);
             }
             Ok(SupervisorToWorker::Drain) => {
                 self.journey.draining.set(true);
-                let returned = self.call_back(&RecallScope::default());
-                self.voice.returned(returned);
+                let returned = self.take_back_queued(&RecallScope::default());
+                self.reporter.returned(returned);
             }
             Err(error) => {
                 tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
@@ -281,7 +293,8 @@ impl Worker {
         crawls.insert(crawl.key, Arc::new(crawl));
     }
 
-    /// Those of tasks that wait are needed still; a task that has begun holds its own.
+    /// Forgets the settings of all crawls that no queued task needs. A running task holds its own
+    /// reference.
     fn forget_crawls(&self) {
         let needed = self.journey.sites.borrow().queued_crawls();
         let mut crawls = self.journey.crawls.borrow_mut();
@@ -317,21 +330,23 @@ impl Worker {
             .inherit(sites, default_delay, Now::read());
     }
 
-    /// Says that a recall is carried out. Nothing of it can start any more, but what was about to is
-    /// given back first, if that is soon: so whoever counts what came back counts right.
+    /// Confirms a recall: no task in its scope can start any more. Tasks that were about to start are
+    /// given back first if that takes at most [`RECALL_GRACE`], so that the dispatcher's counts of
+    /// returned tasks are right when the confirmation arrives.
     fn confirm(&self, recall: u64, scope: RecallScope) {
-        let (journey, voice) = (Rc::clone(&self.journey), self.voice.clone());
+        let (journey, reporter) = (Rc::clone(&self.journey), self.reporter.clone());
         tokio::task::spawn_local(async move {
-            let patient_until = Instant::now() + SETTLED_WITHIN;
-            while !journey.gate.is_settled(&scope) && Instant::now() < patient_until {
+            let deadline = Instant::now() + RECALL_GRACE;
+            while !journey.gate.is_settled(&scope) && Instant::now() < deadline {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            voice.recalled(recall);
+            reporter.recalled(recall);
         });
     }
 
-    /// What has not begun, to be given back; what has begun comes to its end.
-    fn call_back(&self, scope: &RecallScope) -> Vec<TaskReturned> {
+    /// Removes the queued tasks in the recall's scope, to be given back. Running tasks go on to their
+    /// end.
+    fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         self.journey.called_back.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);
         let returned = queued.iter().map(|task| TaskReturned {
@@ -348,8 +363,8 @@ impl Worker {
     }
 }
 
-/// Writes the clocks that moved to the cache; those that it does not take are written the next time.
-async fn keep_clocks(journey: Rc<Journey>, owner: String) {
+/// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.
+async fn write_clocks(journey: Rc<Journey>, owner: String) {
     let moved = journey.sites.borrow_mut().moved_clocks(&owner, Now::read());
     if moved.is_empty() {
         return;
@@ -359,53 +374,53 @@ async fn keep_clocks(journey: Rc<Journey>, owner: String) {
     }
 }
 
-/// Talks to the supervisor.
+/// Sends messages to the supervisor.
 #[derive(Clone)]
-struct Voice {
+struct SupervisorReporter {
     outbox: Outbox,
-    slot: u16,
+    worker_index: u16,
     incarnation: u32,
 }
 
-impl Voice {
+impl SupervisorReporter {
     fn ready(&self) {
-        self.say(WorkerToSupervisor {
+        self.send(WorkerToSupervisor {
             ready: true,
-            ..self.nothing()
+            ..self.empty_message()
         });
     }
 
     fn heartbeat(&self) {
-        self.say(self.nothing());
+        self.send(self.empty_message());
     }
 
     fn done(&self, done: Vec<TaskDone>) {
-        self.say(WorkerToSupervisor {
+        self.send(WorkerToSupervisor {
             done,
-            ..self.nothing()
+            ..self.empty_message()
         });
     }
 
     fn returned(&self, returned: Vec<TaskReturned>) {
         if !returned.is_empty() {
-            self.say(WorkerToSupervisor {
+            self.send(WorkerToSupervisor {
                 returned,
-                ..self.nothing()
+                ..self.empty_message()
             });
         }
     }
 
-    /// A recall is carried out.
+    /// Confirms a recall.
     fn recalled(&self, recall: u64) {
-        self.say(WorkerToSupervisor {
+        self.send(WorkerToSupervisor {
             recalled: vec![recall],
-            ..self.nothing()
+            ..self.empty_message()
         });
     }
 
-    fn nothing(&self) -> WorkerToSupervisor {
+    fn empty_message(&self) -> WorkerToSupervisor {
         WorkerToSupervisor {
-            slot: self.slot,
+            worker_index: self.worker_index,
             incarnation: self.incarnation,
             done: Vec::new(),
             returned: Vec::new(),
@@ -414,7 +429,7 @@ impl Voice {
         }
     }
 
-    fn say(&self, message: WorkerToSupervisor) {
+    fn send(&self, message: WorkerToSupervisor) {
         self.outbox.send(OUTCOMES, codec::encode(&message));
     }
 }

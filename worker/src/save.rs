@@ -1,9 +1,10 @@
-//! Saves endings in batches, then, and only then, acknowledges them.
+//! The saver: writes task results to the store in batches, then reports them to the supervisor.
 //!
-//! A batch closes when it is full or old enough for the store at hand; while one is being written
-//! the next one fills.
-//! What the store cannot take for now is tried again until it can: nothing is acknowledged that
-//! is not stored, and the bounded channel in front of this stops the fetches meanwhile.
+//! A batch is closed when it is full or has reached the age that the store asks for
+//! ([`SavePace`]); while it is written, the next one fills. While the store is unavailable, a batch
+//! is retried with growing pauses, and the bounded channel in front of the saver puts back-pressure
+//! on the fetches. A result is reported only after it is stored, so that a crash at any moment loses
+//! no page: an unreported task is leased again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +13,13 @@ use tokio::sync::mpsc;
 use webfill_store::{Page, Save, SavePace, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
-use crate::ending::Ending;
+use crate::task_result::TaskResult;
 
-/// Waits between tries while the store is out of reach.
+/// Pauses between retries while the store is unavailable.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 
-/// Writes endings to the store.
+/// Writes results to the store.
 pub struct Saver {
     pub store: Arc<dyn Store>,
     pub pace: SavePace,
@@ -27,19 +28,19 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// Runs until `endings` is closed; an error means that the store is of no more use.
+    /// Runs until `results` is closed; an error means that the store cannot be used any more.
     pub async fn run(
         &self,
-        mut endings: mpsc::Receiver<Ending>,
+        mut results: mpsc::Receiver<TaskResult>,
         acknowledge: impl Fn(Vec<TaskDone>),
     ) -> Result<(), StoreError> {
         let pace = self.pace;
         let mut batch = Vec::with_capacity(pace.max_entries);
-        while endings.recv_many(&mut batch, pace.max_entries).await > 0 {
+        while results.recv_many(&mut batch, pace.max_entries).await > 0 {
             let closes = tokio::time::Instant::now() + pace.max_age;
             while batch.len() < pace.max_entries {
                 let room = pace.max_entries - batch.len();
-                match tokio::time::timeout_at(closes, endings.recv_many(&mut batch, room)).await {
+                match tokio::time::timeout_at(closes, results.recv_many(&mut batch, room)).await {
                     Ok(0) | Err(_) => break,
                     Ok(_) => {}
                 }
@@ -50,30 +51,30 @@ impl Saver {
         Ok(())
     }
 
-    async fn save(&self, endings: Vec<Ending>) -> Result<Vec<TaskDone>, StoreError> {
-        let answers = self.save_all(&endings).await?;
+    async fn save(&self, results: Vec<TaskResult>) -> Result<Vec<TaskDone>, StoreError> {
+        let answers = self.save_all(&results).await?;
         let now = Instant::now();
-        let mut done = Vec::with_capacity(endings.len());
-        for (mut ending, answer) in endings.into_iter().zip(answers) {
+        let mut done = Vec::with_capacity(results.len());
+        for (mut result, answer) in results.into_iter().zip(answers) {
             let saved = match answer {
                 Ok(saved) => saved,
-                Err(refusal) => self.save_without_content(&mut ending, refusal).await?,
+                Err(refusal) => self.save_without_content(&mut result, refusal).await?,
             };
-            log_end(&ending);
-            done.push(ending.done(saved.resolved, now));
+            log_result(&result);
+            done.push(result.into_task_done(saved.resolved, now));
         }
         Ok(done)
     }
 
-    /// Saves, again and again while the store is out of reach. Entries that the store refuses for
-    /// their content come back as errors.
+    /// Saves the results, and retries while the store is unavailable. Entries that the store refuses
+    /// because of their content come back as errors.
     async fn save_all(
         &self,
-        endings: &[Ending],
+        results: &[TaskResult],
     ) -> Result<Vec<Result<Saved, StoreError>>, StoreError> {
         let mut wait = FIRST_RETRY;
         loop {
-            let saves = endings.iter().map(|ending| self.entry(ending)).collect();
+            let saves = results.iter().map(|result| self.entry(result)).collect();
             let answers = self.store.save(saves).await;
             if let Some(fatal) = answers.iter().find_map(fatal_error) {
                 return Err(fatal);
@@ -92,58 +93,58 @@ impl Saver {
         }
     }
 
-    /// The page's content cannot be stored. Perhaps it can without its text; else that fact is kept
-    /// instead.
+    /// The store refuses a page because of its content: saves it without its body, or, if that is
+    /// refused as well, as an `extract_error` without fields and links.
     async fn save_without_content(
         &self,
-        ending: &mut Ending,
+        result: &mut TaskResult,
         refusal: StoreError,
     ) -> Result<Saved, StoreError> {
-        if ending.body.take().is_some() {
-            let mut answers = self.save_all(std::slice::from_ref(ending)).await?;
+        if result.body.take().is_some() {
+            let mut answers = self.save_all(std::slice::from_ref(result)).await?;
             if let Some(Ok(saved)) = answers.pop() {
                 return Ok(saved);
             }
         }
-        ending.headers = None;
-        ending.outcome = Outcome::ExtractError;
-        ending.error = Some(refusal.to_string());
-        ending.fields.clear();
-        ending.links.clear();
-        let mut answers = self.save_all(std::slice::from_ref(ending)).await?;
+        result.headers = None;
+        result.outcome = Outcome::ExtractError;
+        result.error = Some(refusal.to_string());
+        result.fields.clear();
+        result.links.clear();
+        let mut answers = self.save_all(std::slice::from_ref(result)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
     }
 
-    fn entry(&self, ending: &Ending) -> Save {
-        let attrs = ending.task.attrs.as_ref().or(ending.crawl.attrs.as_ref());
+    fn entry(&self, result: &TaskResult) -> Save {
+        let attrs = result.task.attrs.as_ref().or(result.crawl.attrs.as_ref());
         let page = Page {
-            app_id: ending.crawl.app_id.clone(),
-            crawl_id: ending.crawl.crawl_id.clone(),
-            url: ending.task.url.clone(),
-            final_url: ending.redirect.clone(),
-            site: ending.task.site.clone(),
-            depth: ending.task.depth,
-            parent: ending.task.parent.clone(),
-            outcome: ending.outcome,
-            status_code: ending.status_code,
-            mapping: ending.mapping.clone(),
-            fields: ending.fields.clone(),
-            links: ending.links.clone(),
-            content_type: ending.content_type.clone(),
-            bytes: ending.body_bytes,
-            content_hash: ending.content_hash.clone(),
-            started_at_ms: ending.started_at_ms,
-            elapsed_ms: ending.elapsed.as_millis() as u64,
-            delivery: ending.task.delivery,
+            app_id: result.crawl.app_id.clone(),
+            crawl_id: result.crawl.crawl_id.clone(),
+            url: result.task.url.clone(),
+            final_url: result.redirect.clone(),
+            site: result.task.site.clone(),
+            depth: result.task.depth,
+            parent: result.task.parent.clone(),
+            outcome: result.outcome,
+            status_code: result.status_code,
+            mapping: result.mapping.clone(),
+            fields: result.fields.clone(),
+            links: result.links.clone(),
+            content_type: result.content_type.clone(),
+            bytes: result.body_bytes,
+            content_hash: result.content_hash.clone(),
+            started_at_ms: result.started_at_ms,
+            elapsed_ms: result.elapsed.as_millis() as u64,
+            delivery: result.task.delivery,
             worker: self.worker.clone(),
             attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
-            failed_attempts: ending.task.failed_attempts.clone(),
-            headers: ending.headers.clone(),
-            body: ending.body.as_ref().map(|body| Arc::clone(&body.text)),
+            failed_attempts: result.task.failed_attempts.clone(),
+            headers: result.headers.clone(),
+            body: result.body.as_ref().map(|body| Arc::clone(&body.text)),
         };
         Save {
             page,
-            records: ending.task.records.clone(),
+            records: result.task.records.clone(),
         }
     }
 }
@@ -164,21 +165,21 @@ fn retry_error(answer: &Result<Saved, StoreError>) -> Option<StoreError> {
         .cloned()
 }
 
-fn log_end(ending: &Ending) {
+fn log_result(result: &TaskResult) {
     tracing::info!(
         event = "ended",
-        url = ending.task.url,
-        crawl_id = ending.crawl.crawl_id,
-        site = ending.task.site,
-        outcome = ending.outcome.as_str(),
-        status_code = ending.status_code,
-        error = ending.error.as_deref(),
-        mapping = ending.mapping.as_deref(),
-        fields = ending.fields.len(),
-        links = ending.links.len(),
-        body_bytes = ending.body_bytes,
-        elapsed_ms = ending.elapsed.as_millis() as u64,
-        attempt = ending.task.delivery,
+        url = result.task.url,
+        crawl_id = result.crawl.crawl_id,
+        site = result.task.site,
+        outcome = result.outcome.as_str(),
+        status_code = result.status_code,
+        error = result.error.as_deref(),
+        mapping = result.mapping.as_deref(),
+        fields = result.fields.len(),
+        links = result.links.len(),
+        body_bytes = result.body_bytes,
+        elapsed_ms = result.elapsed.as_millis() as u64,
+        attempt = result.task.delivery,
         "task ended"
     );
 }

@@ -1,5 +1,5 @@
-//! The worker's side of the shared cache: what its runners ask within a short time goes there as
-//! one call, and the log says once that the cache is away, not whenever it is missed.
+//! The worker's access to the shared cache. Requests of its runners within a short time are sent as
+//! one call, and the cache logs its unavailability once, not at each failed call.
 //!
 //! A call of each kind is made at once if the last one is long enough ago for the backend
 //! ([`Cache::call_pace`]); else what is asked meanwhile goes along with it. Reservations are
@@ -16,18 +16,18 @@ use webfill_store::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry, StoreError,
 };
 
-use crate::ending::now_ms;
+use crate::now::now_ms;
 
-/// Questions of one call, at most. A robots.txt may have half a megabyte.
-const MOST_AT_ONCE: usize = 64;
+/// The most requests in one call. A robots.txt may have half a megabyte.
+const MAX_PER_CALL: usize = 64;
 
 /// A cache as the runners of one worker share it.
 pub struct SharedCache {
     cache: Arc<dyn Cache>,
-    presence: Arc<Presence>,
-    robots: Gathering<String, Option<RobotsEntry>>,
-    new_robots: Gathering<RobotsEntry, ()>,
-    sites: Gathering<String, Option<SiteEntry>>,
+    availability: Arc<Availability>,
+    robots: BatchedCalls<String, Option<RobotsEntry>>,
+    new_robots: BatchedCalls<RobotsEntry, ()>,
+    sites: BatchedCalls<String, Option<SiteEntry>>,
 }
 
 impl SharedCache {
@@ -38,15 +38,15 @@ impl SharedCache {
         let (reader, writer, clocks) = (cache.clone(), cache.clone(), cache.clone());
         SharedCache {
             cache,
-            presence: Arc::default(),
-            robots: Gathering::start(pace, async move |origins: Vec<String>| {
+            availability: Arc::default(),
+            robots: BatchedCalls::start(pace, async move |origins: Vec<String>| {
                 reader.robots_of(origins, now_ms()).await
             }),
-            new_robots: Gathering::start(pace, async move |entries: Vec<RobotsEntry>| {
+            new_robots: BatchedCalls::start(pace, async move |entries: Vec<RobotsEntry>| {
                 let kept = vec![(); entries.len()];
                 writer.put_robots(entries, now_ms()).await.map(|()| kept)
             }),
-            sites: Gathering::start(pace, async move |sites: Vec<String>| {
+            sites: BatchedCalls::start(pace, async move |sites: Vec<String>| {
                 clocks.sites(sites, now_ms()).await
             }),
         }
@@ -64,12 +64,12 @@ impl Cache for SharedCache {
         origins: Vec<String>,
         _now_ms: i64,
     ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
-        self.presence.note(self.robots.ask_all(origins).await)
+        self.availability.note(self.robots.ask_all(origins).await)
     }
 
     async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
         let kept = self.new_robots.ask_all(entries).await;
-        self.presence.note(kept.map(drop))
+        self.availability.note(kept.map(drop))
     }
 
     async fn sites(
@@ -77,30 +77,30 @@ impl Cache for SharedCache {
         sites: Vec<String>,
         _now_ms: i64,
     ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
-        self.presence.note(self.sites.ask_all(sites).await)
+        self.availability.note(self.sites.ask_all(sites).await)
     }
 
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
-        self.presence.note(self.cache.put_sites(entries).await)
+        self.availability.note(self.cache.put_sites(entries).await)
     }
 
     async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
-        self.presence.note(self.cache.reserve(request).await)
+        self.availability.note(self.cache.reserve(request).await)
     }
 
     async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
-        self.presence
+        self.availability
             .note(self.cache.release_reservation(release).await)
     }
 }
 
-/// Whether the cache was there when it was last called.
+/// Whether the last call reached the cache.
 #[derive(Default)]
-struct Presence {
+struct Availability {
     is_away: AtomicBool,
 }
 
-impl Presence {
+impl Availability {
     fn note<R>(&self, answer: Result<R, StoreError>) -> Result<R, StoreError> {
         let was_away = self.is_away.swap(answer.is_err(), Ordering::Relaxed);
         match &answer {
@@ -116,8 +116,8 @@ impl Presence {
     }
 }
 
-/// Makes one call of many questions.
-struct Gathering<Q, A> {
+/// Combines many requests into one call.
+struct BatchedCalls<Q, A> {
     questions: mpsc::UnboundedSender<Question<Q, A>>,
 }
 
@@ -126,18 +126,18 @@ struct Question<Q, A> {
     answer: oneshot::Sender<Result<A, StoreError>>,
 }
 
-impl<Q: 'static, A: 'static> Gathering<Q, A> {
+impl<Q: 'static, A: 'static> BatchedCalls<Q, A> {
     fn start(
         pace: Duration,
         call: impl AsyncFn(Vec<Q>) -> Result<Vec<A>, StoreError> + 'static,
-    ) -> Gathering<Q, A> {
-        // Unbounded, for a runner asks one question at a time.
+    ) -> BatchedCalls<Q, A> {
+        // Unbounded, because each runner has at most one request under way.
         let (questions, asked) = mpsc::unbounded_channel();
-        tokio::task::spawn_local(gather(asked, pace, call));
-        Gathering { questions }
+        tokio::task::spawn_local(run_batches(asked, pace, call));
+        BatchedCalls { questions }
     }
 
-    /// Answers in the order asked.
+    /// Returns the answers in the order of the questions.
     async fn ask_all(&self, questions: Vec<Q>) -> Result<Vec<A>, StoreError> {
         let ask = |question| {
             let (answer, answered) = oneshot::channel();
@@ -154,17 +154,17 @@ impl<Q: 'static, A: 'static> Gathering<Q, A> {
     }
 }
 
-/// Runs until nobody can ask any more.
-async fn gather<Q, A>(
+/// Runs until the sending half is dropped.
+async fn run_batches<Q, A>(
     mut asked: mpsc::UnboundedReceiver<Question<Q, A>>,
     pace: Duration,
     call: impl AsyncFn(Vec<Q>) -> Result<Vec<A>, StoreError>,
 ) {
     let mut next_call = Instant::now();
     let mut together = Vec::new();
-    while asked.recv_many(&mut together, MOST_AT_ONCE).await > 0 {
-        while together.len() < MOST_AT_ONCE {
-            let room = MOST_AT_ONCE - together.len();
+    while asked.recv_many(&mut together, MAX_PER_CALL).await > 0 {
+        while together.len() < MAX_PER_CALL {
+            let room = MAX_PER_CALL - together.len();
             let more = asked.recv_many(&mut together, room);
             match tokio::time::timeout_at(next_call, more).await {
                 Ok(0) | Err(_) => break,
@@ -174,7 +174,7 @@ async fn gather<Q, A>(
         next_call = Instant::now() + pace;
         let of_call = |question: Question<Q, A>| (question.question, question.answer);
         let (questions, answers): (Vec<_>, Vec<_>) = together.drain(..).map(of_call).unzip();
-        // Whoever does not wait any more has gone with its worker.
+        // A receiver that is gone belongs to a runner that was ended.
         match call(questions).await {
             Ok(found) => answers.into_iter().zip(found).for_each(|(answer, found)| {
                 let _ = answer.send(Ok(found));
@@ -200,9 +200,9 @@ mod tests {
     type Calls = Rc<RefCell<Vec<(Instant, usize)>>>;
 
     /// Doubles numbers, and notes its calls; fails while there is a zero among them.
-    fn doubling(calls: &Calls) -> Gathering<u32, u32> {
+    fn doubling(calls: &Calls) -> BatchedCalls<u32, u32> {
         let calls = Rc::clone(calls);
-        Gathering::start(PACE, async move |numbers: Vec<u32>| {
+        BatchedCalls::start(PACE, async move |numbers: Vec<u32>| {
             calls.borrow_mut().push((Instant::now(), numbers.len()));
             match numbers.contains(&0) {
                 true => Err(StoreError::Retry {
@@ -251,10 +251,10 @@ mod tests {
         run(async {
             let start = Instant::now();
             let doubling = doubling(&calls);
-            let numbers: Vec<u32> = (1..=3 * MOST_AT_ONCE as u32).collect();
+            let numbers: Vec<u32> = (1..=3 * MAX_PER_CALL as u32).collect();
             let doubled: Vec<u32> = numbers.iter().map(|number| 2 * number).collect();
             assert_eq!(doubling.ask_all(numbers).await, Ok(doubled));
-            assert_eq!(*calls.borrow(), [(start, MOST_AT_ONCE); 3]);
+            assert_eq!(*calls.borrow(), [(start, MAX_PER_CALL); 3]);
         });
     }
 

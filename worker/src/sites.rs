@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use webfill_store::SiteEntry;
 use webfill_wire::{CrawlKey, Outcome, RecallScope, SiteClock, Task};
 
-use crate::ending::millis;
-use crate::now::Now;
+use crate::now::{Now, millis_rounded_up};
 use crate::politeness::{Answer, Clock, Pace};
 
 /// A site as its runner sees it.
@@ -265,8 +264,8 @@ impl Site {
 /// force, if that is known.
 pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> SiteClock {
     SiteClock {
-        next_in_ms: millis(next.map_or(Duration::ZERO, |next| now.until(next))),
-        delay_ms: delay.map(millis),
+        next_in_ms: millis_rounded_up(next.map_or(Duration::ZERO, |next| now.until(next))),
+        delay_ms: delay.map(millis_rounded_up),
     }
 }
 

@@ -1,5 +1,8 @@
-//! What is said to the dispatcher and what is heard of it: hello, heartbeats, the lease, tasks,
-//! outcomes.
+//! The side of the supervisor's core that faces the dispatcher: hello, heartbeats, the lease, tasks,
+//! recalls, outcomes.
+//!
+//! Messages of another session than the present one are ignored. Outcomes are kept until the
+//! dispatcher acknowledges them, and sent again in the next session if it does not.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,17 +13,18 @@ use webfill_wire::{
 };
 
 use super::{OutgoingMessage, Supervisor, no_outcomes};
-use crate::queue::slot_of;
+use crate::queue::worker_index_for;
 use crate::session::Due;
-use crate::unheard::leases_of;
+use crate::unacknowledged::leases_of;
 
 impl Supervisor {
-    /// When there will be something to say without a message.
-    pub fn next_word_ms(&self) -> u64 {
-        self.session.speak_at_ms()
+    /// When [`Supervisor::keep_time`] has a message to send next; the simulation advances its clock to
+    /// that time.
+    pub fn next_send_ms(&self) -> u64 {
+        self.session.next_send_ms()
     }
 
-    /// What time alone brings: hello, heartbeats.
+    /// Sends what is due at this time: a hello or a heartbeat.
     pub fn keep_time(&mut self, now_ms: u64) {
         match self.session.due(now_ms) {
             Due::Nothing => {}
@@ -37,12 +41,15 @@ impl Supervisor {
     }
 
     pub(super) fn say_hello(&mut self, now_ms: u64) {
-        let goes_on = self.session.has_begun();
+        let is_repeated = self.session.has_begun();
         let held = self.queue.leases().into_iter();
-        let ended = self.unheard.leases().chain(leases_of(&self.outcomes));
+        let ended = self
+            .unacknowledged
+            .leases()
+            .chain(leases_of(&self.outcomes));
         let held = held.chain(ended).collect();
         let credit = self.queue.fresh_credit();
-        self.told_credit = credit;
+        self.reported_credit = credit;
         let hello = SupervisorToDispatcher::Hello(Hello {
             supervisor: self.terms.id.clone(),
             instance: self.terms.instance,
@@ -55,20 +62,20 @@ impl Supervisor {
             held,
         });
         self.outgoing.push(OutgoingMessage::ToDispatcherNow(hello));
-        if goes_on {
-            // The dispatcher may have given what we hold to others. Only what has been started can
-            // come to an end; for the rest new leases will come.
-            self.recalls.forget();
+        if is_repeated {
+            // The dispatcher may have leased the tasks held here to other supervisors. Started ones
+            // go on; the rest is given back and may be leased again.
+            self.recalls.clear();
             self.recall(0, RecallScope::default());
         }
     }
 
     pub(super) fn recall(&mut self, recall: u64, scope: RecallScope) {
         self.return_waiting(&scope);
-        let slots = self.ready_slots();
-        self.tell_ready_workers(&SupervisorToWorker::Recall { recall, scope });
+        let workers = self.ready_workers();
+        self.send_to_ready_workers(&SupervisorToWorker::Recall { recall, scope });
         if recall > 0 {
-            let settled = self.recalls.begin(recall, slots);
+            let settled = self.recalls.begin(recall, workers);
             self.outcomes.recalled.extend(settled);
         }
     }
@@ -83,8 +90,8 @@ impl Supervisor {
             } => {
                 if session == self.session.id() && !self.session.is_welcomed() {
                     self.session.welcomed(heard_ms, lease_ms, now_ms);
-                    self.complained = false;
-                    self.tell_lease();
+                    self.problem_logged = false;
+                    self.send_lease();
                     self.use_mappings(mappings);
                     self.send_again();
                 }
@@ -96,7 +103,7 @@ impl Supervisor {
                 crawls,
                 tasks,
             } => {
-                if self.session.accepts(session, number) {
+                if self.session.accept(session, number) {
                     self.learn_crawls(crawls);
                     self.queue_tasks(tasks, self.session.has_overtaken(number));
                 }
@@ -112,7 +119,7 @@ impl Supervisor {
                 recall,
                 scope,
             } => {
-                if self.session.accepts(session, number) {
+                if self.session.accept(session, number) {
                     self.session.note_recall(number);
                     self.recall(recall, scope);
                 }
@@ -123,9 +130,9 @@ impl Supervisor {
                 outcomes_heard,
             } => {
                 if session == self.session.id() {
-                    self.unheard.heard(outcomes_heard);
+                    self.unacknowledged.acknowledge(outcomes_heard);
                     if self.session.heard(heard_ms, now_ms) {
-                        self.tell_lease();
+                        self.send_lease();
                     }
                 }
             }
@@ -138,8 +145,9 @@ impl Supervisor {
         }
     }
 
+    /// The dispatcher has refused the hello, because another supervisor has this name.
     pub(super) fn note_name_taken(&mut self, session: u64) {
-        if session == self.session.id() && !std::mem::replace(&mut self.complained, true) {
+        if session == self.session.id() && !std::mem::replace(&mut self.problem_logged, true) {
             tracing::error!(
                 event = "name_taken",
                 supervisor = self.terms.id,
@@ -151,70 +159,71 @@ impl Supervisor {
 
     pub(super) fn watch_dispatcher(&mut self, now_ms: u64) {
         let silent = now_ms >= self.session.lease_until_ms();
-        if silent && !self.complained {
+        if silent && !self.problem_logged {
             tracing::warn!(
                 event = "dispatcher_silent",
                 "nothing heard of the dispatcher, no fetches are started"
             );
         }
-        if !silent && self.complained {
+        if !silent && self.problem_logged {
             tracing::info!(
                 event = "dispatcher_back",
                 "the dispatcher is heard of again"
             );
         }
-        self.complained = silent;
+        self.problem_logged = silent;
     }
 
-    pub(super) fn tell_lease(&mut self) {
+    pub(super) fn send_lease(&mut self) {
         let boot_ms = self.session.lease_until_ms();
-        self.tell_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
+        self.send_to_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
     }
 
     pub(super) fn use_mappings(&mut self, mappings: Vec<MappingSource>) {
         if self.mappings.as_ref() != Some(&mappings) {
-            self.tell_ready_workers(&SupervisorToWorker::Mappings(mappings.clone()));
+            self.send_to_ready_workers(&SupervisorToWorker::Mappings(mappings.clone()));
             self.mappings = Some(mappings);
         }
     }
 
-    /// A crawl's settings may change when it is resumed; workers are told anew.
+    /// Keeps crawl settings. They may have changed since the crawl was paused, so workers get them again
+    /// with their next task.
     pub(super) fn learn_crawls(&mut self, crawls: Vec<CrawlSettings>) {
         for crawl in crawls {
-            for slot in &mut self.slots {
-                slot.crawls.remove(&crawl.key);
+            for worker in &mut self.workers {
+                worker.crawls.remove(&crawl.key);
             }
             self.crawls.insert(crawl.key, crawl);
         }
     }
 
-    /// Those of tasks that wait are needed still.
+    /// Forgets the settings of all crawls that no waiting task needs.
     fn forget_crawls(&mut self) {
-        let waiting = self.slots.iter().flat_map(|slot| &slot.waiting);
+        let waiting = self.workers.iter().flat_map(|worker| &worker.waiting);
         let needed: HashSet<CrawlKey> = waiting.map(|task| task.crawl).collect();
         self.crawls.retain(|key, _| needed.contains(key));
-        for slot in &mut self.slots {
-            slot.crawls.clear();
+        for worker in &mut self.workers {
+            worker.crawls.clear();
         }
-        self.tell_ready_workers(&SupervisorToWorker::ForgetCrawls);
+        self.send_to_ready_workers(&SupervisorToWorker::ForgetCrawls);
     }
 
     fn queue_tasks(&mut self, tasks: Vec<Task>, are_recalled: bool) {
         for task in tasks {
-            let slot = slot_of(&task.site, self.terms.workers);
-            self.queue.hold(&task, slot, false);
-            self.slots[usize::from(slot)].waiting.push(task);
+            let worker_index = worker_index_for(&task.site, self.terms.workers);
+            self.queue.hold(&task, worker_index, false);
+            self.workers[usize::from(worker_index)].waiting.push(task);
         }
         if self.draining || are_recalled {
             self.return_waiting(&RecallScope::default());
         }
-        for slot in 0..self.slots.len() {
-            self.feed(slot);
+        for worker_index in 0..self.workers.len() {
+            self.send_waiting_tasks(worker_index);
         }
     }
 
-    /// Tells the dispatcher what has ended, and how much room there is. Without a session, that
-    /// waits for the next one.
+    /// Sends the dispatcher the collected outcomes and the credit. Without a session, both wait for the
+    /// next one.
     pub fn report(&mut self) {
         if !self.session.is_welcomed() {
             return;
@@ -226,10 +235,10 @@ impl Supervisor {
             self.send_outcomes(outcomes);
         }
         let credit = self.queue.credit();
-        if credit != self.told_credit && !self.draining {
-            self.told_credit = credit;
+        if credit != self.reported_credit && !self.draining {
+            self.reported_credit = credit;
             let session = self.session.id();
-            self.say(SupervisorToDispatcher::Credit { session, credit });
+            self.send_to_dispatcher(SupervisorToDispatcher::Credit { session, credit });
         }
     }
 
@@ -237,13 +246,13 @@ impl Supervisor {
         outcomes.session = self.session.id();
         outcomes.number = self.session.next_outcomes();
         let outcomes = Arc::new(outcomes);
-        self.unheard.note(&outcomes);
+        self.unacknowledged.add(&outcomes);
         self.outgoing.push(OutgoingMessage::Outcomes(outcomes));
     }
 
-    /// A new session begins with what may have been lost in the last one.
+    /// Begins a new session with the outcomes that the last one may have lost.
     pub(super) fn send_again(&mut self) {
-        for outcomes in self.unheard.take() {
+        for outcomes in self.unacknowledged.take_all() {
             self.send_outcomes(outcomes);
         }
         self.report();

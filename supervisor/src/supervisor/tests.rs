@@ -20,8 +20,8 @@ fn welcomed(ready: &[u16]) -> Supervisor {
             url_bytes: 10_000,
         },
     });
-    for slot in 0..2 {
-        supervisor.worker_started(slot, 1, None);
+    for worker_index in 0..2 {
+        supervisor.worker_started(worker_index, 1, None);
     }
     supervisor.keep_time(NOW_MS);
     supervisor.take_from_dispatcher(
@@ -33,19 +33,19 @@ fn welcomed(ready: &[u16]) -> Supervisor {
         },
         NOW_MS,
     );
-    for slot in ready {
+    for index in ready {
         supervisor.take_from_worker(WorkerToSupervisor {
             ready: true,
-            ..word(*slot)
+            ..empty_message(*index)
         });
     }
     supervisor.take_outgoing();
     supervisor
 }
 
-fn word(slot: u16) -> WorkerToSupervisor {
+fn empty_message(worker_index: u16) -> WorkerToSupervisor {
     WorkerToSupervisor {
-        slot,
+        worker_index,
         incarnation: 1,
         done: Vec::new(),
         returned: Vec::new(),
@@ -96,8 +96,8 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
     supervisor.take_from_dispatcher(message, NOW_MS);
 }
 
-/// What is told to the dispatcher: tasks that come back, recalls that are carried out.
-fn told(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
+/// What the supervisor reports to the dispatcher: tasks given back, and settled recalls.
+fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
     supervisor.report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());
     for message in supervisor.take_outgoing() {
@@ -123,60 +123,60 @@ fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
         )
     });
     assert_eq!(told_workers.count(), 2);
-    assert_eq!(told(&mut supervisor), (vec![], vec![]));
-    let confirms = |slot| WorkerToSupervisor {
+    assert_eq!(reported(&mut supervisor), (vec![], vec![]));
+    let confirms = |worker_index| WorkerToSupervisor {
         recalled: vec![77],
-        ..word(slot)
+        ..empty_message(worker_index)
     };
     supervisor.take_from_worker(confirms(0));
     assert_eq!(
-        told(&mut supervisor),
+        reported(&mut supervisor),
         (vec![], vec![]),
         "the other one may start it"
     );
     supervisor.take_from_worker(confirms(1));
-    assert_eq!(told(&mut supervisor), (vec![], vec![77]));
+    assert_eq!(reported(&mut supervisor), (vec![], vec![77]));
 }
 
 #[test]
-fn what_waits_for_a_worker_goes_back_with_the_confirmation() {
+fn waiting_tasks_are_given_back_with_the_confirmation_of_their_recall() {
     let mut supervisor = welcomed(&[]);
     hand(&mut supervisor, 1, vec![task(1, 1), task(2, 2), task(3, 1)]);
     recall(&mut supervisor, 2, 1);
-    assert_eq!(told(&mut supervisor), (vec![1, 3], vec![77]));
+    assert_eq!(reported(&mut supervisor), (vec![1, 3], vec![77]));
     assert_eq!(supervisor.held(), 1, "of another crawl");
     recall(&mut supervisor, 2, 2);
-    assert_eq!(told(&mut supervisor), (vec![], vec![]), "heard twice");
+    assert_eq!(reported(&mut supervisor), (vec![], vec![]), "heard twice");
 }
 
 #[test]
-fn tasks_that_a_recall_has_overtaken_go_back() {
+fn tasks_that_a_recall_has_overtaken_are_given_back() {
     let mut supervisor = welcomed(&[0, 1]);
     recall(&mut supervisor, 2, 1);
     hand(&mut supervisor, 1, vec![task(1, 1)]);
-    assert_eq!(told(&mut supervisor).0, [1]);
+    assert_eq!(reported(&mut supervisor).0, [1]);
     hand(&mut supervisor, 3, vec![task(2, 1)]);
     assert!(
-        told(&mut supervisor).0.is_empty(),
+        reported(&mut supervisor).0.is_empty(),
         "it was sent after the recall"
     );
 }
 
 #[test]
-fn a_worker_that_dies_starts_nothing() {
+fn the_death_of_a_worker_confirms_its_recalls() {
     let mut supervisor = welcomed(&[0, 1]);
     recall(&mut supervisor, 1, 1);
     supervisor.take_from_worker(WorkerToSupervisor {
         recalled: vec![77],
-        ..word(1)
+        ..empty_message(1)
     });
-    assert!(told(&mut supervisor).1.is_empty());
+    assert!(reported(&mut supervisor).1.is_empty());
     supervisor.worker_died(0);
-    assert_eq!(told(&mut supervisor).1, [77]);
+    assert_eq!(reported(&mut supervisor).1, [77]);
 }
 
 #[test]
-fn crawls_are_forgotten_but_for_those_of_tasks_that_wait() {
+fn crawls_are_forgotten_except_those_of_waiting_tasks() {
     let mut supervisor = welcomed(&[]);
     let settings = |key| CrawlSettings {
         key,
@@ -203,10 +203,10 @@ fn crawls_are_forgotten_but_for_those_of_tasks_that_wait() {
     let forget = DispatcherToSupervisor::ForgetCrawls { session: NOW_MS };
     supervisor.take_from_dispatcher(forget, NOW_MS);
     assert_eq!(supervisor.crawls.keys().collect::<Vec<_>>(), [&2]);
-    for slot in 0..2 {
+    for worker_index in 0..2 {
         supervisor.take_from_worker(WorkerToSupervisor {
             ready: true,
-            ..word(slot)
+            ..empty_message(worker_index)
         });
     }
     let told = supervisor

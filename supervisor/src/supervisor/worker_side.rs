@@ -1,40 +1,44 @@
-//! What is said to the workers and what is heard of them, alive and dead.
+//! The side of the supervisor's core that faces its worker processes: it sends them tasks and
+//! settings, takes their results, and gives back the tasks of processes that died.
+//!
+//! A worker process is known by its index and its incarnation (how often it was started). Messages
+//! of an earlier incarnation are ignored.
 
 use webfill_wire::{SupervisorToWorker, WorkerToSupervisor};
 
 use super::Supervisor;
-use crate::slot::Slot;
+use crate::worker_state::WorkerState;
 
 impl Supervisor {
-    /// Sends a ready worker what waits for it.
-    pub(super) fn feed(&mut self, slot: usize) {
-        let worker = &mut self.slots[slot];
+    /// Sends a ready worker the tasks that wait for it, after the crawl settings they need.
+    pub(super) fn send_waiting_tasks(&mut self, worker_index: usize) {
+        let worker = &mut self.workers[worker_index];
         if !worker.ready || worker.waiting.is_empty() {
             return;
         }
         let tasks = std::mem::take(&mut worker.waiting);
         for task in &tasks {
             self.queue.mark_sent(task.task);
-            let worker = &mut self.slots[slot];
+            let worker = &mut self.workers[worker_index];
             if !worker.crawls.contains(&task.crawl)
                 && let Some(crawl) = self.crawls.get(&task.crawl)
             {
                 worker.crawls.insert(task.crawl);
                 let message = SupervisorToWorker::Crawl(crawl.clone());
-                self.tell(slot, message);
+                self.send_to_worker(worker_index, message);
             }
         }
-        self.tell(slot, SupervisorToWorker::Tasks(tasks));
+        self.send_to_worker(worker_index, SupervisorToWorker::Tasks(tasks));
     }
 
     pub fn take_from_worker(&mut self, message: WorkerToSupervisor) {
-        let slot = usize::from(message.slot);
-        let is_alive = |slot: &Slot| slot.incarnation == message.incarnation;
-        if !self.slots.get(slot).is_some_and(is_alive) {
+        let worker_index = usize::from(message.worker_index);
+        let is_current = |worker: &WorkerState| worker.incarnation == message.incarnation;
+        if !self.workers.get(worker_index).is_some_and(is_current) {
             return;
         }
         if message.ready {
-            self.welcome_worker(slot);
+            self.set_up_worker(worker_index);
         }
         for done in message.done {
             if self.queue.release(done.task, done.delivery) {
@@ -47,59 +51,64 @@ impl Supervisor {
             }
         }
         for recall in message.recalled {
-            let settled = self.recalls.confirm(recall, slot);
+            let settled = self.recalls.confirm(recall, worker_index);
             self.outcomes.recalled.extend(settled);
         }
     }
 
-    pub(super) fn welcome_worker(&mut self, slot: usize) {
-        self.slots[slot].ready = true;
+    /// A worker has reported ready: sends it everything that it needs before its first task.
+    pub(super) fn set_up_worker(&mut self, worker_index: usize) {
+        self.workers[worker_index].ready = true;
         if self.draining {
-            self.tell(slot, SupervisorToWorker::Drain);
+            self.send_to_worker(worker_index, SupervisorToWorker::Drain);
         }
         if let Some(mappings) = &self.mappings {
             let message = SupervisorToWorker::Mappings(mappings.clone());
-            self.tell(slot, message);
+            self.send_to_worker(worker_index, message);
         }
-        let sites = std::mem::take(&mut self.slots[slot].inherited);
+        let sites = std::mem::take(&mut self.workers[worker_index].inherited);
         if !sites.is_empty() {
-            self.tell(slot, SupervisorToWorker::Inherited { sites });
+            self.send_to_worker(worker_index, SupervisorToWorker::Inherited { sites });
         }
         let boot_ms = self.session.lease_until_ms();
-        self.tell(slot, SupervisorToWorker::LeaseUntil { boot_ms });
-        self.feed(slot);
+        self.send_to_worker(worker_index, SupervisorToWorker::LeaseUntil { boot_ms });
+        self.send_waiting_tasks(worker_index);
     }
 
-    /// A worker's process is gone; its last words may still arrive.
-    pub fn worker_died(&mut self, slot: u16) {
-        let settled = self.recalls.note_death(usize::from(slot));
+    /// A worker's process has died. Messages that it sent before may still arrive, so the tasks that
+    /// it held are not given back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
+    pub fn worker_died(&mut self, worker_index: u16) {
+        let settled = self
+            .recalls
+            .confirm_all_of_dead_worker(usize::from(worker_index));
         self.outcomes.recalled.extend(settled);
-        let slot = &mut self.slots[usize::from(slot)];
-        slot.ready = false;
-        slot.crawls.clear();
+        let worker = &mut self.workers[usize::from(worker_index)];
+        worker.ready = false;
+        worker.crawls.clear();
     }
 
-    /// The slot's process was started. What the one before held is lost for good; `blamed` is the
-    /// page that it worked on when it died.
-    pub fn worker_started(&mut self, slot: u16, incarnation: u32, blamed: Option<u64>) {
-        self.worker_died(slot);
-        self.slots[usize::from(slot)].incarnation = incarnation;
-        self.account_for_death(slot, blamed);
+    /// A new process of this worker was started. Tasks that the former process still held are given
+    /// back; `blamed` is the task that its crash marker names, if it died while it extracted a page.
+    pub fn worker_started(&mut self, worker_index: u16, incarnation: u32, blamed: Option<u64>) {
+        self.worker_died(worker_index);
+        self.workers[usize::from(worker_index)].incarnation = incarnation;
+        self.give_back_tasks_of_dead_worker(worker_index, blamed);
     }
 
-    /// The slot's process is dead, and its last words are in.
-    pub fn account_for_death(&mut self, slot: u16, blamed: Option<u64>) {
-        let lost = self.queue.give_back(slot, blamed);
+    /// Gives back the tasks that a dead worker process held. Called when no message of that process
+    /// can arrive any more.
+    pub fn give_back_tasks_of_dead_worker(&mut self, worker_index: u16, blamed: Option<u64>) {
+        let lost = self.queue.give_back(worker_index, blamed);
         if !lost.returned.is_empty() {
             tracing::warn!(
                 event = "tasks_given_back",
-                slot,
+                slot = worker_index,
                 tasks = lost.returned.len(),
                 blamed,
                 "a dead worker's tasks go back"
             );
         }
-        let inherited = &mut self.slots[usize::from(slot)].inherited;
+        let inherited = &mut self.workers[usize::from(worker_index)].inherited;
         inherited.extend(lost.sites);
         self.outcomes.returned.extend(lost.returned);
         self.report();

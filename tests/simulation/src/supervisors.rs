@@ -86,7 +86,7 @@ impl World {
         work(core, boot_ms);
         core.report();
         let letters = core.take_outgoing();
-        let (held, speaks_ms) = (core.held() as u64, core.next_word_ms());
+        let (held, speaks_ms) = (core.held() as u64, core.next_send_ms());
         if held > self.plan.queue {
             let name = self.machines[machine].name().to_owned();
             self.faults.push(format!("{name} holds {held} tasks"));

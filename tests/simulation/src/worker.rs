@@ -140,7 +140,7 @@ impl Worker {
         ready: bool,
     ) -> WorkerToSupervisor {
         WorkerToSupervisor {
-            slot: self.index,
+            worker_index: self.index,
             incarnation: self.incarnation,
             done,
             returned,

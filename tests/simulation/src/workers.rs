@@ -83,7 +83,7 @@ impl World {
             core.worker_died(slot);
             is_draining = core.is_draining();
             if is_draining {
-                core.account_for_death(slot, blamed);
+                core.give_back_tasks_of_dead_worker(slot, blamed);
             }
         });
         if !is_draining {

@@ -80,7 +80,7 @@ pub struct WorkerOptions {
     #[arg(long)]
     pub config: PathBuf,
     #[arg(long)]
-    pub slot: u16,
+    pub worker_index: u16,
     #[arg(long)]
     pub incarnation: u32,
 }

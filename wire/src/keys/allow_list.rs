@@ -1,9 +1,9 @@
-//! The list of keys that are let in: a text file, one `ROLE NAME KEY` per line.
+//! The allow-list of public keys: a text file with one `ROLE NAME KEY` per line.
 //!
-//! The file may change while the list is in force. It is looked at before each batch of messages
-//! (one `stat`), so that a key that was taken out is cut off by its next message. A file with a
-//! fault changes nothing: the list as it was before stays in force, and the fault is told. An
-//! empty file is such a fault, because that is what a file being written in place looks like.
+//! The file may be changed at any time. Its metadata is checked before each batch of messages (one
+//! `stat` call), so that a removed key is refused from its next message on. If the changed file has a
+//! fault, the previous list stays in force and the fault is reported once. An empty file counts as a
+//! fault, because a file that is being rewritten in place is empty for a moment.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use super::{PublicKey, Role, is_name};
 
-/// The first line of every list; a file without it is none.
+/// The first line of every list; a file without it is refused.
 pub const HEADING: &str = "# webfill: who is let in, one `ROLE NAME KEY` per line";
 
-/// A key that is let in.
+/// A key that is admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub role: Role,
@@ -23,7 +23,7 @@ pub struct Entry {
     pub key: PublicKey,
 }
 
-/// Why a list cannot be taken.
+/// Why a file cannot be used as the list.
 #[derive(Debug, thiserror::Error)]
 pub enum AllowListError {
     #[error("cannot read the list of keys {}: {source}", path.display())]
@@ -46,15 +46,15 @@ pub enum ListFault {
     Line { line: usize, reason: String },
 }
 
-/// The list in force, and the file that it came from.
+/// The list in force, and its file.
 #[derive(Debug, Clone)]
 pub struct AllowList {
     path: PathBuf,
-    seen: Option<Stamp>,
+    stamp: Option<Stamp>,
     entries: HashMap<PublicKey, Entry>,
 }
 
-/// Tells whether a file was written or replaced since.
+/// File metadata that changes when the file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -63,12 +63,12 @@ struct Stamp {
 }
 
 impl AllowList {
-    /// A list that lets nobody in, and has no file.
+    /// A list without entries and without a file.
     #[cfg(test)]
     pub(crate) fn none() -> AllowList {
         AllowList {
             path: PathBuf::new(),
-            seen: None,
+            stamp: None,
             entries: HashMap::new(),
         }
     }
@@ -77,27 +77,27 @@ impl AllowList {
     pub fn open(path: &Path) -> Result<AllowList, AllowListError> {
         let mut list = AllowList {
             path: path.to_owned(),
-            seen: stamp(path),
+            stamp: stamp(path),
             entries: HashMap::new(),
         };
         list.entries = list.read()?;
         Ok(list)
     }
 
-    /// The entry of a key, if it is let in.
+    /// The entry of a key, if it is on the list.
     pub fn entry(&self, key: &PublicKey) -> Option<&Entry> {
         self.entries.get(key)
     }
 
-    /// Takes the file anew if it has changed; returns whether it has. After an error the former
-    /// list is in force, and the same error is not told again until the file changes once more.
+    /// Reads the file again if it has changed, and returns whether it has. After an error the previous
+    /// list stays in force, and the error is not returned again until the file changes once more.
     pub fn refresh(&mut self) -> Result<bool, AllowListError> {
         let now = stamp(&self.path);
-        if now == self.seen {
+        if now == self.stamp {
             return Ok(false);
         }
-        // Taken before the file is read: a change in between is seen the next time.
-        self.seen = now;
+        // Set before the file is read, so that a change in between is noticed at the next call.
+        self.stamp = now;
         self.entries = self.read()?;
         Ok(true)
     }
@@ -137,8 +137,8 @@ fn stamp(path: &Path) -> Option<Stamp> {
     })
 }
 
-/// Reads the text of a list. Empty lines and lines that begin with `#` say nothing; names and keys
-/// stand in it once.
+/// Parses the text of a list. Empty lines and lines that begin with `#` are skipped; each name and
+/// each key may occur once.
 pub fn parse(text: &str) -> Result<Vec<Entry>, ListFault> {
     if text.lines().next() != Some(HEADING) {
         return Err(ListFault::NoHeading);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_with_their_line() {
+    fn faults_are_reported_with_their_line() {
         let one = format!("supervisor vm-01 {}", key(1));
         let faults = [
             (format!("admin vm-01 {}", key(1)), "admin"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_is_taken_and_a_faulty_one_is_not() {
+    fn a_changed_file_is_used_unless_it_is_faulty() {
         let path = std::env::temp_dir().join(format!("wf-allowed-{}", std::process::id()));
         std::fs::write(&path, list(&[format!("client a {}", key(1))])).unwrap();
         let mut allowed = AllowList::open(&path).unwrap();

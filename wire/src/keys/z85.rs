@@ -33,14 +33,14 @@ pub(super) fn decode(text: &str) -> Result<[u8; KEY_BYTES], KeyError> {
         for character in five {
             value = value * 85 + digit(*character).ok_or(KeyError::Characters)?;
         }
-        // Five characters can say a little more than four bytes can hold.
+        // Five characters can encode numbers that exceed 32 bits.
         let value = u32::try_from(value).map_err(|_| KeyError::Characters)?;
         *four = value.to_be_bytes();
     }
     Ok(key)
 }
 
-/// The value of each byte; every message's sender is read through this table.
+/// The value of each character. A table, because the key of every message's sender is decoded.
 const DIGITS: [u8; 256] = {
     let mut digits = [NO_DIGIT; 256];
     let mut value = 0;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn a_text_that_is_not_a_key_is_refused() {
         for short in ["", "HelloWorld", &"x".repeat(39), &"x".repeat(41)] {
             assert!(matches!(decode(short), Err(KeyError::Length { .. })));
         }

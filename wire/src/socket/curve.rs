@@ -1,11 +1,11 @@
-//! CURVE: libzmq makes the keys, and a socket is told whom it trusts.
+//! CURVE, libzmq's encryption and authentication: makes key pairs and sets the keys of sockets.
 
 use libc::{c_char, c_int, c_void};
 
 use crate::keys::{ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
 
 /// libzmq's ZMQ_ZAP_ENFORCE_DOMAIN, which the `zmq` crate does not know. Without it a CURVE server
-/// that finds no ZAP handler lets every key in.
+/// without a ZAP handler admits every key.
 const ZAP_ENFORCE_DOMAIN: c_int = 93;
 
 // Part of libzmq since 4.2, but not among the names that `zmq_sys` makes public.
@@ -55,8 +55,8 @@ pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
 )]
 pub struct CurveError;
 
-/// Makes a socket that only peers with this role can reach. Its ZAP domain is the role's name: that
-/// is how the door (see [`super::door`]) is told what a peer knocks for.
+/// Makes a server socket that admits only peers with this role. Its ZAP domain is the role's name,
+/// which tells the ZAP handler ([`super::door`]) the role that a peer needs.
 pub(super) fn serve(socket: &mut zmq::Socket, keys: &ServerKeys, role: Role) -> zmq::Result<()> {
     socket.set_curve_server(true)?;
     socket.set_curve_secretkey(keys.own.secret.bytes())?;
@@ -64,7 +64,7 @@ pub(super) fn serve(socket: &mut zmq::Socket, keys: &ServerKeys, role: Role) -> 
     enforce_domain(socket)
 }
 
-/// Makes a socket that speaks to the owner of one key only.
+/// Makes a client socket that connects only to the owner of one public key.
 pub(super) fn call(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
     socket.set_curve_serverkey(keys.server.bytes())?;
     socket.set_curve_publickey(keys.own.public.bytes())?;
@@ -104,10 +104,10 @@ mod tests {
         assert_ne!(new_key_pair().unwrap().public, made.public);
     }
 
-    /// Why the option is worth its unsafe call: without it, libzmq takes the missing door for an
-    /// open one.
+    /// Why the option is worth its unsafe call: without it, libzmq admits every key as long as there is
+    /// no ZAP handler.
     #[test]
-    fn without_a_door_nobody_is_let_in() {
+    fn without_a_zap_handler_no_key_is_admitted() {
         for enforced in [true, false] {
             let (server, client) = (new_key_pair().unwrap(), new_key_pair().unwrap());
             let context = zmq::Context::new();

@@ -1,28 +1,28 @@
-//! The door: decides which keys are let in, at the handshake and again at every message.
+//! The door: the ZAP authentication handler (ZeroMQ RFC 27), which admits keys of the allow-list.
 //!
-//! libzmq asks a ZAP handler (RFC 27) during each CURVE handshake. Ours is served by the thread
-//! that owns the sockets themselves, so that it cannot die alone and leave them open. Who has been
-//! let in is known by the public key that libzmq attaches to each of its messages; neither a
-//! routing id nor anything else that a peer says of itself counts. The list is looked at before
-//! each batch of messages: a key taken out is cut off by its next message, and gets none.
+//! libzmq asks it during each CURVE handshake. It runs on the thread that owns the sockets, so it
+//! cannot die alone and leave them unguarded. Each message is checked again, by the public key that
+//! libzmq attaches to it; routing ids and other claims of a peer do not count. The allow-list is
+//! reloaded when its file changes, so a removed key is refused from its next message on and is sent
+//! nothing any more.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::refusals::Refusals;
+use super::refusal_log::RefusalLog;
 use crate::keys::{AllowList, PublicKey, Role};
 
-/// Where libzmq looks for a ZAP handler.
+/// The endpoint at which libzmq expects the ZAP handler.
 const ZAP_ENDPOINT: &str = "inproc://zeromq.zap.01";
 
 const ZAP_VERSION: &[u8] = b"1.0";
 
-/// Let in.
-const WELCOME: &str = "200";
+/// The ZAP status "success".
+const ADMITTED: &str = "200";
 
-/// Not now: libzmq says nothing more to the peer, whose handshake times out, and who knocks again.
-/// After a 400 it would never try again, and a supervisor whose key is added later would have to be
-/// restarted.
+/// The ZAP status "temporary error": libzmq stays silent, the peer's handshake times out, and the peer
+/// tries again. After a 400 it would never try again, and a supervisor whose key is added later would
+/// have to be restarted.
 const NOT_NOW: &str = "300";
 
 pub(super) struct Door {
@@ -30,8 +30,8 @@ pub(super) struct Door {
     allowed: AllowList,
 }
 
-/// What libzmq asks the door.
-struct Knock<'a> {
+/// libzmq's ZAP request for one handshake.
+struct HandshakeRequest<'a> {
     request: &'a [u8],
     /// The name of the role that the socket is for.
     domain: &'a [u8],
@@ -41,7 +41,7 @@ struct Knock<'a> {
 }
 
 impl Door {
-    /// Opens the ZAP handler. It must be there before a socket that depends on it is bound.
+    /// Opens the ZAP handler. Must be called before a socket that depends on it is bound.
     pub(super) fn open(context: &zmq::Context, allowed: AllowList) -> zmq::Result<Door> {
         let zap = context.socket(zmq::ROUTER)?;
         zap.set_linger(0)?;
@@ -53,7 +53,7 @@ impl Door {
         self.zap.as_poll_item(zmq::POLLIN)
     }
 
-    /// Takes the list anew if its file has changed; returns whether another one is in force.
+    /// Reloads the allow-list if its file has changed; returns whether a new list is in force.
     pub(super) fn refresh(&mut self) -> bool {
         match self.allowed.refresh() {
             Ok(false) => return false,
@@ -74,49 +74,53 @@ impl Door {
         true
     }
 
-    /// Answers everyone who knocks.
-    pub(super) fn answer(&self, refusals: &mut Refusals) {
+    /// Answers the waiting handshake requests.
+    pub(super) fn answer(&self, refusal_log: &mut RefusalLog) {
         while let Ok(frames) = self.zap.recv_multipart(zmq::DONTWAIT) {
-            // Who asks, an empty delimiter, the question.
+            // The frames: the routing id of the asker, an empty delimiter, the request.
             let (Some(asker), Some(question)) = (frames.first(), frames.get(2..)) else {
                 continue;
             };
-            let Some(knock) = Knock::read(question) else {
+            let Some(request) = HandshakeRequest::read(question) else {
                 tracing::error!(event = "zap_unreadable", "libzmq asks what cannot be read");
                 continue;
             };
-            let key = self.judge(&knock, refusals);
-            let status = if key.is_some() { WELCOME } else { NOT_NOW };
+            let key = self.admitted_key(&request, refusal_log);
+            let status = if key.is_some() { ADMITTED } else { NOT_NOW };
             let user = key.map(|key| key.to_string()).unwrap_or_default();
             let answer = [
                 asker.as_slice(),
                 b"",
                 ZAP_VERSION,
-                knock.request,
+                request.request,
                 status.as_bytes(),
                 b"",
                 user.as_bytes(),
                 b"",
             ];
             if let Err(error) = self.zap.send_multipart(answer, zmq::DONTWAIT) {
-                // The connection is gone meanwhile; a peer that wants in knocks again.
+                // The connection has ended meanwhile; the peer tries again.
                 tracing::debug!(event = "zap_unanswered", %error, "a handshake ended early");
             }
         }
     }
 
-    fn judge(&self, knock: &Knock<'_>, refusals: &mut Refusals) -> Option<PublicKey> {
-        let key = knock.key.filter(|_| knock.mechanism == b"CURVE");
+    fn admitted_key(
+        &self,
+        request: &HandshakeRequest<'_>,
+        refusal_log: &mut RefusalLog,
+    ) -> Option<PublicKey> {
+        let key = request.key.filter(|_| request.mechanism == b"CURVE");
         let entry = key.and_then(|key| self.allowed.entry(&key));
-        let wanted = String::from_utf8_lossy(knock.domain);
+        let wanted = String::from_utf8_lossy(request.domain);
         if let Some(entry) = entry
             && entry.role.as_str() == wanted
         {
             return Some(entry.key);
         }
         let key = key.map(|key| key.to_string()).unwrap_or_default();
-        if refusals.is_news(&format!("knock {wanted} {key}"), Instant::now()) {
-            let address = String::from_utf8_lossy(knock.address);
+        if refusal_log.record_if_new(&format!("handshake {wanted} {key}"), Instant::now()) {
+            let address = String::from_utf8_lossy(request.address);
             match entry {
                 Some(entry) => tracing::warn!(
                     event = "peer_refused", %address, key, name = &*entry.name,
@@ -132,22 +136,22 @@ impl Door {
         None
     }
 
-    /// The name under which the sender of a message is listed, if it still is, and may use a
-    /// socket for this role.
-    pub(super) fn admit(
+    /// The key and the listed name of a message's sender, if the key is still on the list with this
+    /// role. Otherwise the refusal is logged.
+    pub(super) fn sender_of(
         &self,
         role: Role,
         message: &mut zmq::Message,
-        refusals: &mut Refusals,
+        refusal_log: &mut RefusalLog,
     ) -> Option<(PublicKey, Arc<str>)> {
         let user = message.gets("User-Id").unwrap_or_default();
         let key = user.parse::<PublicKey>().ok();
-        let entry = key.and_then(|key| self.entry(role, &key));
+        let entry = key.and_then(|key| self.listed_name(role, &key));
         if let (Some(key), Some(name)) = (key, entry) {
             return Some((key, Arc::clone(name)));
         }
         let key = key.map(|key| key.to_string()).unwrap_or_default();
-        if refusals.is_news(&format!("message {role} {key}"), Instant::now()) {
+        if refusal_log.record_if_new(&format!("message {role} {key}"), Instant::now()) {
             let address = message.gets("Peer-Address").unwrap_or_default();
             tracing::warn!(
                 event = "message_refused", address, key, wanted = %role,
@@ -157,15 +161,15 @@ impl Door {
         None
     }
 
-    /// Whether a key may still use a socket for this role.
-    pub(super) fn entry(&self, role: Role, key: &PublicKey) -> Option<&Arc<str>> {
+    /// The listed name of a key, if it is on the list with this role.
+    pub(super) fn listed_name(&self, role: Role, key: &PublicKey) -> Option<&Arc<str>> {
         let entry = self.allowed.entry(key)?;
         (entry.role == role).then_some(&entry.name)
     }
 }
 
-impl<'a> Knock<'a> {
-    fn read(question: &'a [Vec<u8>]) -> Option<Knock<'a>> {
+impl<'a> HandshakeRequest<'a> {
+    fn read(question: &'a [Vec<u8>]) -> Option<HandshakeRequest<'a>> {
         let [
             version,
             request,
@@ -178,7 +182,7 @@ impl<'a> Knock<'a> {
         else {
             return None;
         };
-        (version == ZAP_VERSION).then_some(Knock {
+        (version == ZAP_VERSION).then_some(HandshakeRequest {
             request,
             domain,
             address,

@@ -1,9 +1,9 @@
-//! Which endpoints may do without keys.
+//! Which endpoints need no CURVE keys.
 
 use std::net::IpAddr;
 
-/// Whether an endpoint is out of reach for other machines: a Unix socket, or a loopback address.
-/// Names other than `localhost` count as out in the world, whatever they resolve to today.
+/// Whether other machines cannot reach an endpoint: a Unix socket, or a loopback address. A host name
+/// other than `localhost` is never local, whatever it resolves to.
 pub fn is_local(endpoint: &str) -> bool {
     if endpoint.starts_with("ipc://") || endpoint.starts_with("inproc://") {
         return true;

@@ -1,6 +1,6 @@
-//! Tells of handshakes that fail. A peer without keys, or with another dispatcher's public key,
-//! never gets as far as the door: only libzmq's monitor knows of it. On the side that calls, the
-//! same events are the one sign that it is not let in.
+//! Logs failed handshakes, by the events of libzmq's socket monitor. A peer without keys, or with the
+//! wrong server key, fails before the ZAP handler ([`super::door`]) is asked, so only the monitor
+//! reports it. On the connecting side, these events are the only sign of being refused.
 
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
@@ -9,7 +9,7 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::refusals::Refusals;
+use super::refusal_log::RefusalLog;
 use super::{Guard, Place, SocketSpec};
 
 const ACCEPTED: u16 = zmq::SocketEvent::ACCEPTED as u16;
@@ -25,26 +25,26 @@ pub(super) struct Handshakes {
     endpoint: String,
     serves: bool,
     has_keys: bool,
-    /// Who is at the other end of each accepted connection.
+    /// The peer's address of each accepted connection.
     accepted: HashMap<RawFd, String>,
-    /// How a handshake has failed whose connection is about to be reported as gone.
+    /// The failure whose connection libzmq will report as disconnected next.
     failed: Option<Failure>,
-    /// When libzmq gave up calling.
+    /// When libzmq stopped reconnecting.
     gave_up_at: Option<Instant>,
 }
 
-/// libzmq calls again when a connection is lost, but not after words that it did not expect. Those
-/// may come from a dispatcher that was started without its keys by mistake, or from another server
-/// on its port for a while: no reason to stay away for ever.
-const CALL_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// libzmq reconnects after a lost connection, but not after a protocol error. Such an error may come
+/// from a dispatcher that was started without its keys by mistake, or from another server that had
+/// its port for a while, so a new socket is opened after this time.
+const RECONNECT_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     /// One side has keys and the other has none.
     Mismatch,
-    /// What was said is wrong, or meant for another key.
+    /// A protocol error, or messages encrypted for another key.
     Protocol,
-    /// The other side left in the middle, or said nothing for too long.
+    /// The other side disconnected, or was silent for too long.
     Left,
 }
 
@@ -74,13 +74,13 @@ impl Handshakes {
         })
     }
 
-    /// When a new socket should call in place of this one, which does not any more.
-    pub(super) fn call_again_at(&self) -> Option<Instant> {
-        Some(self.gave_up_at? + CALL_AGAIN_AFTER)
+    /// When this socket must be replaced, because libzmq has stopped reconnecting it.
+    pub(super) fn replace_at(&self) -> Option<Instant> {
+        Some(self.gave_up_at? + RECONNECT_AFTER)
     }
 
-    /// A new socket could not be had: not before the same time again.
-    pub(super) fn put_off_call(&mut self, now: Instant) {
+    /// The replacement could not be opened: the next try is after the same time again.
+    pub(super) fn postpone_replacement(&mut self, now: Instant) {
         self.gave_up_at = Some(now);
     }
 
@@ -88,7 +88,7 @@ impl Handshakes {
         self.monitor.as_poll_item(zmq::POLLIN)
     }
 
-    pub(super) fn read(&mut self, refusals: &mut Refusals) {
+    pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) {
         while let Ok(frames) = self.monitor.recv_multipart(zmq::DONTWAIT) {
             let Some((event, value)) = frames.first().and_then(|frame| read_event(frame)) else {
                 continue;
@@ -101,7 +101,7 @@ impl Handshakes {
                 DISCONNECTED => {
                     let address = self.accepted.remove(&(value as RawFd));
                     if let (true, Some(failure)) = (self.serves, self.failed.take()) {
-                        self.tell_of_caller(failure, &address.unwrap_or_default(), refusals);
+                        self.log_failed_client(failure, &address.unwrap_or_default(), refusal_log);
                     }
                 }
                 _ if self.serves => self.failed = Some(failure(event, value)),
@@ -109,17 +109,17 @@ impl Handshakes {
                     if event == FAILED_PROTOCOL {
                         self.gave_up_at = Some(Instant::now());
                     }
-                    self.tell_of_server(failure(event, value), refusals);
+                    self.log_failed_server(failure(event, value), refusal_log);
                 }
             }
         }
     }
 
-    fn tell_of_caller(&self, failure: Failure, address: &str, refusals: &mut Refusals) {
+    fn log_failed_client(&self, failure: Failure, address: &str, refusal_log: &mut RefusalLog) {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let is_refusal = self.has_keys && failure != Failure::Left;
         let what = format!("caller {} {failure:?} {host}", self.endpoint);
-        if !refusals.is_news(&what, Instant::now()) {
+        if !refusal_log.record_if_new(&what, Instant::now()) {
             return;
         }
         let why = match failure {
@@ -141,9 +141,9 @@ impl Handshakes {
         }
     }
 
-    fn tell_of_server(&self, failure: Failure, refusals: &mut Refusals) {
+    fn log_failed_server(&self, failure: Failure, refusal_log: &mut RefusalLog) {
         let what = format!("server {} {failure:?}", self.endpoint);
-        if !refusals.is_news(&what, Instant::now()) {
+        if !refusal_log.record_if_new(&what, Instant::now()) {
             return;
         }
         let why = match failure {

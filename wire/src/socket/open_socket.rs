@@ -1,4 +1,7 @@
-//! One open socket: what waits to be sent, and the routing of what arrives.
+//! One open socket: its queue of frames to send, and the routing frames of what it receives.
+//!
+//! Frames are queued here instead of in libzmq: in order, without a high-water mark. The credit-based
+//! flow control of the messages bounds the queue. It is lost when the process dies.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +9,7 @@ use std::time::Instant;
 
 use super::door::Door;
 use super::handshakes::Handshakes;
-use super::refusals::Refusals;
+use super::refusal_log::RefusalLog;
 use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
 use crate::keys::{PublicKey, Role};
 
@@ -14,31 +17,31 @@ pub(super) struct OpenSocket {
     pub(super) spec: SocketSpec,
     pub(super) socket: zmq::Socket,
     pub(super) handshakes: Option<Handshakes>,
-    /// Frames that the peer could not take yet.
+    /// Frames that libzmq cannot send yet.
     pub(super) waiting: VecDeque<(Option<Peer>, Vec<u8>)>,
 }
 
 impl OpenSocket {
-    /// On a socket behind the door: who may use it.
+    /// The role that a sender needs, on a socket whose messages are checked.
     fn role(&self) -> Option<Role> {
         match &self.spec.guard {
-            // The end of a connection tells of what was subscribed to without a key. Who may
-            // subscribe is asked at the handshake; see `cut_subscribers_off`.
+            // libzmq attaches no key to the unsubscriptions of a connection that ends. Subscribers
+            // are checked at the handshake only; see `disconnect_subscribers`.
             Guard::Serve(..) if self.spec.pattern == Pattern::Publish => None,
             Guard::Serve(_, role) => Some(*role),
             Guard::None | Guard::Call(_) => None,
         }
     }
 
-    /// See [`Handshakes::call_again_at`].
-    pub(super) fn call_again_at(&self) -> Option<Instant> {
-        self.handshakes.as_ref()?.call_again_at()
+    /// See [`Handshakes::replace_at`].
+    pub(super) fn replace_at(&self) -> Option<Instant> {
+        self.handshakes.as_ref()?.replace_at()
     }
 
-    /// Sends what can be sent.
+    /// Sends the queued frames until libzmq would block.
     pub(super) fn send_waiting(&mut self, door: Option<&Door>) {
         while let Some((peer, frame)) = self.waiting.front() {
-            if self.is_shut_out(peer.as_ref(), door) {
+            if self.is_revoked(peer.as_ref(), door) {
                 self.waiting.pop_front();
                 continue;
             }
@@ -56,15 +59,15 @@ impl OpenSocket {
         }
     }
 
-    /// Sends a frame at once, behind what waits already, or not at all.
+    /// Sends a frame at once, or drops it if frames are queued before it or libzmq would block.
     pub(super) fn send_now(&mut self, frame: &[u8]) {
         if self.waiting.is_empty() {
-            // Not sent: the next one of its kind says the same.
+            // A lost frame does not matter: the next heartbeat replaces it.
             let _ = self.send(None, frame);
         }
     }
 
-    /// Sends a message to its subscribers, as far as they can take it.
+    /// Sends a message to its subscribers. Those whose high-water mark is reached lose it.
     pub(super) fn publish(&self, topic: &[u8], frame: &[u8]) {
         if let Err(error) = self.socket.send_multipart([topic, frame], zmq::DONTWAIT) {
             tracing::error!(event = "send_failed", %error, "cannot publish");
@@ -84,20 +87,20 @@ impl OpenSocket {
         }
     }
 
-    /// Nothing goes to a peer whose key was taken off the list.
-    fn is_shut_out(&self, peer: Option<&Peer>, door: Option<&Door>) -> bool {
+    /// Whether the key of a frame's receiver was removed from the list.
+    fn is_revoked(&self, peer: Option<&Peer>, door: Option<&Door>) -> bool {
         let (Some(role), Some(door)) = (self.role(), door) else {
             return false;
         };
         let key = peer.and_then(|peer| Route::of(peer)?.key);
-        key.is_none_or(|key| door.entry(role, &key).is_none())
+        key.is_none_or(|key| door.listed_name(role, &key).is_none())
     }
 
-    /// Takes the next message, if there is one and its sender is let in.
+    /// Receives the next message. `None` if its sender is refused.
     pub(super) fn receive(
         &self,
         door: Option<&Door>,
-        refusals: &mut Refusals,
+        refusal_log: &mut RefusalLog,
     ) -> zmq::Result<Option<Arrived>> {
         let mut before = Vec::new();
         let mut last = self.socket.recv_msg(zmq::DONTWAIT)?;
@@ -107,7 +110,7 @@ impl OpenSocket {
         }
         let sender = match (self.role(), door) {
             (None, _) => None,
-            (Some(role), Some(door)) => match door.admit(role, &mut last, refusals) {
+            (Some(role), Some(door)) => match door.sender_of(role, &mut last, refusal_log) {
                 Some(sender) => Some(sender),
                 None => return Ok(None),
             },
@@ -116,7 +119,7 @@ impl OpenSocket {
         Ok(self.unpack(before, last.to_vec(), sender))
     }
 
-    /// Takes the routing frames off.
+    /// Separates the routing frames from the message.
     fn unpack(
         &self,
         before: Vec<Vec<u8>>,
@@ -149,11 +152,11 @@ impl OpenSocket {
     }
 }
 
-/// What a [`Peer`] holds: how to reach a peer of a router, and the key that it is known by.
+/// The content of a [`Peer`]: the routing id of a router's peer, and the peer's key.
 struct Route<'a> {
     id: &'a [u8],
     key: Option<PublicKey>,
-    /// It sent an empty frame first (as REQ sockets do), and wants one in its answers.
+    /// The peer sent an empty delimiter frame, as REQ sockets do, and expects one in answers.
     delimited: bool,
 }
 
@@ -161,7 +164,7 @@ const DELIMITED: u8 = 1;
 const KEYED: u8 = 2;
 
 impl<'a> Route<'a> {
-    /// The id, the key if there is one, and a byte that says what is there.
+    /// Encodes the route: the id, the key if there is one, and a byte of flags.
     fn to_peer(&self) -> Peer {
         let mut peer = self.id.to_vec();
         if let Some(key) = &self.key {

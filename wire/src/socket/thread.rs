@@ -1,4 +1,6 @@
-//! The thread that owns the sockets: it waits, sends what is queued, and hands on what arrives.
+//! The thread that owns all sockets of the process. Its loop polls them, answers handshakes (the
+//! [`super::door`]), carries out the commands of other threads, sends queued frames and passes arriving
+//! ones to the callback.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,7 +12,7 @@ use super::door::Door;
 use super::handshakes::Handshakes;
 use super::open_socket::OpenSocket;
 use super::options::configure;
-use super::refusals::Refusals;
+use super::refusal_log::RefusalLog;
 use super::{Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, is_local};
 
 pub(super) enum Command {
@@ -22,12 +24,13 @@ pub(super) enum Command {
     Stop,
 }
 
-/// What other threads want of the socket thread.
+/// The queue of commands from other threads.
 pub(super) struct Commands {
     queue: Mutex<VecDeque<Command>>,
     /// An eventfd in the same poll as the sockets.
     wake: OwnedFd,
-    /// Set while a wake-up is under way, so that a burst of sends costs one system call.
+    /// Set from a wake-up until the thread takes the commands, so that a burst of sends costs one system
+    /// call.
     woken: AtomicBool,
 }
 
@@ -84,26 +87,26 @@ pub(super) struct SocketThread<F> {
     context: zmq::Context,
     commands: Arc<Commands>,
     open: Vec<OpenSocket>,
-    /// Publishing sockets that are closed, to be opened as soon as their place is free again; and
-    /// how often that was tried.
+    /// Closed publishing sockets that are reopened once libzmq has released their address, each with the
+    /// number of tries so far.
     reopening: Vec<(SocketSpec, u32)>,
-    /// There from the moment on when a socket serves with keys.
+    /// Opened with the first socket that serves with keys.
     door: Option<Door>,
-    refusals: Refusals,
+    refusal_log: RefusalLog,
     on_arrival: F,
 }
 
-/// At most so many frames are read from one socket before the others have their turn.
+/// Frames read from one socket before the other sockets are read.
 const READ_BURST: usize = 256;
 
-/// How often a frame is tried again that a router could not deliver.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
+/// The pause before a frame is sent again that a router could not deliver.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often it is tried to open a socket again: libzmq gives its place back in the background.
-const REOPEN: Duration = Duration::from_millis(10);
+/// The pause between tries to reopen a socket, whose address libzmq releases in the background.
+const REOPEN_INTERVAL: Duration = Duration::from_millis(10);
 
-/// After so many tries it is an error.
-const REOPEN_TOLD: u32 = 500;
+/// The number of tries to reopen a socket after which an error is logged.
+const REOPEN_TRIES_LOGGED: u32 = 500;
 
 impl<F: FnMut(Arrived)> SocketThread<F> {
     pub(super) fn new(commands: Arc<Commands>, on_arrival: F) -> Self {
@@ -113,7 +116,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             open: Vec::new(),
             reopening: Vec::new(),
             door: None,
-            refusals: Refusals::new(),
+            refusal_log: RefusalLog::new(),
             on_arrival,
         }
     }
@@ -125,17 +128,17 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 return;
             }
             if let Some(door) = &mut self.door {
-                let others_are_let_in = door.refresh();
-                door.answer(&mut self.refusals);
-                if others_are_let_in {
-                    self.cut_subscribers_off();
+                let list_changed = door.refresh();
+                door.answer(&mut self.refusal_log);
+                if list_changed {
+                    self.disconnect_subscribers();
                 }
             }
             self.reopen();
             for command in self.commands.take() {
                 match command {
                     Command::Open(spec, answer) => {
-                        // The asker may have given up waiting; then nobody needs the answer.
+                        // The sender of the command may have stopped waiting for the answer.
                         let _ = answer.send(self.open_socket(*spec));
                     }
                     Command::Close(name) => self.close(name),
@@ -149,11 +152,11 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 open.send_waiting(self.door.as_ref());
             }
             self.receive();
-            self.call_again();
+            self.replace_disconnected();
         }
     }
 
-    /// Waits until a frame arrives, a queued frame can go out, or somebody wakes us.
+    /// Waits until a frame arrives, a queued frame can be sent, or a command is queued.
     fn wait(&self) -> zmq::Result<()> {
         let mut items = Vec::with_capacity(2 * self.open.len() + 2);
         items.push(zmq::PollItem::from_fd(
@@ -178,10 +181,13 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         let handshakes = self.open.iter().filter_map(|open| open.handshakes.as_ref());
         items.extend(handshakes.map(Handshakes::poll_item));
         items.extend(self.door.as_ref().map(Door::poll_item));
-        let reopen = (!self.reopening.is_empty()).then_some(REOPEN);
-        let retry = undeliverable.then_some(TRY_AGAIN).into_iter().chain(reopen);
+        let reopen = (!self.reopening.is_empty()).then_some(REOPEN_INTERVAL);
+        let retry = undeliverable
+            .then_some(RETRY_INTERVAL)
+            .into_iter()
+            .chain(reopen);
         let now = Instant::now();
-        let calls = self.open.iter().filter_map(OpenSocket::call_again_at);
+        let calls = self.open.iter().filter_map(OpenSocket::replace_at);
         let waits = calls.map(|at| at.saturating_duration_since(now));
         let timeout_ms = match waits.chain(retry).min() {
             Some(wait) => wait.as_millis() as i64 + 1,
@@ -193,12 +199,11 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         }
     }
 
-    /// Puts new sockets in the place of those for which libzmq has stopped calling. What waits to
-    /// be sent goes on waiting.
-    fn call_again(&mut self) {
+    /// Replaces the sockets that libzmq has stopped reconnecting. Their queued frames are kept.
+    fn replace_disconnected(&mut self) {
         let now = Instant::now();
         for place in 0..self.open.len() {
-            if self.open[place].call_again_at().is_none_or(|at| at > now) {
+            if self.open[place].replace_at().is_none_or(|at| at > now) {
                 continue;
             }
             let spec = self.open[place].spec.clone();
@@ -210,7 +215,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 Err(error) => {
                     tracing::error!(event = "cannot_call_again", %error, "cannot call again");
                     if let Some(handshakes) = &mut self.open[place].handshakes {
-                        handshakes.put_off_call(now);
+                        handshakes.postpone_replacement(now);
                     }
                 }
             }
@@ -267,9 +272,9 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         })
     }
 
-    /// The list of keys has changed. Whom a publishing socket has let in it never hears of again,
-    /// so everybody has to knock anew.
-    fn cut_subscribers_off(&mut self) {
+    /// The list of keys has changed. A publishing socket cannot check its subscribers after the
+    /// handshake, so it is closed and reopened, and all subscribers go through a new handshake.
+    fn disconnect_subscribers(&mut self) {
         let is_guarded_publisher = |open: &mut OpenSocket| {
             let is_guarded = matches!(open.spec.guard, Guard::Serve(..));
             is_guarded && open.spec.pattern == Pattern::Publish
@@ -291,7 +296,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             match self.try_open(spec.clone()) {
                 Ok(open) => self.open.push(open),
                 Err(error) => {
-                    if tried == REOPEN_TOLD {
+                    if tried == REOPEN_TRIES_LOGGED {
                         let endpoint = spec.place.endpoint();
                         tracing::error!(event = "not_open_again", endpoint, %error, "a socket cannot be opened again, trying on");
                     }
@@ -329,13 +334,13 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
     fn receive(&mut self) {
         for open in &mut self.open {
             if let Some(handshakes) = &mut open.handshakes {
-                handshakes.read(&mut self.refusals);
+                handshakes.read(&mut self.refusal_log);
             }
             if open.spec.pattern == Pattern::Push {
                 continue;
             }
             for _ in 0..READ_BURST {
-                match open.receive(self.door.as_ref(), &mut self.refusals) {
+                match open.receive(self.door.as_ref(), &mut self.refusal_log) {
                     Ok(Some(arrived)) => (self.on_arrival)(arrived),
                     Ok(None) => {}
                     Err(zmq::Error::EAGAIN) => break,
@@ -351,7 +356,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
     fn close_all(mut self) {
         for open in &mut self.open {
             open.send_waiting(self.door.as_ref());
-            // Give what is on its way a second; a peer that is gone must not hold us.
+            // Frames under way get a second; a peer that is gone must not delay the exit.
             let _ = open.socket.set_linger(1_000);
         }
     }

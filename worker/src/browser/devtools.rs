@@ -1,8 +1,8 @@
 //! The Chrome DevTools Protocol over two pipes (`--remote-debugging-pipe`): JSON messages, each ended by
-//! a NUL byte. No port is opened that others on the machine could find.
+//! a NUL byte. Unlike a debugging port, the pipes cannot be found by other programs.
 //!
-//! A thread reads and a thread writes, since neither may hold up the worker; all else is on its main
-//! thread. Only the few methods that are needed are spoken, so there are no types for them.
+//! One thread reads and one writes, because both may block; all else is on the worker's main thread.
+//! Only about twenty methods are used, so their parameters are plain JSON values without types.
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
 use std::cell::{Cell, RefCell};
@@ -15,15 +15,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-/// Messages that were read and not looked at yet; the browser waits then.
-const WAITING_MESSAGES: usize = 256;
+/// The capacity for messages that were read but not handled. When it is full, the browser waits.
+const MAX_WAITING_MESSAGES: usize = 256;
 
-/// Kept of a message that is too large: enough to tell what it answers.
+/// The bytes kept of a message that is too large: enough to find the id of its call.
 const HEAD_BYTES: usize = 64;
 
-/// Why there is no answer.
+/// Why a call has failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum CallError {
     #[error("the browser is gone")]
     Gone,
     #[error("the browser's answer is too large")]
@@ -32,7 +32,7 @@ pub enum NoAnswer {
     Refused(String),
 }
 
-/// What a browser tells by itself.
+/// A message of the browser that answers no call.
 #[derive(Debug)]
 pub struct Event {
     pub method: String,
@@ -58,7 +58,7 @@ struct Refusal {
     message: String,
 }
 
-type Answer = Result<Value, NoAnswer>;
+type Answer = Result<Value, CallError>;
 
 /// A connection to a browser. It is over when the browser closes its pipe.
 #[derive(Clone)]
@@ -75,17 +75,17 @@ struct Shared {
 }
 
 impl DevTools {
-    /// Speaks over these pipes; no message may have more than `most_bytes`.
+    /// Connects over these pipes. Larger messages than `max_bytes` are refused.
     pub fn connect(
         from_browser: impl Read + Send + 'static,
         to_browser: impl Write + Send + 'static,
-        most_bytes: usize,
+        max_bytes: usize,
     ) -> std::io::Result<DevTools> {
         let (out, to_write) = threads::channel();
-        let (inbox, arrived) = mpsc::channel(WAITING_MESSAGES);
+        let (inbox, arrived) = mpsc::channel(MAX_WAITING_MESSAGES);
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         thread("browser-write").spawn(move || write(to_browser, &to_write))?;
-        thread("browser-read").spawn(move || read(from_browser, most_bytes, &inbox))?;
+        thread("browser-read").spawn(move || read(from_browser, max_bytes, &inbox))?;
         let shared = Rc::new(Shared {
             out,
             last_id: Cell::new(0),
@@ -93,7 +93,7 @@ impl DevTools {
             sessions: RefCell::default(),
             gone: Cell::new(false),
         });
-        tokio::task::spawn_local(hand_out(Rc::clone(&shared), arrived));
+        tokio::task::spawn_local(route_messages(Rc::clone(&shared), arrived));
         Ok(DevTools { shared })
     }
 
@@ -105,13 +105,13 @@ impl DevTools {
     pub async fn call(&self, session: Option<&str>, method: &str, params: Value) -> Answer {
         let (answer, answered) = oneshot::channel();
         let id = self.send(session, method, params, Some(answer));
-        let answer = answered.await.unwrap_or(Err(NoAnswer::Gone));
+        let answer = answered.await.unwrap_or(Err(CallError::Gone));
         self.shared.asked.borrow_mut().remove(&id);
         answer
     }
 
-    /// Calls a method whose answer says nothing of interest.
-    pub fn tell(&self, session: Option<&str>, method: &str, params: Value) {
+    /// Calls a method and ignores its answer.
+    pub fn notify(&self, session: Option<&str>, method: &str, params: Value) {
         self.send(session, method, params, None);
     }
 
@@ -119,7 +119,7 @@ impl DevTools {
     pub fn events(&self, session: &str) -> mpsc::UnboundedReceiver<Event> {
         let (sender, events) = mpsc::unbounded_channel();
         let mut sessions = self.shared.sessions.borrow_mut();
-        // Closed sessions are found here: nobody else would.
+        // Sessions that were closed since are removed here.
         sessions.retain(|_, sender| !sender.is_closed());
         sessions.insert(session.to_owned(), sender);
         events
@@ -145,19 +145,19 @@ impl DevTools {
         {
             self.shared.asked.borrow_mut().insert(id, answer);
         }
-        // If the writer is gone, so is the browser, which the reader tells.
+        // If the writing thread has ended, the browser is gone, which the reading thread notices.
         let _ = self.shared.out.send(frame);
         id
     }
 }
 
-/// Gives each message to whom it is for, until the browser is gone.
-async fn hand_out(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>) {
+/// Passes answers to their callers and events to their sessions, until the browser is gone.
+async fn route_messages(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>) {
     while let Some(message) = arrived.recv().await {
         match message.id {
             Some(id) => {
                 if let Some(asked) = shared.asked.borrow_mut().remove(&id) {
-                    // Who asked may have stopped waiting.
+                    // The caller may have stopped waiting.
                     let _ = asked.send(message.answer());
                 }
             }
@@ -178,13 +178,13 @@ async fn hand_out(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>) {
 impl Message {
     fn answer(self) -> Answer {
         match self.error {
-            _ if self.cut => Err(NoAnswer::TooLarge),
-            Some(refusal) => Err(NoAnswer::Refused(refusal.message)),
+            _ if self.cut => Err(CallError::TooLarge),
+            Some(refusal) => Err(CallError::Refused(refusal.message)),
             None => Ok(self.result),
         }
     }
 
-    /// What can be told of a message by its beginning: `{"id":12,...`, if it is an answer.
+    /// A message of which only the beginning was kept: the id, if it begins like `{"id":12,...`.
     fn cut(head: &[u8]) -> Message {
         let digits = head.strip_prefix(b"{\"id\":").unwrap_or_default();
         let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
@@ -213,10 +213,10 @@ fn write(mut to_browser: impl Write, frames: &threads::Receiver<Vec<u8>>) {
     }
 }
 
-fn read(from_browser: impl Read, most_bytes: usize, inbox: &mpsc::Sender<Message>) {
+fn read(from_browser: impl Read, max_bytes: usize, inbox: &mpsc::Sender<Message>) {
     let mut from_browser = BufReader::with_capacity(64 << 10, from_browser);
     // Neither an error nor the end leaves anything to read.
-    while let Ok(Some(frame)) = next_frame(&mut from_browser, most_bytes) {
+    while let Ok(Some(frame)) = next_frame(&mut from_browser, max_bytes) {
         let message = match frame {
             Frame::Whole(bytes) => match serde_json::from_slice(&bytes) {
                 Ok(message) => message,
@@ -240,7 +240,7 @@ enum Frame {
 }
 
 /// Reads up to the next NUL; `None` at the end.
-fn next_frame(from: &mut impl BufRead, most_bytes: usize) -> std::io::Result<Option<Frame>> {
+fn next_frame(from: &mut impl BufRead, max_bytes: usize) -> std::io::Result<Option<Frame>> {
     let (mut frame, mut is_cut) = (Vec::new(), false);
     loop {
         let read = from.fill_buf()?;
@@ -252,7 +252,7 @@ fn next_frame(from: &mut impl BufRead, most_bytes: usize) -> std::io::Result<Opt
         if !is_cut {
             frame.extend_from_slice(part);
         }
-        if frame.len() > most_bytes {
+        if frame.len() > max_bytes {
             is_cut = true;
             frame = frame[..HEAD_BYTES.min(frame.len())].to_vec();
         }
@@ -292,13 +292,13 @@ mod tests {
         ours
     }
 
-    fn connect(stream: &UnixStream, most_bytes: usize) -> DevTools {
+    fn connect(stream: &UnixStream, max_bytes: usize) -> DevTools {
         let (read, write) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
-        DevTools::connect(read, write, most_bytes).unwrap()
+        DevTools::connect(read, write, max_bytes).unwrap()
     }
 
     #[tokio::test]
-    async fn answers_come_to_those_who_asked_and_events_to_their_session() {
+    async fn answers_go_to_their_callers_and_events_to_their_sessions() {
         let stream = browser(|asked| {
             let id = &asked["id"];
             let event = json!({"method": "Page.loaded", "params": {"n": 7}, "sessionId": "s1"});
@@ -316,7 +316,7 @@ mod tests {
             let answer = devtools.call(Some("s1"), "Page.enable", json!({})).await;
             assert_eq!(answer, Ok(json!({"session": "s1"})));
             let refused = devtools.call(None, "Bad.method", json!({})).await;
-            assert_eq!(refused, Err(NoAnswer::Refused("no such".into())));
+            assert_eq!(refused, Err(CallError::Refused("no such".into())));
             let event = events.recv().await.unwrap();
             assert_eq!(
                 (event.method.as_str(), &event.params["n"]),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_too_large_costs_its_question_alone() {
+    async fn an_answer_that_is_too_large_fails_only_its_own_call() {
         let stream = browser(|asked| {
             let length = asked["params"]["length"].as_u64().unwrap() as usize;
             let answer = json!({"id": asked["id"], "result": "x".repeat(length)});
@@ -341,14 +341,14 @@ mod tests {
             let large = devtools.call(None, "m", json!({"length": 300_000}));
             let small = devtools.call(None, "m", json!({"length": 10}));
             let (large, small) = tokio::join!(large, small);
-            assert_eq!(large, Err(NoAnswer::TooLarge));
+            assert_eq!(large, Err(CallError::TooLarge));
             assert_eq!(small, Ok(json!("x".repeat(10))));
         };
         LocalSet::new().run_until(both).await;
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_a_browser_that_goes_is_told() {
+    async fn calls_fail_and_events_end_when_the_browser_is_gone() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let both = async {
             let devtools = connect(&ours, 1 << 20);
@@ -359,12 +359,12 @@ mod tests {
                 drop(theirs);
             };
             let (asked, ()) = tokio::join!(asked, goes);
-            assert_eq!(asked, Err(NoAnswer::Gone));
+            assert_eq!(asked, Err(CallError::Gone));
             assert!(events.recv().await.is_none());
             assert!(devtools.is_gone());
             assert_eq!(
                 devtools.call(None, "m", json!({})).await,
-                Err(NoAnswer::Gone)
+                Err(CallError::Gone)
             );
         };
         LocalSet::new().run_until(both).await;

@@ -1,4 +1,5 @@
-//! A Chromium of our own: started, spoken to, and gone with all its children.
+//! A Chromium process: started with a fresh profile, connected to by [`DevTools`], and killed with its
+//! whole process group.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -14,21 +15,21 @@ use webfill_startup::child;
 use super::BrowserConfig;
 use super::devtools::DevTools;
 
-/// A browser that does not answer by then is not going to.
-const START_WITHIN: Duration = Duration::from_secs(30);
+/// A browser that takes longer to answer is given up.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Chromium speaks on descriptors 3 and 4. The shell puts them there: they are ours as standard input
-/// and output. And it limits what each of the browser's processes may allocate, in KiB.
+/// Chromium reads DevTools messages on descriptor 3 and writes them on 4. The shell moves standard input
+/// and output there, and limits the memory of each of the browser's processes, in KiB.
 const SHELL: [&str; 3] = [
     "/bin/sh",
     "-c",
     r#"exec 3<&0 4>&1 </dev/null >/dev/null; ulimit -d "$0"; exec "$@""#,
 ];
 
-/// A browser asks for nothing by itself. Every request of a page comes to us first (see
-/// [`tab`](super::tab)); what would pass us by, because it is none (WebSockets, WebRTC, preconnects),
-/// finds neither a name nor a way: the proxy does not exist.
-const CLOSED: [&str; 9] = [
+/// Flags that keep the browser off the network. The requests of a page are intercepted (see
+/// [`tab`](super::tab)). Connections that cannot be intercepted (WebSockets, WebRTC, preconnects) fail,
+/// because no name resolves and the proxy does not exist.
+const NO_NETWORK: [&str; 9] = [
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=socks5://nowhere.invalid:1",
     "--proxy-bypass-list=<-loopback>",
@@ -40,8 +41,8 @@ const CLOSED: [&str; 9] = [
     "--disable-quic",
 ];
 
-/// Nobody looks at it, and nothing is to be kept.
-const PLAIN: [&str; 17] = [
+/// Flags for running without a screen, a user and a lasting profile.
+const HEADLESS: [&str; 17] = [
     "--headless",
     "--remote-debugging-pipe",
     "--no-first-run",
@@ -69,12 +70,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a browser with a fresh profile, which is deleted in the end. An error says why in a
-    /// sentence.
+    /// Starts a browser with a fresh profile, which is deleted when it ends. An error is one sentence.
     pub async fn start(
         config: &BrowserConfig,
         profile: PathBuf,
-        most_bytes: usize,
+        max_bytes: usize,
     ) -> Result<Process, String> {
         let cannot =
             |why: &dyn std::fmt::Display| format!("cannot start {}: {why}", config.command);
@@ -82,12 +82,16 @@ impl Process {
         let mut child = command(config, &profile)
             .spawn()
             .map_err(|error| cannot(&error))?;
-        let words = child.stderr.take().map(last_words).unwrap_or_default();
+        let words = child
+            .stderr
+            .take()
+            .map(last_stderr_line)
+            .unwrap_or_default();
         let (Some(from_browser), Some(to_browser)) = (child.stdout.take(), child.stdin.take())
         else {
             return Err(cannot(&"it has no pipes"));
         };
-        let devtools = DevTools::connect(from_browser, to_browser, most_bytes);
+        let devtools = DevTools::connect(from_browser, to_browser, max_bytes);
         let devtools = match devtools {
             Ok(devtools) => devtools,
             Err(error) => {
@@ -101,7 +105,7 @@ impl Process {
             devtools,
         };
         let greeting = process.devtools.call(None, "Browser.getVersion", json!({}));
-        match timeout(START_WITHIN, greeting).await {
+        match timeout(START_TIMEOUT, greeting).await {
             Ok(Ok(version)) => {
                 let product = version["product"].as_str().unwrap_or_default();
                 tracing::info!(event = "browser_started", product, "a browser was started");
@@ -118,8 +122,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         child::kill_group(&mut self.child);
-        // Processes of the browser may still be writing; what is left is deleted with the folder
-        // around it at the next start.
+        // Processes of the browser may still be writing. Files that are left are deleted at the next
+        // start, with the folder of all profiles.
         let _ = std::fs::remove_dir_all(&self.profile);
     }
 }
@@ -130,8 +134,8 @@ fn command(config: &BrowserConfig, profile: &Path) -> Command {
         .args(&SHELL[1..])
         .arg((u64::from(config.memory_mib) << 10).to_string())
         .arg(&config.command)
-        .args(PLAIN)
-        .args(CLOSED)
+        .args(HEADLESS)
+        .args(NO_NETWORK)
         .arg(format!(
             "--js-flags=--max-old-space-size={}",
             config.memory_mib / 4
@@ -144,13 +148,13 @@ fn command(config: &BrowserConfig, profile: &Path) -> Command {
     if !config.sandbox {
         command.arg("--no-sandbox");
     }
-    child::die_with_us(&mut command);
+    child::kill_with_parent(&mut command);
     command.arg("about:blank");
     command
 }
 
-/// Reads what a browser has to complain of; the last line is kept, for it tells why a start failed.
-fn last_words(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+/// Reads the browser's standard error and keeps the last line, which says why a start failed.
+fn last_stderr_line(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     let words = Arc::new(Mutex::new(String::from("it has ended at once")));
     let kept = Arc::clone(&words);
     let reader = move || {
@@ -168,7 +172,7 @@ fn last_words(stderr: impl Read + Send + 'static) -> Arc<Mutex<String>> {
             }
         }
     };
-    // Without the thread there are no words, and the pipe may fill up: better no browser than that.
+    // Without the thread, the pipe is closed, and the browser's messages are lost.
     let thread = std::thread::Builder::new().name("browser-words".into());
     if let Err(error) = thread.spawn(reader) {
         tracing::warn!(event = "no_thread", %error, "what the browser says is not read");

@@ -1,12 +1,15 @@
-//! One page in a tab of its own: delivered, given what it asks for, read when its scripts have come to
-//! rest.
+//! Renders one page in a tab of its own.
 //!
-//! Every request of the page is stopped in the browser and told to us (`Fetch.enable`); the answer is
-//! what we fetched. So the browser itself never asks anybody, and one place judges and paces all requests.
+//! 1. *Opened*: the tab navigates to the page's URL; that request is answered with the fetched body.
+//! 2. *Delivered*: the document is loading.
+//! 3. *Running*: its scripts run under a virtual clock. Their requests for subresources are answered.
+//!    When the clock's budget ([`BrowserConfig::settle`]) is used up, the document is read.
 //!
-//! The page's clock stands still while it waits for an answer (`Emulation.setVirtualTimePolicy`): a
-//! polite wait of a minute is no time at all for its scripts. And when nothing is awaited the clock
-//! jumps from timer to timer, so that a page which fills itself after three seconds costs milliseconds.
+//! The browser pauses every request of the page (`Fetch.enable`) and gets the answer from the worker, so
+//! that all requests are subject to the same rules. The virtual clock
+//! (`Emulation.setVirtualTimePolicy`) stands still while a request is under way, so a polite wait of a
+//! minute takes no time for the scripts. Otherwise it jumps from timer to timer, so that a page which
+//! fills itself after three seconds costs milliseconds.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,28 +20,28 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use webfill_urls::canonical;
 
-use super::devtools::{DevTools, Event, NoAnswer};
-use super::parts::{Part, PartRequest, base64};
+use super::devtools::{CallError, DevTools, Event};
+use super::subresources::{Subresource, SubresourceRequest, base64};
 use super::{BrowserConfig, Page, Rendered};
 use crate::permits::Denied;
 
-/// A tab that is not closed by then is not going to be.
-const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// A tab that takes longer to close is given up.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a page was not read.
 #[derive(Debug)]
-pub enum Unread {
-    /// The browser is gone; the page need not be why.
+pub enum ReadError {
+    /// The browser has died; the page may not be the cause.
     BrowserGone,
-    /// The page is to blame.
-    Page(Fault),
+    /// The page is the cause.
+    Page(PageFault),
     /// A request was not permitted any more.
     Denied,
 }
 
-/// What a page did.
+/// What a page did wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum PageFault {
     /// Its tab crashed: too much memory, mostly.
     Crashed,
     /// Its scripts ran for too long.
@@ -46,29 +49,29 @@ pub enum Fault {
     TooLarge,
 }
 
-impl From<NoAnswer> for Unread {
-    fn from(why: NoAnswer) -> Unread {
+impl From<CallError> for ReadError {
+    fn from(why: CallError) -> ReadError {
         match why {
-            NoAnswer::TooLarge => Unread::Page(Fault::TooLarge),
-            // What is refused was asked of a tab that has just crashed or closed.
-            NoAnswer::Refused(_) => Unread::Page(Fault::Crashed),
-            NoAnswer::Gone => Unread::BrowserGone,
+            CallError::TooLarge => ReadError::Page(PageFault::TooLarge),
+            // A method is refused if the tab has just crashed or closed.
+            CallError::Refused(_) => ReadError::Page(PageFault::Crashed),
+            CallError::Gone => ReadError::BrowserGone,
         }
     }
 }
 
-/// A tab in a browser context of its own: it shares nothing with others, and leaves nothing behind.
+/// A tab in a browser context of its own, so that it shares no cookies or caches with other tabs.
 pub struct Tab {
     devtools: DevTools,
     context: String,
-    /// Also the name of its main frame.
+    /// Also the id of its main frame.
     target: String,
     session: String,
     events: mpsc::UnboundedReceiver<Event>,
 }
 
 impl Tab {
-    pub async fn open(devtools: &DevTools, user_agent: &str) -> Result<Tab, NoAnswer> {
+    pub async fn open(devtools: &DevTools, user_agent: &str) -> Result<Tab, CallError> {
         let name = |answer: Value, key: &str| answer[key].as_str().unwrap_or_default().to_owned();
         let context = devtools.call(None, "Target.createBrowserContext", json!({}));
         let context = name(context.await?, "browserContextId");
@@ -89,7 +92,7 @@ impl Tab {
         devtools
             .call(None, "Browser.setDownloadBehavior", denied)
             .await?;
-        // Answered before the page comes, or some of it would pass unseen.
+        // Awaited before the page is opened; otherwise some of its requests would not be intercepted.
         for (method, params) in [
             ("Page.enable", json!({})),
             ("Inspector.enable", json!({})),
@@ -104,49 +107,49 @@ impl Tab {
         Ok(tab)
     }
 
-    /// Closes it. False if that did not work, and the browser had better be replaced.
+    /// Closes the tab. Returns false if that failed; the browser should be replaced then.
     pub async fn close(self) -> bool {
         let params = json!({"browserContextId": self.context});
         let closed = self
             .devtools
             .call(None, "Target.disposeBrowserContext", params);
-        matches!(timeout(CLOSE_WITHIN, closed).await, Ok(Ok(_)))
+        matches!(timeout(CLOSE_TIMEOUT, closed).await, Ok(Ok(_)))
     }
 
-    async fn call(&self, method: &str, params: Value) -> Result<Value, NoAnswer> {
+    async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         self.devtools
             .call(Some(&self.session), method, params)
             .await
     }
 
-    fn tell(&self, method: &str, params: Value) {
-        self.devtools.tell(Some(&self.session), method, params);
+    fn notify(&self, method: &str, params: Value) {
+        self.devtools.notify(Some(&self.session), method, params);
     }
 
-    /// Shows a page and reads it when its scripts have come to rest. `fetch` gets what it asks for, one
-    /// after another.
+    /// Renders a page and reads the document after its scripts ran. `fetch` fetches the subresources
+    /// that they request, one after another.
     pub async fn read(
         &mut self,
         page: &Page<'_>,
         config: &BrowserConfig,
-        fetch: impl AsyncFn(PartRequest) -> Result<Part, Denied>,
-    ) -> Result<Rendered, Unread> {
-        self.tell("Page.navigate", json!({"url": page.url.as_str()}));
+        fetch: impl AsyncFn(SubresourceRequest) -> Result<Subresource, Denied>,
+    ) -> Result<Rendered, ReadError> {
+        self.notify("Page.navigate", json!({"url": page.url.as_str()}));
         let patience = Duration::from_secs_f64(config.page_deadline);
-        let mut stay = Stay::new(page, config);
+        let mut visit = PageVisit::new(page, config);
         let mut patient_until = Instant::now() + patience;
         let mut under_way: Option<UnderWay<'_>> = None;
         loop {
             if under_way.is_none()
-                && let Some((id, request)) = stay.waiting.pop_front()
+                && let Some((id, request)) = visit.waiting.pop_front()
             {
                 let fetched = fetch(request);
                 under_way = Some(Box::pin(async move { (id, fetched.await) }));
             }
             tokio::select! {
                 event = self.events.recv() => {
-                    let event = event.ok_or(Unread::BrowserGone)?;
-                    match self.take(&event, &mut stay)? {
+                    let event = event.ok_or(ReadError::BrowserGone)?;
+                    match self.handle(&event, &mut visit)? {
                         Step::GoesOn => {}
                         Step::MovedTo(url) => return Ok(Rendered::MovedTo(url)),
                         Step::AtRest => break,
@@ -154,47 +157,47 @@ impl Tab {
                 }
                 (id, part) = arrival(&mut under_way) => {
                     under_way = None;
-                    self.answer(&id, part.map_err(|_| Unread::Denied)?);
+                    self.answer_request(&id, part.map_err(|_| ReadError::Denied)?);
                     patient_until = Instant::now() + patience;
                 }
-                // Whoever waits for us is not to blame for it.
+                // The deadline does not run while the page waits for an answer.
                 () = sleep_until(patient_until), if under_way.is_none() => {
-                    return Err(Unread::Page(Fault::TookTooLong));
+                    return Err(ReadError::Page(PageFault::TookTooLong));
                 }
             }
         }
         drop(under_way);
         let text = timeout(patience, self.text()).await;
-        text.unwrap_or(Err(Unread::Page(Fault::TookTooLong)))
+        text.unwrap_or(Err(ReadError::Page(PageFault::TookTooLong)))
     }
 
-    /// Takes one event.
-    fn take(&self, event: &Event, stay: &mut Stay<'_>) -> Result<Step, Unread> {
+    /// Handles one event.
+    fn handle(&self, event: &Event, visit: &mut PageVisit<'_>) -> Result<Step, ReadError> {
         match event.method.as_str() {
-            "Fetch.requestPaused" if self.is_main_document(event) => match stay.stage {
+            "Fetch.requestPaused" if self.is_main_document(event) => match visit.stage {
                 Stage::Opened => {
-                    stay.stage = Stage::Delivered;
-                    self.deliver(event, stay.page);
+                    visit.stage = Stage::Delivered;
+                    self.deliver(event, visit.page);
                 }
-                _ => return Ok(self.moves(event, stay.page)),
+                _ => return Ok(self.moves(event, visit.page)),
             },
-            "Fetch.requestPaused" => self.take_request(event, stay),
+            "Fetch.requestPaused" => self.take_request(event, visit),
             "Page.frameNavigated"
-                if stay.stage == Stage::Delivered && self.is_main_frame(event) =>
+                if visit.stage == Stage::Delivered && self.is_main_frame(event) =>
             {
-                stay.stage = Stage::Running;
-                self.start_clock(stay.settle);
+                visit.stage = Stage::Running;
+                self.start_clock(visit.settle);
             }
-            "Emulation.virtualTimeBudgetExpired" if stay.stage == Stage::Running => {
+            "Emulation.virtualTimeBudgetExpired" if visit.stage == Stage::Running => {
                 return Ok(Step::AtRest);
             }
-            // Scripts stand still until somebody answers.
+            // Scripts stand still until a dialog is closed.
             "Page.javascriptDialogOpening" => {
-                self.tell("Page.handleJavaScriptDialog", json!({"accept": false}));
+                self.notify("Page.handleJavaScriptDialog", json!({"accept": false}));
             }
-            // Or closed itself.
+            // The tab has crashed, or its scripts have closed it.
             "Inspector.targetCrashed" | "Inspector.detached" => {
-                return Err(Unread::Page(Fault::Crashed));
+                return Err(ReadError::Page(PageFault::Crashed));
             }
             _ => {}
         }
@@ -217,10 +220,10 @@ impl Tab {
             "responseHeaders": [{"name": "Content-Type", "value": "text/html; charset=utf-8"}],
             "body": base64(page.text.as_bytes()),
         });
-        self.tell("Fetch.fulfillRequest", answer);
+        self.notify("Fetch.fulfillRequest", answer);
     }
 
-    /// Scripts, or a refresh, want another page in this one's place. One that only loads itself again is
+    /// The page navigates to another URL by a script or a refresh. A page that only reloads itself is
     /// read as it is.
     fn moves(&self, event: &Event, page: &Page<'_>) -> Step {
         self.refuse(event);
@@ -232,13 +235,13 @@ impl Tab {
         }
     }
 
-    fn take_request(&self, event: &Event, stay: &mut Stay<'_>) {
+    fn take_request(&self, event: &Event, visit: &mut PageVisit<'_>) {
         let url = event.params["request"]["url"].as_str().unwrap_or_default();
         if url.starts_with("data:") || url.starts_with("blob:") {
             let id = json!({"requestId": event.params["requestId"]});
-            return self.tell("Fetch.continueRequest", id);
+            return self.notify("Fetch.continueRequest", id);
         }
-        if let Err(refusal) = stay.add(event) {
+        if let Err(refusal) = visit.add(event) {
             tracing::trace!(
                 event = "part_refused",
                 url,
@@ -253,52 +256,54 @@ impl Tab {
         let params = json!({
             "requestId": event.params["requestId"], "errorReason": "BlockedByClient",
         });
-        self.tell("Fetch.failRequest", params);
+        self.notify("Fetch.failRequest", params);
     }
 
-    fn answer(&self, request_id: &str, part: Part) {
+    fn answer_request(&self, request_id: &str, part: Subresource) {
         match part {
-            Part::Answer(answer) => self.tell("Fetch.fulfillRequest", answer.fulfil(request_id)),
-            Part::None => {
+            Subresource::Answer(answer) => {
+                self.notify("Fetch.fulfillRequest", answer.fulfil(request_id))
+            }
+            Subresource::None => {
                 let params = json!({"requestId": request_id, "errorReason": "Failed"});
-                self.tell("Fetch.failRequest", params);
+                self.notify("Fetch.failRequest", params);
             }
         }
     }
 
-    /// From now on the page's clock is ours.
+    /// Starts the page's virtual clock.
     fn start_clock(&self, settle: Duration) {
         let params = json!({
             "policy": "pauseIfNetworkFetchesPending",
             "budget": settle.as_millis() as u64,
-            // Work without end at one moment of the page's time would hold up the next moment.
+            // A page that keeps queueing work at one moment would otherwise stop the clock.
             "maxVirtualTimeTaskStarvationCount": 10_000,
         });
-        self.tell("Emulation.setVirtualTimePolicy", params);
+        self.notify("Emulation.setVirtualTimePolicy", params);
     }
 
-    /// The document as it is now, asked of the browser itself: no script of the page has a say in it.
-    async fn text(&self) -> Result<Rendered, Unread> {
+    /// Reads the document from the browser itself, so that scripts of the page cannot falsify it.
+    async fn text(&self) -> Result<Rendered, ReadError> {
         let document = self.call("DOM.getDocument", json!({"depth": 0})).await?;
         let node = json!({"nodeId": document["root"]["nodeId"]});
         let mut answer = self.call("DOM.getOuterHTML", node).await?;
         match answer["outerHTML"].take() {
             Value::String(text) => Ok(Rendered::Text(text)),
-            _ => Err(Unread::Page(Fault::Crashed)),
+            _ => Err(ReadError::Page(PageFault::Crashed)),
         }
     }
 }
 
-type UnderWay<'a> = Pin<Box<dyn Future<Output = (String, Result<Part, Denied>)> + 'a>>;
+type UnderWay<'a> = Pin<Box<dyn Future<Output = (String, Result<Subresource, Denied>)> + 'a>>;
 
-async fn arrival(under_way: &mut Option<UnderWay<'_>>) -> (String, Result<Part, Denied>) {
+async fn arrival(under_way: &mut Option<UnderWay<'_>>) -> (String, Result<Subresource, Denied>) {
     match under_way {
         Some(request) => request.await,
         None => std::future::pending().await,
     }
 }
 
-/// How far a tab is with its page.
+/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Opened,
@@ -312,20 +317,20 @@ enum Step {
     AtRest,
 }
 
-/// A page in its tab.
-struct Stay<'a> {
+/// The state of a page in its tab.
+struct PageVisit<'a> {
     page: &'a Page<'a>,
     settle: Duration,
     stage: Stage,
-    /// So much more it may ask for.
+    /// Subresources that it may still request.
     left: usize,
-    /// What it has asked for, by the browser's names for the requests.
-    waiting: VecDeque<(String, PartRequest)>,
+    /// Its requests that are not answered yet, with their ids.
+    waiting: VecDeque<(String, SubresourceRequest)>,
 }
 
-impl<'a> Stay<'a> {
-    fn new(page: &'a Page<'a>, config: &BrowserConfig) -> Stay<'a> {
-        Stay {
+impl<'a> PageVisit<'a> {
+    fn new(page: &'a Page<'a>, config: &BrowserConfig) -> PageVisit<'a> {
+        PageVisit {
             page,
             settle: Duration::from_secs_f64(config.settle),
             stage: Stage::Opened,
@@ -334,9 +339,9 @@ impl<'a> Stay<'a> {
         }
     }
 
-    /// Takes a request up, or says why not.
+    /// Queues a request, or returns why it is refused.
     fn add(&mut self, event: &Event) -> Result<(), &'static str> {
-        let request = PartRequest::read(event, self.page.site)?;
+        let request = SubresourceRequest::read(event, self.page.site)?;
         let left = self.left.checked_sub(1);
         self.left = left.ok_or("the page has asked for too much")?;
         let id = event.params["requestId"].as_str().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The first bytes of well-known formats that are no text.
+//! Recognises well-known binary formats by their first bytes.
 
-/// Where a format has which bytes. All have a byte or a length that no page
-/// begins with.
+/// The offset and the bytes of each format. Each has a byte or a length with
+/// which no text begins.
 const FORMATS: [(usize, &[u8]); 46] = [
     // Images
     (0, b"\x89PNG\r\n\x1a\n"),

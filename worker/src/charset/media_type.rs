@@ -1,5 +1,5 @@
-//! What kind of page a body is: by its `Content-Type`, and by its first bytes
-//! where that is missing or a lie.
+//! Detects the kind of a body by its `Content-Type`, or by its first bytes if
+//! the header is missing or wrong.
 
 use std::borrow::Cow;
 
@@ -14,15 +14,15 @@ pub enum Kind {
     Xml,
     Json,
     Text,
-    /// Images, archives, programs and whatever else is no text.
+    /// Images, archives, programs and other binary formats.
     Unsupported,
 }
 
 /// How many bytes the MIME Sniffing Standard looks at.
 const SNIFFED_BYTES: usize = 1445;
 
-/// The kind that a `Content-Type` header alone tells; none if it tells nothing
-/// and the body has to be seen.
+/// The kind that a `Content-Type` header declares; `None` if it declares none
+/// and the body must be inspected.
 pub fn declared_kind(content_type: &str) -> Option<Kind> {
     let essence = content_type.split([';', ',']).next().unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The encoding that a page declares of itself, found before it is parsed: the
+//! Finds the encoding that a page declares, before the page is parsed: the
 //! "prescan a byte stream to determine its encoding" of the HTML Standard
 //! (13.2.3.2), the declaration of XML included.
 
@@ -15,7 +15,8 @@ pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     xml_declaration(head).or_else(|| meta_element(head))
 }
 
-/// Who could read the declaration as ASCII was not reading UTF-16.
+/// A declaration that is readable as ASCII cannot be in UTF-16, so a declared
+/// UTF-16 means UTF-8 (HTML Standard).
 fn of_label(label: &[u8]) -> Option<&'static Encoding> {
     match Encoding::for_label(label)? {
         encoding if encoding == UTF_16LE || encoding == UTF_16BE => Some(UTF_8),
@@ -144,7 +145,7 @@ impl<'a> Iterator for Attributes<'a> {
             return None;
         }
         // A name may begin with "=", by the Standard.
-        let name_end = 1 + length(&self.rest[1..], |b| {
+        let name_end = 1 + length_until(&self.rest[1..], |b| {
             b.is_ascii_whitespace() || matches!(b, b'=' | b'/' | b'>')
         });
         let name = self.take(name_end);
@@ -163,12 +164,12 @@ impl<'a> Attributes<'a> {
         let quote = match self.rest.first() {
             Some(quote @ (b'"' | b'\'')) => *quote,
             _ => {
-                let end = length(self.rest, |b| b.is_ascii_whitespace() || b == b'>');
+                let end = length_until(self.rest, |b| b.is_ascii_whitespace() || b == b'>');
                 return self.take(end);
             }
         };
         self.take(1);
-        let end = length(self.rest, |b| b == quote);
+        let end = length_until(self.rest, |b| b == quote);
         let value = self.take(end);
         self.take(1);
         value
@@ -181,13 +182,13 @@ impl<'a> Attributes<'a> {
     }
 
     fn skip(&mut self, skipped: impl Fn(u8) -> bool) {
-        let end = length(self.rest, |b| !skipped(b));
+        let end = length_until(self.rest, |b| !skipped(b));
         self.take(end);
     }
 }
 
-/// How many bytes come before the first that ends something.
-fn length(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
+/// The number of bytes before the first one for which `ends` holds.
+fn length_until(text: &[u8], ends: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|b| ends(*b)).unwrap_or(text.len())
 }
 

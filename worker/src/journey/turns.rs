@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use super::Journey;
+use crate::fetch_slots::FetchSlot;
 use crate::permits::Permit;
 use crate::robots;
 use crate::sites::Turn;
-use crate::slots::Slot;
 
 impl Journey {
     /// Waits until the site's clock allows the next request, without holding a slot meanwhile, and
@@ -18,7 +18,7 @@ impl Journey {
         turn: Turn,
         site: &str,
         permit: &Permit,
-    ) -> Option<Slot<'_>> {
+    ) -> Option<FetchSlot<'_>> {
         loop {
             self.wait_for(turn, site, permit).await;
             let slot = self.take_slot(permit).await?;
@@ -31,7 +31,7 @@ impl Journey {
     }
 
     /// Waits for a slot, by the task's priority. `None` if the task is called back.
-    async fn take_slot(&self, permit: &Permit) -> Option<Slot<'_>> {
+    async fn take_slot(&self, permit: &Permit) -> Option<FetchSlot<'_>> {
         let mut slot = pin!(self.slots.take(permit.priority()));
         while !self.is_called_back(permit) {
             tokio::select! {

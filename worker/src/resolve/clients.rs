@@ -1,9 +1,9 @@
-//! One HTTP client for each port that `--resolve` speaks of, one for all other
-//! ports.
+//! The HTTP clients: one for each port that a `--resolve` value names, and one
+//! for all other ports.
 //!
-//! A client has one resolver, and tells it a name without the port. So that a
-//! value for `example.com:443` never leads a request to `example.com:80`
-//! astray, each of these ports has a client, with its own connections.
+//! A client passes its resolver a name without the port. So each of these ports
+//! has a client of its own, with its own connections; otherwise a value for
+//! `example.com:443` would also apply to `example.com:80`.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use webfill_urls::{Position, Url};
 
 use super::{PortResolver, Resolver};
 
-/// What one of the clients is to be built with.
+/// The settings in which the clients differ.
 #[derive(Debug, Clone)]
 pub struct ClientPart {
     pub resolver: PortResolver,
@@ -31,8 +31,8 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Builds all of them alike but for their part. Without `--resolve` that
-    /// is a single one.
+    /// Builds the clients, each with its [`ClientPart`]. Without `--resolve` there
+    /// is only one.
     ///
     /// # Errors
     ///

@@ -15,13 +15,13 @@ pub struct OverrideError {
     reason: &'static str,
 }
 
-/// All of them, in the order given.
+/// All values, in the order given.
 #[derive(Debug, Default)]
 pub(super) struct Overrides(Vec<Override>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Override {
-    /// None is the wildcard: every host.
+    /// `None` is the wildcard: every host.
     host: Option<String>,
     port: u16,
     address: IpAddr,
@@ -35,9 +35,9 @@ impl Overrides {
         Ok(Overrides(parsed?))
     }
 
-    /// The address for a host at a port; its own port is 0 unless it is to be
-    /// connected to at another one than the URL says. A named host goes before
-    /// the wildcard, the last value before earlier ones.
+    /// The address for a host at a port. Its port is 0 unless the value names a
+    /// port to connect to instead of the URL's. A named host takes precedence over
+    /// the wildcard, and later values over earlier ones.
     pub(super) fn find(&self, host: &str, port: u16) -> Option<SocketAddr> {
         let of_host = |wanted: Option<&str>| {
             let fits = |o: &&Override| o.port == port && o.host.as_deref() == wanted;

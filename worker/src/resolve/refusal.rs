@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use webfill_wire::Outcome;
 
-/// Reaches the fetcher inside the client's error, among its sources.
+/// The fetcher finds it among the sources of the client's error.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error("no address for host {host}: {source}")]

@@ -1,7 +1,7 @@
-//! `Crawl-delay` and `Sitemap`, whose values `texting_robots` reads.
+//! Reads the values of `Crawl-delay` and `Sitemap` with `texting_robots`.
 //!
-//! It gets a small file of its own, with no rules in it: its rules are regular
-//! expressions, the only part that a hostile file can make slow, huge or fail.
+//! That library is given a small file without rules, because it compiles rules
+//! to regular expressions, which a hostile file can make slow or huge.
 
 use std::panic;
 
@@ -9,12 +9,12 @@ use texting_robots::Robot;
 
 use super::lines::Selected;
 
-/// The longest delay that is taken as meant, in milliseconds: a day, which is
-/// also the longest seen in real files.
+/// The longest delay, in milliseconds; longer ones are reduced to it. It is one
+/// day, the longest that is seen in real files.
 const MAX_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// More than these are not read; real files have a delay, and some hundreds of
-/// sitemaps.
+/// The most values that are read. Real files have one delay and at most some
+/// hundreds of sitemaps.
 const MAX_DELAYS: usize = 16;
 const MAX_SITEMAPS: usize = 1000;
 
@@ -64,7 +64,7 @@ fn file(key: &str, values: &[&[u8]]) -> Vec<u8> {
     file
 }
 
-/// None for what is no time: negative, infinite, not a number.
+/// `None` if the value is not a duration: negative, infinite, or not a number.
 fn milliseconds(seconds: f32) -> Option<u64> {
     if !seconds.is_finite() || seconds < 0.0 {
         return None;

@@ -1,7 +1,7 @@
-//! The lines of a robots.txt, and which of them concern an agent.
+//! Parses the lines of a robots.txt, and selects those that concern an agent.
 //!
-//! Lenient where Google's parser is: any line end, missing colons, misspelt
-//! keys, text behind the agent's name.
+//! As lenient as Google's parser: it accepts any line end, missing colons,
+//! misspelt keys, and text behind the agent's name.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! Path patterns: made comparable with the paths of URLs, ordered, matched.
+//! The path patterns of rules: normalised like the paths of URLs, ordered by
+//! precedence, and matched.
 
 use std::cmp::Ordering;
 
@@ -9,10 +10,10 @@ use webfill_urls::normalised_escapes;
 /// character stands for itself, in the form that [`comparable`] gives it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// Octets of the rule as it came, which decide between matching rules.
+    /// The length of the rule as written, which decides between matching rules.
     octets: usize,
     pub(super) allow: bool,
-    /// Ended in `$`: matches up to the end of the path only.
+    /// The rule ended in `$`, so the pattern must match the whole path.
     pub(super) anchored: bool,
     pub(super) text: Vec<u8>,
 }
@@ -48,7 +49,7 @@ impl Pattern {
         })
     }
 
-    /// Who allows `/folder/index.html` allows `/folder/`, as Google has it.
+    /// A rule that allows `/folder/index.html` also allows `/folder/`, as Google interprets it.
     pub(super) fn of_index_page(allow: bool, path: &[u8]) -> Option<Self> {
         let slash = path.iter().rposition(|b| *b == b'/')?;
         if !allow || !path[slash..].starts_with(b"/index.htm") {

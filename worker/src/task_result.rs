@@ -1,17 +1,21 @@
-//! What is known of a task while it comes to its end: filled by the fetch, then by the
-//! extraction, then written to the store and told to the dispatcher.
+//! The result of a task, filled step by step: by the fetch, then by the extraction. The saver
+//! ([`crate::save`]) writes it to the store and then reports it to the dispatcher as a
+//! [`TaskDone`]. It is in memory only: if the worker dies before the report, the task is fetched
+//! again, and the store overwrites the same page.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use webfill_wire::{CrawlSettings, Outcome, SiteClock, Task, TaskDone};
 
+use crate::body_budget::BudgetedBody;
 use crate::fetch::Fetched;
-use crate::kept::{self, KeptBody};
+use crate::now::{millis_rounded_up, now_ms};
+use crate::response_headers;
 
-/// How a task ends.
+/// See the module.
 #[derive(Debug)]
-pub struct Ending {
+pub struct TaskResult {
     pub task: Task,
     pub crawl: Arc<CrawlSettings>,
     pub outcome: Outcome,
@@ -24,10 +28,10 @@ pub struct Ending {
     pub mapping: Option<String>,
     pub fields: serde_json::Map<String, serde_json::Value>,
     pub links: Vec<String>,
-    /// The answer's headers, if the crawl wants them and there was an answer.
+    /// The response's headers, if the crawl asks for them and there was a response.
     pub headers: Option<serde_json::Map<String, serde_json::Value>>,
-    /// The page's text, if the crawl wants it and it can be kept.
-    pub body: Option<KeptBody>,
+    /// The page's text, if the crawl asks for it and it is not too long.
+    pub body: Option<BudgetedBody>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -36,10 +40,10 @@ pub struct Ending {
     pub delay: Option<Duration>,
 }
 
-impl Ending {
-    /// A task that ended without a request for its page.
-    pub fn unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> Ending {
-        Ending {
+impl TaskResult {
+    /// The result of a task whose page was not requested.
+    pub fn unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> TaskResult {
+        TaskResult {
             task,
             crawl,
             outcome,
@@ -61,8 +65,8 @@ impl Ending {
         }
     }
 
-    /// Takes over what the request yielded; the body goes its own way.
-    pub fn fetched(mut self, fetched: &mut Fetched) -> Ending {
+    /// Takes over everything that the request yielded except the body, which the extraction gets.
+    pub fn with_fetched(mut self, fetched: &mut Fetched) -> TaskResult {
         self.outcome = fetched.outcome;
         self.error = fetched.error.take();
         self.status_code = fetched.status_code;
@@ -70,14 +74,14 @@ impl Ending {
         self.redirect = fetched.redirect.take();
         self.body_bytes = fetched.body.len() as u64;
         if self.crawl.headers && fetched.status_code.is_some() {
-            self.headers = Some(kept::headers(&fetched.headers));
+            self.headers = Some(response_headers::to_json(&fetched.headers));
         }
         self
     }
 
-    /// The message to the dispatcher. `resolved` names the records that are complete now; a page
-    /// whose records all are has no links worth following.
-    pub fn done(self, resolved: Vec<String>, now: Instant) -> TaskDone {
+    /// The message to the dispatcher. `resolved` names the records that are complete now. If all
+    /// records of the page are, its links are left out, because no record needs them.
+    pub fn into_task_done(self, resolved: Vec<String>, now: Instant) -> TaskDone {
         let next_in = self
             .next_start
             .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
@@ -93,22 +97,9 @@ impl Ending {
             redirect: self.redirect,
             resolved,
             clock: SiteClock {
-                next_in_ms: millis(next_in),
-                delay_ms: self.delay.map(millis),
+                next_in_ms: millis_rounded_up(next_in),
+                delay_ms: self.delay.map(millis_rounded_up),
             },
         }
     }
-}
-
-/// Milliseconds, rounded up, so that a wait is never told too short.
-pub fn millis(duration: Duration) -> u32 {
-    u32::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
-}
-
-/// Milliseconds since the epoch by the wall clock.
-pub fn now_ms() -> i64 {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }

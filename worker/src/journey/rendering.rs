@@ -1,5 +1,8 @@
-//! A page is shown in the browser before it is read, if its crawl wants that. What it asks for then is
-//! asked of its site like the page itself: robots.txt, the site's clock, the gate.
+//! Rendering: a page of a crawl in the lane `browser` is opened in Chromium before its extraction.
+//!
+//! The subresources that its scripts request (scripts, data) are fetched here, one after another, and
+//! each is a request to the site like the page itself: robots.txt, the site's clock and the gate
+//! apply.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,56 +14,56 @@ use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 
 use super::{Journey, Request};
 use crate::browser::{
-    self, Answer, Browser, Page, Part, PartRequest, Rendered, Unread, Unrendered, fresh_for,
-    is_received,
+    Answer, Browser, Page, PageFault, ReadError, RenderError, Rendered, Subresource,
+    SubresourceRequest, fresh_for, is_received,
 };
 use crate::charset::{self, Kind};
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
+use crate::fetch_slots::FetchSlot;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
 use crate::sites::Turn;
-use crate::slots::Slot;
 
-/// Beyond its delay a site may want to be left alone (`Retry-After`); a page does without what it would
-/// have to wait for longer than this.
+/// If a site asks for a longer pause than this beyond its delay (`Retry-After`), the subresource is
+/// refused, and the page is rendered without it.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
-/// A page that was handed out so often, and whose browser was gone again, is to blame.
-const MOST_DELIVERIES: u32 = 8;
+/// A page whose browser was gone at this many deliveries of its task ends as `crashed`.
+const MAX_DELIVERIES: u32 = 8;
 
-/// The task must be given back: it was called back, or its browser is gone.
+/// The task must be given back: it was recalled, or its browser is gone.
 pub(super) struct GivenBack(pub Box<Task>);
 
 impl Journey {
-    /// The browser, if a crawl's pages are shown in one.
+    /// The browser, if the crawl is in the lane `browser`.
     pub(super) fn browser_for(&self, crawl: &CrawlSettings) -> Option<&Browser> {
         let browser = self.browser.as_ref();
         browser.filter(|_| crawl.lane == Lane::Browser)
     }
 
-    /// Waits until the site may be asked, and then for a place in the browser, which bounds how many
-    /// bodies wait to be shown. `None` if the task is called back.
-    pub(super) async fn take_place<'a>(
+    /// Waits until the site's clock allows a request, then for a tab, which bounds the bodies that
+    /// wait to be rendered. `None` if the task is recalled.
+    pub(super) async fn take_tab<'a>(
         &self,
         browser: &'a Browser,
         turn: Turn,
         site: &str,
         permit: &Permit,
-    ) -> Option<Slot<'a>> {
+    ) -> Option<FetchSlot<'a>> {
         self.wait_for(turn, site, permit).await;
-        let mut place = std::pin::pin!(browser.place(permit.priority()));
+        let mut tab = std::pin::pin!(browser.take_tab(permit.priority()));
         while !self.is_called_back(permit) {
             tokio::select! {
-                place = &mut place => return (!self.is_called_back(permit)).then_some(place),
+                tab = &mut tab => return (!self.is_called_back(permit)).then_some(tab),
                 () = self.called_back.notified() => {}
             }
         }
         None
     }
 
-    /// Shows a page, and goes on with what its scripts have made of it.
-    pub(super) async fn show(
+    /// Renders a page and replaces its body with the document after its scripts ran.
+    pub(super) async fn render(
         &self,
         browser: &Browser,
         mut page: FetchedPage,
@@ -68,12 +71,12 @@ impl Journey {
         request: Request,
         permit: &Permit,
     ) -> Result<FetchedPage, GivenBack> {
-        let content_type = page.ending.content_type.as_deref();
+        let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
-        let part_bytes = Cell::new(0);
+        let subresource_bytes = Cell::new(0);
         let rendered = {
-            let (task, crawl) = (&page.ending.task, &page.ending.crawl);
+            let (task, crawl) = (&page.result.task, &page.result.crawl);
             let own_agent = self.politeness.user_agent();
             let view = Page {
                 url,
@@ -81,19 +84,19 @@ impl Journey {
                 text: &text,
                 user_agent: crawl.useragent.as_deref().unwrap_or(&own_agent),
             };
-            let fetch = async |request: PartRequest| {
-                self.part(browser, task, crawl, permit, request, &part_bytes)
+            let fetch = async |request: SubresourceRequest| {
+                self.fetch_subresource(browser, task, crawl, permit, request, &subresource_bytes)
                     .await
             };
             browser.render(&view, fetch).await
         };
-        let ending = &mut page.ending;
-        ending.body_bytes += part_bytes.get();
-        ending.elapsed = request.started_at.elapsed();
-        ending.next_start = self
+        let result = &mut page.result;
+        result.body_bytes += subresource_bytes.get();
+        result.elapsed = request.started_at.elapsed();
+        result.next_start = self
             .sites
             .borrow()
-            .next_start(&ending.task.site, Turn::Page(request.delay));
+            .next_start(&result.task.site, Turn::Page(request.delay));
         match rendered {
             Ok(Rendered::Text(text)) => {
                 page.body = text.into_bytes();
@@ -101,33 +104,35 @@ impl Journey {
                 Ok(page)
             }
             Ok(Rendered::MovedTo(target)) => {
-                ending.redirect = Some(target);
+                result.redirect = Some(target);
                 Ok(ended(
                     page,
                     Outcome::Redirected,
                     "its scripts went to another page",
                 ))
             }
-            Err(why) => self.not_shown(page, why),
+            Err(why) => self.result_of_error(page, why),
         }
     }
 
-    fn not_shown(&self, page: FetchedPage, why: Unrendered) -> Result<FetchedPage, GivenBack> {
+    fn result_of_error(
+        &self,
+        page: FetchedPage,
+        why: RenderError,
+    ) -> Result<FetchedPage, GivenBack> {
         match why {
-            Unrendered::Unread(Unread::Page(fault)) => {
+            RenderError::Read(ReadError::Page(fault)) => {
                 let (outcome, reason) = match fault {
-                    browser::Fault::Crashed => (Outcome::Crashed, "its tab crashed"),
-                    browser::Fault::TookTooLong => {
+                    PageFault::Crashed => (Outcome::Crashed, "its tab crashed"),
+                    PageFault::TookTooLong => {
                         (Outcome::ExtractError, "its scripts ran for too long")
                     }
-                    browser::Fault::TooLarge => {
-                        (Outcome::TooLarge, "its scripts made it too large")
-                    }
+                    PageFault::TooLarge => (Outcome::TooLarge, "its scripts made it too large"),
                 };
                 Ok(ended(page, outcome, reason))
             }
-            Unrendered::Unread(Unread::BrowserGone)
-                if page.ending.task.delivery >= MOST_DELIVERIES =>
+            RenderError::Read(ReadError::BrowserGone)
+                if page.result.task.delivery >= MAX_DELIVERIES =>
             {
                 Ok(ended(
                     page,
@@ -135,46 +140,46 @@ impl Journey {
                     "the browser was gone, again and again",
                 ))
             }
-            Unrendered::Unread(Unread::BrowserGone | Unread::Denied) => {
-                Err(GivenBack(page.ending.task.into()))
+            RenderError::Read(ReadError::BrowserGone | ReadError::Denied) => {
+                Err(GivenBack(page.result.task.into()))
             }
-            Unrendered::NoBrowser(why) => {
-                // It is said once; the process ends with it.
+            RenderError::NoBrowser(why) => {
+                // The first fault ends the process, further ones need not be reported.
                 let _ = self.broken.try_send(Fault::error(why));
-                Err(GivenBack(page.ending.task.into()))
+                Err(GivenBack(page.result.task.into()))
             }
         }
     }
 
-    /// Gets what a page asks for.
-    async fn part(
+    /// Fetches a subresource, or takes it from the cache.
+    async fn fetch_subresource(
         &self,
         browser: &Browser,
         task: &Task,
         crawl: &CrawlSettings,
         permit: &Permit,
-        request: PartRequest,
+        request: SubresourceRequest,
         bytes: &Cell<u64>,
-    ) -> Result<Part, Denied> {
-        if let Some(part) = browser.kept(&request) {
-            return Ok(part);
+    ) -> Result<Subresource, Denied> {
+        if let Some(cached) = browser.cached(&request) {
+            return Ok(cached);
         }
         let site = &task.site;
         let (delay, turn) = match self.permission(task, &request.url, permit).await {
             Permission::Allowed { delay, turn } => (delay, turn),
-            Permission::Refused(_) => return Ok(Part::None),
+            Permission::Refused(_) => return Ok(Subresource::None),
             Permission::NotAsked => return Err(Denied::NotStarted),
             Permission::CutShort => return Err(Denied::CutShort),
         };
         let next = self.sites.borrow().next_start(site, turn);
         if next.is_some_and(|next| next > Instant::now() + delay + LONGEST_BACK_OFF) {
-            return Ok(Part::None);
+            return Ok(Subresource::None);
         }
         let slot = self.take_turn(turn, site, permit).await;
         let slot = slot.ok_or(Denied::NotStarted)?;
         let asked = Request::now(delay);
         let agent = crawl.useragent.as_deref();
-        let fetched = self.gate.part(permit, &request, agent).await?;
+        let fetched = self.gate.subresource(permit, &request, agent).await?;
         drop(slot);
         self.note_answer(site, asked, &fetched);
         self.end_turn(site).await;
@@ -189,9 +194,14 @@ impl Journey {
         Ok(self.answer(browser, &request, fetched))
     }
 
-    fn answer(&self, browser: &Browser, request: &PartRequest, fetched: Fetched) -> Part {
+    fn answer(
+        &self,
+        browser: &Browser,
+        request: &SubresourceRequest,
+        fetched: Fetched,
+    ) -> Subresource {
         let Some(status) = fetched.status_code.filter(|_| has_answer(&fetched)) else {
-            return Part::None;
+            return Subresource::None;
         };
         let text = |name: &str| {
             fetched
@@ -210,25 +220,25 @@ impl Journey {
             fresh_for,
             body: fetched.body,
         });
-        browser.keep(request, &answer);
-        Part::Answer(answer)
+        browser.cache(request, &answer);
+        Subresource::Answer(answer)
     }
 }
 
-/// Whether a page is shown: HTML that came as it should.
-pub(super) fn is_shown(page: &FetchedPage) -> bool {
-    page.ending.outcome == Outcome::Ok
-        && charset::media_type(page.ending.content_type.as_deref(), &page.body) == Kind::Html
+/// Whether a page is rendered: only HTML with the outcome `ok` is.
+pub(super) fn is_rendered_in_browser(page: &FetchedPage) -> bool {
+    page.result.outcome == Outcome::Ok
+        && charset::media_type(page.result.content_type.as_deref(), &page.body) == Kind::Html
 }
 
-/// Whether the server's answer is the whole one.
+/// Whether the server's response is complete.
 fn has_answer(fetched: &Fetched) -> bool {
     use Outcome::{HttpError, NotModified, Ok, Redirected};
     matches!(fetched.outcome, Ok | NotModified | Redirected | HttpError)
 }
 
 fn ended(mut page: FetchedPage, outcome: Outcome, reason: &str) -> FetchedPage {
-    page.ending.outcome = outcome;
-    page.ending.error = Some(reason.into());
+    page.result.outcome = outcome;
+    page.result.error = Some(reason.into());
     page
 }

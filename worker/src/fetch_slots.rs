@@ -1,5 +1,8 @@
-//! The slots for fetches in flight, so many and no more. Who waits gets one by priority, and within
-//! a priority in turn. All on one thread.
+//! Fetch slots: a semaphore with priorities that bounds the fetches in flight.
+//!
+//! A waiting task gets the next free slot by its priority, and within a priority in the order of
+//! arrival. The browser uses the same type to bound its tabs. Everything is on the worker's main
+//! thread, so there are no locks.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -7,56 +10,56 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 
-/// Those who wait, by priority and arrival.
-type Line = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
+/// The waiting tasks, ordered by priority, then by arrival.
+type WaitQueue = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
 
 /// See the module.
 #[derive(Debug)]
-pub struct Slots {
+pub struct FetchSlots {
     free: Cell<usize>,
-    waiting: RefCell<Line>,
-    /// Counts those who had to wait.
-    waited: Cell<u64>,
+    waiting: RefCell<WaitQueue>,
+    /// The arrival number of the next task that has to wait.
+    next_arrival: Cell<u64>,
 }
 
-/// A slot taken, until it is dropped.
+/// A slot in use; dropping it frees the slot.
 #[derive(Debug)]
-pub struct Slot<'a> {
-    slots: &'a Slots,
+pub struct FetchSlot<'a> {
+    slots: &'a FetchSlots,
 }
 
-impl Slots {
-    pub fn new(slots: usize) -> Slots {
-        Slots {
+impl FetchSlots {
+    pub fn new(slots: usize) -> FetchSlots {
+        FetchSlots {
             free: Cell::new(slots),
             waiting: RefCell::default(),
-            waited: Cell::new(0),
+            next_arrival: Cell::new(0),
         }
     }
 
-    /// Waits for a slot. Who stops waiting leaves the place to the next.
-    pub async fn take(&self, priority: u8) -> Slot<'_> {
+    /// Waits for a slot. If the future is dropped first, the slot goes to the next in the queue.
+    pub async fn take(&self, priority: u8) -> FetchSlot<'_> {
         if let Some(free) = self.free.get().checked_sub(1) {
             self.free.set(free);
-            return Slot { slots: self };
+            return FetchSlot { slots: self };
         }
-        let place = (Reverse(priority), self.waited.get());
-        self.waited.set(place.1 + 1);
-        let (turn, comes) = oneshot::channel();
-        self.waiting.borrow_mut().insert(place, turn);
+        let place = (Reverse(priority), self.next_arrival.get());
+        self.next_arrival.set(place.1 + 1);
+        let (grant, granted) = oneshot::channel();
+        self.waiting.borrow_mut().insert(place, grant);
         let mut waiting = Waiting {
             slots: self,
             place,
-            comes,
+            granted,
         };
-        // The sender is dropped only together with us, or after it has sent.
-        let _ = (&mut waiting.comes).await;
-        Slot { slots: self }
+        // The sender is dropped only after it has sent, or together with this future.
+        let _ = (&mut waiting.granted).await;
+        FetchSlot { slots: self }
     }
 
     fn give_back(&self) {
-        while let Some((_, turn)) = self.waiting.borrow_mut().pop_first() {
-            if turn.send(()).is_ok() {
+        while let Some((_, grant)) = self.waiting.borrow_mut().pop_first() {
+            if grant.send(()).is_ok() {
                 return;
             }
         }
@@ -64,24 +67,24 @@ impl Slots {
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for FetchSlot<'_> {
     fn drop(&mut self) {
         self.slots.give_back();
     }
 }
 
-/// A place in the line.
+/// A place in the wait queue, which it leaves when it is dropped.
 struct Waiting<'a> {
-    slots: &'a Slots,
+    slots: &'a FetchSlots,
     place: (Reverse<u8>, u64),
-    comes: oneshot::Receiver<()>,
+    granted: oneshot::Receiver<()>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.slots.waiting.borrow_mut().remove(&self.place);
-        // The turn came, but nobody was there any more to see it.
-        if self.comes.try_recv().is_ok() {
+        // The slot was granted, but the waiting future was dropped before it saw that.
+        if self.granted.try_recv().is_ok() {
             self.slots.give_back();
         }
     }
@@ -95,8 +98,11 @@ mod tests {
     use tokio::task::{LocalSet, yield_now};
 
     #[tokio::test]
-    async fn the_highest_priority_goes_first_and_then_who_came_first() {
-        let (slots, served) = (Rc::new(Slots::new(1)), Rc::new(RefCell::new(Vec::new())));
+    async fn the_highest_priority_goes_first_and_then_the_first_to_arrive() {
+        let (slots, served) = (
+            Rc::new(FetchSlots::new(1)),
+            Rc::new(RefCell::new(Vec::new())),
+        );
         let local = LocalSet::new();
         let first = slots.take(1).await;
         for (name, priority) in [("a", 50), ("b", 90), ("c", 50), ("d", 90)] {
@@ -117,8 +123,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_costs_no_slot() {
-        let slots = Slots::new(1);
+    async fn a_task_that_stops_waiting_costs_no_slot() {
+        let slots = FetchSlots::new(1);
         let held = slots.take(50).await;
         {
             let mut gone = std::pin::pin!(slots.take(90));

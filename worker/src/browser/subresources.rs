@@ -1,8 +1,8 @@
-//! What a page may ask for beside itself, and what is remembered of it.
+//! Subresources: the requests of a rendered page that are answered, and a cache of the answers.
 //!
-//! Scripts, and the data that they fetch, from the page's own site: whatever cannot change the text of
-//! the page (images, styles, fonts, media, frames) is not asked for, nor is anything sent (only GET). Other
-//! sites' clocks are other workers' business, so they are not asked at all.
+//! Answered are GET requests for scripts and for data (XHR, fetch) from the page's own site. Images,
+//! styles, fonts, media and frames cannot change the text of the page and are refused. So are requests
+//! to other sites, because other workers own the clocks of those sites.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -13,21 +13,21 @@ use webfill_urls::{Url, canonical, site};
 
 use super::devtools::Event;
 
-/// A request of a page for a script, or for data.
+/// A page's request for a script or for data.
 #[derive(Debug, Clone)]
-pub struct PartRequest {
+pub struct SubresourceRequest {
     pub url: Url,
-    /// Scripts are alike for all pages, as long as nobody says otherwise.
+    /// A script may be cached for other pages even if its server does not say for how long.
     pub is_script: bool,
-    /// Those that servers of data look at.
+    /// The request headers that are passed on; see [`is_sent`].
     pub headers: Vec<(String, String)>,
 }
 
-/// What the page gets.
+/// What the page is given.
 #[derive(Debug, Clone)]
-pub enum Part {
+pub enum Subresource {
     Answer(Rc<Answer>),
-    /// There is none: it was not permitted, or went wrong.
+    /// Nothing: the request was refused or has failed.
     None,
 }
 
@@ -35,15 +35,15 @@ pub enum Part {
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// Those that matter to a script.
+    /// The response headers that are passed on; see [`is_received`].
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// For how long it may be given to other pages.
+    /// How long it may be given to other pages.
     pub fresh_for: Duration,
 }
 
-/// Headers of a script's request that are sent. The rest is the browser's own (and its origin, its
-/// referrer, its languages), which a server need not know.
+/// Whether a header of a script's request is sent. All others come from the browser (origin, referrer,
+/// languages), and servers need not know them.
 fn is_sent(name: &str) -> bool {
     matches!(
         name,
@@ -51,16 +51,16 @@ fn is_sent(name: &str) -> bool {
     )
 }
 
-/// Headers of an answer that the browser is given.
+/// Whether a header of an answer is passed to the browser.
 pub fn is_received(name: &str) -> bool {
     matches!(name, "content-type" | "location")
         || name.starts_with("access-control-")
         || name.starts_with("x-")
 }
 
-impl PartRequest {
-    /// Reads the event `Fetch.requestPaused`. An error says why it is not asked for.
-    pub fn read(event: &Event, page_site: &str) -> Result<PartRequest, &'static str> {
+impl SubresourceRequest {
+    /// Reads the event `Fetch.requestPaused`. An error says why the request is refused.
+    pub fn read(event: &Event, page_site: &str) -> Result<SubresourceRequest, &'static str> {
         let request = &event.params["request"];
         let is_script = match event.params["resourceType"].as_str() {
             Some("Script") => true,
@@ -84,7 +84,7 @@ impl PartRequest {
             let value = value.as_str().filter(|_| is_sent(&name))?.to_owned();
             Some((name, value))
         });
-        Ok(PartRequest {
+        Ok(SubresourceRequest {
             headers: headers.collect(),
             url,
             is_script,
@@ -93,7 +93,7 @@ impl PartRequest {
 }
 
 impl Answer {
-    /// As `Fetch.fulfillRequest` takes it.
+    /// The parameters of `Fetch.fulfillRequest`.
     pub fn fulfil(&self, request_id: &str) -> Value {
         let headers = self.headers.iter();
         let headers: Vec<Value> = headers
@@ -113,18 +113,18 @@ pub fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Scripts of which nobody says for how long they are fresh, and the longest that anything is.
-const FRESH: Duration = Duration::from_secs(3_600);
+/// The longest time that anything is cached, and the time for scripts whose servers do not say.
+const MAX_FRESH: Duration = Duration::from_secs(3_600);
 
-/// For how long an answer may be used again (RFC 9111, 5.2.2, as far as it goes). A script without a word
-/// on that is as fresh as a robots.txt; data is not.
+/// How long an answer may be used again, by a subset of RFC 9111, 5.2.2. Without `Cache-Control`, a
+/// script is fresh for [`MAX_FRESH`], like a robots.txt; data is not cached.
 pub fn fresh_for(status: u16, cache_control: Option<&str>, is_script: bool) -> Duration {
     if status != 200 {
         return Duration::ZERO;
     }
     let directives = cache_control.unwrap_or_default().to_ascii_lowercase();
     let mut directives = directives.split(',').map(str::trim);
-    let usual = if is_script { FRESH } else { Duration::ZERO };
+    let usual = if is_script { MAX_FRESH } else { Duration::ZERO };
     directives
         .try_fold(usual, |so_far, directive| {
             let seconds = directive.strip_prefix("max-age=");
@@ -133,42 +133,42 @@ pub fn fresh_for(status: u16, cache_control: Option<&str>, is_script: bool) -> D
                 seconds.map(|text| text.trim_matches('"').parse()),
             ) {
                 ("no-store" | "no-cache", _) => None,
-                (_, Some(Ok(seconds))) => Some(Duration::from_secs(seconds).min(FRESH)),
+                (_, Some(Ok(seconds))) => Some(Duration::from_secs(seconds).min(MAX_FRESH)),
                 _ => Some(so_far),
             }
         })
         .unwrap_or(Duration::ZERO)
 }
 
-/// Bytes of answers that are remembered by one worker.
-const MOST_BYTES: usize = 16 << 20;
+/// Bytes that the cache of one worker may hold.
+const MAX_CACHED_BYTES: usize = 16 << 20;
 
-/// Answers that may be given to other pages, the oldest forgotten first.
+/// Answers that may be given to other pages; the oldest are removed first.
 #[derive(Debug, Default)]
-pub struct KeptParts {
-    kept: HashMap<String, (Rc<Answer>, Instant)>,
+pub struct SubresourceCache {
+    answers: HashMap<String, (Rc<Answer>, Instant)>,
     order: VecDeque<String>,
     bytes: usize,
 }
 
-impl KeptParts {
+impl SubresourceCache {
     pub fn get(&self, url: &Url, now: Instant) -> Option<Rc<Answer>> {
-        let (answer, until) = self.kept.get(url.as_str())?;
+        let (answer, until) = self.answers.get(url.as_str())?;
         (*until > now).then(|| Rc::clone(answer))
     }
 
-    pub fn keep(&mut self, url: &Url, answer: &Rc<Answer>, now: Instant) {
-        if answer.fresh_for.is_zero() || size(url.as_str(), answer) > MOST_BYTES / 4 {
+    pub fn insert(&mut self, url: &Url, answer: &Rc<Answer>, now: Instant) {
+        if answer.fresh_for.is_zero() || size(url.as_str(), answer) > MAX_CACHED_BYTES / 4 {
             return;
         }
         self.forget(url.as_str());
-        self.order.retain(|kept| kept != url.as_str());
+        self.order.retain(|cached| cached != url.as_str());
         self.bytes += size(url.as_str(), answer);
         let until = now + answer.fresh_for;
-        self.kept
+        self.answers
             .insert(url.as_str().to_owned(), (Rc::clone(answer), until));
         self.order.push_back(url.as_str().to_owned());
-        while self.bytes > MOST_BYTES
+        while self.bytes > MAX_CACHED_BYTES
             && let Some(oldest) = self.order.pop_front()
         {
             self.forget(&oldest);
@@ -176,7 +176,7 @@ impl KeptParts {
     }
 
     fn forget(&mut self, url: &str) {
-        if let Some((answer, _)) = self.kept.remove(url) {
+        if let Some((answer, _)) = self.answers.remove(url) {
             self.bytes -= size(url, &answer);
         }
     }
@@ -185,7 +185,7 @@ impl KeptParts {
 fn size(url: &str, answer: &Answer) -> usize {
     let headers = answer.headers.iter();
     let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
-    // The URL is there twice.
+    // The URL is held twice: in `answers` and in `order`.
     2 * url.len() + headers + answer.body.len() + 256
 }
 
@@ -204,12 +204,12 @@ mod tests {
         }
     }
 
-    fn read(kind: &str, method: &str, url: &str) -> Result<PartRequest, &'static str> {
-        PartRequest::read(&paused(kind, method, url), "a.example")
+    fn read(kind: &str, method: &str, url: &str) -> Result<SubresourceRequest, &'static str> {
+        SubresourceRequest::read(&paused(kind, method, url), "a.example")
     }
 
     #[test]
-    fn a_page_gets_scripts_and_data_of_its_own_site_and_nothing_else() {
+    fn only_scripts_and_data_of_the_pages_own_site_are_fetched() {
         for kind in ["Script", "XHR", "Fetch"] {
             let request = read(kind, "GET", "https://api.a.example/x?y=1").unwrap();
             assert_eq!(request.url.as_str(), "https://api.a.example/x?y=1");
@@ -246,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fresh_is_what_its_server_says_or_a_script() {
-        let hour = FRESH.as_secs();
+    fn freshness_is_what_the_server_says_or_an_hour_for_scripts() {
+        let hour = MAX_FRESH.as_secs();
         for (control, script, data) in [
             (None, hour, 0),
             (Some("max-age=60"), 60, 60),
@@ -264,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_for_parts_is_bounded_and_the_oldest_go_first() {
-        let mut kept = KeptParts::default();
+    fn the_cache_is_bounded_and_the_oldest_answers_go_first() {
+        let mut cache = SubresourceCache::default();
         let now = Instant::now();
         let url = |n: usize| Url::parse(&format!("https://a.example/{n}.js")).unwrap();
         let answer = |bytes: usize| {
@@ -277,21 +277,21 @@ mod tests {
             })
         };
         for n in 0..100 {
-            kept.keep(&url(n), &answer(1 << 20), now);
+            cache.insert(&url(n), &answer(1 << 20), now);
             // Again, it is not counted twice.
-            kept.keep(&url(n), &answer(1 << 20), now);
+            cache.insert(&url(n), &answer(1 << 20), now);
         }
         assert!(
-            kept.bytes <= MOST_BYTES && kept.kept.len() >= 14,
+            cache.bytes <= MAX_CACHED_BYTES && cache.answers.len() >= 14,
             "{}",
-            kept.kept.len()
+            cache.answers.len()
         );
-        assert_eq!(kept.order.len(), kept.kept.len());
-        assert!(kept.get(&url(99), now).is_some() && kept.get(&url(0), now).is_none());
-        assert!(kept.get(&url(99), now + Duration::from_secs(61)).is_none());
-        kept.keep(&url(1_000), &answer(MOST_BYTES), now);
+        assert_eq!(cache.order.len(), cache.answers.len());
+        assert!(cache.get(&url(99), now).is_some() && cache.get(&url(0), now).is_none());
+        assert!(cache.get(&url(99), now + Duration::from_secs(61)).is_none());
+        cache.insert(&url(1_000), &answer(MAX_CACHED_BYTES), now);
         assert!(
-            kept.get(&url(1_000), now).is_none(),
+            cache.get(&url(1_000), now).is_none(),
             "it would drive all others out"
         );
     }

@@ -1,0 +1,87 @@
+//! Outcome messages that were sent to the dispatcher and that it has not acknowledged.
+//!
+//! A broken connection or a killed dispatcher may lose messages. So each outcome message stays here
+//! until a heartbeat of the dispatcher acknowledges its number as durable, and is sent again at the
+//! start of the next session; otherwise the pages would be fetched twice. Memory is bounded by the
+//! credit-based flow control: without acknowledgements the supervisor gets no new tasks. Nothing is
+//! on disk: if the supervisor dies, the dispatcher leases its tasks again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use webfill_wire::SupervisorOutcomes;
+
+#[derive(Debug, Default)]
+pub(crate) struct UnacknowledgedOutcomes {
+    sent: VecDeque<Arc<SupervisorOutcomes>>,
+}
+
+impl UnacknowledgedOutcomes {
+    pub(crate) fn add(&mut self, outcomes: &Arc<SupervisorOutcomes>) {
+        self.sent.push_back(Arc::clone(outcomes));
+    }
+
+    /// The dispatcher has made the messages of this session durable, up to and including `number`.
+    pub(crate) fn acknowledge(&mut self, number: u64) {
+        while self.sent.front().is_some_and(|sent| sent.number <= number) {
+            self.sent.pop_front();
+        }
+    }
+
+    /// The leases that the unacknowledged messages end.
+    pub(crate) fn leases(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.sent.iter().flat_map(|sent| leases_of(sent))
+    }
+
+    /// Removes all messages, to be sent again in a new session.
+    pub(crate) fn take_all(&mut self) -> Vec<SupervisorOutcomes> {
+        let sent = std::mem::take(&mut self.sent);
+        sent.into_iter().map(Arc::unwrap_or_clone).collect()
+    }
+}
+
+/// The leases that outcomes end.
+pub(crate) fn leases_of(outcomes: &SupervisorOutcomes) -> impl Iterator<Item = (u64, u32)> {
+    let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
+    let returned = outcomes.returned.iter();
+    done.chain(returned.map(|returned| (returned.task, returned.delivery)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webfill_wire::{ReturnCause, TaskReturned};
+
+    fn sent(number: u64, task: u64) -> Arc<SupervisorOutcomes> {
+        let returned = TaskReturned {
+            task,
+            delivery: 1,
+            cause: ReturnCause::Unstarted,
+            clock: None,
+        };
+        Arc::new(SupervisorOutcomes {
+            supervisor: "a".into(),
+            session: 1,
+            number,
+            done: Vec::new(),
+            returned: vec![returned],
+            recalled: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn unacknowledged_messages_are_kept_and_sent_again() {
+        let mut unacknowledged = UnacknowledgedOutcomes::default();
+        for number in 1..=3 {
+            unacknowledged.add(&sent(number, 10 * number));
+        }
+        unacknowledged.acknowledge(1);
+        assert_eq!(
+            unacknowledged.leases().collect::<Vec<_>>(),
+            [(20, 1), (30, 1)]
+        );
+        unacknowledged.acknowledge(0);
+        assert_eq!(unacknowledged.take_all().len(), 2);
+        assert_eq!(unacknowledged.leases().count(), 0);
+    }
+}

@@ -1,0 +1,178 @@
+//! One worker process, as the operating system sees it.
+//!
+//! - *Waiting*: not running; started once `start_at` has come.
+//! - *Starting*: running, has not reported ready; killed after [`READY_TIMEOUT`] without a message.
+//! - *Ready*: running; killed after [`HEARTBEAT_TIMEOUT`] without a message.
+//!
+//! A process that dies is started again after an exponential back-off. One that ends with exit code
+//! 2 or 17 is not: a restart would end the same way, so the supervisor ends, too. Workers die with
+//! their supervisor (`PR_SET_PDEATHSIG`), so none is left behind by a killed one.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use webfill_startup::child::{self, BackOff};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_wire::socket::SocketName;
+
+/// The name of the socket to worker 0; the other workers' sockets follow.
+const FIRST_WORKER_SOCKET: SocketName = 100;
+
+/// A ready worker that sends nothing for this long hangs and is killed.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A worker that has not reported ready after this long is killed.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The least time between a worker's death and its restart. The dispatcher sends a site's next task
+/// up to 300 ms before the site's delay is over (its lookahead). The dead worker alone knew when the
+/// last answer came, so its successor waits out that lookahead.
+const MIN_RESTART_DELAY: Duration = Duration::from_millis(300);
+
+/// See the module.
+pub struct WorkerProcess {
+    pub worker_index: u16,
+    /// How often the process was started.
+    pub incarnation: u32,
+    process: Option<Child>,
+    back_off: BackOff,
+    /// When a dead worker may be started again.
+    start_at: Option<Instant>,
+    /// The process has reported that it takes tasks.
+    ready: bool,
+    /// When its last message arrived, or when it was started.
+    last_message_at: Instant,
+}
+
+/// What [`WorkerProcess::poll`] found.
+pub enum ProcessChange {
+    /// Alive, or still waiting to be started again.
+    Unchanged,
+    /// It has exited with code 0, which only a drained worker does.
+    Drained,
+    /// It has died; `how` describes that for the log.
+    Died { how: String },
+    /// It has exited with a fault that a restart would not repair.
+    Broken(Fault),
+}
+
+impl WorkerProcess {
+    pub fn new(worker_index: u16) -> WorkerProcess {
+        WorkerProcess {
+            worker_index,
+            incarnation: 0,
+            process: None,
+            back_off: BackOff::started(Instant::now()),
+            start_at: Some(Instant::now()),
+            ready: false,
+            last_message_at: Instant::now(),
+        }
+    }
+
+    pub fn socket(&self) -> SocketName {
+        FIRST_WORKER_SOCKET + SocketName::from(self.worker_index)
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Whether it is time to start the process.
+    pub fn is_due_to_start(&self, now: Instant) -> bool {
+        self.process.is_none() && self.start_at.is_some_and(|at| at <= now)
+    }
+
+    /// Starts the next incarnation; its socket must be open by then.
+    pub fn start(&mut self, config_file: &Path) -> std::io::Result<()> {
+        let arguments = [
+            "worker".to_owned(),
+            "--config".to_owned(),
+            config_file.display().to_string(),
+            "--worker-index".to_owned(),
+            self.worker_index.to_string(),
+            "--incarnation".to_owned(),
+            self.incarnation.to_string(),
+        ];
+        self.process = Some(child::spawn(&arguments, Stdio::piped())?);
+        self.start_at = None;
+        self.last_message_at = Instant::now();
+        self.back_off.restarted(Instant::now());
+        Ok(())
+    }
+
+    /// A message of the process has arrived; `ready` if it reports that it takes tasks.
+    pub fn note_message(&mut self, ready: bool) {
+        self.last_message_at = Instant::now();
+        self.ready |= ready;
+    }
+
+    /// Kills a process that has sent nothing for too long, because it hangs. Returns whether it was
+    /// killed.
+    pub fn kill_if_silent(&mut self, now: Instant) -> bool {
+        let limit = if self.ready {
+            HEARTBEAT_TIMEOUT
+        } else {
+            READY_TIMEOUT
+        };
+        let silent = now.duration_since(self.last_message_at) > limit;
+        match &mut self.process {
+            // `poll` finds it dead afterwards, like any other dead process.
+            Some(process) if silent => process.kill().is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Asks the operating system whether the process has ended.
+    pub fn poll(&mut self) -> ProcessChange {
+        let Some(process) = &mut self.process else {
+            return ProcessChange::Unchanged;
+        };
+        let status = match process.try_wait() {
+            Ok(None) => return ProcessChange::Unchanged,
+            Ok(Some(status)) => status,
+            Err(error) => {
+                return ProcessChange::Died {
+                    how: error.to_string(),
+                };
+            }
+        };
+        let message = last_stderr_line(process);
+        self.process = None;
+        self.ready = false;
+        match status.code() {
+            Some(0) => ProcessChange::Drained,
+            Some(code) if code == i32::from(ExitStatus::Fatal.code()) => {
+                ProcessChange::Broken(Fault::fatal(message))
+            }
+            Some(code) if code == i32::from(ExitStatus::Usage.code()) => {
+                ProcessChange::Broken(Fault::usage(message))
+            }
+            _ => {
+                let now = Instant::now();
+                self.start_at = Some(self.back_off.died(now).max(now + MIN_RESTART_DELAY));
+                let how = if message.is_empty() {
+                    status.to_string()
+                } else {
+                    format!("{status}: {message}")
+                };
+                ProcessChange::Died { how }
+            }
+        }
+    }
+}
+
+/// The last line that the process wrote on standard error, where faults and panics go.
+fn last_stderr_line(process: &mut Child) -> String {
+    let mut text = Vec::new();
+    if let Some(stderr) = &mut process.stderr {
+        // What cannot be read leaves the exit status as the only account.
+        let _ = stderr.take(64 << 10).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    last.unwrap_or_default()
+        .trim_start_matches("webfill: ")
+        .to_owned()
+}
