@@ -1,10 +1,10 @@
 //! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched,
 //! how far apart, and where the sitemaps are.
 //!
-//! Groups and rules are read and matched here. `texting_robots` reads the
-//! values of `Crawl-delay` and `Sitemap`, out of lines picked for it, because
-//! on whole files it allows what it should not, and a hostile file takes it
-//! seconds and hundreds of megabytes. Whatever goes wrong means: deny.
+//! Groups and rules are parsed and matched here. `texting_robots` only reads
+//! the values of `Crawl-delay` and `Sitemap`, from lines selected for it: given
+//! whole files, it allows some URLs that it should not, and a hostile file costs
+//! it seconds and hundreds of megabytes. Any error means: deny.
 
 mod hints;
 mod lines;
@@ -20,8 +20,9 @@ use pattern::{Pattern, comparable_path};
 /// asks for, and what Google reads.
 pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 
-/// The rules that concern one agent, in a compact form made for keeping:
-/// a few bytes beside the text of the patterns.
+/// The rules that concern one agent, in a compact form made for caching:
+/// a few bytes beside the text of the patterns. The default has no rules and
+/// allows everything.
 #[derive(Debug, Clone, Default)]
 pub struct RobotsRules {
     /// Texts of all patterns, one after the other.
@@ -53,13 +54,8 @@ impl RobotsRules {
         }
     }
 
-    /// No rules: for an origin without a robots.txt.
-    pub fn allow_all() -> Self {
-        Self::default()
-    }
-
-    /// Nothing but /robots.txt itself: for an origin whose robots.txt is
-    /// unreachable.
+    /// Allows only `/robots.txt` itself: for an origin whose robots.txt is
+    /// unreachable or unreadable.
     pub fn deny_all() -> Self {
         let everything = RuleLine {
             allow: false,
