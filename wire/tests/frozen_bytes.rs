@@ -1,0 +1,357 @@
+//! Freezes the bytes of every message for one value of `WIRE_VERSION`.
+//!
+//! Processes of different builds refuse each other by the version byte alone. So a change of a
+//! message's shape without a new version would make them misread each other's messages. The encoded
+//! example of each message and variant is kept as hex in `frozen/vVERSION.txt`; this test fails when
+//! the bytes change while the version stays. A new field or variant does not compile until it has
+//! an example here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use webfill_wire::codec::{self, WIRE_VERSION};
+use webfill_wire::{
+    CrawlSettings, Credit, DispatcherToSupervisor, FailedAttempt, Follow, Hello, Lane,
+    MappingSource, Outcome, Reason, RecallScope, ReturnCause, SiteClock, SupervisorHeartbeat,
+    SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, TaskDone, TaskReturned,
+    WorkerToSupervisor,
+};
+
+const WRITE: &str = "UPDATE_COMMITTED";
+
+/// The examples' names and bytes, sorted by name.
+type Frozen = BTreeMap<String, Vec<u8>>;
+
+/// Adds one example for each variant of an enum. The patterns make a `match`, which does not compile
+/// if a variant is missing.
+macro_rules! freeze_variants {
+    ($frozen:ident, $kind:ident { $($variant:pat => $example:expr,)+ }) => {
+        let complete = |value: &$kind| match value { $($variant => (),)+ };
+        $(
+            let example: $kind = $example;
+            complete(&example);
+            assert!(matches!(&example, $variant), "this is no {}", stringify!($variant));
+            freeze(&mut $frozen, name(stringify!($kind), stringify!($variant)), &example);
+        )+
+    };
+}
+
+/// `Kind::Variant` out of the pattern's text, such as `Kind::Variant { .. }`.
+fn name(kind: &str, pattern: &str) -> String {
+    let variant = pattern.rsplit("::").next().unwrap_or_default();
+    let variant = variant.split(|c: char| !c.is_alphanumeric()).next();
+    format!("{kind}::{}", variant.unwrap_or_default())
+}
+
+/// Adds one example, which must survive encoding and decoding.
+fn freeze<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
+    frozen: &mut Frozen,
+    name: String,
+    example: &M,
+) {
+    let bytes = codec::encode(example);
+    assert_eq!(codec::decode::<M>(&bytes).as_ref(), Ok(example), "{name}");
+    let before = frozen.insert(name.clone(), bytes);
+    assert!(before.is_none(), "two examples are called {name}");
+}
+
+fn crawl() -> CrawlSettings {
+    CrawlSettings {
+        key: 11,
+        app_id: "app".into(),
+        crawl_id: "crawl".into(),
+        max_depth: 12,
+        follow: Follow::All,
+        lane: Lane::Browser,
+        useragent: Some("agent".into()),
+        attrs: Some("{\"a\":1}".into()),
+        headers: true,
+        body: false,
+    }
+}
+
+fn mapping() -> MappingSource {
+    MappingSource {
+        name: "shop.json".into(),
+        text: "{}".into(),
+    }
+}
+
+fn failed_attempt() -> FailedAttempt {
+    FailedAttempt {
+        ended_at_ms: -21,
+        outcome: Outcome::Timeout,
+        status_code: Some(503),
+    }
+}
+
+fn task() -> Task {
+    Task {
+        task: 31,
+        delivery: 32,
+        crawl: 33,
+        url: "https://example.com/a".into(),
+        site: "example.com".into(),
+        depth: 34,
+        wait_ms: 35,
+        last_request_ago_ms: Some(36),
+        parent: Some("https://example.com/".into()),
+        records: vec!["record".into()],
+        attrs: Some("{\"b\":2}".into()),
+        priority: 37,
+        delay_ms: Some(38),
+        failed_attempts: vec![failed_attempt()],
+    }
+}
+
+fn scope() -> RecallScope {
+    RecallScope {
+        crawl: Some(41),
+        site: Some("example.org".into()),
+        below: Some(42),
+        forget: true,
+    }
+}
+
+fn clock() -> SiteClock {
+    SiteClock {
+        next_in_ms: 51,
+        delay_ms: Some(52),
+    }
+}
+
+fn done() -> TaskDone {
+    TaskDone {
+        task: 61,
+        delivery: 62,
+        outcome: Outcome::Redirected,
+        status_code: Some(301),
+        body_bytes: 63,
+        fields: 64,
+        links: vec!["/link".into()],
+        redirect: Some("/target".into()),
+        resolved: vec!["resolved".into()],
+        clock: clock(),
+    }
+}
+
+fn returned() -> TaskReturned {
+    TaskReturned {
+        task: 71,
+        delivery: 72,
+        cause: ReturnCause::CutShort,
+        clock: Some(clock()),
+    }
+}
+
+fn credit() -> Credit {
+    Credit {
+        tasks: 81,
+        url_bytes: 82,
+    }
+}
+
+fn hello() -> Hello {
+    Hello {
+        supervisor: "vm-01".into(),
+        instance: 91,
+        session: 92,
+        sent_ms: 93,
+        lane: Lane::Browser,
+        workers: 94,
+        longest_request_ms: 95,
+        credit: credit(),
+        held: vec![(96, 97)],
+    }
+}
+
+fn heartbeat() -> SupervisorHeartbeat {
+    SupervisorHeartbeat {
+        session: 101,
+        sent_ms: 102,
+        credit: credit(),
+        received: 103,
+        outcomes_sent: 104,
+    }
+}
+
+fn freeze_parts(frozen: &mut Frozen) {
+    freeze(frozen, "CrawlSettings".into(), &crawl());
+    freeze(frozen, "MappingSource".into(), &mapping());
+    freeze(frozen, "FailedAttempt".into(), &failed_attempt());
+    freeze(frozen, "Task".into(), &task());
+    freeze(frozen, "RecallScope".into(), &scope());
+    freeze(frozen, "SiteClock".into(), &clock());
+    freeze(frozen, "TaskDone".into(), &done());
+    freeze(frozen, "TaskReturned".into(), &returned());
+    freeze(frozen, "Credit".into(), &credit());
+    freeze(frozen, "Hello".into(), &hello());
+    freeze(frozen, "SupervisorHeartbeat".into(), &heartbeat());
+    for outcome in Outcome::ALL {
+        freeze(frozen, format!("Outcome::{outcome:?}"), outcome);
+    }
+    for reason in Reason::ALL {
+        freeze(frozen, format!("Reason::{reason:?}"), reason);
+    }
+    for lane in Lane::ALL {
+        freeze(frozen, format!("Lane::{lane:?}"), lane);
+    }
+    for follow in Follow::ALL {
+        freeze(frozen, format!("Follow::{follow:?}"), follow);
+    }
+}
+
+fn freeze_causes(mut frozen: Frozen) -> Frozen {
+    freeze_variants!(frozen, ReturnCause {
+        ReturnCause::Unstarted => ReturnCause::Unstarted,
+        ReturnCause::WorkerDied => ReturnCause::WorkerDied,
+        ReturnCause::KilledWorker => ReturnCause::KilledWorker,
+        ReturnCause::CutShort => ReturnCause::CutShort,
+    });
+    frozen
+}
+
+fn freeze_supervisor_messages(mut frozen: Frozen) -> Frozen {
+    freeze_variants!(frozen, SupervisorToDispatcher {
+        SupervisorToDispatcher::Hello(_) => SupervisorToDispatcher::Hello(hello()),
+        SupervisorToDispatcher::Credit { .. } => SupervisorToDispatcher::Credit {
+            session: 111,
+            credit: credit(),
+        },
+        SupervisorToDispatcher::Heartbeat(_) => SupervisorToDispatcher::Heartbeat(heartbeat()),
+        SupervisorToDispatcher::Goodbye { .. } => SupervisorToDispatcher::Goodbye {
+            session: 112,
+            outcomes_sent: 113,
+        },
+    });
+    let outcomes = SupervisorOutcomes {
+        supervisor: "vm-01".into(),
+        session: 121,
+        number: 122,
+        done: vec![done()],
+        returned: vec![returned()],
+        recalled: vec![123],
+    };
+    freeze(&mut frozen, "SupervisorOutcomes".into(), &outcomes);
+    frozen
+}
+
+fn freeze_dispatcher_messages(mut frozen: Frozen) -> Frozen {
+    freeze_variants!(frozen, DispatcherToSupervisor {
+        DispatcherToSupervisor::Welcome { .. } => DispatcherToSupervisor::Welcome {
+            session: 131,
+            heard_ms: 132,
+            lease_ms: 133,
+            mappings: vec![mapping()],
+        },
+        DispatcherToSupervisor::NameTaken { .. } => DispatcherToSupervisor::NameTaken {
+            session: 134,
+        },
+        DispatcherToSupervisor::Tasks { .. } => DispatcherToSupervisor::Tasks {
+            session: 135,
+            number: 136,
+            crawls: vec![crawl()],
+            tasks: vec![task()],
+        },
+        DispatcherToSupervisor::ForgetCrawls { .. } => DispatcherToSupervisor::ForgetCrawls {
+            session: 137,
+        },
+        DispatcherToSupervisor::Recall { .. } => DispatcherToSupervisor::Recall {
+            session: 138,
+            number: 139,
+            recall: 140,
+            scope: scope(),
+        },
+        DispatcherToSupervisor::Heartbeat { .. } => DispatcherToSupervisor::Heartbeat {
+            session: 141,
+            heard_ms: 142,
+            outcomes_heard: 143,
+        },
+        DispatcherToSupervisor::SayHello { .. } => DispatcherToSupervisor::SayHello {
+            session: 144,
+        },
+        DispatcherToSupervisor::Drain => DispatcherToSupervisor::Drain,
+    });
+    frozen
+}
+
+fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
+    freeze_variants!(frozen, SupervisorToWorker {
+        SupervisorToWorker::Mappings(_) => SupervisorToWorker::Mappings(vec![mapping()]),
+        SupervisorToWorker::Crawl(_) => SupervisorToWorker::Crawl(crawl()),
+        SupervisorToWorker::ForgetCrawls => SupervisorToWorker::ForgetCrawls,
+        SupervisorToWorker::Inherited { .. } => SupervisorToWorker::Inherited {
+            sites: vec!["example.net".into()],
+        },
+        SupervisorToWorker::LeaseUntil { .. } => SupervisorToWorker::LeaseUntil { boot_ms: 151 },
+        SupervisorToWorker::Tasks(_) => SupervisorToWorker::Tasks(vec![task()]),
+        SupervisorToWorker::Recall { .. } => SupervisorToWorker::Recall {
+            recall: 152,
+            scope: scope(),
+        },
+        SupervisorToWorker::Drain => SupervisorToWorker::Drain,
+    });
+    let from_worker = WorkerToSupervisor {
+        worker_index: 161,
+        incarnation: 162,
+        done: vec![done()],
+        returned: vec![returned()],
+        recalled: vec![163],
+        ready: true,
+    };
+    freeze(&mut frozen, "WorkerToSupervisor".into(), &from_worker);
+    frozen
+}
+
+/// One line for each example: its name and its bytes in hex.
+fn text_of(frozen: &Frozen) -> String {
+    let mut text = String::new();
+    for (name, bytes) in frozen {
+        write!(text, "{name} ").unwrap();
+        for byte in bytes {
+            write!(text, "{byte:02x}").unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn the_bytes_of_every_message_belong_to_the_wire_version() {
+    let mut frozen = Frozen::new();
+    freeze_parts(&mut frozen);
+    frozen = freeze_causes(frozen);
+    frozen = freeze_supervisor_messages(frozen);
+    frozen = freeze_dispatcher_messages(frozen);
+    frozen = freeze_worker_messages(frozen);
+    let text = text_of(&frozen);
+    let file = format!("tests/frozen/v{WIRE_VERSION}.txt");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(&file);
+    if std::env::var_os(WRITE).is_some() && !path.exists() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|_| {
+        panic!(
+            "wire/{file} is missing; write it with \
+             `{WRITE}=1 cargo test -p webfill-wire --test frozen_bytes` and commit it"
+        )
+    });
+    let changed: Vec<&str> = text
+        .lines()
+        .filter(|line| !kept.lines().any(|kept| kept == *line))
+        .chain(
+            kept.lines()
+                .filter(|kept| !text.lines().any(|line| line == *kept)),
+        )
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(
+        changed.is_empty(),
+        "the bytes of these messages are not those of wire version {WIRE_VERSION} any more: \
+         {changed:?}. Raise WIRE_VERSION in wire/src/codec.rs, then write the new file with \
+         `{WRITE}=1 cargo test -p webfill-wire --test frozen_bytes` and commit it"
+    );
+}
