@@ -301,3 +301,6 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
+
+#[cfg(test)]
+mod tests;

@@ -268,3 +268,6 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
