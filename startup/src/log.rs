@@ -2,10 +2,14 @@
 //!
 //! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes
 //! the lines from a bounded buffer: a slow disk loses log lines, but never delays pages.
+//!
+//! A line that is logged while a task is worked on has the key `span`, an object with the task's
+//! number and its crawl's id ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tracing::Span;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::EnvFilter;
@@ -30,6 +34,12 @@ impl Default for LogConfig {
             keep: 7,
         }
     }
+}
+
+/// The span around all work on one task: lines logged within it carry the task's number and its
+/// crawl's id. Its level is `ERROR`, so that no configured level switches it off.
+pub fn task_span(task: u64, crawl_id: &str) -> Span {
+    tracing::error_span!("task", task, crawl_id)
 }
 
 /// Lines buffered for a slow disk before further ones are dropped.
@@ -79,7 +89,7 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
-        .with_current_span(false)
+        .with_current_span(true)
         .with_span_list(false)
         .with_env_filter(filter)
         .with_writer(writer)

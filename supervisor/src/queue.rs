@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_wire::{Credit, ReturnCause, Task, TaskReturned};
+use webfill_wire::{CrawlKey, Credit, ReturnCause, Task, TaskReturned};
 
 /// A lease held by this supervisor.
 #[derive(Debug, Clone)]
 struct Held {
+    crawl: CrawlKey,
     site: String,
     delivery: u32,
     worker_index: u16,
@@ -67,6 +68,7 @@ impl Queue {
 
     pub fn hold(&mut self, task: &Task, worker_index: u16, sent: bool) {
         let held = Held {
+            crawl: task.crawl,
             site: task.site.clone(),
             delivery: task.delivery,
             worker_index,
@@ -106,6 +108,9 @@ impl Queue {
             }
             lost.sites.insert(held.site.clone());
             let is_blamed = blamed == Some(*task);
+            if is_blamed {
+                lost.blamed_crawl = Some(held.crawl);
+            }
             lost.returned.push(TaskReturned {
                 task: *task,
                 delivery: held.delivery,
@@ -129,6 +134,8 @@ pub struct Lost {
     pub returned: Vec<TaskReturned>,
     /// The tasks' sites. The worker may have sent requests to any of them until it died.
     pub sites: BTreeSet<String>,
+    /// The crawl of the blamed task, if the worker held it.
+    pub blamed_crawl: Option<CrawlKey>,
 }
 
 /// The worker that a site's tasks go to; the same one after a restart of the supervisor.

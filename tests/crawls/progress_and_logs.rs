@@ -174,3 +174,43 @@ fn every_process_logs_json_lines_to_a_file_of_its_own() {
         .collect();
     assert!(lost.contains("network_error"), "{lost:?}");
 }
+
+#[test]
+fn every_line_about_a_task_carries_its_number_and_its_crawl() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let site = web.site("seen.example");
+    let start = page("T").mapped_link("/next");
+    site.serve("/", start.mapped_link("http://0.0.0.0/never"));
+    site.serve("/next", page("N"));
+    let run = work.crawl(&web).arg(site.url("/"));
+    run.env("WEBFILL_LOG_LEVEL", "info,webfill_worker=debug")
+        .finish()
+        .expect(0);
+    let logs = work.logs();
+    let of_workers = logs.iter().filter(|(name, _)| name.starts_with("worker"));
+    let lines: Vec<&Value> = of_workers.flat_map(|(_, lines)| lines).collect();
+    let mut tasks = BTreeSet::new();
+    for (url, events) in [
+        ("http://seen.example/", vec!["ended"]),
+        ("http://seen.example/next", vec!["ended"]),
+        ("http://0.0.0.0/never", vec!["ended", "refused"]),
+    ] {
+        let about_url = lines.iter().filter(|line| line["url"] == url);
+        let task = about_url
+            .map(|line| line["span"]["task"].as_u64())
+            .next()
+            .flatten();
+        let task = task.unwrap_or_else(|| panic!("no task number in the lines about {url}"));
+        let about_task = lines.iter().filter(|line| line["span"]["task"] == task);
+        let mut found = BTreeSet::new();
+        for line in about_task {
+            assert_eq!(line["span"]["crawl_id"], "test", "{line}");
+            assert_eq!(line["url"], url, "{line}");
+            found.extend(line["event"].as_str());
+        }
+        assert_eq!(found, BTreeSet::from_iter(events), "{url}");
+        tasks.insert(task);
+    }
+    assert_eq!(tasks.len(), 3, "each task has a number of its own");
+}

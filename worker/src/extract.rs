@@ -102,6 +102,7 @@ pub fn start(
                     }
                     Work::Page(page) => *page,
                 };
+                let _span = page.result.span().entered();
                 crash_marker.set(page.result.task.task);
                 page_timer.begin();
                 let result = match &engine {

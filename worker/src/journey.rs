@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
+use tracing::{Instrument, Span};
 use webfill_startup::Fault;
+use webfill_startup::log::task_span;
 use webfill_store::Cache;
 use webfill_urls::Url;
 use webfill_wire::{
@@ -82,9 +84,17 @@ impl Journey {
                 self.return_task(&site, &task, None);
                 continue;
             }
-            self.travel(&site, task, &permit).await;
+            let span = self.span_of(&task);
+            self.travel(&site, task, &permit).instrument(span).await;
             self.end_turn(&site).await;
         }
+    }
+
+    /// The span for log lines about a task.
+    fn span_of(&self, task: &Task) -> Span {
+        let crawls = self.crawls.borrow();
+        let crawl = crawls.get(&task.crawl);
+        task_span(task.task, crawl.map_or("", |crawl| &crawl.crawl_id))
     }
 
     /// Whether a task whose page was not requested yet must be given back.

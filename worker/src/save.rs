@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+use tracing::Instrument;
 use webfill_store::{Page, Save, SavePace, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
@@ -56,11 +57,15 @@ impl Saver {
         let now = Instant::now();
         let mut done = Vec::with_capacity(results.len());
         for (mut result, answer) in results.into_iter().zip(answers) {
+            let span = result.span();
             let saved = match answer {
                 Ok(saved) => saved,
-                Err(refusal) => self.save_without_content(&mut result, refusal).await?,
+                Err(refusal) => {
+                    let saving = self.save_without_content(&mut result, refusal);
+                    saving.instrument(span.clone()).await?
+                }
             };
-            log_result(&result);
+            span.in_scope(|| log_result(&result));
             done.push(result.into_task_done(saved.resolved, now));
         }
         Ok(done)

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tracing::Span;
+use webfill_startup::log::task_span;
 use webfill_wire::{CrawlSettings, Outcome, SiteClock, Task, TaskDone};
 
 use crate::body_budget::BudgetedBody;
@@ -77,6 +79,11 @@ impl TaskResult {
             self.headers = Some(response_headers::to_json(&fetched.headers));
         }
         self
+    }
+
+    /// The span for log lines about this task.
+    pub fn span(&self) -> Span {
+        task_span(self.task.task, &self.crawl.crawl_id)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all

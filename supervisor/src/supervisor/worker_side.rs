@@ -4,6 +4,8 @@
 //! A worker process is known by its index and its incarnation (how often it was started). Messages
 //! of an earlier incarnation are ignored.
 
+use tracing::Span;
+use webfill_startup::log::task_span;
 use webfill_wire::{SupervisorToWorker, WorkerToSupervisor};
 
 use super::Supervisor;
@@ -99,6 +101,12 @@ impl Supervisor {
     /// can arrive any more.
     pub fn give_back_tasks_of_dead_worker(&mut self, worker_index: u16, blamed: Option<u64>) {
         let lost = self.queue.give_back(worker_index, blamed);
+        let blamed_crawl = lost.blamed_crawl.and_then(|crawl| self.crawls.get(&crawl));
+        let span = match (blamed, blamed_crawl) {
+            (Some(task), Some(crawl)) => task_span(task, &crawl.crawl_id),
+            _ => Span::none(),
+        };
+        let _entered = span.entered();
         if !lost.returned.is_empty() {
             tracing::warn!(
                 event = "tasks_given_back",
