@@ -51,6 +51,10 @@ impl Client {
         }
     }
 
+    pub(crate) fn has_opened(&self, crawl: usize) -> bool {
+        self.crawls[crawl].key.is_some()
+    }
+
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }

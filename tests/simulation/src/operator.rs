@@ -47,6 +47,13 @@ impl World {
         let again_ms = AGAIN_AFTER_MS.max(AGAIN_AFTER_LEASES * self.plan.lease_ms);
         self.later(again_ms, Event::OperatorActs(number));
         let order = self.plan.orders[number].1;
+        if order
+            .crawl()
+            .is_some_and(|crawl| !self.client.has_opened(crawl))
+        {
+            // A crawl that is opened after the order is another one than the order was about.
+            return;
+        }
         let now_ms = self.now_ms;
         self.operator.given_ms.entry(number).or_insert(now_ms);
         if let Order::Forget { site } = order {

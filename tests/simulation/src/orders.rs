@@ -41,6 +41,16 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    /// The crawl that it is about, if it is about one.
+    pub(crate) fn crawl(self) -> Option<usize> {
+        match self {
+            Order::Pause { crawl, .. } | Order::Resume { crawl } | Order::Stop { crawl } => {
+                Some(crawl)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it is given by the answer to the one before.
     pub(crate) fn takes_back(self) -> bool {
         matches!(
