@@ -122,6 +122,8 @@ fn table() -> Vec<(String, Fate)> {
     table.extend([
         bad(json!({"maxdept": 1}), "$.maxdept"),
         bad(json!({"colour": "red"}), "$.colour"),
+        // Nearly a key of records, but a request by its other keys.
+        bad(json!({"fieldss": {}}), "$.fieldss"),
         bad(json!({"my key": 1}), r#"$["my key"]"#),
         bad(json!({"url": "ftp://a.example/"}), "$.url"),
         bad(json!({"url": 7}), "$.url"),

@@ -57,7 +57,7 @@ impl Position {
 
 /// 23 bits that identify a file by its beginning; none for a pipe, which cannot be read twice.
 fn fingerprint(path: &Path) -> Option<u64> {
-    // Checked before opening, because opening a pipe blocks until somebody writes to it.
+    // Checked before opening, because opening a pipe blocks until it has a writer.
     std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
     let file = File::open(path).ok()?;
     let mut beginning = Vec::new();

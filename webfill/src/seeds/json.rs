@@ -45,8 +45,12 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
 }
 
 /// What is wrong with an object that would be a record if a key were spelt right: an unknown key of
-/// it is nearer to a key of records than to any of crawl requests.
+/// it is nearer to a key of records than to any of crawl requests. What names an application or a
+/// crawl is no record.
 fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
+    if object.contains_key("appid") || object.contains_key("crawlid") {
+        return None;
+    }
     let known = || request_keys().chain(ONLY_OF_RECORDS);
     object.keys().find_map(|key| {
         let nearest = nearest(key, known(), NEAR)?;
