@@ -1,5 +1,5 @@
-//! A clock that does not jump: milliseconds since the epoch, read once from the wall clock at the start
-//! and counted on by the monotonic clock. So setting the time does not cut a delay short.
+//! A clock that does not jump: milliseconds since the epoch, read once from the wall clock at the
+//! start and counted on by the monotonic clock. So setting the time does not cut a delay short.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,6 +1,6 @@
-//! The dispatcher's state machine: its state, and what each message does to it. It has no sockets, no
-//! threads and no clock. The caller passes messages in together with the time; what is to leave is
-//! collected as outgoing messages and store writes, which the caller takes after
+//! The dispatcher's state machine: its state, and what each message does to it. It has no sockets,
+//! no threads and no clock. The caller passes messages in together with the time; what is to leave
+//! is collected as outgoing messages and store writes, which the caller takes after
 //! [`commit`](Core::commit) and sends.
 //!
 //! A URL arrives by [`requests`] or among the links of an outcome ([`outcomes`]), waits in the
@@ -157,8 +157,8 @@ impl Core {
         self.frontier.commit()
     }
 
-    /// The messages to send now. To be called after [`commit`](Core::commit) only: a message must not
-    /// leave before the state that it tells of is durable.
+    /// The messages to send now. To be called after [`commit`](Core::commit) only: a message must
+    /// not leave before the state that it tells of is durable.
     pub fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
         std::mem::take(&mut self.outgoing)
     }
@@ -168,13 +168,13 @@ impl Core {
         std::mem::take(&mut self.store_writes)
     }
 
-    /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes expired
-    /// crawls, sends waiting answers, writes the states of crawls.
+    /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
+    /// expired crawls, sends waiting answers, writes the states of crawls.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
-            // This process was stopped or starved itself. Heartbeats that have arrived meanwhile are
-            // still to be read, so nobody is declared lost yet.
+            // This process was stopped or starved itself. Heartbeats that have arrived meanwhile
+            // are still to be read, so nobody is declared lost yet.
             self.next_check_ms = now_ms + lease_ms / 10;
         }
         self.last_tick_ms = now_ms;

@@ -1,6 +1,6 @@
-//! The crawls that `webfill crawl` has opened, with their pending backfills; and what supervisors and the
-//! store are told of any crawl (its settings, its state). Crawls on demand leave nothing here, however
-//! many there are.
+//! The crawls that `webfill crawl` has opened, with their pending backfills; and what supervisors
+//! and the store are told of any crawl (its settings, its state). Crawls on demand leave nothing
+//! here, however many there are.
 //!
 //! The registry is rebuilt after a crash: unfinished crawls are registered again at the start.
 
@@ -69,8 +69,8 @@ impl CrawlRegistry {
         nothing_left && status.seeds_ended && open.is_some_and(|open| open.pending_backfills == 0)
     }
 
-    /// The state of a crawl. `going_on`: the dispatcher is not draining; otherwise an unfinished crawl
-    /// is interrupted.
+    /// The state of a crawl. `going_on`: the dispatcher is not draining; otherwise an unfinished
+    /// crawl is interrupted.
     pub(crate) fn state(
         &self,
         frontier: &mut Frontier,

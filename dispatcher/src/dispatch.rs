@@ -1,8 +1,8 @@
-//! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no clock;
-//! times are milliseconds that the caller passes in.
+//! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no
+//! clock; times are milliseconds that the caller passes in.
 //!
-//! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] which supervisors are
-//! connected and how much credit they have. [`Dispatch`] combines them and holds the leases.
+//! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] which supervisors
+//! are connected and how much credit they have. [`Dispatch`] combines them and holds the leases.
 //!
 //! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's
 //! *owner* from then on. The site gets another owner when
@@ -10,8 +10,8 @@
 //! - the owner has left or is lost, or
 //! - the next task needs a browser, the owner has none, and no task of the site is leased.
 //!
-//! So all leases of a site are with its owner. Owners are stored with the sites; everything else here is
-//! restored from the frontier after a crash.
+//! So all leases of a site are with its owner. Owners are stored with the sites; everything else
+//! here is restored from the frontier after a crash.
 
 use std::collections::BTreeMap;
 
@@ -136,14 +136,14 @@ impl Dispatch {
         self.schedule.admitted_for(crawl)
     }
 
-    /// Evicts up to `most` sites that are not due for long from a full window. Each crawl keeps `few`
-    /// sites as long as other crawls have more.
+    /// Evicts up to `most` sites that are not due for long from a full window. Each crawl keeps
+    /// `few` sites as long as other crawls have more.
     pub fn evict_distant(&mut self, most: usize, few: usize, now_ms: i64) -> Vec<ClockUpdate> {
         self.schedule.evict_distant(most, few, now_ms)
     }
 
-    /// Evicts sites while more than `most` wait in the window for a browser, so that other sites have
-    /// room in it.
+    /// Evicts sites while more than `most` wait in the window for a browser, so that other sites
+    /// have room in it.
     pub fn evict_surplus(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
         self.schedule.evict_surplus(Lane::Browser, most, now_ms)
     }
@@ -177,8 +177,8 @@ impl Dispatch {
         session.is_some_and(|session| session.forget_crawls_if_too_many())
     }
 
-    /// Records that the supervisor is told of a crawl. Returns whether this is the first time, so that
-    /// the crawl's settings must go along with the task.
+    /// Records that the supervisor is told of a crawl. Returns whether this is the first time, so
+    /// that the crawl's settings must go along with the task.
     pub fn note_crawl_told(&mut self, supervisor: &str, crawl: CrawlKey) -> bool {
         let session = self.fleet.session_of(supervisor);
         session.is_some_and(|session| session.note_crawl_told(crawl))

@@ -32,9 +32,9 @@ pub enum ExcludedSitesError {
 
 /// The domains that are never crawled.
 ///
-/// A URL is excluded if its site (registrable domain) or its exact host is listed. Domains are compared
-/// by a 64-bit hash: with a million entries, a URL is excluded by mistake with a probability of one in
-/// 10^13.
+/// A URL is excluded if its site (registrable domain) or its exact host is listed. Domains are
+/// compared by a 64-bit hash: with a million entries, a URL is excluded by mistake with a
+/// probability of one in 10^13.
 #[derive(Debug, Clone, Default)]
 pub struct ExcludedSites {
     hashes: Vec<u64>,

@@ -1,13 +1,14 @@
 //! The firehose: publishes results of pages and notices about crawls to subscribed applications.
 //!
-//! Pages never travel through the dispatcher. When an outcome is committed, the dispatcher announces only
-//! which page it belongs to; the firehose's thread reads the page from the store, in batches, and
-//! publishes it. Announcements without a subscriber are ignored, and the store is opened with the first
-//! page that has one.
+//! Pages never travel through the dispatcher. When an outcome is committed, the dispatcher
+//! announces only which page it belongs to; the firehose's thread reads the page from the store, in
+//! batches, and publishes it. Announcements without a subscriber are ignored, and the store is
+//! opened with the first page that has one.
 //!
-//! Nothing waits for the firehose: its queue is bounded, and what finds it full is dropped and counted.
-//! Nor does it wait for slow subscribers, see [`webfill_wire::socket::PUBLISHED_AHEAD`]. After a crash
-//! queued announcements are lost. An application that must miss nothing reads the store's changes instead.
+//! Nothing waits for the firehose: its queue is bounded, and what finds it full is dropped and
+//! counted. Nor does it wait for slow subscribers, see [`webfill_wire::socket::PUBLISHED_AHEAD`].
+//! After a crash queued announcements are lost. An application that must miss nothing reads the
+//! store's changes instead.
 
 mod result;
 mod subscriptions;

@@ -1,18 +1,18 @@
-//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one SQLite
+//! Step 3 of a URL's journey, and the commit of its last: what is queued, leased and done, in one
+//! SQLite file.
+//!
+//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
+//! *done*; its row is never deleted. At every commit each crawl's counters satisfy `discovered =
+//! queued + leased + done + skipped`, and any program can check this against the tables of the same
 //! file.
 //!
-//! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*; its
-//! row is never deleted. At every commit each crawl's counters satisfy
-//! `discovered = queued + leased + done + skipped`, and any program can check this against the tables of
-//! the same file.
+//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome
+//! with the links that it brought, the site's clock, the counters. No message may be sent before
+//! the state that it tells of is committed. After a crash the file is as the last commit left it:
+//! leased tasks are still leased, and the supervisors that may hold them are stored by name.
 //!
-//! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome with the
-//! links that it brought, the site's clock, the counters. No message may be sent before the state that it
-//! tells of is committed. After a crash the file is as the last commit left it: leased tasks are still
-//! leased, and the supervisors that may hold them are stored by name.
-//!
-//! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of sites in
-//! memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
+//! Memory is bounded, whatever the number of tasks and sites. The dispatcher has a *window* of
+//! sites in memory, which it fills with [`next_sites`](Frontier::next_sites) and empties with
 //! [`return_site`](Frontier::return_site); all other sites wait on disk.
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
@@ -113,7 +113,8 @@ pub struct Frontier {
     holding: Holding,
     limited_applications: LimitedApplications,
     lanes: Lanes,
-    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending order.
+    /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
+    /// order.
     last_turn: i64,
     in_transaction: bool,
     /// The time that the next commit notes.

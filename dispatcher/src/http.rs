@@ -1,9 +1,9 @@
 //! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
-//! HTTP requests carry no keys, so the server listens on loopback only. To keep foreign pages in a browser
-//! on the same machine out, it refuses `Host` names that are not this machine's, any `Origin` header, and
-//! bodies whose type is not JSON. One thread serves all connections; it only reads and waits, and the
-//! dispatcher's loop carries the requests out.
+//! HTTP requests carry no keys, so the server listens on loopback only. To keep foreign pages in a
+//! browser on the same machine out, it refuses `Host` names that are not this machine's, any
+//! `Origin` header, and bodies whose type is not JSON. One thread serves all connections; it only
+//! reads and waits, and the dispatcher's loop carries the requests out.
 
 mod answers;
 mod body;

@@ -1,6 +1,6 @@
 //! Step 1 of a URL's journey: canonical form, then scope, then excluded sites. Each refusal has one
-//! reason. The frontier decides afterwards whether the URL was seen before and whether the budget of its
-//! site is spent.
+//! reason. The frontier decides afterwards whether the URL was seen before and whether the budget
+//! of its site is spent.
 
 use webfill_urls::{Url, UrlRefusal};
 use webfill_wire::Reason;

@@ -1,11 +1,11 @@
 //! Intake, dedupe, frontier and dispatch of tasks.
 //!
 //! The dispatcher is the only process that knows every URL: [`intake`] judges it, the [`frontier`]
-//! stores it in SQLite, [`dispatch`] decides when and to which supervisor it goes. [`mod@core`] is the
-//! state machine that combines them, and [`mod@run`] gives it sockets, threads and a clock.
+//! stores it in SQLite, [`dispatch`] decides when and to which supervisor it goes. [`mod@core`] is
+//! the state machine that combines them, and [`mod@run`] gives it sockets, threads and a clock.
 //!
-//! Everything is committed before it is acknowledged. A dispatcher that dies at any moment continues
-//! from its last commit when it is started again.
+//! Everything is committed before it is acknowledged. A dispatcher that dies at any moment
+//! continues from its last commit when it is started again.
 //!
 //! The core is public for the simulation (`tests/simulation/`), which drives it with simulated time
 //! and messages instead of [`mod@run`].

@@ -1,6 +1,6 @@
-//! Reads the requests that arrive on the control socket, on a thread of its own, so that a list of a
-//! hundred thousand requests, or a pattern that takes long to compile, does not delay the dispatcher's
-//! loop.
+//! Reads the requests that arrive on the control socket, on a thread of its own, so that a list of
+//! a hundred thousand requests, or a pattern that takes long to compile, does not delay the
+//! dispatcher's loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,8 @@ use crate::clock::SteadyClock;
 use crate::control::{self, Asked};
 use crate::outgoing::Client;
 
-/// While frames of more than this many bytes wait to be read or carried out, further ones are refused.
+/// While frames of more than this many bytes wait to be read or carried out, further ones are
+/// refused.
 const MOST_WAITING_BYTES: usize = 256 << 20;
 
 /// A client's request as it was read: valid, or with the reason why it is refused.

@@ -22,8 +22,9 @@ pub struct RetryTable {
 }
 
 impl Default for RetryTable {
-    /// Time-outs and network errors mostly pass within minutes, DNS errors and overload later. A bad
-    /// certificate and a page with an internal server error mostly stay so: they are not retried.
+    /// Time-outs and network errors mostly pass within minutes, DNS errors and overload later. A
+    /// bad certificate and a page with an internal server error mostly stay so: they are not
+    /// retried.
     fn default() -> Self {
         RetryTable {
             timeout: vec![60.0, 600.0, 3_600.0],
@@ -47,8 +48,8 @@ const LONGEST_WAIT: f64 = 2_592_000.0;
 const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
-    /// How long to wait before the retry after a failure that follows `failed_attempts` others; `None`
-    /// if there is no retry.
+    /// How long to wait before the retry after a failure that follows `failed_attempts` others;
+    /// `None` if there is no retry.
     pub fn wait_ms(
         &self,
         outcome: Outcome,

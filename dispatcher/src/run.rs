@@ -1,6 +1,6 @@
-//! The dispatcher process: one loop. Each turn applies all events that have arrived to the core, leases
-//! due tasks, commits everything in one transaction (group commit), and only then sends what follows from
-//! it.
+//! The dispatcher process: one loop. Each turn applies all events that have arrived to the core,
+//! leases due tasks, commits everything in one transaction (group commit), and only then sends what
+//! follows from it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -159,8 +159,8 @@ impl Process {
         }
     }
 
-    /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since the
-    /// last commit for further events that share the commit.
+    /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since
+    /// the last commit for further events that share the commit.
     fn collect_events(
         &self,
         arrived: &mpsc::Receiver<Event>,

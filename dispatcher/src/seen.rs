@@ -1,20 +1,20 @@
 //! Step 2 of a URL's journey: whether a crawl has seen it before, and as which task.
 //!
-//! The durable fact is the task's own row; the index here is derived from it and can be rebuilt. A URL is
-//! represented by a 64-bit hash of crawl and URL, keyed with a secret of the database, so that no page can
-//! construct collisions. Among 100 million URLs the probability that any URL is taken for another is one
-//! in 3,700.
+//! The durable fact is the task's own row; the index here is derived from it and can be rebuilt. A
+//! URL is represented by a 64-bit hash of crawl and URL, keyed with a secret of the database, so
+//! that no page can construct collisions. Among 100 million URLs the probability that any URL is
+//! taken for another is one in 3,700.
 //!
 //! The index is a log-structured merge tree. A key is in one of two places:
 //!
-//! - the *tail*, in memory, holds the keys of the latest tasks; after a crash it is rebuilt from the tasks
-//!   after the last indexed one;
-//! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged, so that
-//!   there are few.
+//! - the *tail*, in memory, holds the keys of the latest tasks; after a crash it is rebuilt from
+//!   the tasks after the last indexed one;
+//! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged,
+//!   so that there are few.
 //!
-//! In front of the runs are two structures of fixed size in memory: an exact cache of recently used keys,
-//! and a Bloom filter that recognises most new keys. Memory is bounded; disk takes 13 bytes per key, each
-//! written about five times.
+//! In front of the runs are two structures of fixed size in memory: an exact cache of recently used
+//! keys, and a Bloom filter that recognises most new keys. Memory is bounded; disk takes 13 bytes
+//! per key, each written about five times.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -152,8 +152,8 @@ impl Seen {
         }
     }
 
-    /// Writes a full tail to disk and advances the merge, inside the transaction of the tasks. To be
-    /// called after each batch of insertions.
+    /// Writes a full tail to disk and advances the merge, inside the transaction of the tasks. To
+    /// be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
             self.advance_merge(db, u64::MAX)?;
@@ -193,7 +193,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Grows the filter with the keys, to at most half of `front_bytes`; the hot keys have the rest.
+    /// Grows the filter with the keys, to at most half of `front_bytes`; the hot keys have the
+    /// rest.
     fn fit_memory(&mut self, db: &Connection) -> Result<()> {
         let keys = self.indexed_keys();
         if self.filter.is_outgrown(keys, self.front_bytes / 2) {
@@ -227,8 +228,9 @@ impl Seen {
         Ok(())
     }
 
-    /// Plans a merge of the last runs: a run joins as long as it is at most twice as large as all later
-    /// ones together. So each run that stays is more than twice as large as everything after it.
+    /// Plans a merge of the last runs: a run joins as long as it is at most twice as large as all
+    /// later ones together. So each run that stays is more than twice as large as everything after
+    /// it.
     fn plan_merge(&mut self, db: &Connection) -> Result<()> {
         let mut keys = 0;
         let mut merged = 0;
@@ -275,8 +277,8 @@ fn each_slice(db: &Connection, runs: &[Run], mut visit: impl FnMut(&[Entry])) ->
     Ok(())
 }
 
-/// The largest number of keys whose hash table fits into `bytes`: its size is a power of two, and it is
-/// at most 7/8 full.
+/// The largest number of keys whose hash table fits into `bytes`: its size is a power of two, and
+/// it is at most 7/8 full.
 fn tail_limit(bytes: usize) -> usize {
     let buckets = (bytes / TAIL_ENTRY_BYTES).max(1_024);
     (1 << buckets.ilog2()) / 8 * 7

@@ -1,9 +1,11 @@
-//! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of crawls,
-//! pages that killed their workers, and backfills (stored pages applied to further records).
+//! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of
+//! crawls, pages that killed their workers, and backfills (stored pages applied to further
+//! records).
 //!
-//! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages are
-//! few; the number of backfills is bounded by the pages that records want. After a crash the frontier
-//! yields them again: pending backfills, crashed pages and changed crawls are queued once more.
+//! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages
+//! are few; the number of backfills is bounded by the pages that records want. After a crash the
+//! frontier yields them again: pending backfills, crashed pages and changed crawls are queued once
+//! more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

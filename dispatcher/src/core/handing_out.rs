@@ -1,5 +1,5 @@
-//! Handing out: the window is filled with due sites, tasks of ready sites are leased and sent to the
-//! owners of the sites.
+//! Handing out: the window is filled with due sites, tasks of ready sites are leased and sent to
+//! the owners of the sites.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -123,8 +123,8 @@ impl Core {
         retry_ms.into_iter().chain(room_ms).min()
     }
 
-    /// Sites in the window have got tasks to hand out. Where leased tasks of a lower priority are in
-    /// their way, those are recalled.
+    /// Sites in the window have got tasks to hand out. Where leased tasks of a lower priority are
+    /// in their way, those are recalled.
     pub(super) fn wake(&mut self, woken: Vec<Woken>) {
         for woken in woken {
             if let Some((owner, scope)) = self.dispatch.wake(woken) {

@@ -13,8 +13,8 @@ use crate::frontier::{
 use crate::outgoing::OutgoingMessage;
 use crate::store_writer::{BackfillWrite, StoreWrite};
 
-/// The dispatcher itself writes pages that killed their workers, after the commit. A crash before the
-/// write loses it, so after a start all such pages of this period are written again.
+/// The dispatcher itself writes pages that killed their workers, after the commit. A crash before
+/// the write loses it, so after a start all such pages of this period are written again.
 const CRASHED_PAGES_REWRITTEN_MS: i64 = 7 * 86_400_000;
 
 impl Core {
@@ -147,8 +147,8 @@ impl Core {
         self.store_crashed_page(task, returned.delivery, now_ms)
     }
 
-    /// After a start: stores the recent pages of quarantined tasks again, because the write may have
-    /// been lost. A page that is stored already does not change.
+    /// After a start: stores the recent pages of quarantined tasks again, because the write may
+    /// have been lost. A page that is stored already does not change.
     pub(super) fn store_recent_crashed_pages(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let since_ms = now_ms - CRASHED_PAGES_REWRITTEN_MS;
         for (task, delivery, at_ms) in self.frontier.crashed_since(since_ms)? {

@@ -1,18 +1,20 @@
-//! Recalls: revocation of leased tasks that have not started. A recall has a scope: a stopped or paused
-//! crawl, a site whose rule has changed, or what is below a priority at a site. Tasks that have started
-//! run to their end; only the worker that holds a task decides whether it has started.
+//! Recalls: revocation of leased tasks that have not started. A recall has a scope: a stopped or
+//! paused crawl, a site whose rule has changed, or what is below a priority at a site. Tasks that
+//! have started run to their end; only the worker that holds a task decides whether it has started.
 //!
 //! A recall ends when each supervisor that held leases has confirmed it, or can start nothing under
 //! them any more because its lease is over. The deadline of a supervisor follows from these rules:
 //!
 //! - A lease is renewed by the answer to a heartbeat. The deadline is the lease time after the last
-//!   heartbeat that was sent before the supervisor had received the recall: a heartbeat tells how many
-//!   messages have arrived (see `lease_renewed`). Workers hear of a later lease only after the recall.
+//!   heartbeat that was sent before the supervisor had received the recall: a heartbeat tells how
+//!   many messages have arrived (see `lease_renewed`). Workers hear of a later lease only after the
+//!   recall.
 //! - A lease that has run out is renewed by a new session only. A supervisor that begins a session
 //!   first recalls everything from its workers, so what it held before ends with the lease of the
 //!   session before (see `session_begun`).
 //!
-//! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask again.
+//! Recalls are not stored. After a crash of the dispatcher the clients that waited have to ask
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -161,15 +163,16 @@ impl Core {
         !self.recalls.under_way.contains_key(&number)
     }
 
-    /// Sends a supervisor that begins a session the recalls that it has not confirmed: messages of its
-    /// last session may be lost, and its confirmation ends the wait before its lease is over.
+    /// Sends a supervisor that begins a session the recalls that it has not confirmed: messages of
+    /// its last session may be lost, and its confirmation ends the wait before its lease is over.
     pub(super) fn resend_recalls(&mut self, supervisor: &str) {
         for (number, scope) in self.recalls.session_begun(supervisor) {
             self.send_recall(supervisor, number, &scope);
         }
     }
 
-    /// A heartbeat is answered with a renewed lease. `received`: the last message that it confirmed.
+    /// A heartbeat is answered with a renewed lease. `received`: the last message that it
+    /// confirmed.
     pub(super) fn extend_recall_deadlines(&mut self, peer: &Peer, received: u64) {
         if let Some((supervisor, until_ms)) = self.dispatch.lease_end(peer) {
             self.recalls.lease_renewed(supervisor, received, until_ms);

@@ -1,5 +1,5 @@
-//! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request has
-//! one answer, which leaves after the commit of what it tells. Pauses, stops and site rules are
+//! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request
+//! has one answer, which leaves after the commit of what it tells. Pauses, stops and site rules are
 //! answered when a recall has ended; other requests do not wait for them.
 
 mod actions;

@@ -1,13 +1,13 @@
 //! The supervisors: which are connected, how much credit they have, and which are lost.
 //!
-//! A supervisor is *awaited* (known from before the dispatcher's start), *connected* (it has a session),
-//! *leaving* (it has said goodbye), and then *left* or *lost*.
+//! A supervisor is *awaited* (known from before the dispatcher's start), *connected* (it has a
+//! session), *leaving* (it has said goodbye), and then *left* or *lost*.
 //!
-//! The lease: a supervisor starts no request later than the lease time after the last message of its
-//! that was answered. The answer carries the sender's own timestamp of that message back, so the
-//! supervisor counts from a moment before the dispatcher received it. A supervisor is lost, and its
-//! sites may be given away, when the lease time plus its longest request has passed since then: by then
-//! none of its requests can be under way, whatever has become of it (fencing by time).
+//! The lease: a supervisor starts no request later than the lease time after the last message of
+//! its that was answered. The answer carries the sender's own timestamp of that message back, so
+//! the supervisor counts from a moment before the dispatcher received it. A supervisor is lost, and
+//! its sites may be given away, when the lease time plus its longest request has passed since then:
+//! by then none of its requests can be under way, whatever has become of it (fencing by time).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

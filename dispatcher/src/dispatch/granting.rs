@@ -54,8 +54,8 @@ impl Dispatch {
         None
     }
 
-    /// How many tasks of this priority may be sent to a supervisor now. From its reserve only one at
-    /// a time, because further tasks of the same grant may have a lower priority.
+    /// How many tasks of this priority may be sent to a supervisor now. From its reserve only one
+    /// at a time, because further tasks of the same grant may have a lower priority.
     fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.lease_counts.at_least(owner, priority) < room.reserve {

@@ -1,5 +1,5 @@
-//! Counts the leases that each supervisor holds, by priority. The counts decide whether a task may use
-//! the supervisor's reserve (see [`super::session`]).
+//! Counts the leases that each supervisor holds, by priority. The counts decide whether a task may
+//! use the supervisor's reserve (see [`super::session`]).
 
 use std::collections::BTreeMap;
 

@@ -4,14 +4,15 @@
 //!
 //! - *delayed*: its clock, or a rule, forbids the next request for longer than the lookahead;
 //! - *ready*: its next task may be handed out now;
-//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)), or no
-//!   supervisor of the lane that it needs has credit (it waits in the queue of the lane);
-//! - *changing owner*: its next task needs another owner, which it gets when no task of it is leased;
+//! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)),
+//!   or no supervisor of the lane that it needs has credit (it waits in the queue of the lane);
+//! - *changing owner*: its next task needs another owner, which it gets when no task of it is
+//!   leased;
 //! - *full*: as many of its tasks are leased as its pace allows;
 //! - *idle*: no task can be handed out; it leaves the window when its last outcome has arrived.
 //!
-//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that are
-//! not due for long leave it, so that slow sites keep no others out.
+//! So a delayed site takes up no credit of a supervisor. When the window is nearly full, sites that
+//! are not due for long leave it, so that slow sites keep no others out.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -142,7 +143,8 @@ impl Schedule {
         self.note_if_idle(due.id);
     }
 
-    /// Schedules a site by its clock, unless it is scheduled already, is full or has nothing queued.
+    /// Schedules a site by its clock, unless it is scheduled already, is full or has nothing
+    /// queued.
     pub(super) fn schedule(&mut self, id: SiteId) {
         let default_delay_ms = self.default_delay_ms;
         let Some(site) = self.sites.get_mut(&id) else {
@@ -182,8 +184,8 @@ impl Schedule {
         self.delayed.first().map(|(from_ms, _)| *from_ms)
     }
 
-    /// The ready site that is next: the highest priority, then crawls in turn, then the longest due.
-    /// Sites that wait for credit in one of the `full` lanes are skipped.
+    /// The ready site that is next: the highest priority, then crawls in turn, then the longest
+    /// due. Sites that wait for credit in one of the `full` lanes are skipped.
     pub(super) fn first_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
         while let Some((from_ms, id)) = self.delayed.first().copied()
             && from_ms <= now_ms
@@ -251,8 +253,8 @@ impl Schedule {
         }
     }
 
-    /// Another turn is next at a site: if it is ready, its place in the order changes, and if it waits
-    /// for credit in a lane, it may not have to any more.
+    /// Another turn is next at a site: if it is ready, its place in the order changes, and if it
+    /// waits for credit in a lane, it may not have to any more.
     fn requeue_ready(&mut self, id: SiteId) {
         self.remove_from_ready(id);
         self.make_ready(id);
@@ -324,8 +326,8 @@ impl Schedule {
         left
     }
 
-    /// Evicts up to `most` sites that are not due for long: first those of crawls that have more than
-    /// `few` sites in the window, then any.
+    /// Evicts up to `most` sites that are not due for long: first those of crawls that have more
+    /// than `few` sites in the window, then any.
     pub(super) fn evict_distant(
         &mut self,
         most: usize,

@@ -1,13 +1,13 @@
-//! One supervisor's session, that is, what is known of it since its hello: its credit, the crawls that it
-//! was told of, and whether all messages have arrived in both directions.
+//! One supervisor's session, that is, what is known of it since its hello: its credit, the crawls
+//! that it was told of, and whether all messages have arrived in both directions.
 
 use std::collections::HashSet;
 
 use webfill_wire::socket::Peer;
 use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
-/// After this many crawls a supervisor is told to forget the settings of all of them, which bounds its
-/// memory and that of its workers: small crawls may come by the hundred thousand.
+/// After this many crawls a supervisor is told to forget the settings of all of them, which bounds
+/// its memory and that of its workers: small crawls may come by the hundred thousand.
 const MOST_CRAWLS: usize = 10_000;
 
 /// See [`Hello`].

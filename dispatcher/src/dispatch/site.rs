@@ -5,9 +5,9 @@ use webfill_wire::{CrawlKey, Lane, SiteClock};
 use super::ready::Place;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 
-/// A task is handed out this long before its site's clock allows the request, so that it is with the
-/// worker in time: longer than a commit and two socket hops take, short enough that waiting tasks
-/// take up little room in queues.
+/// A task is handed out this long before its site's clock allows the request, so that it is with
+/// the worker in time: longer than a commit and two socket hops take, short enough that waiting
+/// tasks take up little room in queues.
 pub const LOOKAHEAD_MS: i64 = 300;
 
 /// At most this many tasks of one site are leased at once, however short its delay.
@@ -58,7 +58,8 @@ impl Site {
         self.tell_last_request = false;
     }
 
-    /// A request may have been under way until now, and its worker is gone: the delay counts from now.
+    /// A request may have been under way until now, and its worker is gone: the delay counts from
+    /// now.
     pub(super) fn note_possible_request(&mut self, default_delay_ms: u32, now_ms: i64) {
         let delay_ms = i64::from(self.delay_ms(default_delay_ms));
         self.clock.due_at_ms = self.clock.due_at_ms.max(now_ms + delay_ms);
@@ -66,8 +67,8 @@ impl Site {
         self.tell_last_request = true;
     }
 
-    /// Applies a changed rule. A due time that is later than last request plus delay (the server has
-    /// asked for it) still holds, unless the site was forgotten.
+    /// Applies a changed rule. A due time that is later than last request plus delay (the server
+    /// has asked for it) still holds, unless the site was forgotten.
     pub(super) fn follow_rule(&mut self, due: &SiteDue, default_delay_ms: u32) {
         let is_paced = self.clock.last_start_ms.is_some_and(|last_ms| {
             self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))

@@ -3,15 +3,15 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-/// The maximum size of a result. What waits for a slow subscriber is limited in messages; this limit
-/// bounds its bytes.
+/// The maximum size of a result. What waits for a slow subscriber is limited in messages; this
+/// limit bounds its bytes.
 pub(crate) const MAX_RESULT_BYTES: usize = 256 << 10;
 
 /// The keys that are left out of a result that is too large, in this order, until it fits.
 const LEFT_OUT_FIRST: [&str; 5] = ["body", "links", "fields", "headers", "attrs"];
 
-/// The message of a page, ready to be sent. Keys that were left out are empty, and named in `omitted`;
-/// the store has their values.
+/// The message of a page, ready to be sent. Keys that were left out are empty, and named in
+/// `omitted`; the store has their values.
 pub(crate) fn message(page: Value, wants_body: bool) -> Vec<u8> {
     let mut result = result(page, wants_body);
     let mut frame = Value::to_string(&result);

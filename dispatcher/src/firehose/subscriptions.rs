@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use webfill_wire::socket::Subscription;
 
-/// At most this many topics are held. While further ones are subscribed to, they are only counted, and
-/// every topic counts as having a subscriber.
+/// At most this many topics are held. While further ones are subscribed to, they are only counted,
+/// and every topic counts as having a subscriber.
 const MOST_NOTED: usize = 10_000;
 
 /// Shared by the socket thread, which applies subscriptions, and the threads that publish.

@@ -51,13 +51,13 @@ pub struct FeedTally {
     pub accepted: u64,
     /// How many were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,
-    /// The candidates refused for another reason than `duplicate`, in order. Only [`feed`] fills it;
-    /// refused links of pages are only counted.
+    /// The candidates refused for another reason than `duplicate`, in order. Only [`feed`] fills
+    /// it; refused links of pages are only counted.
     ///
     /// [`feed`]: super::Frontier::feed
     pub refused: Vec<Refused>,
-    /// How many serve only records that are resolved already, or belong to a crawl that is over: they
-    /// are neither judged nor counted as discovered.
+    /// How many serve only records that are resolved already, or belong to a crawl that is over:
+    /// they are neither judged nor counted as discovered.
     pub unwanted: u64,
     /// Pages that are done already and that a further record wants.
     pub backfills: Vec<Backfill>,
@@ -91,8 +91,9 @@ pub struct Refused {
     pub why: String,
 }
 
-/// A stored page that is to be applied to a further record, which came to want it after the page was
-/// handed out. There is no second fetch; the page's links are fed for the record at `depth + 1`.
+/// A stored page that is to be applied to a further record, which came to want it after the page
+/// was handed out. There is no second fetch; the page's links are fed for the record at `depth +
+/// 1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backfill {
     pub task: TaskId,
@@ -148,8 +149,9 @@ pub struct TaskSketch {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LeaseBatch {
     pub tasks: Vec<Leased>,
-    /// How many tasks the site still has queued, if some of them can be handed out now. An empty batch
-    /// with some left means that the call has closed tasks of ended crawls up to its limit: call again.
+    /// How many tasks the site still has queued, if some of them can be handed out now. An empty
+    /// batch with some left means that the call has closed tasks of ended crawls up to its limit:
+    /// call again.
     pub left: u64,
     /// The turn that is next.
     pub next: Option<Turn>,
@@ -218,8 +220,8 @@ pub struct SiteDue {
 /// A site's rule, set by hand. Where a field is `None`, the default holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteRule {
-    /// The delay between two requests, in milliseconds, instead of the default; robots.txt's delay is
-    /// the minimum.
+    /// The delay between two requests, in milliseconds, instead of the default; robots.txt's delay
+    /// is the minimum.
     pub delay_ms: Option<u32>,
     /// No request starts before this time; milliseconds since the epoch.
     pub block_until_ms: Option<i64>,

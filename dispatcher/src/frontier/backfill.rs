@@ -1,6 +1,6 @@
 //! Backfills: a record that came to want a page after the page was handed out gets the stored page
-//! applied later. The wish is stored (`late = 1` in `task_records`) until that is done, so a crash loses
-//! none.
+//! applied later. The wish is stored (`late = 1` in `task_records`) until that is done, so a crash
+//! loses none.
 
 use rusqlite::params;
 use webfill_wire::CrawlKey;

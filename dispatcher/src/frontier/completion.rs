@@ -58,8 +58,8 @@ impl Frontier {
         })
     }
 
-    /// Adds the worker's figures to the counters. They come from another process: whatever they are,
-    /// the sums must not overflow.
+    /// Adds the worker's figures to the counters. They come from another process: whatever they
+    /// are, the sums must not overflow.
     fn count_page(&mut self, task: &HeldTask, report: &TaskDone) -> Result<()> {
         let status = &mut self.known_crawl(task.crawl)?.status;
         status.leased -= 1;

@@ -1,5 +1,6 @@
 //! The crawls: their specs, states and counters. Those in use are in memory, and their counters are
-//! written with each commit (write-behind within the transaction); others are read when they are needed.
+//! written with each commit (write-behind within the transaction); others are read when they are
+//! needed.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -160,7 +161,8 @@ impl Frontier {
         self.guarded("note the end of the seeds", |_| Ok(()))
     }
 
-    /// Goes on with a known crawl that is fed again: it is not paused, and its seeds have not ended.
+    /// Goes on with a known crawl that is fed again: it is not paused, and its seeds have not
+    /// ended.
     pub fn reopen_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         if crawl.status.seeds_ended {
@@ -209,7 +211,8 @@ impl Frontier {
         Ok(true)
     }
 
-    /// Writes the counters, and drops crawls that were not used recently from memory if there are many.
+    /// Writes the counters, and drops crawls that were not used recently from memory if there are
+    /// many.
     pub(super) fn flush_crawls(&mut self) -> Result<()> {
         self.write_counters()?;
         if self.crawls.len() > MOST_IN_MEMORY {

@@ -1,4 +1,5 @@
-//! Feeding: candidates (seeds, links, redirects) are judged, and those that are new become queued tasks.
+//! Feeding: candidates (seeds, links, redirects) are judged, and those that are new become queued
+//! tasks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -160,7 +161,8 @@ impl FeedBatch<'_> {
     }
 
     fn intake(&self, text: &str, context: &LinkContext<'_>) -> std::result::Result<Url, Refusal> {
-        // Before the URL is parsed, because on most pages of a shallow crawl this refuses all links.
+        // Before the URL is parsed, because on most pages of a shallow crawl this refuses all
+        // links.
         if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {
             return Err(Refusal::Scope(Reason::TooDeep));
         }

@@ -1,15 +1,15 @@
-//! Holding tasks back, or ending them before they are handed out: pauses, page limits, stops and expiry of
-//! crawls, limits of sites, lanes that no supervisor serves.
+//! Holding tasks back, or ending them before they are handed out: pauses, page limits, stops and
+//! expiry of crawls, limits of sites, lanes that no supervisor serves.
 //!
 //! A crawl may have tasks at a million sites, so none of this visits all sites at once:
 //!
-//! - *hold*: a site whose turn comes finds out that a crawl hands nothing out, and passes it over from
-//!   then on (the crawl's `top_priority` there becomes 0);
+//! - *hold*: a site whose turn comes finds out that a crawl hands nothing out, and passes it over
+//!   from then on (the crawl's `top_priority` there becomes 0);
 //! - *release*: when the crawl continues, its sites are visited in slices of at most [`SLICE`];
 //! - *end*: the queue of a crawl that is over is closed in slices of at most [`MOST_CLOSED`] tasks.
 //!
-//! What is held is stored with the sites. At the start every crawl with held sites that is not paused is
-//! released again, because which releases were under way is not stored.
+//! What is held is stored with the sites. At the start every crawl with held sites that is not
+//! paused is released again, because which releases were under way is not stored.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -40,8 +40,8 @@ pub(super) struct Holding {
 #[derive(Debug, Default)]
 struct Limit {
     left: u64,
-    /// Tasks that were handed out under it since the start: a task that comes back unfetched refunds
-    /// its page.
+    /// Tasks that were handed out under it since the start: a task that comes back unfetched
+    /// refunds its page.
     out: HashSet<TaskId>,
 }
 
@@ -102,7 +102,8 @@ impl Frontier {
     }
 
     /// Stops a crawl: queued tasks will end in `stopped`; leased tasks may still finish, but their
-    /// links are not followed. Opening the crawl again revokes this for tasks that are still queued.
+    /// links are not followed. Opening the crawl again revokes this for tasks that are still
+    /// queued.
     pub fn stop_crawl(&mut self, crawl: CrawlKey) -> std::result::Result<(), FrontierError> {
         let crawl = self.crawl(crawl)?;
         crawl.ended = Some(Outcome::Stopped);
@@ -110,8 +111,8 @@ impl Frontier {
         self.guarded("stop a crawl", |_| Ok(()))
     }
 
-    /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns whether
-    /// further calls are needed; each takes milliseconds.
+    /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns
+    /// whether further calls are needed; each takes milliseconds.
     pub fn end_queued(
         &mut self,
         key: CrawlKey,
@@ -154,7 +155,8 @@ impl Frontier {
         })
     }
 
-    /// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits for.
+    /// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits
+    /// for.
     pub(super) fn room_or_hold(&mut self, site: SiteId, key: CrawlKey, now_ms: i64) -> Result<u64> {
         let room = self.room_of(key)?;
         if room == 0 {
@@ -220,8 +222,8 @@ impl Frontier {
         !self.holding.to_release.is_empty()
     }
 
-    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got tasks by
-    /// it.
+    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got
+    /// tasks by it.
     pub fn release(&mut self, now_ms: i64) -> std::result::Result<Vec<Woken>, FrontierError> {
         let Some((key, last_site)) = self.holding.to_release.pop_front() else {
             return Ok(Vec::new());
@@ -279,7 +281,8 @@ impl Frontier {
         self.write_limit(site)
     }
 
-    /// A task came back unfetched: if it was handed out under the site's limit, its page is refunded.
+    /// A task came back unfetched: if it was handed out under the site's limit, its page is
+    /// refunded.
     pub(super) fn refund_site_page(&mut self, site: SiteId, task: TaskId) -> Result<()> {
         let Some(limit) = self.holding.limits.get_mut(&site) else {
             return Ok(());

@@ -28,8 +28,8 @@ impl Lanes {
         self.browsers || crawl.spec.lane != Lane::Browser
     }
 
-    /// How many tasks of a crawl may be handed out now. If no supervisor serves its lane, notes that
-    /// the crawl waits for one.
+    /// How many tasks of a crawl may be handed out now. If no supervisor serves its lane, notes
+    /// that the crawl waits for one.
     pub(super) fn room_or_await_lane(&mut self, key: CrawlKey, crawl: &Crawl) -> u64 {
         if self.serves(crawl) {
             return crawl.room();
@@ -45,7 +45,8 @@ pub(super) fn can_serve(lane: Lane, needed: Lane) -> bool {
 }
 
 impl Frontier {
-    /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that waited.
+    /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
+    /// waited.
     pub fn set_browsers(&mut self, browsers: bool) {
         self.lanes.browsers = browsers;
         if browsers {
@@ -98,8 +99,8 @@ impl Frontier {
         Ok(due)
     }
 
-    /// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one call
-    /// may need the lanes of many crawls.
+    /// The lane of a crawl. Reads no more than that of a crawl that is not in memory, because one
+    /// call may need the lanes of many crawls.
     fn lane_of(&self, key: CrawlKey) -> Result<Lane> {
         if let Some(crawl) = self.crawls.get(&key) {
             return Ok(crawl.spec.lane);

@@ -1,8 +1,8 @@
 //! Leasing: which crawl is next at a site, and which of its tasks are handed out.
 //!
-//! The highest priority at a site goes first, whichever crawl it is of. Crawls with tasks of the same
-//! priority take turns, the one that has waited longest first, so that a crawl's long queue delays only
-//! that crawl. Within a crawl the oldest task goes first.
+//! The highest priority at a site goes first, whichever crawl it is of. Crawls with tasks of the
+//! same priority take turns, the one that has waited longest first, so that a crawl's long queue
+//! delays only that crawl. Within a crawl the oldest task goes first.
 
 use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Lane, Outcome};
@@ -38,9 +38,10 @@ impl LeaseRun {
 }
 
 impl Frontier {
-    /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that are
-    /// over end in `expired` or `stopped` instead; tasks of crawls that are held back stay queued. The
-    /// call ends early when the next crawl needs a lane that the supervisor does not serve.
+    /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that
+    /// are over end in `expired` or `stopped` instead; tasks of crawls that are held back stay
+    /// queued. The call ends early when the next crawl needs a lane that the supervisor does not
+    /// serve.
     pub fn lease(
         &mut self,
         site: SiteId,
@@ -150,8 +151,8 @@ impl Frontier {
             .execute(params![task.id as i64, LEASED, delivery])?;
         let mut failed_attempts = Vec::new();
         if task.deliveries > 0 {
-            // Records that were added since the last delivery travel with the task now: they need no
-            // backfill any more.
+            // Records that were added since the last delivery travel with the task now: they need
+            // no backfill any more.
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
             self.db.prepare_cached(sql)?.execute([task.id as i64])?;
             failed_attempts = retries::failed_attempts(&self.db, task.id)?;

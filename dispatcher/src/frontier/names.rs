@@ -1,5 +1,5 @@
-//! Short ids for the names of sites and records. The tables are the truth; recently used names are cached
-//! in two generations, which bounds the memory.
+//! Short ids for the names of sites and records. The tables are the truth; recently used names are
+//! cached in two generations, which bounds the memory.
 
 use std::collections::HashMap;
 

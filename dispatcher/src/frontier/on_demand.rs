@@ -58,8 +58,8 @@ impl Frontier {
         })
     }
 
-    /// Registers a crawl, or replaces the spec of a `known` one. Counters and tasks stay as they are. A
-    /// crawl that had expired continues.
+    /// Registers a crawl, or replaces the spec of a `known` one. Counters and tasks stay as they
+    /// are. A crawl that had expired continues.
     pub fn upsert_crawl(
         &mut self,
         known: Option<CrawlKey>,
@@ -132,7 +132,8 @@ impl Frontier {
         Ok(self.crawl(key)?.paused)
     }
 
-    /// Marks a crawl as expired. Its queued tasks are closed by [`end_queued`](Frontier::end_queued).
+    /// Marks a crawl as expired. Its queued tasks are closed by
+    /// [`end_queued`](Frontier::end_queued).
     pub fn expire_crawl(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.crawl(key)?;
         crawl.ended = Some(Outcome::Expired);

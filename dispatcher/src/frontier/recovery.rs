@@ -1,8 +1,8 @@
 //! Recovery: what opening a frontier does after a crash or any other end.
 //!
-//! For the tasks a restart is only a pause. Leases stay in force and belong to the owners of their sites,
-//! until a supervisor reports that it does not hold one any more, or is lost. Only times need care: they
-//! are stored by the wall clock, which may have been set meanwhile.
+//! For the tasks a restart is only a pause. Leases stay in force and belong to the owners of their
+//! sites, until a supervisor reports that it does not hold one any more, or is lost. Only times
+//! need care: they are stored by the wall clock, which may have been set meanwhile.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
@@ -60,9 +60,9 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
          WHERE due_at_ms BETWEEN ?2 AND ?1 AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
-    // If the clock was set, the time since the last commit is unknown. Sites that waited then wait at
-    // least their remaining time: exactly that if the clock was set back, up to CLOCK_JUMP_MS longer
-    // if it was set ahead. The same holds for sites with an unknown delay.
+    // If the clock was set, the time since the last commit is unknown. Sites that waited then wait
+    // at least their remaining time: exactly that if the clock was set back, up to CLOCK_JUMP_MS
+    // longer if it was set ahead. The same holds for sites with an unknown delay.
     let shift_ms = (now_ms - committed_at_ms).min(CLOCK_JUMP_MS);
     db.execute(
         "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2

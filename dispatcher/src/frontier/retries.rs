@@ -37,8 +37,8 @@ impl Frontier {
         self.retries.next_ms
     }
 
-    /// Makes tasks whose retries are due available again. Returns the sites inside the window that got
-    /// tasks by it.
+    /// Makes tasks whose retries are due available again. Returns the sites inside the window that
+    /// got tasks by it.
     pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,

@@ -1,5 +1,5 @@
-//! Rules of sites, set by hand: delay, `block_until`, page limit. They are stored with the site and hold
-//! after a restart.
+//! Rules of sites, set by hand: delay, `block_until`, page limit. They are stored with the site and
+//! hold after a restart.
 
 use rusqlite::{OptionalExtension, Result, params};
 

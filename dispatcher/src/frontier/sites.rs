@@ -4,9 +4,9 @@
 //!
 //! - *waiting* (0): outside the window; an index orders waiting sites by priority and due time;
 //! - *in the window* (1): in the memory of the running dispatcher;
-//! - *parked* (2): it has queued tasks, but none that could be handed out now (a paused crawl, retries
-//!   that are not due, a limit that is reached). Its `top_priority` is 0 then. Whatever makes a task
-//!   available unparks the site.
+//! - *parked* (2): it has queued tasks, but none that could be handed out now (a paused crawl,
+//!   retries that are not due, a limit that is reached). Its `top_priority` is 0 then. Whatever
+//!   makes a task available unparks the site.
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Result, Row, params};
@@ -16,8 +16,8 @@ use super::answers::{Clock, SiteDue, SiteId, SiteRule};
 use super::{Frontier, FrontierError};
 
 impl Frontier {
-    /// Admits up to `limit` waiting sites to the window that are due at this time: the highest priority
-    /// first, then the earliest due.
+    /// Admits up to `limit` waiting sites to the window that are due at this time: the highest
+    /// priority first, then the earliest due.
     pub fn next_sites(
         &mut self,
         due_before_ms: i64,
@@ -30,8 +30,9 @@ impl Frontier {
         })
     }
 
-    /// Like [`next_sites`](Frontier::next_sites), but only sites with queued tasks of one crawl. Only
-    /// the first [`MOST_LOOKED_AT`] sites of the crawl are looked at, so it may miss due sites.
+    /// Like [`next_sites`](Frontier::next_sites), but only sites with queued tasks of one crawl.
+    /// Only the first [`MOST_LOOKED_AT`] sites of the crawl are looked at, so it may miss due
+    /// sites.
     pub fn next_sites_of(
         &mut self,
         crawl: CrawlKey,
@@ -251,8 +252,9 @@ pub(super) fn count_queued_of(
     Ok(())
 }
 
-/// Subtracts tasks from a crawl's share of a site's count. A crawl that was served (`served_at_turn`)
-/// has its next turn after all others. The site's own count is left to [`count_taken`].
+/// Subtracts tasks from a crawl's share of a site's count. A crawl that was served
+/// (`served_at_turn`) has its next turn after all others. The site's own count is left to
+/// [`count_taken`].
 pub(super) fn count_taken_of(
     db: &Connection,
     site: SiteId,
@@ -290,8 +292,8 @@ pub(super) fn count_taken(
     Ok((left as u64, next.filter(|_| priority > 0)))
 }
 
-/// The crawls that are next at a site: those of the highest priority, the one that has waited longest
-/// first.
+/// The crawls that are next at a site: those of the highest priority, the one that has waited
+/// longest first.
 pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";

@@ -1,5 +1,5 @@
-//! The supervisors that may hold leases, stored by name. They outlive the dispatcher, which must know
-//! after a restart whose leases to wait for.
+//! The supervisors that may hold leases, stored by name. They outlive the dispatcher, which must
+//! know after a restart whose leases to wait for.
 
 use rusqlite::params;
 

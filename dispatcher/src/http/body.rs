@@ -8,7 +8,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::answers::{Answer, refused};
 
-/// The maximum size of a body that is read as a whole: the same as of a frame on the control socket.
+/// The maximum size of a body that is read as a whole: the same as of a frame on the control
+/// socket.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A body larger than this counts as large; at most [`MOST_LARGE`] large bodies are read at once.

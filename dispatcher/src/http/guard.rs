@@ -1,5 +1,5 @@
-//! Admits HTTP requests of clients on this machine, and refuses those that a foreign page makes one of
-//! its browsers send.
+//! Admits HTTP requests of clients on this machine, and refuses those that a foreign page makes one
+//! of its browsers send.
 
 use std::net::IpAddr;
 

@@ -2,8 +2,8 @@
 
 use super::cache_lines::{CacheLines, LINE_BYTES};
 
-/// Each key sets five of the 512 bits of its line: 1% false positives at ten bits of memory per key,
-/// 10% at five.
+/// Each key sets five of the 512 bits of its line: 1% false positives at ten bits of memory per
+/// key, 10% at five.
 const BITS_PER_KEY: usize = 5;
 
 /// With fewer bits of memory per key than this, the filter grows, if its bound allows it.

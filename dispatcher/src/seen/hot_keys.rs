@@ -7,7 +7,8 @@ use super::cache_lines::{CacheLines, LINE_BYTES};
 const SEGMENTS: usize = 64;
 const SEGMENT_BITS: u32 = SEGMENTS.ilog2();
 
-/// A set-associative LRU cache: a line holds eight keys, the most recently used first; zero is empty.
+/// A set-associative LRU cache: a line holds eight keys, the most recently used first; zero is
+/// empty.
 #[derive(Debug)]
 pub(super) struct HotKeys {
     segments: Vec<CacheLines>,
@@ -42,7 +43,8 @@ impl HotKeys {
         true
     }
 
-    /// Inserts a key that the cache does not hold; the least recently used of its line may be evicted.
+    /// Inserts a key that the cache does not hold; the least recently used of its line may be
+    /// evicted.
     pub(super) fn insert(&mut self, key: u64) {
         push(self.line_of(key), key);
     }

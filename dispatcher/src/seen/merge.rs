@@ -1,5 +1,5 @@
-//! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for a large
-//! merge.
+//! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for a
+//! large merge.
 
 use rusqlite::{Connection, Result};
 
@@ -61,8 +61,8 @@ impl Merge {
         Ok(self.output)
     }
 
-    /// Collects the entries of the next output slice. A URL that was fetched again has the same key in
-    /// two sources; the latest task wins.
+    /// Collects the entries of the next output slice. A URL that was fetched again has the same key
+    /// in two sources; the latest task wins.
     fn gather(&mut self, db: &Connection, entries: &mut Vec<Entry>) -> Result<()> {
         loop {
             let mut least: Option<(Entry, usize)> = None;

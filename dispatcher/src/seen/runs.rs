@@ -1,8 +1,8 @@
 //! Runs: the part of the seen index on disk, sorted by key.
 //!
-//! A run divides the key space into equal slices; each slice is one row of about one database page, so a
-//! look-up reads one page and needs no directory in memory. A run is written once and never changed. Its
-//! states are
+//! A run divides the key space into equal slices; each slice is one row of about one database page,
+//! so a look-up reads one page and needs no directory in memory. A run is written once and never
+//! changed. Its states are
 //!
 //! - *building* until its last slice is written,
 //! - *live* while it is part of the index,
@@ -12,7 +12,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-/// The average number of keys in a slice. A page of 4 KiB holds 310, which one slice in 8,000 exceeds.
+/// The average number of keys in a slice. A page of 4 KiB holds 310, which one slice in 8,000
+/// exceeds.
 const KEYS_PER_SLICE: u64 = 250;
 
 const KEY_BYTES: usize = 8;

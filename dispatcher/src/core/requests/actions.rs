@@ -1,5 +1,5 @@
-//! Actions: applications ask about their crawls, pause, resume and stop them. The answers have the keys
-//! of Scrapy Cluster's, and some more.
+//! Actions: applications ask about their crawls, pause, resume and stop them. The answers have the
+//! keys of Scrapy Cluster's, and some more.
 
 use serde_json::{Map, Value, json};
 use webfill_api::{Refusal, Spider, Subject};

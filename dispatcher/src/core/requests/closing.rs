@@ -1,12 +1,14 @@
-//! Closing crawls: a crawl that was stopped by its application or has expired is over before its queue
-//! is empty. It goes through these steps:
+//! Closing crawls: a crawl that was stopped by its application or has expired is over before its
+//! queue is empty. It goes through these steps:
 //!
 //! 1. recall: leased tasks that have not started are called back;
-//! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything else;
-//! 3. answer: the clients that asked, and the subscribers of notices, are told how many tasks that were.
+//! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything
+//!    else;
+//! 3. answer: the clients that asked, and the subscribers of notices, are told how many tasks that
+//!    were.
 //!
-//! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients that
-//! waited are not answered.
+//! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients
+//! that waited are not answered.
 
 use std::collections::{BTreeSet, VecDeque};
 

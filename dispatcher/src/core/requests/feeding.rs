@@ -1,5 +1,5 @@
-//! Crawl requests become tasks: each is checked against the state of its crawl, the crawl's settings
-//! are updated, and its URL is queued.
+//! Crawl requests become tasks: each is checked against the state of its crawl, the crawl's
+//! settings are updated, and its URL is queued.
 //!
 //! Requests of `webfill crawl` take the same way. Beyond what a request can say, their crawls have
 //! the settings of the command's own crawl instead of those of a crawl on demand.

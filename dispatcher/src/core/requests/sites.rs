@@ -1,8 +1,8 @@
-//! Site rules set by hand: the delay between two requests, no request before a time (`block_until`), at
-//! most N further pages (`limit`). A rule is stored before it takes effect. Once it is answered it holds
-//! on all supervisors: tasks of the site that had not started were recalled. The answer waits for
-//! supervisors that do not respond until their leases are over; on the others the rule holds within
-//! milliseconds.
+//! Site rules set by hand: the delay between two requests, no request before a time
+//! (`block_until`), at most N further pages (`limit`). A rule is stored before it takes effect.
+//! Once it is answered it holds on all supervisors: tasks of the site that had not started were
+//! recalled. The answer waits for supervisors that do not respond until their leases are over; on
+//! the others the rule holds within milliseconds.
 
 use serde_json::{Value, json};
 use webfill_api::scope::{canonical_domain, printable_beginning};

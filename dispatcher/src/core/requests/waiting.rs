@@ -1,5 +1,5 @@
-//! Answers that wait for the end of a recall, so that no fetch in its scope starts after the answer. A
-//! supervisor that does not confirm is waited for until its lease is over, see
+//! Answers that wait for the end of a recall, so that no fetch in its scope starts after the
+//! answer. A supervisor that does not confirm is waited for until its lease is over, see
 //! [`crate::core::recalls`].
 
 use webfill_api::{Refusal, SiteAction, Subject};
