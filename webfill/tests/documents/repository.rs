@@ -88,8 +88,8 @@ impl Repository {
     }
 
     pub fn is_declared(&self, name: &str, is_in: impl Fn(&str) -> bool) -> bool {
-        let files = self.declared.get(name).into_iter().flatten();
-        files.into_iter().any(|file| is_in(file))
+        let files = self.declared.get(name);
+        files.is_some_and(|files| files.iter().any(|file| is_in(file)))
     }
 
     pub fn has_member(&self, owner: &str, member: &str) -> bool {
@@ -109,10 +109,8 @@ impl Repository {
             return true;
         }
         let text = std::fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_default();
-        let impls = text.lines().filter(|line| line.starts_with("impl"));
-        impls
-            .into_iter()
-            .any(|line| words(line).any(|word| word == name))
+        let mut impls = text.lines().filter(|line| line.starts_with("impl"));
+        impls.any(|line| words(line).any(|word| word == name))
     }
 
     /// Whether a path leads to something, from the document's folder or from the top.
