@@ -143,7 +143,7 @@ impl Session {
     }
 
     pub(super) fn note_outcomes(&mut self, number: u64) {
-        self.outcomes.note(number);
+        self.outcomes.record(number);
     }
 
     /// All outcomes up to this number have arrived.
