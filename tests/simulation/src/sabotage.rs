@@ -38,18 +38,18 @@ pub enum Sabotage {
 impl Sabotage {
     /// Each with a seed that finds it.
     pub const ALL: [(Sabotage, u64); 13] = [
-        (Sabotage::LeasesAreIgnored, 1495),
+        (Sabotage::LeasesAreIgnored, 953),
         (Sabotage::AnswersStretchTheLease, 37870),
         (Sabotage::RecallsAreIgnored, 28),
         (Sabotage::NothingIsInherited, 49),
         (Sabotage::LastRequestsAreNotTold, 638),
-        (Sabotage::OwnersAreForgotten, 68),
+        (Sabotage::OwnersAreForgotten, 4),
         (Sabotage::NamesakesShareAHome, 138),
         (Sabotage::TheClockIsSetByADay, 616),
         (Sabotage::LanesAreForgotten, 45),
         (Sabotage::AnswersDoNotWaitForLeases, 832),
         (Sabotage::BackOffIsForgotten, 1),
-        (Sabotage::FailuresOfRobotsAllowEverything, 1),
+        (Sabotage::FailuresOfRobotsAllowEverything, 2),
         (Sabotage::CachedRobotsDoNotExpire, 1),
     ];
 }
