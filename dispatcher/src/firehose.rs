@@ -95,7 +95,7 @@ impl Firehose {
         publish: Publish,
         queued: usize,
     ) -> Result<Firehose, Fault> {
-        let failed = |error: io::Error| Fault::error(format!("cannot start the herald: {error}"));
+        let failed = |error: io::Error| Fault::error(format!("cannot start the firehose: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -111,7 +111,7 @@ impl Firehose {
             dropped: Arc::clone(&dropped),
         };
         let thread = std::thread::Builder::new()
-            .name("herald".into())
+            .name("firehose".into())
             .spawn(move || runtime.block_on(reader.run()))
             .map_err(failed)?;
         Ok(Firehose {
@@ -154,7 +154,7 @@ impl Firehose {
     pub(crate) fn finish(self) {
         drop(self.queue);
         if self.thread.join().is_err() {
-            tracing::error!(event = "herald_panicked", "the herald's thread panicked");
+            tracing::error!(event = "firehose_panicked", "the firehose thread panicked");
         }
     }
 }

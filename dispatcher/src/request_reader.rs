@@ -73,9 +73,9 @@ impl RequestReader {
     ) -> Result<RequestReader, Fault> {
         let (frames, arrived) = mpsc::channel();
         std::thread::Builder::new()
-            .name("clerk".into())
+            .name("request-reader".into())
             .spawn(move || read_all(&arrived, clock, on_read))
-            .map_err(|error| Fault::error(format!("cannot start the clerk: {error}")))?;
+            .map_err(|error| Fault::error(format!("cannot start the request reader: {error}")))?;
         let taken = Arc::default();
         Ok(RequestReader { frames, taken })
     }

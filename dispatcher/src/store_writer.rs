@@ -73,7 +73,7 @@ impl StoreWriter {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
+            .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         let opened = webfill_store::open(&setup.store, setup.cache.as_ref());
         let backends = runtime.block_on(opened).map_err(store_fault)?;
         let order = setup.mapping_order.clone();
@@ -82,9 +82,9 @@ impl StoreWriter {
         let states = LatestStates::default();
         let taken = Arc::clone(&states);
         let thread = std::thread::Builder::new()
-            .name("ledger".into())
+            .name("store-writer".into())
             .spawn(move || runtime.block_on(write_all(backends.store, queued, taken, on_written)))
-            .map_err(|error| Fault::error(format!("cannot start the ledger: {error}")))?;
+            .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         Ok(StoreWriter {
             queue,
             states,
@@ -96,7 +96,7 @@ impl StoreWriter {
     pub fn finish(self) {
         drop(self.queue);
         if self.thread.join().is_err() {
-            tracing::error!(event = "ledger_panicked", "the ledger thread panicked");
+            tracing::error!(event = "store_writer_panicked", "the store writer thread panicked");
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Frontier, FrontierError};
 impl Frontier {
     /// Pages of a crawl that are done and not yet applied to an unresolved record that wants them.
     pub fn pending_backfills(&mut self, crawl: CrawlKey) -> Result<Vec<Backfill>, FrontierError> {
-        self.guarded("look for late records", |frontier| {
+        self.guarded("look for backfills", |frontier| {
             let sql = "SELECT t.id, t.url, t.depth, r.name
                        FROM task_records late
                        JOIN tasks t ON t.id = late.task

@@ -63,7 +63,7 @@ fn action(name: &str) -> Value {
     json!({"action": name, "appid": "app", "crawlid": "c1", "uuid": "u1"})
 }
 
-/// So many requests of one crawl, each for another site.
+/// `n` requests of one crawl, each for another site.
 fn requests(crawl: &str, n: usize) -> Value {
     let one = |n| request(json!({"crawlid": crawl, "url": format!("http://{crawl}{n}.org/")}));
     (0..n).map(one).collect()
