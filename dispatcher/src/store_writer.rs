@@ -96,7 +96,10 @@ impl StoreWriter {
     pub fn finish(self) {
         drop(self.queue);
         if self.thread.join().is_err() {
-            tracing::error!(event = "store_writer_panicked", "the store writer thread panicked");
+            tracing::error!(
+                event = "store_writer_panicked",
+                "the store writer thread panicked"
+            );
         }
     }
 
