@@ -15,7 +15,7 @@ help: ## Show the targets
 demo: ## Build webfill quickly and let it crawl a small site that it serves itself; STORE=URI keeps the records
 	@deploy/install-build-deps.sh
 	cargo build --profile demo --locked --package webfill
-	@target/demo/webfill demo $(if $(STORE),--store '$(STORE)')
+	@cargo run --profile demo --locked --quiet --package webfill -- demo $(if $(STORE),--store '$(STORE)')
 
 build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh

@@ -356,8 +356,8 @@ impl Feeder {
     /// Lists a crawl request as broken that wants pages in the lane `browser`, if this command's
     /// workers have no browsers: the crawl would wait for ever.
     fn refuses_browser(&mut self, seed: &Seed) -> Result<bool, Fault> {
-        let needs_browser = |request: &&Box<SeedRequest>| request.needs_browser;
-        let Some(request) = seed.request.as_ref().filter(needs_browser) else {
+        let request = seed.request.as_deref();
+        let Some(request) = request.filter(|request| request.needs_browser) else {
             return Ok(false);
         };
         if self.input.spec.lane == Lane::Browser {
