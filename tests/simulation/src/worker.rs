@@ -54,7 +54,7 @@ struct Runner {
 
 enum Stage {
     /// It finds out whether the page may be fetched.
-    Checking(PermissionCheck),
+    Checking(Box<PermissionCheck>),
     /// It waits for the page's turn, or for the page.
     Permitted {
         delay: Duration,
@@ -226,7 +226,7 @@ impl Worker {
         Runner {
             permit: self.permits.permit(&task),
             task,
-            stage: Stage::Checking(check),
+            stage: Stage::Checking(Box::new(check)),
             request: None,
         }
     }
