@@ -28,7 +28,7 @@ use webfill_store::{CrawlId, Store};
 use webfill_wire::Lane;
 
 use crate::control_client::ControlClient;
-use crate::seeds::{Seed, SeedFault, SeedRequest};
+use crate::seeds::{Seed, SeedFault};
 use crate::summary::BrokenSeeds;
 use broken_list::BrokenList;
 pub use documents::DatasetSeeds;

@@ -5,6 +5,7 @@ use webfill_wire::SupervisorToWorker;
 
 use crate::world::World;
 
+/// Each has a test in `tests/worlds.rs` that notes a seed which finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
     /// Workers start requests without a lease.
@@ -33,25 +34,6 @@ pub enum Sabotage {
     FailuresOfRobotsAllowEverything,
     /// What the shared cache knows of robots.txt does not expire.
     CachedRobotsDoNotExpire,
-}
-
-impl Sabotage {
-    /// Each with a seed that finds it.
-    pub const ALL: [(Sabotage, u64); 13] = [
-        (Sabotage::LeasesAreIgnored, 953),
-        (Sabotage::AnswersStretchTheLease, 37870),
-        (Sabotage::RecallsAreIgnored, 28),
-        (Sabotage::NothingIsInherited, 49),
-        (Sabotage::LastRequestsAreNotTold, 638),
-        (Sabotage::OwnersAreForgotten, 4),
-        (Sabotage::NamesakesShareAHome, 138),
-        (Sabotage::TheClockIsSetByADay, 616),
-        (Sabotage::LanesAreForgotten, 45),
-        (Sabotage::AnswersDoNotWaitForLeases, 832),
-        (Sabotage::BackOffIsForgotten, 1),
-        (Sabotage::FailuresOfRobotsAllowEverything, 2),
-        (Sabotage::CachedRobotsDoNotExpire, 1),
-    ];
 }
 
 impl World {
