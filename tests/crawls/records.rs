@@ -171,6 +171,49 @@ fn two_records_share_a_page_that_is_fetched_once() {
 }
 
 #[test]
+fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
+    let web = Web::start();
+    let team = web.site("team.example");
+    team.serve("/a", page("A").field("name", "A"));
+    team.serve("/shared", page("Team").field("location", "Paris"));
+    let late = web.site("late.example");
+    late.serve("/b", page("B").field("name", "B").mapped_link("/b/more"));
+    // Its priority is lower than that of the seeds, so by then record a is complete.
+    late.serve(
+        "/b/more",
+        page("More").mapped_link("http://team.example/shared"),
+    );
+    let work = Workplace::new();
+    // Otherwise the shared page would be handed out together with /a.
+    let settings = work.write("webfill.toml", "[supervisor]\nqueue = 1\n");
+    let a = ["http://team.example/a", "http://team.example/shared"];
+    let b = ["http://late.example/b"];
+    let records = [
+        record("a", &a, json!({"name": null})),
+        record("b", &b, json!({"name": null, "location": null})),
+    ];
+    let run = work
+        .crawl(&web)
+        .arg("--config")
+        .arg(settings)
+        .args(["--depth", "5", "--seeds"])
+        .arg(work.write_lines("seeds.jsonl", &records))
+        .finish()
+        .expect(0);
+    assert_eq!(work.stored().record("b").fields["location"], "Paris");
+    assert_eq!(
+        web.visits().pages().paths(),
+        [
+            "team.example/a",
+            "late.example/b",
+            "late.example/b/more",
+            "team.example/shared"
+        ]
+    );
+    assert_eq!(run.summary().records(), (2, 2));
+}
+
+#[test]
 fn two_records_may_name_the_same_link() {
     let web = Web::start();
     web.site("same.example")

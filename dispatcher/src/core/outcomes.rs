@@ -180,7 +180,7 @@ impl Core {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         self.wake(tally.woken);
-        if tally.accepted > 0 {
+        if tally.accepted + tally.requeued > 0 {
             self.next_site_ms = Some(now_ms);
             self.underserved.add(crawl);
         }

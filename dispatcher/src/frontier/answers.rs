@@ -49,6 +49,9 @@ pub struct Candidate<'a> {
 pub struct FeedTally {
     /// How many became queued tasks.
     pub accepted: u64,
+    /// How many stopped tasks were queued again, because a further record wants their pages. Their
+    /// candidates are counted as duplicates.
+    pub requeued: u64,
     /// How many were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,
     /// The candidates refused for another reason than `duplicate`, in order. Only [`feed`] fills

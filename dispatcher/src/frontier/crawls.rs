@@ -101,6 +101,19 @@ impl Crawl {
         *self.status.outcomes.entry(outcome).or_default() += 1;
         self.changed = true;
     }
+
+    /// A task that had ended is queued again. Returns how many tasks still have its outcome; if
+    /// there are none, the caller deletes the stored counter.
+    pub(super) fn uncount_outcome(&mut self, outcome: Outcome) -> u64 {
+        self.status.done -= 1;
+        self.changed = true;
+        let left = self.status.outcomes.get(&outcome).copied().unwrap_or(0) - 1;
+        match left {
+            0 => self.status.outcomes.remove(&outcome),
+            _ => self.status.outcomes.insert(outcome, left),
+        };
+        left
+    }
 }
 
 impl Frontier {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, Reason};
+use webfill_wire::{CrawlKey, Outcome, Reason};
 
 use super::answers::{
     AttrsId, Backfill, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
@@ -13,6 +13,7 @@ use super::answers::{
 use super::crawls::Crawl;
 use super::lanes::Lanes;
 use super::names::Names;
+use super::resolved::Requeued;
 use super::schema::DONE;
 use super::{Frontier, FrontierError, resolved, sites};
 use crate::excluded_sites::ExcludedSites;
@@ -120,7 +121,7 @@ pub(super) struct FeedBatch<'a> {
     now_ms: i64,
     last_turn: i64,
     fed: HashMap<SiteId, FedSite>,
-    /// How many tasks it queues, by priority.
+    /// How many tasks it queues, new ones and stopped ones again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) tally: FeedTally,
 }
@@ -128,6 +129,9 @@ pub(super) struct FeedBatch<'a> {
 /// What a batch adds to one site.
 #[derive(Default)]
 struct FedSite {
+    /// New tasks.
+    accepted: u64,
+    /// New tasks and those that are queued again.
     queued: u64,
     top_priority: u8,
     /// How many tasks of the crawl the site had before the batch; read when first needed.
@@ -201,7 +205,8 @@ impl FeedBatch<'_> {
             .exists(params![task as i64, DONE, latest])
     }
 
-    /// Adds a record to the task of a URL that was seen before.
+    /// Adds a record to the task of a URL that was seen before. A task that was stopped because its
+    /// records were complete has no stored page, so it is queued again.
     fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
         let pair_key = self.seen.pair_key(key, record);
         if self.seen.was_noted_lately(pair_key) {
@@ -210,6 +215,9 @@ impl FeedBatch<'_> {
         let Some(task) = self.seen.task_of(self.db, key)? else {
             return Ok(());
         };
+        if let Some(stopped) = resolved::requeue_stopped(self.db, task)? {
+            self.note_requeued(&stopped)?;
+        }
         // A task that was handed out before may be queued again, but its last holder may still
         // deliver the outcome: the record needs a backfill then, too.
         let sql = "INSERT OR IGNORE INTO task_records (task, record, late)
@@ -223,6 +231,25 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
+    /// Counts a stopped task that is queued again: its former outcome does not count any more.
+    fn note_requeued(&mut self, stopped: &Requeued) -> Result<()> {
+        if self.crawl.uncount_outcome(Outcome::Stopped) == 0 {
+            let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = ?2";
+            let values = params![self.key, Outcome::Stopped.as_str()];
+            self.db.prepare_cached(sql)?.execute(values)?;
+        }
+        self.count_queued(stopped.site, stopped.priority);
+        self.tally.requeued += 1;
+        Ok(())
+    }
+
+    fn count_queued(&mut self, site: SiteId, priority: u8) {
+        let fed = self.fed.entry(site).or_default();
+        fed.queued += 1;
+        fed.top_priority = fed.top_priority.max(priority);
+        *self.queued.entry(priority).or_default() += 1;
+    }
+
     fn within_budget(&mut self, site: SiteId) -> Result<bool> {
         let Some(budget) = self.crawl.spec.domain_max_pages else {
             return Ok(true);
@@ -233,7 +260,7 @@ impl FeedBatch<'_> {
             None => accepted(self.db, self.key, site)?,
         };
         fed.accepted_before = Some(before);
-        Ok(before + fed.queued < budget)
+        Ok(before + fed.accepted < budget)
     }
 
     fn enqueue(
@@ -262,10 +289,8 @@ impl FeedBatch<'_> {
             self.db.prepare_cached(sql)?.execute([task, *record])?;
         }
         self.seen.insert(key, task as u64);
-        let fed = self.fed.entry(site).or_default();
-        fed.queued += 1;
-        fed.top_priority = fed.top_priority.max(context.priority);
-        *self.queued.entry(context.priority).or_default() += 1;
+        self.count_queued(site, context.priority);
+        self.fed.entry(site).or_default().accepted += 1;
         self.tally.accepted += 1;
         Ok(())
     }
@@ -295,15 +320,16 @@ impl FeedBatch<'_> {
             }
             // A crawl that is new at the site takes its turn behind those that wait already.
             let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
-                       VALUES (?1, ?2, ?3, ?3, ?4, ?5)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                        ON CONFLICT DO UPDATE SET accepted = accepted + excluded.accepted,
                            queued = queued + excluded.queued,
                            top_priority = max(top_priority, excluded.top_priority)
                        RETURNING accepted";
             let mut upsert = self.db.prepare_cached(sql)?;
-            let values = params![self.key, site, fed.queued as i64, priority, self.last_turn];
-            let accepted: i64 = upsert.query_row(values, |row| row.get(0))?;
-            self.crawl.status.sites += u64::from(accepted as u64 == fed.queued);
+            let (accepted, queued) = (fed.accepted as i64, fed.queued as i64);
+            let values = params![self.key, site, accepted, queued, priority, self.last_turn];
+            let accepted_in_all: i64 = upsert.query_row(values, |row| row.get(0))?;
+            self.crawl.status.sites += u64::from(accepted_in_all == accepted);
         }
         self.crawl.status.discovered += self.tally.accepted;
         for (priority, n) in &self.queued {

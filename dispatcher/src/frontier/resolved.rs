@@ -1,10 +1,12 @@
 //! Resolved records: a record that is complete needs no further page. Queued tasks that serve only
-//! resolved records end in `stopped`.
+//! resolved records end in `stopped`. Such a task is queued again if a further record comes to want
+//! its page.
 
-use rusqlite::{Connection, Result, Row};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::answers::{SiteId, TaskId};
+use super::schema::{DONE, QUEUED};
 use super::{Frontier, FrontierError, sites};
 
 impl Frontier {
@@ -77,6 +79,35 @@ fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
         })
     };
     db.prepare_cached(sql)?.query_map([record], task)?.collect()
+}
+
+/// A stopped task that is queued again.
+pub(super) struct Requeued {
+    pub(super) site: SiteId,
+    pub(super) priority: u8,
+}
+
+/// Queues a task again if it was stopped because its records were complete. A task that was stopped
+/// with its crawl stays as it is: it served no record, or one that was unresolved. The caller
+/// updates the counts.
+pub(super) fn requeue_stopped(db: &Connection, task: TaskId) -> Result<Option<Requeued>> {
+    let sql = "UPDATE tasks SET state = ?2, outcome = NULL, done_at_ms = NULL
+               WHERE id = ?1 AND state = ?3 AND outcome = ?4
+                   AND EXISTS (SELECT 1 FROM task_records WHERE task = ?1)
+                   AND NOT EXISTS (
+                       SELECT 1 FROM task_records JOIN records ON records.id = record
+                       WHERE task = ?1 AND resolved = 0)
+               RETURNING site, priority";
+    let stopped = Outcome::Stopped.as_str();
+    let requeued = |row: &Row<'_>| {
+        Ok(Requeued {
+            site: row.get(0)?,
+            priority: row.get(1)?,
+        })
+    };
+    db.prepare_cached(sql)?
+        .query_row(params![task as i64, QUEUED, DONE, stopped], requeued)
+        .optional()
 }
 
 /// A record that a task serves.

@@ -38,9 +38,9 @@ pub(crate) fn check_end(world: &mut World) {
         let served = |place: Place| records.get(&(crawl, url(place.0, place.1)));
         faults.extend(check_reach(world, number, &outcomes, &served));
         for (place, outcome) in &outcomes {
-            let was_complete = was_complete(&world.store, served(*place));
+            let is_complete = is_complete(&world.store, served(*place));
             let outcome = outcome.as_deref();
-            faults.extend(check_page(world, crawl, *place, outcome, was_complete));
+            faults.extend(check_page(world, crawl, *place, outcome, is_complete));
         }
     }
     world.faults.append(&mut faults);
@@ -49,13 +49,6 @@ pub(crate) fn check_end(world: &mut World) {
 /// Whether nothing is missing in any record that a page serves.
 fn is_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
     records.is_some_and(|records| records.iter().all(|record| store.is_resolved(record)))
-}
-
-/// Whether nothing may have been missing in the records that a page served at some time. A page that
-/// was stopped for that reason is not queued again for a record that comes to want it later: the
-/// dispatcher takes it for a page that is stored. That is how it is today, not how it should be.
-fn was_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
-    records.is_some_and(|records| records.iter().any(|record| store.is_resolved(record)))
 }
 
 /// The tasks of a crawl are its seeds and what the pages that ended well link to, except for links
@@ -107,7 +100,7 @@ fn check_page(
     crawl: CrawlKey,
     (site, page): Place,
     outcome: Option<&str>,
-    was_complete: bool,
+    is_complete: bool,
 ) -> Vec<String> {
     let (of_site, url) = (&world.plan.sites[site], url(site, page));
     let planned = &of_site.pages[page];
@@ -117,8 +110,8 @@ fn check_page(
         // A crawl that is over tries nothing again.
         let may_be_missed = match outcome {
             None => was_stopped,
-            Some("stopped") => was_stopped || was_complete,
-            Some(outcome) if Some(outcome) == failure(planned) => was_stopped || was_complete,
+            Some("stopped") => was_stopped || is_complete,
+            Some(outcome) if Some(outcome) == failure(planned) => was_stopped || is_complete,
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");

@@ -198,3 +198,96 @@ fn a_reopened_record_gets_its_links_fetched() {
     fixture.feed_for(&["http://a.org/more"], &["ada"], 0);
     assert_eq!(fixture.lease_one().records, ["ada"]);
 }
+
+/// A page that was stopped because `ada`, the record that wanted it, was complete.
+fn fixture_with_a_stopped_page() -> Fixture {
+    let mut fixture = fixture();
+    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    resolve(&mut fixture, "ada");
+    assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
+    fixture.frontier.commit().unwrap();
+    fixture
+}
+
+#[test]
+fn a_stopped_page_is_fetched_for_a_further_record_that_wants_it() {
+    let mut fixture = fixture_with_a_stopped_page();
+    let tally = fixture.feed_for(&["http://a.org/"], &["bob", "eve"], 0);
+    assert!(tally.backfills.is_empty(), "no page is stored: {tally:?}");
+    assert_eq!((tally.accepted, tally.requeued), (0, 1));
+    assert_eq!(tally.skipped, skipped(&[(Reason::Duplicate, 1)]));
+    assert_eq!((fixture.status().queued, fixture.status().done), (1, 0));
+    assert_eq!(fixture.outcomes(), []);
+    fixture.assert_conserved();
+    let page = fixture.lease_one();
+    assert_eq!((page.task, page.delivery), (1, 1));
+    assert_eq!(page.records, ["ada", "bob", "eve"]);
+    assert!(fixture.done(&page, &[]).backfill_records.is_empty());
+    assert_eq!(fixture.outcomes(), [(Outcome::Ok, 1)]);
+    fixture.assert_conserved();
+}
+
+#[test]
+fn a_stopped_page_is_fetched_for_a_further_record_after_a_restart() {
+    let mut fixture = fixture_with_a_stopped_page().reopen(0);
+    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    fixture.assert_conserved();
+    let mut fixture = fixture.reopen(0);
+    assert_eq!(fixture.outcomes(), []);
+    assert!(
+        fixture
+            .frontier
+            .pending_backfills(fixture.crawl)
+            .unwrap()
+            .is_empty()
+    );
+    let page = fixture.lease_one();
+    assert_eq!(page.records, ["ada", "bob"]);
+    fixture.done(&page, &[]);
+    fixture.assert_conserved();
+}
+
+#[test]
+fn a_stopped_page_may_be_stopped_again() {
+    let mut fixture = fixture_with_a_stopped_page();
+    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    resolve(&mut fixture, "bob");
+    assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
+    fixture.assert_conserved();
+    assert_eq!(
+        fixture.feed_for(&["http://a.org/"], &["eve"], 0).requeued,
+        1
+    );
+    fixture.assert_conserved();
+}
+
+#[test]
+fn a_page_that_was_stopped_with_its_crawl_is_not_fetched_for_a_further_record() {
+    let mut fixture = fixture();
+    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.frontier.stop_crawl(fixture.crawl).unwrap();
+    fixture.frontier.end_queued(fixture.crawl, 0).unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    let tally = fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    assert_eq!((tally.accepted, tally.requeued), (0, 0));
+    assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
+    fixture.assert_conserved();
+}
+
+#[test]
+fn a_page_that_is_queued_again_counts_once_for_its_site() {
+    let mut fixture = fixture_with(|spec| spec.domain_max_pages = Some(2));
+    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    resolve(&mut fixture, "ada");
+    let urls = ["http://a.org/", "http://a.org/2", "http://a.org/3"];
+    let tally = fixture.feed_for(&urls, &["bob"], 0);
+    assert_eq!((tally.accepted, tally.requeued), (1, 1));
+    assert_eq!(
+        tally.skipped,
+        skipped(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
+    );
+    assert_eq!(fixture.status().sites, 1);
+    fixture.assert_conserved();
+    assert_eq!(fixture.lease_all().len(), 2);
+}
