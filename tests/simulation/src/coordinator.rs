@@ -17,6 +17,12 @@ use crate::world::{Event, Place, World};
 /// What the wall clock says at the beginning.
 pub(crate) const EPOCH_MS: i64 = 1_800_000_000_000;
 
+/// The dispatcher dies at most this often within turns; without a limit some worlds would not end.
+/// If the answer to robots.txt has a `Retry-After` that is longer than robots.txt is remembered, the
+/// page waits for that long. A dispatcher that dies meanwhile ends the session, so the task is
+/// called back, and the next delivery has to get robots.txt anew.
+const MOST_DEATHS_IN_TURN: u64 = 1_000;
+
 pub(crate) struct Coordinator {
     folder: tempfile::TempDir,
     dispatcher: Option<Core>,
@@ -28,6 +34,7 @@ pub(crate) struct Coordinator {
     ahead_ms: i64,
     wakes_at_ms: u64,
     turns: u64,
+    deaths_in_turn: u64,
     witness: Option<Witness>,
 }
 
@@ -55,6 +62,7 @@ impl Coordinator {
             ahead_ms: 0,
             wakes_at_ms: 0,
             turns: 0,
+            deaths_in_turn: 0,
             witness: None,
         }
     }
@@ -190,8 +198,12 @@ impl World {
     fn turn(&mut self, work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>) -> Turn {
         let now_ms = self.coordinator.ahead_ms + self.now_ms as i64;
         let hurried = self.suffers(Sabotage::AnswersDoNotWaitForLeases);
-        let dies_early = self.dice.once_in(self.plan.deaths_in_turn);
-        let dies_late = self.dice.once_in(self.plan.deaths_in_turn);
+        let deaths_in_turn = match self.coordinator.deaths_in_turn < MOST_DEATHS_IN_TURN {
+            true => self.plan.deaths_in_turn,
+            false => 0,
+        };
+        let dies_early = self.dice.once_in(deaths_in_turn);
+        let dies_late = self.dice.once_in(deaths_in_turn);
         let Some(dispatcher) = &mut self.coordinator.dispatcher else {
             return Turn::Died;
         };
@@ -207,6 +219,7 @@ impl World {
             dispatcher.commit(now_ms).expect("the database is healthy");
         }
         if dies_early || dies_late {
+            self.coordinator.deaths_in_turn += 1;
             let down_ms = self.dice.magnitude(20, 60_000);
             self.kill_dispatcher(down_ms);
             return Turn::Died;
