@@ -107,7 +107,11 @@ impl Crawl {
     pub(super) fn uncount_outcome(&mut self, outcome: Outcome) -> u64 {
         self.status.done -= 1;
         self.changed = true;
-        let left = self.status.outcomes.get(&outcome).map_or(0, |n| n.saturating_sub(1));
+        let left = self
+            .status
+            .outcomes
+            .get(&outcome)
+            .map_or(0, |n| n.saturating_sub(1));
         match left {
             0 => self.status.outcomes.remove(&outcome),
             _ => self.status.outcomes.insert(outcome, left),
