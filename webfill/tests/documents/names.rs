@@ -239,7 +239,7 @@ fn what_does_not_exist_is_found_with_its_line() {
         "`NoSuchType::parse`",
         "`robots::no_such_test`",
         "`no_such_function()`",
-        "`no_such_name`",
+        "`never_declared_here`",
         "`NO_SUCH_CONSTANT`",
         "`NoSuchType`",
     ] {
@@ -252,8 +252,8 @@ fn what_does_not_exist_is_found_with_its_line() {
         "`worker/src/journey.rs`, `journey.rs`, `worker/src/`, `golden/MAPPING/no_such.html`",
         "`run_site` in `worker/src/journey.rs`, `run_site` in [a file](../worker/src/journey.rs)",
         "`RobotsRules::parse`, `run_site()`, `WIRE_VERSION`, `RobotsRules`, `WEBFILL_NO_SUCH`",
-        "    `no_such_name` in an indented block",
-        "```\n`no_such_name`\n```",
+        "    `never_declared_here` in an indented block",
+        "```\n`never_declared_here`\n```",
     ] {
         assert_eq!(check(right), Vec::<String>::new(), "{right}");
     }
