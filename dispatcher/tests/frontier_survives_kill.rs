@@ -70,6 +70,8 @@ fn report(task: &Leased) -> TaskDone {
         redirect: None,
         resolved: vec![],
         clock: SiteClock::default(),
+        evidence: None,
+        address: None,
     }
 }
 

@@ -167,6 +167,7 @@ mod tests {
             priority: 50,
             delay_ms: None,
             failed_attempts: Vec::new(),
+            given_up: None,
         }
     }
 

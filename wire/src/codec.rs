@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of this build's messages. Raise it with every change of a message's shape.
-pub const WIRE_VERSION: u8 = 4;
+pub const WIRE_VERSION: u8 = 5;
 
 /// Why a frame could not be decoded. The receiver logs and drops such a frame.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -65,6 +65,7 @@ mod tests {
             priority: 50,
             delay_ms: Some(1_000),
             failed_attempts: Vec::new(),
+            given_up: None,
         }
     }
 

@@ -4,6 +4,8 @@
 //! mappings) is sent once to each peer. Changing the shape of a message requires a new
 //! [`WIRE_VERSION`](crate::codec::WIRE_VERSION); `wire/tests/frozen_bytes.rs` checks that.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::{Follow, Lane, Outcome};
@@ -67,6 +69,8 @@ pub struct Task {
     pub delay_ms: Option<u32>,
     /// Earlier attempts that failed in a way worth retrying, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
+    /// The task is given up: it ends with this outcome, and nothing is requested.
+    pub given_up: Option<Outcome>,
 }
 
 /// An attempt at a task that failed in a transient way and was followed by a retry.
@@ -120,6 +124,21 @@ pub struct TaskDone {
     /// Records that are complete after this page.
     pub resolved: Vec<String>,
     pub clock: SiteClock,
+    /// What the worker saw, if the attempt failed in a way that may be the site's.
+    pub evidence: Option<Evidence>,
+    /// The address that answered, if there was one.
+    pub address: Option<IpAddr>,
+}
+
+/// What shows that a site is in trouble, or has refused the crawler: kept with the site, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The URL that was requested: a page, or the site's robots.txt.
+    pub url: String,
+    /// The HTTP status, if there was an answer.
+    pub status_code: Option<u16>,
+    /// What was seen: the error, or the name of the sign by which a block was recognised.
+    pub sign: String,
 }
 
 /// The state of a site's clock after a fetch.

@@ -8,13 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use webfill_wire::codec::{self, WIRE_VERSION};
 use webfill_wire::{
-    CrawlSettings, Credit, DispatcherToSupervisor, FailedAttempt, Follow, Hello, Lane,
+    CrawlSettings, Credit, DispatcherToSupervisor, Evidence, FailedAttempt, Follow, Hello, Lane,
     MappingSource, Outcome, Reason, RecallScope, ReturnCause, SiteClock, SupervisorHeartbeat,
     SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, TaskDone, TaskReturned,
     WorkerToSupervisor,
@@ -104,6 +105,7 @@ fn task() -> Task {
         priority: 37,
         delay_ms: Some(38),
         failed_attempts: vec![failed_attempt()],
+        given_up: Some(Outcome::Blocked),
     }
 }
 
@@ -135,6 +137,12 @@ fn done() -> TaskDone {
         redirect: Some("/target".into()),
         resolved: vec!["resolved".into()],
         clock: clock(),
+        evidence: Some(Evidence {
+            url: "https://example.com/robots.txt".into(),
+            status_code: Some(503),
+            sign: "sign".into(),
+        }),
+        address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     }
 }
 

@@ -160,6 +160,7 @@ mod tests {
             priority,
             delay_ms: None,
             failed_attempts: Vec::new(),
+            given_up: None,
         }
     }
 

@@ -157,6 +157,7 @@ mod tests {
             priority: 50,
             delay_ms: None,
             failed_attempts: Vec::new(),
+            given_up: None,
         };
         let kept = permits.permit(&task);
         for _ in 0..10 * SHORT_LIST {

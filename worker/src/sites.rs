@@ -300,6 +300,7 @@ mod tests {
             priority,
             delay_ms: None,
             failed_attempts: Vec::new(),
+            given_up: None,
         }
     }
 

@@ -3,12 +3,13 @@
 //! [`TaskDone`]. It is in memory only: if the worker dies before the report, the task is fetched
 //! again, and the store overwrites the same page.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::Span;
 use webfill_startup::log::task_span;
-use webfill_wire::{CrawlSettings, Outcome, SiteClock, Task, TaskDone};
+use webfill_wire::{CrawlSettings, Evidence, Outcome, SiteClock, Task, TaskDone};
 
 use crate::body_budget::BudgetedBody;
 use crate::fetch::Fetched;
@@ -40,6 +41,9 @@ pub struct TaskResult {
     /// The earliest start of the site's next request, and the delay in force, if it is known.
     pub next_start: Option<Instant>,
     pub delay: Option<Duration>,
+    /// See [`TaskDone`], as for the next.
+    pub evidence: Option<Evidence>,
+    pub address: Option<IpAddr>,
 }
 
 impl TaskResult {
@@ -64,6 +68,8 @@ impl TaskResult {
             elapsed: Duration::ZERO,
             next_start: None,
             delay: None,
+            evidence: None,
+            address: None,
         }
     }
 
@@ -107,6 +113,8 @@ impl TaskResult {
                 next_in_ms: millis_rounded_up(next_in),
                 delay_ms: self.delay.map(millis_rounded_up),
             },
+            evidence: self.evidence,
+            address: self.address,
         }
     }
 }

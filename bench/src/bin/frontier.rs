@@ -258,6 +258,8 @@ fn page(task: &Leased, web: &mut Web) -> TaskDone {
         redirect: None,
         resolved: Vec::new(),
         clock: SiteClock::default(),
+        evidence: None,
+        address: None,
     }
 }
 

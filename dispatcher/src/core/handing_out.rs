@@ -240,6 +240,7 @@ impl Core {
                 priority: task.priority,
                 delay_ms: grant.delay_ms,
                 failed_attempts: task.failed_attempts,
+                given_up: None,
             });
         }
         let message = DispatcherToSupervisor::Tasks {

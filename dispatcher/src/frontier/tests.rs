@@ -159,6 +159,8 @@ fn report(task: &Leased) -> TaskDone {
         redirect: None,
         resolved: Vec::new(),
         clock: SiteClock::default(),
+        evidence: None,
+        address: None,
     }
 }
 

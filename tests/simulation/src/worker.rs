@@ -510,6 +510,8 @@ impl FinishedTask {
             redirect: None,
             resolved,
             clock: site_clock(self.next_start, self.delay, now),
+            evidence: None,
+            address: None,
         }
     }
 }

@@ -246,6 +246,8 @@ fn done(task: &Task, links: &[&str]) -> TaskDone {
         redirect: None,
         resolved: Vec::new(),
         clock: SiteClock::default(),
+        evidence: None,
+        address: None,
     }
 }
 
