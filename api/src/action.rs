@@ -1,5 +1,5 @@
 //! Actions: `info`, `stop`, `pause` and `resume` concern the crawls of one application, `status` the
-//! fleet, `site` the rules of one site. The names of the first four are Scrapy Cluster's.
+//! fleet, `site` the rules and the state of one site, `sites` the states of all. The names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub enum Action {
         uuid: Option<String>,
     },
     Site(SiteAction),
+    /// Lists the states of sites.
+    Sites(SitesQuestion),
 }
 
 /// The application or crawl that an action concerns, and what is repeated in its answer.
@@ -52,6 +54,18 @@ pub struct SiteAction {
     pub limit: Option<Option<u64>>,
     /// Removes all rules, and what was learned about the site.
     pub forget: bool,
+    /// Ends the site's rest now.
+    pub wake: bool,
+}
+
+/// Which sites are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SitesQuestion {
+    pub uuid: Option<String>,
+    /// Only those that rest, or were given up.
+    pub resting: bool,
+    /// The `next` of the answer before.
+    pub after: u64,
 }
 
 impl SiteAction {
@@ -61,6 +75,7 @@ impl SiteAction {
             self.block_until_ms.is_some(),
             self.limit.is_some(),
             self.forget,
+            self.wake,
         ];
         keys.contains(&true)
     }
@@ -138,6 +153,29 @@ const SITE_KEYS: &[Key] = &[
         rule: Rule::Flag,
         meaning: "Drops what was set by hand and what was learned.",
     },
+    Key {
+        name: "wake",
+        required: false,
+        rule: Rule::Flag,
+        meaning: "Ends the site's rest now: one task goes first.",
+    },
+];
+
+const SITES_KEYS: &[Key] = &[
+    ACTION,
+    UUID,
+    Key {
+        name: "resting",
+        required: false,
+        rule: Rule::Flag,
+        meaning: "Only sites that rest or were given up.",
+    },
+    Key {
+        name: "after",
+        required: false,
+        rule: Rule::WholeOrNull(0, 1 << 53),
+        meaning: "Go on behind the answer that had this `next`.",
+    },
 ];
 
 #[derive(Deserialize)]
@@ -149,7 +187,7 @@ struct TypedSubject {
 }
 
 /// The names of all actions, for refusals.
-const ACTIONS: &str = "info, stop, pause, resume, status, site";
+const ACTIONS: &str = "info, stop, pause, resume, status, site, sites";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -169,6 +207,7 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
             Ok(Action::Status { uuid })
         }
         "site" => site(&request).map(Action::Site),
+        "sites" => sites(&request).map(Action::Sites),
         _ => Err(Refusal::new(
             "$.action",
             format!("unknown action, known are {ACTIONS}"),
@@ -212,5 +251,18 @@ fn site(request: &Value) -> Result<SiteAction, Refusal> {
         block_until_ms: millis("block_until").map(|until| until.map(|ms| ms.ceil() as i64)),
         limit: request.get("limit").map(Value::as_u64),
         forget: request.get("forget") == Some(&Value::Bool(true)),
+        wake: request.get("wake") == Some(&Value::Bool(true)),
+    })
+}
+
+fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
+    check(SITES_KEYS, members(request), "$")?;
+    Ok(SitesQuestion {
+        uuid: request
+            .get("uuid")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        resting: request.get("resting") == Some(&Value::Bool(true)),
+        after: request.get("after").and_then(Value::as_u64).unwrap_or(0),
     })
 }

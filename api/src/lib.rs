@@ -7,7 +7,8 @@
 //! | a request per line | crawl requests, each accepted or refused by itself | [`parse_line`] |
 //! | `{"action": "info" \| "stop" \| "pause" \| "resume", "appid", "crawlid", ...}` | an action on a crawl | [`Action`] |
 //! | `{"action": "status"}` | a question about the fleet | [`Action`] |
-//! | `{"action": "site", "site", ...}` | rules for one site, set or shown | [`SiteAction`] |
+//! | `{"action": "site", "site", ...}` | rules and state of one site, set or shown | [`SiteAction`] |
+//! | `{"action": "sites", ...}` | the states of sites | [`SitesQuestion`] |
 //!
 //! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by
 //! reason in `skipped`. Whatever is refused is answered `{"error": {"path", "message"}}`: a
@@ -43,7 +44,7 @@ mod spider;
 #[cfg(test)]
 mod tests;
 
-pub use self::action::{Action, SiteAction, Subject, parse_action};
+pub use self::action::{Action, SiteAction, SitesQuestion, Subject, parse_action};
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};
 pub use self::crawl_spec::CrawlSpec;

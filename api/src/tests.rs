@@ -203,6 +203,7 @@ fn actions_are_read_by_their_names() {
         block_until_ms: None,
         limit: Some(None),
         forget: false,
+        wake: false,
     };
     assert_eq!(site, Action::Site(expected));
     assert_eq!(

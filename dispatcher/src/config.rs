@@ -9,6 +9,7 @@ use webfill_store::{MappingOrder, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
+use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
 /// Where a dispatcher listens and how much memory it may use.
@@ -121,6 +122,8 @@ pub struct DispatcherSetup {
     pub default_delay_ms: u32,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
+    /// For how long sites in trouble rest.
+    pub rests: RestTable,
     /// Limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     pub config: DispatcherConfig,

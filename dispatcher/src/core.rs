@@ -27,7 +27,7 @@ mod supervisors;
 
 use self::handing_out::UnderservedCrawls;
 use self::recalls::Recalls;
-use self::requests::{ClosingCrawls, WaitingAnswer};
+use self::requests::{ClosingCrawls, RestsTold, WaitingAnswer};
 
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
@@ -81,6 +81,8 @@ pub struct Core {
     closing_crawls: ClosingCrawls,
     /// Answers that wait until recalled tasks have come back.
     waiting_answers: Vec<WaitingAnswer>,
+    /// What `webfill crawl` was told last of sites that rest.
+    rests_told: RestsTold,
 }
 
 impl Core {
@@ -113,6 +115,7 @@ impl Core {
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),
             waiting_answers: Vec::new(),
+            rests_told: RestsTold::default(),
         };
         for crawl in core.frontier.unfinished_crawls()? {
             core.register_crawl(crawl, now_ms)?;
@@ -252,7 +255,7 @@ impl Core {
     /// Queues the final states of the crawls, and answers the client that waits for the drain.
     pub(crate) fn close(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         if let Some((peer, crawls)) = self.drain_asked.take() {
-            let answer = self.crawl_status(&crawls, now_ms)?;
+            let answer = self.crawl_status(&crawls, None, now_ms)?;
             self.outgoing.push(OutgoingMessage::ToClient(peer, answer));
         }
         // Open crawls change their state to `interrupted` now, though no counter has changed.

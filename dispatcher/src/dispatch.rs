@@ -131,6 +131,12 @@ impl Dispatch {
         self.schedule.change_rule(due);
     }
 
+    /// A site begins to rest. If tasks of it are leased, returns the supervisor that has them.
+    pub fn holder_of(&self, site: SiteId) -> Option<String> {
+        let leases = self.schedule.site(site)?.leases;
+        self.owner_of(site).filter(|_| leases > 0)
+    }
+
     /// How many sites were admitted to the window for a crawl.
     pub fn admitted_for(&self, crawl: CrawlKey) -> usize {
         self.schedule.admitted_for(crawl)

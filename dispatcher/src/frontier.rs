@@ -28,9 +28,11 @@ use self::crawls::Crawl;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
+use self::rests::Rests;
 use self::retries::Retries;
 use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;
+use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
@@ -48,6 +50,8 @@ mod names;
 mod on_demand;
 mod recovery;
 mod resolved;
+mod resting;
+mod rests;
 mod retries;
 mod rules;
 mod schema;
@@ -58,11 +62,12 @@ mod supervisors;
 
 pub use self::answers::{
     AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus, FeedTally,
-    GivenBack, HeldLease, LeaseBatch, Leased, Pending, Refused, SiteDue, SiteId, SiteRule, TaskId,
-    TaskSketch, Turn, Woken,
+    GivenBack, HeldLease, LeaseBatch, Leased, Pending, Refused, RestBegun, SiteDue, SiteId,
+    SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::error::FrontierError;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
+pub use self::resting::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
 
 /// The frontier's file within the state folder.
@@ -80,6 +85,8 @@ pub struct FrontierConfig {
     pub excluded: ExcludedSites,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
+    /// For how long sites in trouble rest.
+    pub rests: RestTable,
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
 }
@@ -91,6 +98,7 @@ impl Default for FrontierConfig {
             page_cache_bytes: 32 << 20,
             excluded: ExcludedSites::default(),
             retries: RetryTable::default(),
+            rests: RestTable::default(),
             applications: BTreeMap::new(),
         }
     }
@@ -110,6 +118,7 @@ pub struct Frontier {
     touched: BTreeSet<CrawlKey>,
     excluded: ExcludedSites,
     retries: Retries,
+    rests: Rests,
     holding: Holding,
     limited_applications: LimitedApplications,
     lanes: Lanes,
@@ -136,6 +145,7 @@ impl Frontier {
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
         let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
         let retries = Retries::open(&db, config.retries).map_err(fault)?;
+        let rests = Rests::open(&db, config.rests).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
         let limited_applications =
             LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
@@ -151,6 +161,7 @@ impl Frontier {
             touched: BTreeSet::new(),
             excluded: config.excluded,
             retries,
+            rests,
             holding,
             limited_applications,
             lanes: Lanes::default(),

@@ -38,8 +38,12 @@ pub enum LocalRequest {
     },
     /// All seeds are in: the crawl is finished when nothing is queued or leased any more.
     EndOfSeeds { crawl: CrawlKey },
-    /// The counters of crawls, added up.
-    CrawlStatus { crawls: Vec<CrawlKey> },
+    /// The counters of crawls, added up, and whether all that is left of them rests for longer than
+    /// `max_rest_ms`.
+    CrawlStatus {
+        crawls: Vec<CrawlKey>,
+        max_rest_ms: Option<u64>,
+    },
     /// Hand out no more tasks, and end. Answered with the last counters of the crawls when all
     /// leased tasks are back.
     Drain { crawls: Vec<CrawlKey> },
@@ -98,10 +102,22 @@ pub(crate) fn fed(tally: &FeedTally) -> Value {
     json!({"accepted": tally.accepted, "refused": refused})
 }
 
+/// What of the crawls rests.
+#[derive(Debug, Default)]
+pub(crate) struct Rests {
+    /// All that is left rests beyond the asked time, until then; milliseconds since the epoch.
+    pub(crate) all_until_ms: Option<i64>,
+    /// How many sites with queued tasks rest.
+    pub(crate) sites: u64,
+    /// The first of them by the end of their rests.
+    pub(crate) first: Vec<Value>,
+}
+
 /// The answer to a question about crawls. `finished`: nothing is left to do. `limit_reached`: no
 /// further task is handed out because a crawl's page limit is reached.
 pub(crate) fn status(
     status: &CrawlStatus,
+    rests: &Rests,
     finished: bool,
     limit_reached: bool,
     supervisors: usize,
@@ -109,6 +125,9 @@ pub(crate) fn status(
     json!({
         "finished": finished,
         "limit_reached": limit_reached,
+        "rests_until_ms": rests.all_until_ms,
+        "resting": rests.sites,
+        "resting_first": rests.first,
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,
         "discovered": status.discovered,

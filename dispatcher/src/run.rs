@@ -111,6 +111,7 @@ fn open(
         page_cache_bytes: PAGE_CACHE_BYTES,
         excluded,
         retries: setup.retries.clone(),
+        rests: setup.rests.clone(),
         applications: setup.applications.clone(),
     };
     let settings = CoreSettings {

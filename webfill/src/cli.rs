@@ -12,7 +12,7 @@ use webfill_wire::{Follow, Lane};
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DumpOptions, FeedOptions, SiteOptions,
-    StatusOptions,
+    SitesOptions, StatusOptions,
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
@@ -51,6 +51,8 @@ pub enum Command {
     Status(StatusOptions),
     /// Tell or change what holds for one site in a running fleet
     Site(SiteOptions),
+    /// List sites of a running fleet with their states: which rest until when, and why
+    Sites(SitesOptions),
     /// Follow the firehose: what becomes of pages and crawls, one JSON object per line
     Dump(DumpOptions),
     /// Write the pages or records of a store as JSON lines or CSV
@@ -165,6 +167,9 @@ pub struct CrawlOptions {
     /// Stop politely after this long: 90s, 15m, 2h, 1d
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub max_time: Option<std::time::Duration>,
+    /// End with 12 when all that is left rests for longer: 90s, 15m, 2h, 1d
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m", allow_hyphen_values = true)]
+    pub max_rest: std::time::Duration,
     /// Fetch seen URLs again after this long: 90s, 15m, 2h, 1d [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,

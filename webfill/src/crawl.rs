@@ -125,9 +125,11 @@ impl Crawl {
             || fleet.restart_dead(),
         )?;
         let crawls = vec![opened.crawl];
-        let before: Counters = client.ask(&LocalRequest::CrawlStatus { crawls }, || {
-            fleet.restart_dead()
-        })?;
+        let status = LocalRequest::CrawlStatus {
+            crawls,
+            max_rest_ms: None,
+        };
+        let before: Counters = client.ask(&status, || fleet.restart_dead())?;
         runtime
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
@@ -140,6 +142,7 @@ impl Crawl {
             runtime,
             progress: Progress::start(self.options.progress),
             deadline: self.options.max_time.map(|limit| started + limit),
+            max_rest: self.options.max_rest,
             counters: Counters::default(),
             records: RecordCounts::default(),
             count_at: Instant::now(),

@@ -1,5 +1,5 @@
 //! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `status` and `site` send requests, `dump` subscribes to the firehose.
+//! `resume`, `status`, `site` and `sites` send requests, `dump` subscribes to the firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 
@@ -9,6 +9,7 @@ mod connection;
 mod dump;
 mod feed;
 mod site;
+mod sites;
 mod status;
 mod table;
 
@@ -17,4 +18,5 @@ pub use connection::ConnectionOptions;
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, Tally, feed};
 pub use site::{SiteOptions, site};
+pub use sites::{SitesOptions, sites};
 pub use status::{StatusOptions, status};

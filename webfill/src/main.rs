@@ -56,6 +56,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Resume(options) => demand::resume(options),
         Command::Status(options) => demand::status(options),
         Command::Site(options) => demand::site(options),
+        Command::Sites(options) => demand::sites(options),
         Command::Dump(options) => demand::dump(options),
         Command::Export(options) => export::run(options),
         Command::Mapping(command) => mapping_command::run(command),

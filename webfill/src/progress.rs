@@ -91,6 +91,11 @@ impl Progress {
             line += &format!(", resolved {}/{}", records.resolved, records.total);
         }
         line += &format!(", errors {}", counters.errors());
+        match counters.resting_first.first() {
+            Some(first) if counters.resting == 1 => line += &format!(", {}", first.text()),
+            Some(first) => line += &format!(", {} sites rest, {}", counters.resting, first.text()),
+            None => {}
+        }
         if let Some(left) = self.time_left() {
             line += &format!(", about {} left", format_duration(left));
         }

@@ -56,6 +56,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         cache: settings.cache_uri()?,
         default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
         retries: settings.retries,
+        rests: settings.rests,
         applications: settings.applications,
         mapping_order: MappingOrder(mappings.names().map(str::to_owned).collect()),
         config: settings.dispatcher,

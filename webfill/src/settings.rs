@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use webfill_api::nearest;
-use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RetryTable};
+use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RestTable, RetryTable};
 use webfill_startup::Fault;
 use webfill_startup::log::LogConfig;
 use webfill_store::StoreUri;
@@ -41,6 +41,8 @@ pub struct Settings {
     pub browser: BrowserConfig,
     /// Which failed tasks are retried, and when.
     pub retries: RetryTable,
+    /// For how long sites in trouble rest.
+    pub rests: RestTable,
     /// The limits of applications, by name; they can only be set in the file.
     pub applications: BTreeMap<String, ApplicationLimits>,
     pub log: LogConfig,
@@ -61,6 +63,7 @@ impl Default for Settings {
             fetch: FetchConfig::default(),
             browser: BrowserConfig::default(),
             retries: RetryTable::default(),
+            rests: RestTable::default(),
             applications: BTreeMap::new(),
             log: LogConfig::default(),
         }
@@ -134,6 +137,11 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("retries.http_502", Kind::Numbers),
     ("retries.http_503", Kind::Numbers),
     ("retries.http_504", Kind::Numbers),
+    ("rests.robots", Kind::Numbers),
+    ("rests.unreachable", Kind::Numbers),
+    ("rests.dns", Kind::Numbers),
+    ("rests.busy", Kind::Numbers),
+    ("rests.blocked", Kind::Numbers),
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),
 ];

@@ -14,6 +14,11 @@ use webfill_store::RecordCounts;
 pub struct Counters {
     pub finished: bool,
     pub limit_reached: bool,
+    /// All that is left rests for longer than was asked, until then.
+    pub rests_until_ms: Option<i64>,
+    /// How many sites with queued tasks rest, and the first of them.
+    pub resting: u64,
+    pub resting_first: Vec<RestingSite>,
     pub queued: u64,
     pub leased: u64,
     pub pages: u64,
@@ -40,6 +45,52 @@ impl Counters {
         let errors = outcomes.filter(|(outcome, _)| !FINE.contains(&outcome.as_str()));
         errors.map(|(_, count)| count).sum()
     }
+}
+
+/// A site that rests.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RestingSite {
+    pub site: String,
+    pub reason: String,
+    /// Seconds since the epoch; `None`: until somebody wakes it.
+    pub until: Option<f64>,
+    pub queued: u64,
+    pub evidence: Option<SeenEvidence>,
+}
+
+/// What shows that a site is in trouble.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SeenEvidence {
+    pub url: String,
+    pub sign: String,
+}
+
+impl RestingSite {
+    /// For people: which site rests until when, and why.
+    pub fn text(&self) -> String {
+        let until = match self.until {
+            Some(until) => format!("until {}", utc(until)),
+            None => String::from("until you wake it (`webfill site`)"),
+        };
+        let RestingSite {
+            site,
+            reason,
+            queued,
+            ..
+        } = self;
+        let mut text = format!("{site} rests {until}: {reason}, {queued} queued");
+        if let Some(seen) = &self.evidence {
+            text += &format!("; {} ({})", printable(&seen.sign), seen.url);
+        }
+        text
+    }
+}
+
+/// A time as people write it, in UTC.
+fn utc(seconds: f64) -> String {
+    let time = webfill_store::iso_time((seconds * 1_000.0) as i64);
+    // To the second.
+    format!("{}Z", &time[..19])
 }
 
 /// A seed that could not be read.
@@ -129,6 +180,7 @@ impl Summary {
             "elapsed_s": (self.elapsed.as_secs_f64() * 1_000.0).round() / 1_000.0,
             "queued": counters.queued + counters.leased,
             "sites": counters.sites,
+            "resting": counters.resting,
             "broken_seeds": {
                 "count": self.broken_seeds.count,
                 "file": self.broken_seeds.file,
@@ -192,6 +244,17 @@ impl Summary {
                 "  queued    {} left",
                 counters.queued + counters.leased
             );
+        }
+        if counters.resting > 0 {
+            let sites = if counters.resting == 1 {
+                "site"
+            } else {
+                "sites"
+            };
+            let _ = writeln!(text, "  resting   {} {sites}", counters.resting);
+            for site in &counters.resting_first {
+                let _ = writeln!(text, "            {}", site.text());
+            }
         }
         if let Some(written) = &self.written_back {
             let _ = write!(

@@ -16,4 +16,4 @@ pub mod vocabulary;
 
 pub use arrivals::Arrivals;
 pub use message::*;
-pub use vocabulary::{Follow, Lane, Outcome, Reason};
+pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

@@ -98,6 +98,22 @@ named! {
 }
 
 named! {
+    /// Why a site rests: none of its tasks is handed out for a time.
+    RestReason {
+        /// robots.txt could not be had.
+        Robots = "robots",
+        /// Connections fail, or requests get no answer.
+        Unreachable = "unreachable",
+        /// Its name does not resolve.
+        Dns = "dns",
+        /// It asks for fewer requests (429, 503).
+        Busy = "busy",
+        /// It has refused the crawler: a block page, or 401 and 403 in a row.
+        Blocked = "blocked",
+    }
+}
+
+named! {
     /// Why a discovered link did not become a task.
     Reason {
         /// Seen before in this crawl.

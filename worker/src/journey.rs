@@ -108,6 +108,9 @@ impl Journey {
             // Neither happens with a dispatcher of our version; the lease must not be lost.
             return self.return_task(site, &task, None);
         };
+        if let Some(outcome) = task.given_up {
+            return self.end_refused(site, task, crawl, outcome).await;
+        }
         let browser = self.browser_for(&crawl);
         if browser.is_none() && crawl.lane == Lane::Browser {
             // Nor does this.

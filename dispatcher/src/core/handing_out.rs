@@ -240,7 +240,7 @@ impl Core {
                 priority: task.priority,
                 delay_ms: grant.delay_ms,
                 failed_attempts: task.failed_attempts,
-                given_up: None,
+                given_up: task.given_up,
             });
         }
         let message = DispatcherToSupervisor::Tasks {

@@ -1,16 +1,22 @@
 //! How leases end: outcomes and what they lead to, tasks that come back without an outcome, and
 //! backfills (stored pages that are applied to further records).
 
-use webfill_wire::{CrawlKey, ReturnCause, SupervisorOutcomes, TaskDone, TaskReturned};
+use serde_json::json;
+use webfill_wire::{
+    CrawlKey, Evidence, RecallScope, RestReason, ReturnCause, SupervisorOutcomes, TaskDone,
+    TaskReturned,
+};
 
 use super::Core;
 use crate::crawl_registry::crashed_page;
 use crate::dispatch::LastRequest;
 use crate::firehose::FinishedPage;
 use crate::frontier::{
-    Backfill, Candidate, Completion, FeedTally, FrontierError, GivenBack, TaskSketch,
+    Backfill, Candidate, Completion, FeedTally, FrontierError, GivenBack, RestBegun, TaskSketch,
+    Turn,
 };
 use crate::outgoing::OutgoingMessage;
+use crate::site_state::until_seconds;
 use crate::store_writer::{BackfillWrite, StoreWrite};
 
 /// The dispatcher itself writes pages that killed their workers, after the commit. A crash before
@@ -39,9 +45,14 @@ impl Core {
         let counted = match self.frontier.complete(done, now_ms)? {
             Completion::Counted(counted) => counted,
             Completion::WillRetry => return self.end_lease(done, now_ms),
+            Completion::SiteRests(turn) => {
+                self.end_lease_at_resting_site(done, turn, now_ms)?;
+                return self.begin_rests();
+            }
             Completion::Stale => return self.log_stale(done),
         };
         self.end_lease(done, now_ms)?;
+        self.begin_rests()?;
         for record in counted.backfill_records {
             let page = Backfill {
                 task: done.task,
@@ -90,6 +101,74 @@ impl Core {
         if let Some((site, clock)) = self.dispatch.end_lease(done.task, done.clock, now_ms) {
             self.frontier.save_clock(site, &clock)?;
         }
+        Ok(())
+    }
+
+    /// The task of a lease that has ended is queued again.
+    fn end_lease_at_resting_site(
+        &mut self,
+        done: &TaskDone,
+        turn: Turn,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let request = LastRequest::Known(done.clock);
+        let moved = self
+            .dispatch
+            .return_lease(done.task, Some(turn), request, now_ms);
+        if let Some((site, clock)) = moved {
+            self.frontier.save_clock(site, &clock)?;
+        }
+        Ok(())
+    }
+
+    /// Sites have begun to rest: what of them is leased and has not started is recalled.
+    fn begin_rests(&mut self) -> Result<(), FrontierError> {
+        for rest in self.frontier.take_begun_rests() {
+            if let Some(holder) = self.dispatch.holder_of(rest.site) {
+                let scope = RecallScope {
+                    site: Some(rest.name.clone()),
+                    ..RecallScope::default()
+                };
+                self.recall_from(&holder, &scope);
+            }
+            self.tell_rest(&rest)?;
+        }
+        Ok(())
+    }
+
+    /// A rest is logged. A block is a warning, and the application is told.
+    fn tell_rest(&mut self, rest: &RestBegun) -> Result<(), FrontierError> {
+        let spec = self.frontier.spec(rest.crawl)?;
+        let (app_id, crawl_id) = (spec.app_id.clone(), spec.crawl_id.clone());
+        let Evidence {
+            url,
+            status_code,
+            sign,
+        } = &rest.evidence;
+        if rest.reason != RestReason::Blocked {
+            tracing::info!(event = "site_rests", site = rest.name, reason = %rest.reason, until_ms = rest.until_ms, url, status_code, sign, crawl_id, "a site rests");
+            return Ok(());
+        }
+        tracing::warn!(
+            event = "site_blocks",
+            site = rest.name,
+            until_ms = rest.until_ms,
+            url,
+            status_code,
+            sign,
+            crawl_id,
+            "a site has refused the crawler and rests"
+        );
+        let notice = json!({
+            "action": "site_rests",
+            "appid": app_id,
+            "crawlid": crawl_id,
+            "site": rest.name,
+            "reason": rest.reason,
+            "until": until_seconds(rest.until_ms),
+            "evidence": {"url": url, "status_code": status_code, "sign": sign},
+        });
+        self.notify(&app_id, &notice);
         Ok(())
     }
 

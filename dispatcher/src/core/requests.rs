@@ -13,6 +13,7 @@ use serde_json::Value;
 use webfill_api::{Action, Refusal};
 
 pub(super) use self::closing::ClosingCrawls;
+pub(super) use self::local_crawl::RestsTold;
 pub(super) use self::waiting::WaitingAnswer;
 use super::Core;
 use crate::control::Asked;
@@ -90,11 +91,12 @@ impl Core {
             Action::Resume(subject) => self.resume(subject, now_ms),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
             Action::Site(action) => self.control_site(client, action, now_ms),
+            Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),
         }
     }
 
     /// Publishes an answer to the subscribers of the application's notices.
-    fn notify(&mut self, app_id: &str, notice: &Value) {
+    pub(in crate::core) fn notify(&mut self, app_id: &str, notice: &Value) {
         self.outgoing.push(OutgoingMessage::Notice {
             app_id: app_id.to_owned(),
             notice: notice.clone(),

@@ -81,6 +81,7 @@ impl Schedule {
             name: due.name,
             clock: due.clock,
             rule: due.rule,
+            rest_until_ms: due.rest_until_ms,
             leases: 0,
             lowest_leased: u8::MAX,
             recalled_below: 0,

@@ -19,6 +19,8 @@ pub(super) struct Site {
     pub(super) name: String,
     pub(super) clock: Clock,
     pub(super) rule: SiteRule,
+    /// It rests until then, and one task goes first after that. `None`: it is open.
+    pub(super) rest_until_ms: Option<i64>,
     /// Tasks handed out and not ended.
     pub(super) leases: u32,
     /// The lowest priority that may be among them.
@@ -74,6 +76,7 @@ impl Site {
             self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))
         });
         self.rule = due.rule;
+        self.rest_until_ms = due.rest_until_ms;
         if due.clock.delay_ms.is_none() && self.clock.delay_ms.is_some() {
             // The site was forgotten by request.
             self.clock.delay_ms = None;
@@ -101,13 +104,18 @@ impl Site {
         } else {
             self.clock.due_at_ms
         };
-        due_at_ms.max(self.rule.block_until_ms.unwrap_or(0)) - LOOKAHEAD_MS
+        due_at_ms.max(self.held_until_ms()) - LOOKAHEAD_MS
+    }
+
+    /// The end of its block and of its rest.
+    fn held_until_ms(&self) -> i64 {
+        let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
+        blocked_until_ms.max(self.rest_until_ms.unwrap_or(0))
     }
 
     /// When its next request may start.
     pub(super) fn next_request_ms(&self) -> i64 {
-        let blocked = self.rule.block_until_ms.unwrap_or(0);
-        self.clock.due_at_ms.max(blocked)
+        self.clock.due_at_ms.max(self.held_until_ms())
     }
 
     /// Whether leased tasks of a lower priority can be recalled for a task of this priority.
@@ -140,8 +148,11 @@ impl Site {
     }
 
     /// How many tasks may be leased at once: as many as its delay allows requests within the
-    /// lookahead. One until its delay is known.
+    /// lookahead. One until its delay is known, and one as the probe after a rest.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
+        if self.rest_until_ms.is_some() {
+            return 1;
+        }
         if self.clock.delay_ms.is_none() && self.rule.delay_ms.unwrap_or(default_delay_ms) > 0 {
             return 1;
         }

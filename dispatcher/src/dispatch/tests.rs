@@ -99,6 +99,7 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
             owner: owner.map(str::to_owned),
         },
         rule: SiteRule::default(),
+        rest_until_ms: None,
         queued: 10,
         next: Some(turn(50)),
     }
@@ -125,6 +126,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
         records: Vec::new(),
         deaths: 0,
         failed_attempts: Vec::new(),
+        given_up: None,
     }
 }
 

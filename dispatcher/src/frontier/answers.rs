@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use webfill_wire::{CrawlKey, FailedAttempt, Lane, Outcome, Reason};
+use webfill_wire::{CrawlKey, Evidence, FailedAttempt, Lane, Outcome, Reason, RestReason};
 
 /// Identifies a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
@@ -126,6 +126,8 @@ pub struct Leased {
     pub attrs: Option<String>,
     /// Earlier attempts that failed and were retried, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
+    /// Its site was given up: it ends with this outcome, without a request.
+    pub given_up: Option<Outcome>,
 }
 
 /// A lease in force.
@@ -167,6 +169,8 @@ pub enum Completion {
     Stale,
     /// The task is queued again and waits for its retry.
     WillRetry,
+    /// The failure is the site's, which rests: the task is queued again.
+    SiteRests(Turn),
     Counted(CompletionTally),
 }
 
@@ -181,6 +185,19 @@ pub struct CompletionTally {
     pub backfill_records: Vec<String>,
     /// What became of the links and the redirect.
     pub links: FeedTally,
+}
+
+/// A site has begun to rest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestBegun {
+    pub site: SiteId,
+    pub name: String,
+    /// The crawl of the task that met the failure.
+    pub crawl: CrawlKey,
+    pub reason: RestReason,
+    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it.
+    pub until_ms: i64,
+    pub evidence: Evidence,
 }
 
 /// What became of a task that came back without an outcome.
@@ -215,6 +232,8 @@ pub struct SiteDue {
     pub name: String,
     pub clock: Clock,
     pub rule: SiteRule,
+    /// The site rests until then; after it, one task is to go first. `None`: the site is open.
+    pub rest_until_ms: Option<i64>,
     pub queued: u64,
     /// The turn that is next; `None` if nothing can be handed out.
     pub next: Option<Turn>,

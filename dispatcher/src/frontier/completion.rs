@@ -9,6 +9,7 @@ use super::answers::{Completion, CompletionTally, FeedTally};
 use super::feed::LinkContext;
 use super::give_back::{HeldTask, held_task};
 use super::resolved::{Served, served_by};
+use super::rests::Disposition;
 use super::{Frontier, FrontierError};
 
 /// By how much a link's priority is lower than its page's.
@@ -31,8 +32,13 @@ impl Frontier {
                 frontier.resolve(record, now_ms)?;
             }
             frontier.holding.note_end(task.site, report.task);
-            if frontier.retry(&task, report, now_ms)? {
-                return Ok(Completion::WillRetry);
+            match frontier.judge_site(&task, report, now_ms)? {
+                Disposition::SiteRests(turn) => return Ok(Completion::SiteRests(turn)),
+                Disposition::Waits => return Ok(Completion::WillRetry),
+                Disposition::Own if frontier.retry(&task, report, now_ms)? => {
+                    return Ok(Completion::WillRetry);
+                }
+                Disposition::Own | Disposition::Ends => {}
             }
             frontier.close(
                 task.crawl,

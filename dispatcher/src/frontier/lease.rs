@@ -9,6 +9,7 @@ use webfill_wire::{CrawlKey, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
 use super::crawls::Crawl;
+use super::rests::Leasable;
 use super::schema::LEASED;
 use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, lanes, retries, sites};
@@ -21,19 +22,33 @@ const MOST_PASSED: usize = 1_000;
 const MOST_CRAWLS: usize = 16;
 
 /// The progress of one call of [`Frontier::lease`].
-#[derive(Default)]
 struct LeaseRun {
     handed_out: Vec<Leased>,
     closed: usize,
     passed: usize,
     /// The crawl that is next needs a supervisor of another lane.
     is_another_lanes_turn: bool,
+    leasable: Leasable,
 }
 
 impl LeaseRun {
+    fn new(leasable: Leasable) -> LeaseRun {
+        LeaseRun {
+            handed_out: Vec::new(),
+            closed: 0,
+            passed: 0,
+            is_another_lanes_turn: false,
+            leasable,
+        }
+    }
+
     fn continues(&self, limit: usize) -> bool {
         let wants_more = self.handed_out.len() < limit && self.closed + self.passed < MOST_PASSED;
-        wants_more && !self.is_another_lanes_turn
+        wants_more && !self.is_another_lanes_turn && !matches!(self.leasable, Leasable::None)
+    }
+
+    fn progress(&self) -> usize {
+        self.handed_out.len() + self.closed
     }
 }
 
@@ -51,8 +66,9 @@ impl Frontier {
     ) -> std::result::Result<LeaseBatch, FrontierError> {
         self.guarded("hand out tasks", |frontier| {
             let limit = frontier.holding.limit(site, limit);
-            let mut run = LeaseRun::default();
+            let mut run = LeaseRun::new(frontier.leasable(site, now_ms)?);
             while run.continues(limit) {
+                let before = run.progress();
                 let left = limit - run.handed_out.len();
                 let turns = sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?;
                 if turns.is_empty() {
@@ -66,6 +82,9 @@ impl Frontier {
                     let left = limit - run.handed_out.len();
                     let share = share.min(left);
                     frontier.lease_turn(site, turn, share, lane, now_ms, &mut run)?;
+                }
+                if run.leasable.outcome().is_some() && run.progress() == before {
+                    break;
                 }
             }
             let handed_out = run.handed_out.len();
@@ -110,10 +129,11 @@ impl Frontier {
             run.is_another_lanes_turn = true;
             return Ok(());
         }
-        let queued = first_queued(&self.db, site, turn, share.min(room))?;
+        let last = run.leasable.last();
+        let queued = first_queued(&self.db, site, turn, last, share.min(room))?;
         let taken = queued.len() as u64;
         for task in queued {
-            let leased = self.lease_task(task, site, turn.crawl)?;
+            let leased = self.lease_task(task, site, turn.crawl, run.leasable.outcome())?;
             run.handed_out.push(leased);
         }
         // If nothing was found, the crawl's stored priority was too high; it is corrected below.
@@ -143,7 +163,13 @@ impl Frontier {
         Ok(queued.len())
     }
 
-    fn lease_task(&mut self, task: QueuedTask, site: SiteId, crawl: CrawlKey) -> Result<Leased> {
+    fn lease_task(
+        &mut self,
+        task: QueuedTask,
+        site: SiteId,
+        crawl: CrawlKey,
+        given_up: Option<Outcome>,
+    ) -> Result<Leased> {
         let sql = "UPDATE tasks SET state = ?2, attempt = ?3 WHERE id = ?1";
         let delivery = task.deliveries + 1;
         self.db
@@ -177,6 +203,7 @@ impl Frontier {
             deaths: task.deaths,
             attrs: task.attrs,
             failed_attempts,
+            given_up,
         })
     }
 }
@@ -196,16 +223,17 @@ fn first_queued(
     db: &Connection,
     site: SiteId,
     turn: NextCrawl,
+    last: i64,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
     let sql = "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
                FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
                LEFT JOIN attrs ON attrs.id = t.attrs
                WHERE t.site = ?1 AND t.crawl = ?2 AND t.priority >= ?3
-                   AND t.state = 0 AND t.not_before_ms = 0
+                   AND t.state = 0 AND t.not_before_ms = 0 AND t.id <= ?5
                ORDER BY t.priority DESC, t.id LIMIT ?4";
     let mut select = db.prepare_cached(sql)?;
-    let values = params![site, turn.crawl, turn.priority, limit as i64];
+    let values = params![site, turn.crawl, turn.priority, limit as i64, last];
     let tasks = select.query_map(values, |row| {
         Ok(QueuedTask {
             id: row.get::<_, i64>(0)? as u64,

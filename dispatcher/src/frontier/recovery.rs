@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::answers::{HeldLease, SiteDue};
 use super::{Frontier, FrontierError, sites};
+use crate::site_state::UNTIL_WOKEN_MS;
 
 /// The wall clock is assumed to be set by at most this much between two runs.
 const CLOCK_JUMP_MS: i64 = 3_600_000;
@@ -68,6 +69,12 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
         "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2
          WHERE due_at_ms > ?1 OR (delay_ms IS NULL AND last_start_ms IS NOT NULL)",
         [committed_at_ms, shift_ms],
+    )?;
+    // The same for rests, except those that only a person ends.
+    db.execute(
+        "UPDATE sites SET rest_until_ms = rest_until_ms + ?2
+         WHERE rest_until_ms > ?1 AND rest_until_ms < ?3",
+        [committed_at_ms, shift_ms, UNTIL_WOKEN_MS],
     )?;
     Ok(())
 }

@@ -81,6 +81,19 @@ impl Frontier {
         else {
             return Ok(false);
         };
+        self.note_try(report, &failed_attempts, now_ms)?;
+        let priority = task.priority.saturating_sub(PRIORITY_LOST).max(1);
+        self.queue_again(task, report.task, priority, now_ms + wait_ms.max(1))?;
+        Ok(true)
+    }
+
+    /// Stores a failed attempt that will be followed by another.
+    pub(super) fn note_try(
+        &self,
+        report: &TaskDone,
+        failed_attempts: &[FailedAttempt],
+        now_ms: i64,
+    ) -> Result<()> {
         // The time is part of the row's key: two attempts must not end at the same millisecond.
         let ended_at_ms = failed_attempts
             .last()
@@ -89,12 +102,11 @@ impl Frontier {
         let outcome = report.outcome.as_str();
         let values = params![report.task as i64, ended_at_ms, outcome, report.status_code];
         self.db.prepare_cached(sql)?.execute(values)?;
-        let priority = task.priority.saturating_sub(PRIORITY_LOST).max(1);
-        self.queue_again(task, report.task, priority, now_ms + wait_ms.max(1))?;
-        Ok(true)
+        Ok(())
     }
 
-    fn queue_again(
+    /// Queues a leased task again, to be handed out at a time.
+    pub(super) fn queue_again(
         &mut self,
         task: &HeldTask,
         id: TaskId,

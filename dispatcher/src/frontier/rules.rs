@@ -49,6 +49,7 @@ impl Frontier {
             let mut update = frontier.db.prepare_cached(sql)?;
             update.execute(params![site, default_delay_ms])?;
             drop(update);
+            frontier.forget_rest(site)?;
             frontier.keep_rule(site, &SiteRule::default())
         })
     }

@@ -11,7 +11,7 @@ use super::{FrontierConfig, FrontierError};
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change of the tables that an older webfill cannot read.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
 /// checkpoint's fsyncs block the dispatcher.
@@ -82,7 +82,8 @@ CREATE TABLE sites (
     owner         TEXT,
     rule_delay_ms INTEGER,                    -- set by hand, as are the next two
     block_until_ms INTEGER NOT NULL DEFAULT 0,
-    pages_left    INTEGER                     -- so many may still be handed out
+    pages_left    INTEGER,                    -- so many may still be handed out
+    rest_until_ms INTEGER NOT NULL DEFAULT 0  -- it rests until then, and is probed after; 0: it is open
 ) STRICT;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 
@@ -165,8 +166,6 @@ CREATE TABLE attrs (                          -- objects of applications
 
 CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
-CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))
-    WHERE top_priority > 0 AND in_window = 0;
 CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
     WHERE top_priority > 0;
 CREATE INDEX crawl_sites_queued ON crawl_sites (crawl) WHERE queued > 0;
@@ -175,6 +174,32 @@ CREATE INDEX tasks_queued ON tasks (site, crawl, priority DESC)
     WHERE state = 0 AND not_before_ms = 0;
 CREATE INDEX tasks_to_retry ON tasks (not_before_ms) WHERE state = 0 AND not_before_ms > 0;
 CREATE INDEX tasks_to_retry_at ON tasks (site, crawl) WHERE state = 0 AND not_before_ms > 0;
+";
+
+/// The tables and indexes that version 3 added.
+const SINCE_3: &str = "
+CREATE TABLE site_states (                    -- of sites that are or were lately in trouble
+    site        INTEGER PRIMARY KEY,
+    given_up_to INTEGER,                      -- the last task that is given up; NULL: none is
+    reason      TEXT NOT NULL,                -- of the last failure
+    failures    INTEGER NOT NULL,             -- in a row, while it is open
+    rest_index  INTEGER NOT NULL,             -- of the current or next rest in its reason's list
+    since_ms    INTEGER NOT NULL,             -- when the current rest began
+    url         TEXT NOT NULL,                -- the evidence: what was requested,
+    status_code INTEGER,                      -- what was answered,
+    sign        TEXT NOT NULL,                -- and what was seen
+    suspects    TEXT NOT NULL DEFAULT '[]'    -- JSON: tasks that failed before the rest began
+) STRICT;
+
+CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
+    WHERE top_priority > 0 AND in_window = 0;
+CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
+";
+
+/// Migrates from version 2 to 3: sites that rest.
+const FROM_2: &str = "
+ALTER TABLE sites ADD COLUMN rest_until_ms INTEGER NOT NULL DEFAULT 0;
+DROP INDEX IF EXISTS sites_waiting;
 ";
 
 /// Migrates from version 1 to 2: pauses, site rules, retries, turns.
@@ -234,7 +259,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
                 known: VERSION,
             });
         }
-        Ok(Some(1)) => migrate(&db).map_err(at_path)?,
+        Ok(Some(found @ (1 | 2))) => migrate(&db, found).map_err(at_path)?,
         Ok(None) if is_empty(&db).map_err(at_path)? => create(&db).map_err(at_path)?,
         Ok(_) => {
             return Err(FrontierError::Foreign {
@@ -274,19 +299,24 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          PRAGMA user_version = {VERSION};
          {TABLES}
          {SINCE_2}
+         {SINCE_3}
          COMMIT;"
     ))
 }
 
-/// Migrates in one transaction: a crash leaves the file of version 1.
-fn migrate(db: &Connection) -> rusqlite::Result<()> {
+/// Migrates in one transaction: a crash leaves the file of its version.
+fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
     tracing::info!(
         event = "migrating",
         "bringing the frontier's tables up to date"
     );
     db.pragma_update(None, "temp_store", "MEMORY")?;
+    let to_2 = match found {
+        1 => [FROM_1, SINCE_2].concat(),
+        _ => String::new(),
+    };
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {FROM_1} {SINCE_2} PRAGMA user_version = {VERSION}; COMMIT;"
+        "BEGIN IMMEDIATE; {to_2} {FROM_2} {SINCE_3} PRAGMA user_version = {VERSION}; COMMIT;"
     ))
     .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }

@@ -14,6 +14,7 @@ mod lanes;
 mod leasing;
 mod migrating;
 mod opening;
+mod resting;
 mod retrying;
 mod serving_records;
 mod sharing;
@@ -109,7 +110,9 @@ impl Fixture {
     fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
         match self.frontier.complete(report, now_ms).unwrap() {
             Completion::Counted(tally) => tally,
-            Completion::WillRetry => panic!("to be tried again: {report:?}"),
+            Completion::WillRetry | Completion::SiteRests(_) => {
+                panic!("to be tried again: {report:?}")
+            }
             Completion::Stale => panic!("stale: {report:?}"),
         }
     }

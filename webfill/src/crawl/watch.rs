@@ -65,6 +65,8 @@ pub struct Watch {
     pub runtime: tokio::runtime::Runtime,
     pub progress: Progress,
     pub deadline: Option<Instant>,
+    /// The crawl ends when all that is left rests for longer.
+    pub max_rest: Duration,
     pub counters: Counters,
     pub records: RecordCounts,
     pub count_at: Instant,
@@ -101,6 +103,11 @@ impl Watch {
             if self.counters.limit_reached {
                 return Ok(End::Limit("reached --max-pages"));
             }
+            if self.counters.rests_until_ms.is_some() {
+                return Ok(End::Limit(
+                    "stopped: all that is left rests for longer than --max-rest",
+                ));
+            }
             if self
                 .deadline
                 .is_some_and(|deadline| Instant::now() >= deadline)
@@ -115,6 +122,7 @@ impl Watch {
     fn update(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let request = LocalRequest::CrawlStatus {
             crawls: self.crawls(),
+            max_rest_ms: Some(self.max_rest.as_millis() as u64),
         };
         self.counters = client.ask(&request, || fleet.restart_dead())?;
         if Instant::now() >= self.count_at {

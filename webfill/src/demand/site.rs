@@ -31,6 +31,9 @@ pub struct SiteOptions {
     /// Drop what was set and what was learned of the site, but the time of its last request
     #[arg(long)]
     pub forget: bool,
+    /// End its rest now: one task goes first, and if it fails, the site rests again
+    #[arg(long)]
+    pub wake: bool,
     #[command(flatten)]
     pub connection: ConnectionOptions,
     /// The dispatcher's answer as it is
@@ -68,6 +71,9 @@ fn action(options: &SiteOptions) -> Result<Value, String> {
     }
     if options.forget {
         action["forget"] = true.into();
+    }
+    if options.wake {
+        action["wake"] = true.into();
     }
     Ok(action)
 }

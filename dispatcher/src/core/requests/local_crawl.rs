@@ -6,9 +6,24 @@ use webfill_api::{Batch, CrawlSpec, RequestParser};
 use webfill_wire::CrawlKey;
 
 use super::feeding::FedBatch;
+use super::sites::add_state;
 use crate::core::Core;
 use crate::frontier::{Candidate, CrawlStatus, FrontierError};
-use crate::local_crawl::{self, LineRequest, LocalRequest, SeedUrl};
+use crate::local_crawl::{self, LineRequest, LocalRequest, Rests, SeedUrl};
+
+/// How often the sites that rest are looked at.
+const LOOK_AT_RESTS_EVERY_MS: i64 = 1_000;
+
+/// At most this many of them are told.
+const RESTS_TOLD: usize = 5;
+
+/// The sites that rest, as they were looked at last.
+#[derive(Debug, Default)]
+pub(in crate::core) struct RestsTold {
+    at_ms: i64,
+    sites: u64,
+    first: Vec<Value>,
+}
 
 impl Core {
     pub(super) fn carry_out_local(
@@ -30,9 +45,11 @@ impl Core {
                 self.frontier.end_seeds(crawl)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
-            LocalRequest::CrawlStatus { crawls } | LocalRequest::Drain { crawls } => {
-                self.crawl_status(&crawls, now_ms)
-            }
+            LocalRequest::CrawlStatus {
+                crawls,
+                max_rest_ms,
+            } => self.crawl_status(&crawls, max_rest_ms, now_ms),
+            LocalRequest::Drain { crawls } => self.crawl_status(&crawls, None, now_ms),
         }
     }
 
@@ -125,25 +142,81 @@ impl Core {
     pub(in crate::core) fn crawl_status(
         &mut self,
         crawls: &[CrawlKey],
+        max_rest_ms: Option<u64>,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         let mut total = CrawlStatus::default();
         let mut finished = true;
         let mut limit_reached = false;
+        let mut seeds_ended = true;
         for crawl in crawls {
             // After a restart a crawl may have nothing left but backfills, and is not registered yet.
             self.register_crawl(*crawl, now_ms)?;
             let status = self.frontier.crawl_status(*crawl)?;
             finished &= self.crawls.is_finished(*crawl, &status);
             limit_reached |= self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
+            seeds_ended &= status.seeds_ended;
             total.add(&status);
+        }
+        let mut rests = self.rests(now_ms)?;
+        if total.leased == 0
+            && seeds_ended
+            && let Some(max_rest_ms) = max_rest_ms
+        {
+            rests.all_until_ms = self.all_rest_until(crawls, now_ms, max_rest_ms)?;
         }
         let supervisors = self.dispatch.supervisor_count();
         Ok(local_crawl::status(
             &total,
+            &rests,
             finished,
             limit_reached,
             supervisors,
         ))
+    }
+    /// The sites that rest. Looked at every [`LOOK_AT_RESTS_EVERY_MS`], because they may be many.
+    fn rests(&mut self, now_ms: i64) -> Result<Rests, FrontierError> {
+        if now_ms >= self.rests_told.at_ms + LOOK_AT_RESTS_EVERY_MS {
+            let (sites, first) = self.frontier.resting_sites(RESTS_TOLD, now_ms)?;
+            let first = first.iter().map(|report| {
+                let mut told = serde_json::json!({"site": report.name});
+                add_state(&mut told, Some(report), now_ms);
+                told
+            });
+            self.rests_told = RestsTold {
+                at_ms: now_ms,
+                sites,
+                first: first.collect(),
+            };
+        }
+        Ok(Rests {
+            all_until_ms: None,
+            sites: self.rests_told.sites,
+            first: self.rests_told.first.clone(),
+        })
+    }
+
+    /// Until when everything that is left of the crawls rests, if that is for longer than
+    /// `max_rest_ms`.
+    fn all_rest_until(
+        &mut self,
+        crawls: &[CrawlKey],
+        now_ms: i64,
+        max_rest_ms: u64,
+    ) -> Result<Option<i64>, FrontierError> {
+        let horizon_ms = now_ms.saturating_add_unsigned(max_rest_ms);
+        let mut first = None;
+        for crawl in crawls {
+            if self.frontier.crawl_status(*crawl)?.queued == 0 {
+                continue;
+            }
+            match self.frontier.rests_beyond(*crawl, horizon_ms)? {
+                None => return Ok(None),
+                Some(until_ms) => {
+                    first = Some(first.map_or(until_ms, |so_far: i64| so_far.min(until_ms)));
+                }
+            }
+        }
+        Ok(first)
     }
 }

@@ -6,14 +6,15 @@
 
 use serde_json::{Value, json};
 use webfill_api::scope::{canonical_domain, printable_beginning};
-use webfill_api::{Refusal, SiteAction};
+use webfill_api::{Refusal, SiteAction, SitesQuestion};
 use webfill_wire::RecallScope;
 
 use super::Reply;
 use super::waiting::AnswerKind;
 use crate::core::Core;
-use crate::frontier::FrontierError;
+use crate::frontier::{FrontierError, SiteReport};
 use crate::outgoing::Client;
+use crate::site_state::{Phase, until_seconds};
 
 impl Core {
     pub(super) fn control_site(
@@ -27,7 +28,7 @@ impl Core {
             Err(refusal) => return Ok(refusal.into()),
         };
         if !action.changes_something() {
-            return self.site_answer(&action).map(Reply::Now);
+            return self.site_answer(&action, now_ms).map(Reply::Now);
         }
         if let Some(refusal) = self.refusal_if_too_many_wait() {
             return Ok(refusal.into());
@@ -41,6 +42,9 @@ impl Core {
         rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
         rule.pages_left = action.limit.unwrap_or(rule.pages_left);
         self.frontier.set_site_rule(&action.site, &rule)?;
+        if action.wake {
+            self.frontier.wake_site(&action.site, now_ms)?;
+        }
         self.next_site_ms = Some(now_ms);
         let scope = RecallScope {
             site: Some(action.site.clone()),
@@ -52,7 +56,11 @@ impl Core {
     }
 
     /// The rule in force for the site, as an answer.
-    pub(super) fn site_answer(&mut self, action: &SiteAction) -> Result<Value, FrontierError> {
+    pub(super) fn site_answer(
+        &mut self,
+        action: &SiteAction,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
         let rule = self.frontier.site_rule(&action.site)?.unwrap_or_default();
         let mut answer = json!({
             "action": "site",
@@ -61,11 +69,74 @@ impl Core {
             "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
             "limit": rule.pages_left,
         });
+        let report = self.frontier.site_report(&action.site)?;
+        add_state(&mut answer, report.as_ref(), now_ms);
         if let Some(uuid) = &action.uuid {
             answer["uuid"] = uuid.as_str().into();
         }
         Ok(answer)
     }
+}
+
+/// At most this many sites are listed in one answer.
+const MOST_LISTED: usize = 1_000;
+
+impl Core {
+    pub(super) fn list_sites(
+        &mut self,
+        question: &SitesQuestion,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let after = i64::try_from(question.after).unwrap_or(i64::MAX);
+        let (reports, next) = self
+            .frontier
+            .site_reports(question.resting, after, MOST_LISTED)?;
+        let sites: Vec<Value> = reports
+            .iter()
+            .map(|report| {
+                let mut told = json!({"site": report.name});
+                add_state(&mut told, Some(report), now_ms);
+                told
+            })
+            .collect();
+        let mut answer = json!({"action": "sites", "sites": sites, "next": next});
+        if let Some(uuid) = &question.uuid {
+            answer["uuid"] = uuid.as_str().into();
+        }
+        Ok(answer)
+    }
+}
+
+/// Adds what is known of a site's state: `state` (`open`, `resting`, `given_up`), its `reason`, since
+/// when and until when (seconds since the epoch; null: until somebody wakes it), the evidence, and
+/// how many tasks are queued.
+pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
+    let trouble = report.and_then(|report| report.trouble.as_ref());
+    told["queued"] = report.map_or(0, |report| report.queued).into();
+    let by_hand = report.and_then(|report| report.blocked_until_ms);
+    if let Some(until_ms) = by_hand.filter(|until_ms| *until_ms > now_ms) {
+        told["state"] = "resting".into();
+        told["reason"] = "by_hand".into();
+        told["until"] = until_seconds(until_ms).into();
+        return;
+    }
+    told["state"] = match trouble.map(|trouble| trouble.phase) {
+        None | Some(Phase::Open) => "open".into(),
+        Some(Phase::Resting { .. }) => "resting".into(),
+        Some(Phase::GivenUp) => "given_up".into(),
+    };
+    let Some(trouble) = trouble else { return };
+    told["reason"] = trouble.reason.as_str().into();
+    told["since"] = until_seconds(trouble.since_ms).into();
+    if let Phase::Resting { until_ms } = trouble.phase {
+        told["until"] = until_seconds(until_ms).into();
+    }
+    let evidence = &trouble.evidence;
+    told["evidence"] = json!({
+        "url": evidence.url,
+        "status_code": evidence.status_code,
+        "sign": evidence.sign,
+    });
 }
 
 /// The site that a request names, in the form that tasks carry it.

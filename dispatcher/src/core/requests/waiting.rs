@@ -87,7 +87,7 @@ impl Core {
                     let answer = self.pause_answer("pause", crawl, &subject, now_ms)?;
                     (Some(subject.app_id), answer)
                 }
-                AnswerKind::Site(action) => (None, self.site_answer(&action)?),
+                AnswerKind::Site(action) => (None, self.site_answer(&action, now_ms)?),
             };
             if let Some(app_id) = app_id {
                 self.notify(&app_id, &answer);

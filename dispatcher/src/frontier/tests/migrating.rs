@@ -12,11 +12,36 @@ const TO_VERSION_1: &str = "
     ALTER TABLE crawl_sites DROP COLUMN queued; ALTER TABLE crawl_sites DROP COLUMN top_priority;
     ALTER TABLE crawl_sites DROP COLUMN turn;
     ALTER TABLE tasks DROP COLUMN not_before_ms; ALTER TABLE tasks DROP COLUMN attrs;
-    DROP TABLE attrs;
+    DROP TABLE attrs; DROP INDEX sites_resting; DROP TABLE site_states;
+    ALTER TABLE sites DROP COLUMN rest_until_ms;
     CREATE INDEX sites_waiting ON sites (top_priority, due_at_ms)
         WHERE queued > 0 AND in_window = 0;
     CREATE INDEX tasks_queued ON tasks (site, priority DESC) WHERE state = 0;
     PRAGMA user_version = 1;";
+
+/// What version 2 had, and this one has otherwise.
+const TO_VERSION_2: &str = "
+    DROP INDEX sites_waiting; DROP INDEX sites_resting; DROP TABLE site_states;
+    ALTER TABLE sites DROP COLUMN rest_until_ms;
+    CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))
+        WHERE top_priority > 0 AND in_window = 0;
+    PRAGMA user_version = 2;";
+
+#[test]
+fn a_frontier_of_version_2_goes_on_where_it_was() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://b.org/1"]);
+    fixture.frontier.commit().unwrap();
+    let dir = fixture.dir;
+    drop(fixture.frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_2).unwrap();
+    drop(db);
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let sites = frontier.next_sites(i64::MAX, 9).unwrap();
+    assert_eq!(sites.len(), 2);
+    assert!(sites.iter().all(|site| site.rest_until_ms.is_none()));
+}
 
 #[test]
 fn a_frontier_of_version_1_goes_on_where_it_was() {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
 fn fixture_that_retries() -> Fixture {
@@ -7,6 +8,10 @@ fn fixture_that_retries() -> Fixture {
         retries: RetryTable {
             timeout: vec![10.0, 100.0],
             ..RetryTable::default()
+        },
+        rests: RestTable {
+            unreachable: Vec::new(),
+            ..RestTable::default()
         },
         ..FrontierConfig::default()
     };

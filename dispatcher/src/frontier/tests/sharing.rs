@@ -124,7 +124,7 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
 
     // It came to nothing, so there is room for another page.
     let mut failed = report(&batch.tasks[0]);
-    (failed.outcome, failed.status_code) = (Outcome::DnsError, None);
+    (failed.outcome, failed.status_code) = (Outcome::UnsafeAddress, None);
     fixture.report(&failed);
     assert!(fixture.frontier.has_crawls_to_release());
     let woken = fixture.frontier.release(0).unwrap();

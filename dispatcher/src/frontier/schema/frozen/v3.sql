@@ -5,7 +5,8 @@ CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
 CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
-CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))
+CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
+CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
     WHERE top_priority > 0 AND in_window = 0;
 CREATE INDEX task_records_late ON task_records (task) WHERE late = 1;
 CREATE INDEX task_records_record ON task_records (record);
@@ -75,6 +76,18 @@ CREATE TABLE seen_slices (
     id      INTEGER PRIMARY KEY,              -- run << 32 | slice
     entries BLOB NOT NULL                     -- ascending keys of 8 bytes, their tasks of 5
 ) STRICT;
+CREATE TABLE site_states (                    -- of sites that are or were lately in trouble
+    site        INTEGER PRIMARY KEY,
+    given_up_to INTEGER,                      -- the last task that is given up; NULL: none is
+    reason      TEXT NOT NULL,                -- of the last failure
+    failures    INTEGER NOT NULL,             -- in a row, while it is open
+    rest_index  INTEGER NOT NULL,             -- of the current or next rest in its reason's list
+    since_ms    INTEGER NOT NULL,             -- when the current rest began
+    url         TEXT NOT NULL,                -- the evidence: what was requested,
+    status_code INTEGER,                      -- what was answered,
+    sign        TEXT NOT NULL,                -- and what was seen
+    suspects    TEXT NOT NULL DEFAULT '[]'    -- JSON: tasks that failed before the rest began
+) STRICT;
 CREATE TABLE sites (
     id            INTEGER PRIMARY KEY,
     name          TEXT NOT NULL UNIQUE,
@@ -88,7 +101,8 @@ CREATE TABLE sites (
     owner         TEXT,
     rule_delay_ms INTEGER,                    -- set by hand, as are the next two
     block_until_ms INTEGER NOT NULL DEFAULT 0,
-    pages_left    INTEGER                     -- so many may still be handed out
+    pages_left    INTEGER,                    -- so many may still be handed out
+    rest_until_ms INTEGER NOT NULL DEFAULT 0  -- it rests until then, and is probed after; 0: it is open
 ) STRICT;
 CREATE TABLE skipped (
     crawl  INTEGER NOT NULL,

@@ -1,0 +1,166 @@
+use super::*;
+use webfill_wire::Evidence;
+
+use crate::rest_table::RestTable;
+use crate::site_state::Phase;
+
+fn fixture_with_rests(rests: RestTable) -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FrontierConfig {
+        rests,
+        ..FrontierConfig::default()
+    };
+    let mut frontier = Frontier::open(dir.path(), config, 0).unwrap();
+    let spec = CrawlSpec::new("app", "crawl");
+    let crawl = frontier.open_crawl(&spec).unwrap();
+    Fixture {
+        dir,
+        frontier,
+        spec,
+        crawl,
+    }
+}
+
+fn table() -> RestTable {
+    RestTable {
+        robots: vec![1.0, 10.0],
+        ..RestTable::default()
+    }
+}
+
+fn unreachable(task: &Leased) -> TaskDone {
+    TaskDone {
+        outcome: Outcome::RobotsUnreachable,
+        status_code: None,
+        evidence: Some(Evidence {
+            url: "http://a.org/robots.txt".into(),
+            status_code: Some(503),
+            sign: "robots.txt answered 503".into(),
+        }),
+        ..report(task)
+    }
+}
+
+fn rests(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
+    let completion = fixture.frontier.complete(done, now_ms).unwrap();
+    matches!(completion, Completion::SiteRests(_))
+}
+
+fn rest_until(fixture: &mut Fixture) -> Option<i64> {
+    let report = fixture.frontier.site_report("a.org").unwrap().unwrap();
+    match report.trouble?.phase {
+        Phase::Resting { until_ms } => Some(until_ms),
+        Phase::Open | Phase::GivenUp => None,
+    }
+}
+
+#[test]
+fn a_resting_site_keeps_its_tasks_over_a_restart() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(rests(&mut fixture, &unreachable(&task), 500));
+    fixture.assert_conserved();
+    let begun = fixture.frontier.take_begun_rests();
+    assert_eq!(begun.len(), 1);
+    assert_eq!(
+        (begun[0].name.as_str(), begun[0].until_ms),
+        ("a.org", 1_500)
+    );
+    assert_eq!(begun[0].evidence.status_code, Some(503));
+    fixture.frontier.note_time(600).unwrap();
+    fixture.frontier.commit().unwrap();
+
+    let mut fixture = fixture.reopen(600);
+    assert_eq!(rest_until(&mut fixture), Some(1_500));
+    assert!(fixture.frontier.next_sites(1_499, 9).unwrap().is_empty());
+    let due = fixture.frontier.next_sites(1_500, 9).unwrap();
+    assert_eq!(due[0].rest_until_ms, Some(1_500));
+    let status = fixture.status();
+    assert_eq!((status.done, status.queued + status.leased), (0, 2));
+}
+
+#[test]
+fn after_the_last_rest_the_tasks_there_were_are_given_up_and_later_ones_wait() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let mut now_ms = 0;
+    for until_ms in [1_000, 11_000] {
+        let task = fixture.lease_all_at(now_ms).remove(0);
+        assert!(rests(&mut fixture, &unreachable(&task), now_ms));
+        assert_eq!(rest_until(&mut fixture), Some(until_ms));
+        for left in fixture.frontier.leases().unwrap() {
+            let back = fixture
+                .frontier
+                .give_back(left.task, left.delivery, false, now_ms);
+            assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+        }
+        now_ms = until_ms;
+    }
+    let mut last = fixture.lease_all_at(now_ms);
+    let probe = last.remove(0);
+    for left in last {
+        fixture
+            .frontier
+            .give_back(left.task, left.delivery, false, now_ms)
+            .unwrap();
+    }
+    assert!(probe.given_up.is_none());
+    assert!(
+        !rests(&mut fixture, &unreachable(&probe), now_ms),
+        "given up"
+    );
+    fixture.feed(&["http://a.org/3"]);
+    let given_up = fixture.lease_all_at(now_ms);
+    assert_eq!(given_up.len(), 1, "{given_up:?}");
+    assert_eq!(given_up[0].given_up, Some(Outcome::RobotsUnreachable));
+    let done = TaskDone {
+        evidence: None,
+        ..unreachable(&given_up[0])
+    };
+    fixture.report_at(&done, now_ms);
+    assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 2)]);
+    assert!(
+        fixture.lease_all_at(now_ms).is_empty(),
+        "it rests for the new"
+    );
+    assert_eq!(rest_until(&mut fixture), Some(now_ms + 10_000));
+    fixture.assert_conserved();
+}
+
+#[test]
+fn an_answer_after_a_rest_opens_the_site() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let mut tasks = fixture.lease_all_at(0);
+    let other = tasks.pop().unwrap();
+    let task = tasks.pop().unwrap_or_else(|| other.clone());
+    assert!(rests(&mut fixture, &unreachable(&task), 0));
+    let probe = fixture.lease_all_at(1_000).remove(0);
+    fixture.report_at(&report(&probe), 1_000);
+    assert_eq!(rest_until(&mut fixture), None);
+    let site = fixture.frontier.site_report("a.org").unwrap().unwrap();
+    assert_eq!(site.trouble, None);
+}
+
+#[test]
+fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1", "http://b.org/1"]);
+    let tasks = fixture.lease_all_at(0);
+    for task in &tasks {
+        assert!(rests(&mut fixture, &unreachable(task), 0));
+    }
+    let crawl = fixture.crawl;
+    assert_eq!(
+        fixture.frontier.rests_beyond(crawl, 999).unwrap(),
+        Some(1_000)
+    );
+    assert_eq!(fixture.frontier.rests_beyond(crawl, 1_000).unwrap(), None);
+    let (count, first) = fixture.frontier.resting_sites(1, 999).unwrap();
+    assert_eq!((count, first.len()), (2, 1));
+    fixture.frontier.wake_site("a.org", 5).unwrap();
+    assert_eq!(fixture.frontier.rests_beyond(crawl, 999).unwrap(), None);
+    let due = fixture.frontier.next_sites(5, 9).unwrap();
+    assert!(due.iter().any(|site| site.name == "a.org"));
+}

@@ -1,0 +1,224 @@
+//! The state of a site beside its clock: is it open, does it rest, has it been given up? Decisions
+//! only, from what the attempts at its pages say; the frontier stores the state and acts on it.
+//!
+//! - *open*: its tasks are handed out by its clock. Failures that may be the site's are counted in a
+//!   row; when there are as many as the reason's patience, the site rests.
+//! - *resting*: nothing is handed out until a time. Then one task goes first, the *probe*. If it is
+//!   answered, the site is open again, and its next rest is shorter by one step; if it fails, the
+//!   next rest of the [`RestTable`] begins.
+//! - *given up*: the table is at its end. What is queued ends without a request. Tasks that come
+//!   later begin with the table's last rest.
+//!
+//! A site that blocks is never given up: behind the end of its list it rests until a person wakes it.
+
+use webfill_wire::{Outcome, RestReason};
+
+use crate::rest_table::RestTable;
+
+/// The end of a rest that only a person ends: the last millisecond of the year 9999.
+pub const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
+
+/// The end of a rest in seconds since the epoch, for applications; `None` if only a person ends it.
+pub fn until_seconds(until_ms: i64) -> Option<f64> {
+    (until_ms < UNTIL_WOKEN_MS).then_some(until_ms as f64 / 1_000.0)
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Open,
+    Resting { until_ms: i64 },
+    GivenUp,
+}
+
+/// What an attempt says about its site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// The site has answered as sites do.
+    Answered,
+    /// It may be the site that failed.
+    Failed {
+        reason: RestReason,
+        certain: bool,
+    },
+    Nothing,
+}
+
+impl Sign {
+    pub fn of(outcome: Outcome, status_code: Option<u16>) -> Sign {
+        let failed = |reason, certain| Sign::Failed { reason, certain };
+        match (outcome, status_code) {
+            (Outcome::Blocked, _) => failed(RestReason::Blocked, true),
+            (Outcome::RobotsUnreachable, _) => failed(RestReason::Robots, true),
+            (Outcome::DnsError, _) => failed(RestReason::Dns, true),
+            (Outcome::HttpError, Some(429 | 503)) => failed(RestReason::Busy, false),
+            (Outcome::HttpError, Some(401 | 403)) => failed(RestReason::Blocked, false),
+            (_, Some(_)) => Sign::Answered,
+            (Outcome::NetworkError | Outcome::TlsError | Outcome::Timeout, None) => {
+                failed(RestReason::Unreachable, false)
+            }
+            _ => Sign::Nothing,
+        }
+    }
+}
+
+/// What follows from a failure for the task that met it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The failure counts as the task's own, so far.
+    OwnFailure,
+    /// The task is tried again, but the site goes on.
+    TaskWaits,
+    /// The site rests, and the task stays queued.
+    SiteRests,
+    /// The site is given up, and the task ends.
+    GivenUp,
+}
+
+/// See the module. The default is an open site without failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SiteState {
+    pub phase: Phase,
+    /// Why it failed last.
+    pub reason: RestReason,
+    /// Failures in a row for this reason.
+    pub failures: u32,
+    /// The index of the current or next rest in the list of its reason.
+    pub rest_index: u32,
+}
+
+impl Default for SiteState {
+    fn default() -> SiteState {
+        SiteState {
+            phase: Phase::Open,
+            reason: RestReason::Unreachable,
+            failures: 0,
+            rest_index: 0,
+        }
+    }
+}
+
+/// Failures in a row after which a site rests, if one alone does not show that it is the site's:
+/// a host below the site may be gone, a page may be slow, a page may want a password.
+const PATIENCE_KNOWN: u32 = 2;
+const PATIENCE: u32 = 3;
+const PATIENCE_FORBIDDEN: u32 = 5;
+
+/// At most this many failures in a row are counted as tasks' own before a rest.
+pub const MOST_SUSPECTS: usize = PATIENCE_FORBIDDEN as usize - 1;
+
+impl SiteState {
+    /// Whether there is nothing to remember.
+    pub fn is_default(&self) -> bool {
+        self.phase == Phase::Open && self.failures == 0 && self.rest_index == 0
+    }
+
+    /// An attempt was answered. Returns whether the state has changed.
+    pub fn answered(&mut self, now_ms: i64) -> bool {
+        match self.phase {
+            // A late answer to a request from before the rest.
+            Phase::Resting { until_ms } if now_ms < until_ms => return false,
+            Phase::GivenUp => return false,
+            Phase::Resting { .. } | Phase::Open => {}
+        }
+        let before = *self;
+        self.phase = Phase::Open;
+        self.failures = 0;
+        self.rest_index = self.rest_index.saturating_sub(1);
+        *self != before
+    }
+
+    /// An attempt has failed. `has_answered`: robots.txt or a page of the site was read before.
+    pub fn failed(
+        &mut self,
+        reason: RestReason,
+        certain: bool,
+        has_answered: bool,
+        table: &RestTable,
+        now_ms: i64,
+    ) -> Verdict {
+        if table.rests(reason).is_empty() {
+            return Verdict::OwnFailure;
+        }
+        match self.phase {
+            Phase::GivenUp => return Verdict::GivenUp,
+            Phase::Resting { until_ms } if now_ms < until_ms => return Verdict::SiteRests,
+            Phase::Resting { .. } => self.rest_index += 1,
+            Phase::Open => {
+                self.failures = match self.reason == reason {
+                    true => self.failures.saturating_add(1),
+                    false => 1,
+                };
+            }
+        }
+        self.reason = reason;
+        if self.phase == Phase::Open && self.failures < patience(reason, certain, has_answered) {
+            return match certain {
+                true => Verdict::TaskWaits,
+                false => Verdict::OwnFailure,
+            };
+        }
+        self.rest(table, now_ms)
+    }
+
+    /// Begins the rest of the current index.
+    fn rest(&mut self, table: &RestTable, now_ms: i64) -> Verdict {
+        self.failures = 0;
+        let until_ms = match table.rest_ms(self.reason, self.rest_index as usize) {
+            Some(rest_ms) => now_ms.saturating_add(rest_ms),
+            None if self.reason == RestReason::Blocked => UNTIL_WOKEN_MS,
+            None => {
+                self.phase = Phase::GivenUp;
+                return Verdict::GivenUp;
+            }
+        };
+        self.phase = Phase::Resting { until_ms };
+        Verdict::SiteRests
+    }
+
+    /// A site that was given up has got new tasks: they begin with the last rest.
+    pub fn rest_for_new_tasks(&mut self, table: &RestTable, now_ms: i64) {
+        let last = table.rests(self.reason).len().saturating_sub(1);
+        self.rest_index = last as u32;
+        self.phase = Phase::Open;
+        if self.rest(table, now_ms) == Verdict::GivenUp {
+            *self = SiteState::default();
+        }
+    }
+
+    /// A person ends the rest: the probe goes now.
+    pub fn wake(&mut self, now_ms: i64) {
+        match self.phase {
+            Phase::Open => {}
+            Phase::Resting { until_ms } => {
+                let until_ms = until_ms.min(now_ms);
+                self.phase = Phase::Resting { until_ms };
+            }
+            Phase::GivenUp => *self = SiteState::default(),
+        }
+    }
+}
+
+fn patience(reason: RestReason, certain: bool, has_answered: bool) -> u32 {
+    match (reason, certain) {
+        (RestReason::Blocked, true) => 1,
+        (RestReason::Blocked, false) => PATIENCE_FORBIDDEN,
+        (RestReason::Robots | RestReason::Dns, _) if has_answered => PATIENCE_KNOWN,
+        (RestReason::Robots | RestReason::Dns, _) => 1,
+        (RestReason::Unreachable | RestReason::Busy, _) => PATIENCE,
+    }
+}
+
+/// How the tasks of a site end that was given up for this reason.
+pub fn outcome_of(reason: RestReason) -> Outcome {
+    match reason {
+        RestReason::Robots => Outcome::RobotsUnreachable,
+        RestReason::Unreachable => Outcome::NetworkError,
+        RestReason::Dns => Outcome::DnsError,
+        RestReason::Busy => Outcome::HttpError,
+        RestReason::Blocked => Outcome::Blocked,
+    }
+}
+
+#[cfg(test)]
+mod tests;

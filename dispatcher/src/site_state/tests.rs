@@ -1,0 +1,163 @@
+use super::*;
+
+fn table() -> RestTable {
+    RestTable {
+        robots: vec![1.0, 10.0],
+        unreachable: vec![1.0],
+        dns: Vec::new(),
+        busy: vec![1.0, 10.0, 100.0],
+        blocked: vec![1.0],
+    }
+}
+
+fn failed(state: &mut SiteState, reason: RestReason, now_ms: i64) -> Verdict {
+    let certain = matches!(reason, RestReason::Robots | RestReason::Dns);
+    state.failed(reason, certain, true, &table(), now_ms)
+}
+
+fn resting(until_ms: i64) -> Phase {
+    Phase::Resting { until_ms }
+}
+
+#[test]
+fn the_first_contact_that_fails_makes_the_site_rest() {
+    let mut state = SiteState::default();
+    let verdict = state.failed(RestReason::Robots, true, false, &table(), 500);
+    assert_eq!((verdict, state.phase), (Verdict::SiteRests, resting(1_500)));
+}
+
+#[test]
+fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
+    let mut state = SiteState::default();
+    assert_eq!(
+        failed(&mut state, RestReason::Robots, 0),
+        Verdict::TaskWaits
+    );
+    assert_eq!(
+        failed(&mut state, RestReason::Robots, 0),
+        Verdict::SiteRests
+    );
+    let mut state = SiteState::default();
+    for _ in 0..2 {
+        assert_eq!(failed(&mut state, RestReason::Busy, 0), Verdict::OwnFailure);
+    }
+    assert!(state.answered(0));
+    for _ in 0..2 {
+        assert_eq!(failed(&mut state, RestReason::Busy, 0), Verdict::OwnFailure);
+    }
+    assert_eq!(failed(&mut state, RestReason::Busy, 0), Verdict::SiteRests);
+}
+
+#[test]
+fn rests_grow_with_each_probe_that_fails_until_the_site_is_given_up() {
+    let mut state = SiteState::default();
+    state.failed(RestReason::Robots, true, false, &table(), 0);
+    // An attempt from before the rest.
+    assert_eq!(
+        failed(&mut state, RestReason::Robots, 999),
+        Verdict::SiteRests
+    );
+    assert_eq!(state.phase, resting(1_000));
+    assert_eq!(
+        failed(&mut state, RestReason::Robots, 1_000),
+        Verdict::SiteRests
+    );
+    assert_eq!(state.phase, resting(11_000));
+    assert_eq!(
+        failed(&mut state, RestReason::Robots, 11_000),
+        Verdict::GivenUp
+    );
+    state.rest_for_new_tasks(&table(), 20_000);
+    assert_eq!(state.phase, resting(30_000));
+    assert_eq!(
+        failed(&mut state, RestReason::Robots, 30_000),
+        Verdict::GivenUp
+    );
+}
+
+#[test]
+fn rests_shrink_by_success() {
+    let mut state = SiteState {
+        phase: resting(100),
+        rest_index: 2,
+        reason: RestReason::Busy,
+        failures: 0,
+    };
+    assert!(!state.answered(99), "a late answer ends no rest");
+    assert!(state.answered(100));
+    assert_eq!((state.phase, state.rest_index), (Phase::Open, 1));
+    for _ in 0..3 {
+        failed(&mut state, RestReason::Busy, 200);
+    }
+    assert_eq!(state.phase, resting(10_200));
+    assert!(state.answered(10_200));
+    assert!(state.is_default());
+}
+
+#[test]
+fn a_site_that_blocks_rests_until_a_person_wakes_it() {
+    let mut state = SiteState::default();
+    let block = |state: &mut SiteState, now_ms| {
+        state.failed(RestReason::Blocked, true, true, &table(), now_ms)
+    };
+    assert_eq!(block(&mut state, 0), Verdict::SiteRests);
+    assert_eq!(state.phase, resting(1_000));
+    assert_eq!(block(&mut state, 1_000), Verdict::SiteRests);
+    assert_eq!(state.phase, resting(UNTIL_WOKEN_MS));
+    state.wake(5_000);
+    assert_eq!(state.phase, resting(5_000));
+    assert_eq!(block(&mut state, 6_000), Verdict::SiteRests);
+    assert_eq!(state.phase, resting(UNTIL_WOKEN_MS));
+}
+
+#[test]
+fn the_fifth_refusal_in_a_row_is_a_block() {
+    let mut state = SiteState::default();
+    let mut refuse = || state.failed(RestReason::Blocked, false, true, &table(), 0);
+    let verdicts: Vec<Verdict> = (0..5).map(|_| refuse()).collect();
+    assert_eq!(verdicts[..4], [Verdict::OwnFailure; 4]);
+    assert_eq!(verdicts[4], Verdict::SiteRests);
+}
+
+#[test]
+fn without_a_list_sites_never_rest() {
+    let mut state = SiteState::default();
+    for _ in 0..9 {
+        assert_eq!(failed(&mut state, RestReason::Dns, 0), Verdict::OwnFailure);
+    }
+    assert!(state.is_default());
+}
+
+#[test]
+fn what_an_attempt_says() {
+    let failed = |reason, certain| Sign::Failed { reason, certain };
+    for (outcome, status, sign) in [
+        (Outcome::Ok, Some(200), Sign::Answered),
+        (Outcome::HttpError, Some(500), Sign::Answered),
+        (
+            Outcome::HttpError,
+            Some(503),
+            failed(RestReason::Busy, false),
+        ),
+        (
+            Outcome::HttpError,
+            Some(403),
+            failed(RestReason::Blocked, false),
+        ),
+        (
+            Outcome::Blocked,
+            Some(200),
+            failed(RestReason::Blocked, true),
+        ),
+        (
+            Outcome::Timeout,
+            None,
+            failed(RestReason::Unreachable, false),
+        ),
+        (Outcome::Timeout, Some(200), Sign::Answered),
+        (Outcome::DnsError, None, failed(RestReason::Dns, true)),
+        (Outcome::Disallowed, None, Sign::Nothing),
+    ] {
+        assert_eq!(Sign::of(outcome, status), sign, "{outcome} {status:?}");
+    }
+}

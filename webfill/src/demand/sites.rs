@@ -1,0 +1,106 @@
+//! `webfill sites`: the states of sites in a running fleet.
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::iso_time;
+
+use super::connection::{Connection, ConnectionOptions};
+use super::table::{cell, table};
+use crate::stdout::tell;
+
+#[derive(Debug, Args)]
+pub struct SitesOptions {
+    /// Only sites that rest, or were given up
+    #[arg(long)]
+    pub resting: bool,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+const HEADS: [&str; 7] = [
+    "site", "state", "reason", "since", "until", "queued", "evidence",
+];
+
+pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
+    let mut connection = options.connection.connect()?;
+    let mut rows = Vec::new();
+    let mut after = Some(0);
+    while let Some(from) = after {
+        let (sites, next) = page(&mut connection, options.resting, from)?;
+        after = next;
+        match options.json {
+            true => sites.iter().try_for_each(tell)?,
+            false => rows.extend(sites.iter().map(row)),
+        }
+    }
+    if !options.json {
+        tell(table(&HEADS, &rows))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The sites of one answer, and where to go on.
+fn page(
+    connection: &mut Connection,
+    resting: bool,
+    after: u64,
+) -> Result<(Vec<Value>, Option<u64>), Fault> {
+    let question = json!({"action": "sites", "resting": resting, "after": after});
+    let mut answer = connection.act(&question)?;
+    let sites = match answer["sites"].take() {
+        Value::Array(sites) => sites,
+        _ => Vec::new(),
+    };
+    Ok((sites, answer["next"].as_u64()))
+}
+
+fn row(site: &Value) -> Vec<String> {
+    let time = |key: &str| match site[key].as_f64() {
+        Some(seconds) => iso_time((seconds * 1_000.0) as i64),
+        None if key == "until" && site["state"] == "resting" => String::from("it is woken"),
+        None => cell(&Value::Null),
+    };
+    let evidence = match &site["evidence"] {
+        Value::Object(seen) => {
+            let seen = |key: &str| seen.get(key).map(cell).unwrap_or_default();
+            format!("{}: {}", seen("url"), seen("sign"))
+        }
+        _ => cell(&Value::Null),
+    };
+    vec![
+        cell(&site["site"]),
+        cell(&site["state"]),
+        cell(&site["reason"]),
+        time("since"),
+        time("until"),
+        cell(&site["queued"]),
+        evidence,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_why_a_site_rests_and_until_when() {
+        let site = json!({
+            "site": "a.org", "state": "resting", "reason": "robots", "since": 0.0, "until": 60.0,
+            "queued": 4,
+            "evidence": {"url": "http://a.org/robots.txt", "status_code": 503, "sign": "answered 503"},
+        });
+        let told = row(&site).join("|");
+        assert_eq!(
+            told,
+            "a.org|resting|robots|1970-01-01T00:00:00.000Z|1970-01-01T00:01:00.000Z|4|\
+             http://a.org/robots.txt: answered 503"
+        );
+        let blocked =
+            json!({"site": "b.org", "state": "resting", "reason": "blocked", "until": null});
+        assert_eq!(row(&blocked)[4], "it is woken");
+    }
+}
