@@ -2,7 +2,8 @@
 //! SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
-//! *done*; its row is never deleted. At every commit each crawl's counters satisfy `discovered =
+//! *done*; its row is never deleted. A task that is done may be queued again ([`reopen`]). At every
+//! commit each crawl's counters satisfy `discovered =
 //! queued + leased + done + skipped`, and any program can check this against the tables of the same
 //! file.
 //!
@@ -49,6 +50,7 @@ mod lease;
 mod names;
 mod on_demand;
 mod recovery;
+mod reopen;
 mod resolved;
 mod resting;
 mod rests;

@@ -47,12 +47,12 @@ impl Core {
             Completion::WillRetry => return self.end_lease(done, now_ms),
             Completion::SiteRests(turn) => {
                 self.end_lease_at_resting_site(done, turn, now_ms)?;
-                return self.begin_rests();
+                return self.begin_rests(now_ms);
             }
             Completion::Stale => return self.log_stale(done),
         };
         self.end_lease(done, now_ms)?;
-        self.begin_rests()?;
+        self.begin_rests(now_ms)?;
         for record in counted.backfill_records {
             let page = Backfill {
                 task: done.task,
@@ -122,7 +122,13 @@ impl Core {
     }
 
     /// Sites have begun to rest: what of them is leased and has not started is recalled.
-    fn begin_rests(&mut self) -> Result<(), FrontierError> {
+    /// Tasks that failed just before, as it turns out because of the site, are queued again.
+    fn begin_rests(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let suspects = self.frontier.take_suspects();
+        if !suspects.is_empty() {
+            let woken = self.frontier.reopen(&suspects, now_ms)?;
+            self.wake(woken);
+        }
         for rest in self.frontier.take_begun_rests() {
             if let Some(holder) = self.dispatch.holder_of(rest.site) {
                 let scope = RecallScope {

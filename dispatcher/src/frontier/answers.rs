@@ -49,8 +49,8 @@ pub struct Candidate<'a> {
 pub struct FeedTally {
     /// How many became queued tasks.
     pub accepted: u64,
-    /// How many stopped tasks were queued again, because a further record wants their pages. Their
-    /// candidates are counted as duplicates.
+    /// How many ended tasks were queued again, because a further record wants their pages (their
+    /// candidates are counted as duplicates) or because that was asked for.
     pub requeued: u64,
     /// How many were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,

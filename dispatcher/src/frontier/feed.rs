@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, Outcome, Reason};
+use webfill_wire::{CrawlKey, Reason};
 
 use super::answers::{
     AttrsId, Backfill, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
@@ -13,7 +13,6 @@ use super::answers::{
 use super::crawls::Crawl;
 use super::lanes::Lanes;
 use super::names::Names;
-use super::resolved::Requeued;
 use super::schema::DONE;
 use super::{Frontier, FrontierError, resolved, sites};
 use crate::excluded_sites::ExcludedSites;
@@ -111,17 +110,17 @@ pub(super) struct LinkContext<'a> {
 /// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
 /// end.
 pub(super) struct FeedBatch<'a> {
-    db: &'a Connection,
-    seen: &'a mut Seen,
+    pub(super) db: &'a Connection,
+    pub(super) seen: &'a mut Seen,
     site_names: &'a mut Names,
     excluded: &'a ExcludedSites,
-    key: CrawlKey,
+    pub(super) key: CrawlKey,
     pub(super) crawl: &'a mut Crawl,
     lanes: &'a mut Lanes,
-    now_ms: i64,
+    pub(super) now_ms: i64,
     last_turn: i64,
     fed: HashMap<SiteId, FedSite>,
-    /// How many tasks it queues, new ones and stopped ones again, by priority.
+    /// How many tasks it queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) tally: FeedTally,
 }
@@ -215,8 +214,8 @@ impl FeedBatch<'_> {
         let Some(task) = self.seen.task_of(self.db, key)? else {
             return Ok(());
         };
-        if let Some(stopped) = resolved::requeue_stopped(self.db, task)? {
-            self.note_requeued(&stopped)?;
+        if let Some(stopped) = resolved::stopped_as_needless(self.db, task)? {
+            self.reopen(&stopped)?;
         }
         // A task that was handed out before may be queued again, but its last holder may still
         // deliver the outcome: the record needs a backfill then, too.
@@ -231,19 +230,8 @@ impl FeedBatch<'_> {
         Ok(())
     }
 
-    /// Counts a stopped task that is queued again: its former outcome does not count any more.
-    fn note_requeued(&mut self, stopped: &Requeued) -> Result<()> {
-        if self.crawl.uncount_outcome(Outcome::Stopped) == 0 {
-            let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = ?2";
-            let values = params![self.key, Outcome::Stopped.as_str()];
-            self.db.prepare_cached(sql)?.execute(values)?;
-        }
-        self.count_queued(stopped.site, stopped.priority);
-        self.tally.requeued += 1;
-        Ok(())
-    }
-
-    fn count_queued(&mut self, site: SiteId, priority: u8) {
+    /// A task was queued.
+    pub(super) fn count_queued(&mut self, site: SiteId, priority: u8) {
         let fed = self.fed.entry(site).or_default();
         fed.queued += 1;
         fed.top_priority = fed.top_priority.max(priority);

@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::answers::{SiteId, TaskId};
-use super::schema::{DONE, QUEUED};
+use super::reopen::EndedTask;
+use super::schema::DONE;
 use super::{Frontier, FrontierError, sites};
 
 impl Frontier {
@@ -81,32 +82,24 @@ fn needless_tasks(db: &Connection, record: i64) -> Result<Vec<Needless>> {
     db.prepare_cached(sql)?.query_map([record], task)?.collect()
 }
 
-/// A stopped task that is queued again.
-pub(super) struct Requeued {
-    pub(super) site: SiteId,
-    pub(super) priority: u8,
-}
+/// Whether a row of `tasks` serves records, all of which are resolved.
+pub(super) const SERVES_ONLY_RESOLVED: &str =
+    "EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)
+     AND NOT EXISTS (
+         SELECT 1 FROM task_records JOIN records ON records.id = record
+         WHERE task = tasks.id AND resolved = 0)";
 
-/// Queues a task again if it was stopped because its records were complete. A task that was stopped
-/// with its crawl stays as it is: it served no record, or one that was unresolved. The caller
-/// updates the counts.
-pub(super) fn requeue_stopped(db: &Connection, task: TaskId) -> Result<Option<Requeued>> {
-    let sql = "UPDATE tasks SET state = ?2, outcome = NULL, done_at_ms = NULL
-               WHERE id = ?1 AND state = ?3 AND outcome = ?4
-                   AND EXISTS (SELECT 1 FROM task_records WHERE task = ?1)
-                   AND NOT EXISTS (
-                       SELECT 1 FROM task_records JOIN records ON records.id = record
-                       WHERE task = ?1 AND resolved = 0)
-               RETURNING site, priority";
+/// The task, if it was stopped because its records were complete. A task that was stopped with its
+/// crawl served no record, or one that was unresolved.
+pub(super) fn stopped_as_needless(db: &Connection, task: TaskId) -> Result<Option<EndedTask>> {
+    let columns = EndedTask::COLUMNS;
+    let sql = format!(
+        "SELECT {columns} FROM tasks
+         WHERE id = ?1 AND state = ?2 AND outcome = ?3 AND {SERVES_ONLY_RESOLVED}"
+    );
     let stopped = Outcome::Stopped.as_str();
-    let requeued = |row: &Row<'_>| {
-        Ok(Requeued {
-            site: row.get(0)?,
-            priority: row.get(1)?,
-        })
-    };
-    db.prepare_cached(sql)?
-        .query_row(params![task as i64, QUEUED, DONE, stopped], requeued)
+    db.prepare_cached(&sql)?
+        .query_row(params![task as i64, DONE, stopped], EndedTask::read)
         .optional()
 }
 

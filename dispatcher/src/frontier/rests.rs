@@ -30,6 +30,8 @@ pub(super) struct Rests {
     given_up: HashMap<SiteId, (TaskId, Outcome)>,
     /// Rests that have begun since [`Frontier::take_begun_rests`] returned them.
     begun: Vec<RestBegun>,
+    /// Tasks that failed in a row before these rests.
+    suspects: Vec<TaskId>,
 }
 
 impl Rests {
@@ -39,6 +41,7 @@ impl Rests {
             known: HashSet::new(),
             given_up: HashMap::new(),
             begun: Vec::new(),
+            suspects: Vec::new(),
         };
         let mut select = db.prepare("SELECT site, given_up_to, reason FROM site_states")?;
         let mut rows = select.query([])?;
@@ -107,6 +110,12 @@ impl Frontier {
     /// The rests that have begun since the last call.
     pub fn take_begun_rests(&mut self) -> Vec<RestBegun> {
         std::mem::take(&mut self.rests.begun)
+    }
+
+    /// The tasks whose failures turned out to be their sites' since the last call. Those that have
+    /// ended are to be reopened.
+    pub fn take_suspects(&mut self) -> Vec<TaskId> {
+        std::mem::take(&mut self.rests.suspects)
     }
 
     /// Moves the state of a site by what an attempt at one of its pages says.
@@ -182,9 +191,13 @@ impl Frontier {
     ) -> Result<()> {
         let evidence = evidence_of(task, report);
         let site = task.site;
-        if stored.state.phase == Phase::Open {
-            stored.suspects.truncate(MOST_SUSPECTS - 1);
-            stored.suspects.push(report.task);
+        match stored.state.phase {
+            Phase::Open => {
+                stored.suspects.truncate(MOST_SUSPECTS - 1);
+                stored.suspects.push(report.task);
+            }
+            Phase::Resting { .. } => self.rests.suspects.append(&mut stored.suspects),
+            Phase::GivenUp => stored.suspects.clear(),
         }
         let was_resting = before != Phase::Open;
         self.insert_state(site, stored, &evidence, was_resting, now_ms)?;
@@ -224,25 +237,30 @@ impl Frontier {
         if self.known_crawl(task.crawl)?.ending(now_ms).is_some() {
             return Ok(Disposition::Ends);
         }
-        let failed_attempts = retries::failed_attempts(&self.db, report.task)?;
+        let used = retries::retries_used(&self.db, report.task)?;
         if verdict == Verdict::SiteRests {
             // A page that fails again and again while others of its site are answered.
-            let is_hopeless = failed_attempts.len() > self.rests.table.rests(reason).len()
+            let is_hopeless = used > self.rests.table.rests(reason).len()
                 && !self.rests_until_woken(task.site)?;
             if is_hopeless {
                 return Ok(Disposition::Ends);
             }
-            self.note_try(report, &failed_attempts, now_ms)?;
+            self.note_try(report, now_ms)?;
             return self
                 .queue_at_resting_site(task, report.task)
                 .map(Disposition::SiteRests);
         }
-        let Some(wait_ms) = self.rests.table.rest_ms(reason, failed_attempts.len()) else {
+        let Some(wait_ms) = self.rests.table.rest_ms(reason, used) else {
             return Ok(Disposition::Ends);
         };
-        self.note_try(report, &failed_attempts, now_ms)?;
+        self.note_try(report, now_ms)?;
         self.queue_again(task, report.task, task.priority, now_ms + wait_ms.max(1))?;
         Ok(Disposition::Waits)
+    }
+
+    fn note_try(&self, report: &TaskDone, now_ms: i64) -> Result<()> {
+        let (outcome, status_code) = (report.outcome, report.status_code);
+        retries::note_try(&self.db, report.task, now_ms, outcome, status_code)
     }
 
     fn queue_at_resting_site(&mut self, task: &HeldTask, id: TaskId) -> Result<Turn> {

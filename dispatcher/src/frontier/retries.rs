@@ -2,10 +2,11 @@
 //! waits for its retry is queued, with `not_before_ms` set, and cannot be handed out until then.
 
 use rusqlite::{Connection, Result, Row, params};
-use webfill_wire::{CrawlKey, FailedAttempt, TaskDone};
+use webfill_wire::{CrawlKey, FailedAttempt, Outcome, TaskDone};
 
 use super::answers::{SiteId, TaskId, Woken};
 use super::give_back::HeldTask;
+use super::reopen::EndedTask;
 use super::schema::QUEUED;
 use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, sites};
@@ -16,6 +17,10 @@ const PRIORITY_LOST: u8 = 10;
 
 /// One call requeues at most this many tasks.
 const SLICE: i64 = 500;
+
+/// At most this many earlier attempts travel with a task. The retry table alone never makes more; a
+/// task that is reopened again and again has more.
+const MOST_TOLD: i64 = 50;
 
 /// The retry table, and when the next retry is due.
 #[derive(Debug)]
@@ -74,35 +79,16 @@ impl Frontier {
         if !crawl.spec.retry || crawl.ending(now_ms).is_some() {
             return Ok(false);
         }
-        let failed_attempts = failed_attempts(&self.db, report.task)?;
+        let used = retries_used(&self.db, report.task)?;
         let table = &self.retries.table;
-        let Some(wait_ms) =
-            table.wait_ms(report.outcome, report.status_code, failed_attempts.len())
-        else {
+        let Some(wait_ms) = table.wait_ms(report.outcome, report.status_code, used) else {
             return Ok(false);
         };
-        self.note_try(report, &failed_attempts, now_ms)?;
+        let (outcome, status_code) = (report.outcome, report.status_code);
+        note_try(&self.db, report.task, now_ms, outcome, status_code)?;
         let priority = task.priority.saturating_sub(PRIORITY_LOST).max(1);
         self.queue_again(task, report.task, priority, now_ms + wait_ms.max(1))?;
         Ok(true)
-    }
-
-    /// Stores a failed attempt that will be followed by another.
-    pub(super) fn note_try(
-        &self,
-        report: &TaskDone,
-        failed_attempts: &[FailedAttempt],
-        now_ms: i64,
-    ) -> Result<()> {
-        // The time is part of the row's key: two attempts must not end at the same millisecond.
-        let ended_at_ms = failed_attempts
-            .last()
-            .map_or(now_ms, |last| now_ms.max(last.ended_at_ms + 1));
-        let sql = "INSERT INTO tries VALUES (?1, ?2, ?3, ?4)";
-        let outcome = report.outcome.as_str();
-        let values = params![report.task as i64, ended_at_ms, outcome, report.status_code];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        Ok(())
     }
 
     /// Queues a leased task again, to be handed out at a time.
@@ -156,23 +142,69 @@ fn next_ms(db: &Connection) -> Result<Option<i64>> {
     db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// A task's failed attempts that were followed by a retry, the oldest first.
+/// How many retries a task has had since it was fed or reopened.
+pub(super) fn retries_used(db: &Connection, task: TaskId) -> Result<usize> {
+    let sql = "SELECT count(*) FROM tries WHERE task = ?1 AND counts = 1";
+    let mut count = db.prepare_cached(sql)?;
+    count.query_row([task as i64], |row| {
+        row.get::<_, i64>(0).map(|n| n as usize)
+    })
+}
+
+/// Keeps an attempt that is followed by another.
+pub(super) fn note_try(
+    db: &Connection,
+    task: TaskId,
+    ended_at_ms: i64,
+    outcome: Outcome,
+    status_code: Option<u16>,
+) -> Result<()> {
+    // The time is part of the row's key: two attempts must not end at the same millisecond.
+    let sql = "INSERT INTO tries (task, ended_at_ms, outcome, status_code)
+               SELECT ?1, max(?2, coalesce(max(ended_at_ms) + 1, ?2)), ?3, ?4
+               FROM tries WHERE task = ?1";
+    let values = params![task as i64, ended_at_ms, outcome.as_str(), status_code];
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// A task that has ended begins again: its last attempt becomes one of those that were followed by
+/// another, and none of them counts against its retries any more.
+pub(super) fn begin_again(db: &Connection, task: &EndedTask) -> Result<()> {
+    if !matches!(task.outcome, Outcome::Stopped | Outcome::Expired) {
+        note_try(db, task.id, task.done_at_ms, task.outcome, task.status_code)?;
+    }
+    let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
+    db.prepare_cached(sql)?.execute([task.id as i64])?;
+    Ok(())
+}
+
+/// A task's attempts that were followed by another, at most the latest [`MOST_TOLD`], the oldest
+/// first.
 pub(super) fn failed_attempts(db: &Connection, task: TaskId) -> Result<Vec<FailedAttempt>> {
     let sql = "SELECT ended_at_ms, outcome, status_code FROM tries WHERE task = ?1
-               ORDER BY ended_at_ms";
+               ORDER BY ended_at_ms DESC LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let read = |row: &Row<'_>| {
-        let outcome: String = row.get(1)?;
         Ok(FailedAttempt {
             ended_at_ms: row.get(0)?,
-            outcome: outcome.parse().map_err(|error: String| {
-                let kind = rusqlite::types::Type::Text;
-                rusqlite::Error::FromSqlConversionFailure(1, kind, error.into())
-            })?,
+            outcome: read_outcome(row, 1)?,
             status_code: row.get(2)?,
         })
     };
-    select.query_map([task as i64], read)?.collect()
+    let latest = select.query_map([task as i64, MOST_TOLD], read)?;
+    let mut attempts: Vec<FailedAttempt> = latest.collect::<Result<_>>()?;
+    attempts.reverse();
+    Ok(attempts)
+}
+
+/// Reads the name of an outcome.
+pub(super) fn read_outcome(row: &Row<'_>, column: usize) -> Result<Outcome> {
+    let name: String = row.get(column)?;
+    name.parse().map_err(|error: String| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, kind, error.into())
+    })
 }
 
 /// Tasks of a crawl at a site that wait for their retries, with their priorities.

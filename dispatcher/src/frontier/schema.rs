@@ -178,6 +178,9 @@ CREATE INDEX tasks_to_retry_at ON tasks (site, crawl) WHERE state = 0 AND not_be
 
 /// The tables and indexes that version 3 added.
 const SINCE_3: &str = "
+ALTER TABLE tries ADD COLUMN
+    counts INTEGER NOT NULL DEFAULT 1;        -- 0: not against the task's retries any more
+
 CREATE TABLE site_states (                    -- of sites that are or were lately in trouble
     site        INTEGER PRIMARY KEY,
     given_up_to INTEGER,                      -- the last task that is given up; NULL: none is

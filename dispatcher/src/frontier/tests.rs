@@ -14,6 +14,7 @@ mod lanes;
 mod leasing;
 mod migrating;
 mod opening;
+mod reopening;
 mod resting;
 mod retrying;
 mod serving_records;

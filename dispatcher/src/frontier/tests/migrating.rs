@@ -22,6 +22,7 @@ const TO_VERSION_1: &str = "
 /// What version 2 had, and this one has otherwise.
 const TO_VERSION_2: &str = "
     DROP INDEX sites_waiting; DROP INDEX sites_resting; DROP TABLE site_states;
+    ALTER TABLE tries DROP COLUMN counts;
     ALTER TABLE sites DROP COLUMN rest_until_ms;
     CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))
         WHERE top_priority > 0 AND in_window = 0;
@@ -99,4 +100,30 @@ fn fixture_task(leased: &Leased) -> Leased {
         task: leased.task + 1,
         ..leased.clone()
     }
+}
+
+#[test]
+fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
+    let mut fixture = retrying::fixture_that_retries();
+    fixture.feed(&["http://a.org/"]);
+    let task = fixture.lease_one();
+    assert!(retrying::fails(&mut fixture, &task, 1_000));
+    fixture.frontier.commit().unwrap();
+    let Fixture { dir, frontier, .. } = fixture;
+    drop(frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_2).unwrap();
+    drop(db);
+
+    let mut fixture = retrying::fixture_at(dir);
+    fixture.frontier.requeue_due_retries(11_000).unwrap();
+    let task = fixture.lease_all_at(11_000).remove(0);
+    assert_eq!(task.failed_attempts.len(), 1);
+    assert!(retrying::fails(&mut fixture, &task, 11_000));
+    assert_eq!(
+        fixture.frontier.next_retry_ms(),
+        Some(111_000),
+        "the second wait"
+    );
+    fixture.assert_conserved();
 }

@@ -2,8 +2,12 @@ use super::*;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
-fn fixture_that_retries() -> Fixture {
-    let dir = tempfile::tempdir().unwrap();
+pub(super) fn fixture_that_retries() -> Fixture {
+    fixture_at(tempfile::tempdir().unwrap())
+}
+
+/// The same with a frontier that may exist.
+pub(super) fn fixture_at(dir: TempDir) -> Fixture {
     let config = FrontierConfig {
         retries: RetryTable {
             timeout: vec![10.0, 100.0],
@@ -27,7 +31,7 @@ fn fixture_that_retries() -> Fixture {
     }
 }
 
-fn timed_out(task: &Leased) -> TaskDone {
+pub(super) fn timed_out(task: &Leased) -> TaskDone {
     TaskDone {
         outcome: Outcome::Timeout,
         status_code: None,
@@ -35,7 +39,7 @@ fn timed_out(task: &Leased) -> TaskDone {
     }
 }
 
-fn fails(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
+pub(super) fn fails(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
     let done = fixture.frontier.complete(&timed_out(task), now_ms).unwrap();
     matches!(done, Completion::WillRetry)
 }

@@ -140,6 +140,6 @@ CREATE TABLE tries (                          -- those that were followed by ano
     task        INTEGER NOT NULL,
     ended_at_ms INTEGER NOT NULL,
     outcome     TEXT NOT NULL,
-    status_code INTEGER,
+    status_code INTEGER, counts INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (task, ended_at_ms)
 ) STRICT, WITHOUT ROWID;
