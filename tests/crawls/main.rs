@@ -27,6 +27,7 @@ mod proxies;
 mod real_pages;
 mod records;
 mod redirects;
+mod rests;
 mod robots;
 mod seeds;
 mod settings;

@@ -57,6 +57,9 @@ impl Rests {
     }
 }
 
+/// By how much each failure at a resting site lowers the task's priority.
+const PRIORITY_LOST: u8 = 10;
+
 /// What becomes of a task whose attempt has ended, as far as its site decides it.
 pub(super) enum Disposition {
     /// Its outcome counts, or the retry table decides.
@@ -263,16 +266,20 @@ impl Frontier {
         retries::note_try(&self.db, report.task, now_ms, outcome, status_code)
     }
 
+    /// The task's priority is lowered, so that another page goes first after the rest: it tells more
+    /// about the site than the same one again.
     fn queue_at_resting_site(&mut self, task: &HeldTask, id: TaskId) -> Result<Turn> {
-        let sql = "UPDATE tasks SET state = 0 WHERE id = ?1";
-        self.db.prepare_cached(sql)?.execute([id as i64])?;
+        let priority = task.priority.saturating_sub(PRIORITY_LOST).max(1);
+        let sql = "UPDATE tasks SET state = 0, priority = ?2 WHERE id = ?1";
+        let values = params![id as i64, priority];
+        self.db.prepare_cached(sql)?.execute(values)?;
         let crawl = self.known_crawl(task.crawl)?;
         crawl.status.leased -= 1;
-        crawl.count_queued(task.priority, 1);
-        sites::count_queued_of(&self.db, task.site, task.crawl, 1, task.priority)?;
-        sites::count_queued(&self.db, task.site, 1, task.priority)?;
+        crawl.count_queued(priority, 1);
+        sites::count_queued_of(&self.db, task.site, task.crawl, 1, priority)?;
+        sites::count_queued(&self.db, task.site, 1, priority)?;
         self.note_lease_over(task.crawl, task.site, false);
-        let (priority, crawl) = (task.priority, task.crawl);
+        let crawl = task.crawl;
         self.turn(NextCrawl { priority, crawl })
     }
 
