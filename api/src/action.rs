@@ -1,8 +1,10 @@
-//! Actions: `info`, `stop`, `pause` and `resume` concern the crawls of one application, `status` the
-//! fleet, `site` the rules and the state of one site, `sites` the states of all. The names of the first four are Scrapy Cluster's.
+//! Actions: `info`, `stop`, `pause`, `resume` and `retry` concern the crawls of one application,
+//! `status` the fleet, `site` the rules and the state of one site, `sites` the states of all. The
+//! names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
 use serde_json::Value;
+use webfill_wire::Outcome;
 
 use crate::refusal::Refusal;
 use crate::rule::{Key, LAST_SECOND, Rule, check};
@@ -19,6 +21,8 @@ pub enum Action {
     Stop(Subject),
     Pause(Subject),
     Resume(Subject),
+    /// Queues tasks of a crawl again that have ended.
+    Retry(RetryAction),
     /// Shows supervisors, crawls and counters of the fleet.
     Status {
         uuid: Option<String>,
@@ -37,6 +41,18 @@ pub struct Subject {
     pub uuid: Option<String>,
     /// Repeated in an answer about a whole application; a crawl has a spider of its own.
     pub spider: Option<Spider>,
+}
+
+/// Which of a crawl's ended tasks are to be queued again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetryAction {
+    pub subject: Subject,
+    /// Those that ended in one of these; not empty.
+    pub outcomes: Vec<Outcome>,
+    /// Only those with one of these HTTP statuses.
+    pub status_codes: Option<Vec<u16>>,
+    /// Only those of this site: a host name or an address, as the client wrote it.
+    pub site: Option<String>,
 }
 
 /// Rules for one site. `None`: the rule was left out and stays as it is. `Some(None)`: null, which
@@ -95,26 +111,52 @@ const UUID: Key = Key {
     meaning: "Comes back with the answer.",
 };
 
-const SUBJECT_KEYS: &[Key] = &[
+const APP_ID: Key = Key {
+    name: "appid",
+    required: true,
+    rule: Rule::Id(200),
+    meaning: "The application.",
+};
+
+const CRAWL_ID: Key = Key {
+    name: "crawlid",
+    required: false,
+    rule: Rule::Id(200),
+    meaning: "The crawl.",
+};
+
+const SPIDER_ID: Key = Key {
+    name: "spiderid",
+    required: false,
+    rule: Rule::Word(Spider::NAMES),
+    meaning: "Accepted for Scrapy Cluster's clients; `crawlid` alone names the crawl.",
+};
+
+const SUBJECT_KEYS: &[Key] = &[ACTION, UUID, APP_ID, CRAWL_ID, SPIDER_ID];
+
+const RETRY_KEYS: &[Key] = &[
     ACTION,
     UUID,
+    APP_ID,
+    CRAWL_ID,
+    SPIDER_ID,
     Key {
-        name: "appid",
+        name: "outcome",
         required: true,
-        rule: Rule::Id(200),
-        meaning: "The application.",
+        rule: Rule::Outcomes,
+        meaning: "Tasks that ended in one of these.",
     },
     Key {
-        name: "crawlid",
+        name: "status",
         required: false,
-        rule: Rule::Id(200),
-        meaning: "The crawl.",
+        rule: Rule::Statuses(100),
+        meaning: "Only those with one of these HTTP statuses.",
     },
     Key {
-        name: "spiderid",
+        name: "site",
         required: false,
-        rule: Rule::Word(Spider::NAMES),
-        meaning: "Accepted for Scrapy Cluster's clients; `crawlid` alone names the crawl.",
+        rule: Rule::Text(253),
+        meaning: "Only those of this site: the registrable domain, or the address.",
     },
 ];
 
@@ -186,8 +228,16 @@ struct TypedSubject {
     spiderid: Option<Spider>,
 }
 
+/// The members that `retry` has besides those of a subject.
+#[derive(Deserialize)]
+struct TypedRetry {
+    outcome: Vec<Outcome>,
+    status: Option<Vec<u16>>,
+    site: Option<String>,
+}
+
 /// The names of all actions, for refusals.
-const ACTIONS: &str = "info, stop, pause, resume, status, site, sites";
+const ACTIONS: &str = "info, stop, pause, resume, retry, status, site, sites";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -195,10 +245,11 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         return Err(Refusal::new("$.action", "expected text"));
     };
     match action {
-        "info" => subject(request, false).map(Action::Info),
-        "stop" => subject(request, true).map(Action::Stop),
-        "pause" => subject(request, true).map(Action::Pause),
-        "resume" => subject(request, true).map(Action::Resume),
+        "info" => subject(SUBJECT_KEYS, &request, false).map(Action::Info),
+        "stop" => subject(SUBJECT_KEYS, &request, true).map(Action::Stop),
+        "pause" => subject(SUBJECT_KEYS, &request, true).map(Action::Pause),
+        "resume" => subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
+        "retry" => retry(&request).map(Action::Retry),
         "status" => {
             let members = members(&request);
             check(STATUS_KEYS, members, "$")?;
@@ -221,10 +272,9 @@ fn members(request: &Value) -> &serde_json::Map<String, Value> {
         .expect("parse_action has found a member in it")
 }
 
-fn subject(request: Value, needs_crawl: bool) -> Result<Subject, Refusal> {
-    check(SUBJECT_KEYS, members(&request), "$")?;
-    let typed: TypedSubject =
-        serde_json::from_value(request).map_err(|error| Refusal::new("$", error))?;
+fn subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {
+    check(keys, members(request), "$")?;
+    let typed = TypedSubject::deserialize(request).map_err(|error| Refusal::new("$", error))?;
     if needs_crawl && typed.crawlid.is_none() {
         return Err(Refusal::new("$.crawlid", "missing, it is required"));
     }
@@ -233,6 +283,17 @@ fn subject(request: Value, needs_crawl: bool) -> Result<Subject, Refusal> {
         crawl_id: typed.crawlid,
         uuid: typed.uuid,
         spider: typed.spiderid,
+    })
+}
+
+fn retry(request: &Value) -> Result<RetryAction, Refusal> {
+    let subject = subject(RETRY_KEYS, request, true)?;
+    let typed = TypedRetry::deserialize(request).map_err(|error| Refusal::new("$", error))?;
+    Ok(RetryAction {
+        subject,
+        outcomes: typed.outcome,
+        status_codes: typed.status,
+        site: typed.site,
     })
 }
 

@@ -2,8 +2,10 @@
 //! the check of a value, the text of its refusal, and its JSON Schema.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
+use webfill_wire::Outcome;
 
 use crate::refusal::Refusal;
 
@@ -46,10 +48,17 @@ pub(crate) enum Rule {
     /// A list of at most the first number of texts, each of 1 to at most the second number of
     /// characters.
     Texts(usize, usize),
+    /// A list of outcomes, at least one.
+    Outcomes,
+    /// A list of HTTP statuses, at least one and at most this many.
+    Statuses(usize),
     /// An object of at most this many bytes of JSON.
     Object(usize),
     Flag,
 }
+
+/// The HTTP statuses that servers send, beyond the standard's too.
+const STATUSES: RangeInclusive<u64> = 100..=999;
 
 /// How much of an unknown key a refusal repeats, in characters.
 const SHOWN_CHARS: usize = 60;
@@ -166,6 +175,11 @@ impl Rule {
             Rule::SecondsOrNull(least, most) => Rule::Seconds(least, most).check(value),
             Rule::WholeOrNull(least, most) => Rule::Whole(least, most).check(value),
             Rule::Texts(most, most_chars) => check_texts(value, most, most_chars),
+            Rule::Outcomes => check_list(value, Outcome::ALL.len(), check_outcome),
+            Rule::Statuses(most) => {
+                let (least, greatest) = STATUSES.into_inner();
+                check_list(value, most, |item| Rule::Whole(least, greatest).check(item))
+            }
             Rule::Object(most) => check_object(value, most),
             Rule::Flag if value.is_boolean() => Ok(()),
             Rule::Flag => Err("expected true or false".into()),
@@ -198,6 +212,16 @@ impl Rule {
             }
             Rule::Texts(most, most_chars) => {
                 json!({"type": "array", "maxItems": most, "items": text(most_chars)})
+            }
+            Rule::Outcomes => {
+                let names: Vec<&str> = outcome_names().collect();
+                json!({"type": "array", "minItems": 1, "maxItems": names.len(),
+                       "items": {"enum": names}})
+            }
+            Rule::Statuses(most) => {
+                let (least, greatest) = STATUSES.into_inner();
+                let items = Rule::Whole(least, greatest).schema();
+                json!({"type": "array", "minItems": 1, "maxItems": most, "items": items})
             }
             Rule::Object(_) => json!({"type": "object"}),
             Rule::Flag => json!({"type": "boolean"}),
@@ -240,6 +264,43 @@ fn check_texts(value: &Value, most: usize, most_chars: usize) -> Result<(), Faul
         })?;
     }
     Ok(())
+}
+
+/// Checks a list of 1 to `most` items.
+fn check_list(
+    value: &Value,
+    most: usize,
+    check_item: impl Fn(&Value) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let list = value.as_array().ok_or("expected a list")?;
+    if list.is_empty() || list.len() > most {
+        return Err(format!("expected a list of 1 to {most}").into());
+    }
+    for (index, item) in list.iter().enumerate() {
+        check_item(item).map_err(|fault| Fault {
+            within: format!("[{index}]{}", fault.within),
+            ..fault
+        })?;
+    }
+    Ok(())
+}
+
+fn outcome_names() -> impl Iterator<Item = &'static str> {
+    Outcome::ALL.iter().map(|outcome| outcome.as_str())
+}
+
+fn check_outcome(value: &Value) -> Result<(), Fault> {
+    let name = value.as_str().ok_or("expected the name of an outcome")?;
+    if outcome_names().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(match nearest(name, outcome_names(), NEAR) {
+        Some(nearest) => format!("unknown outcome, did you mean `{nearest}`?").into(),
+        None => {
+            let known: Vec<&str> = outcome_names().collect();
+            format!("unknown outcome, known are {}", known.join(", ")).into()
+        }
+    })
 }
 
 fn check_object(value: &Value, most: usize) -> Result<(), Fault> {

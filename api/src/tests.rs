@@ -1,6 +1,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use webfill_wire::Outcome;
 
 use super::crawl_request::KEYS;
 use super::*;
@@ -195,6 +196,17 @@ fn actions_are_read_by_their_names() {
         let asked = json!({"action": name, "appid": "app", "crawlid": "c1", "uuid": "u", "spiderid": "link"});
         assert_eq!(read_action(asked), action);
     }
+    let retry = json!({
+        "action": "retry", "appid": "app", "crawlid": "c1", "uuid": "u", "spiderid": "link",
+        "outcome": ["http_error", "timeout"], "status": [503, 999], "site": "a.org",
+    });
+    let expected = RetryAction {
+        subject,
+        outcomes: vec![Outcome::HttpError, Outcome::Timeout],
+        status_codes: Some(vec![503, 999]),
+        site: Some("a.org".into()),
+    };
+    assert_eq!(read_action(retry), Action::Retry(expected));
     let site = read_action(json!({"action": "site", "site": "a.org", "delay": 2.5, "limit": null}));
     let expected = SiteAction {
         site: "a.org".into(),
@@ -245,6 +257,57 @@ fn faulty_actions_are_refused_by_the_place_of_the_fault() {
     ] {
         assert_eq!(refusal(&action.to_string()).path, path, "{action}");
     }
+}
+
+#[test]
+fn faulty_retries_are_refused_by_the_place_of_the_fault() {
+    for (more, path, part) in [
+        (json!({}), "$.outcome", "required"),
+        (json!({"outcome": "timeout"}), "$.outcome", "a list"),
+        (json!({"outcome": []}), "$.outcome", "1 to"),
+        (json!({"outcome": ["timeout", 7]}), "$.outcome[1]", "name"),
+        (
+            json!({"outcome": ["timout"]}),
+            "$.outcome[0]",
+            "did you mean `timeout`?",
+        ),
+        (
+            json!({"outcome": ["fine"]}),
+            "$.outcome[0]",
+            "known are ok, ",
+        ),
+        (json!({"outcome": ["ok"], "status": []}), "$.status", "1 to"),
+        (
+            json!({"outcome": ["ok"], "status": [503, 99]}),
+            "$.status[1]",
+            "from 100 to 999",
+        ),
+        (
+            json!({"outcome": ["ok"], "site": ""}),
+            "$.site",
+            "characters",
+        ),
+        (
+            json!({"outcome": ["ok"], "sites": "a.org"}),
+            "$.sites",
+            "`site`",
+        ),
+        (
+            json!({"outcome": ["ok"], "crawlid": null}),
+            "$.crawlid",
+            "text",
+        ),
+    ] {
+        let mut action = json!({"action": "retry", "appid": "app", "crawlid": "c1"});
+        for (key, value) in more.as_object().unwrap() {
+            action[key] = value.clone();
+        }
+        let refusal = refusal(&action.to_string());
+        assert_eq!(refusal.path, path, "{action}");
+        assert!(refusal.message.contains(part), "{}", refusal.message);
+    }
+    let nowhere = json!({"action": "retry", "appid": "app", "outcome": ["ok"]});
+    assert_eq!(refusal(&nowhere.to_string()).path, "$.crawlid");
 }
 
 #[test]

@@ -27,7 +27,7 @@ mod supervisors;
 
 use self::handing_out::UnderservedCrawls;
 use self::recalls::Recalls;
-use self::requests::{ClosingCrawls, RestsTold, WaitingAnswer};
+use self::requests::{ClosingCrawls, ReopeningCrawls, RestsTold, WaitingAnswer};
 
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
@@ -79,6 +79,8 @@ pub struct Core {
     next_expiry_ms: Option<i64>,
     /// Stopped and expired crawls whose queues are being emptied.
     closing_crawls: ClosingCrawls,
+    /// Crawls whose ended tasks are being queued again.
+    reopening_crawls: ReopeningCrawls,
     /// Answers that wait until recalled tasks have come back.
     waiting_answers: Vec<WaitingAnswer>,
     /// What `webfill crawl` was told last of sites that rest.
@@ -114,6 +116,7 @@ impl Core {
             store_is_behind: false,
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),
+            reopening_crawls: ReopeningCrawls::default(),
             waiting_answers: Vec::new(),
             rests_told: RestsTold::default(),
         };
@@ -142,7 +145,7 @@ impl Core {
 
     /// When [`on_tick`](Core::on_tick) has something to do if no message arrives before.
     pub fn next_tick_ms(&self) -> i64 {
-        if self.closing_crawls.have_work() {
+        if self.closing_crawls.have_work() || self.reopening_crawls.have_work() {
             return self.last_tick_ms;
         }
         let waits = [
@@ -172,7 +175,7 @@ impl Core {
     }
 
     /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
-    /// expired crawls, sends waiting answers, writes the states of crawls.
+    /// expired crawls, queues ended tasks again, sends waiting answers, writes the states of crawls.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
@@ -191,6 +194,7 @@ impl Core {
         }
         self.recalls.expire(now_ms);
         self.advance_closing(now_ms)?;
+        self.advance_reopening(now_ms)?;
         self.answer_waiting(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {
             self.crawls

@@ -2,8 +2,8 @@
 //! SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
-//! *done*; its row is never deleted. A task that is done may be queued again ([`reopen`]). At every
-//! commit each crawl's counters satisfy `discovered =
+//! *done*; its row is never deleted. A task that is done may be queued again
+//! ([`reopen`](Frontier::reopen)). At every commit each crawl's counters satisfy `discovered =
 //! queued + leased + done + skipped`, and any program can check this against the tables of the same
 //! file.
 //!
@@ -69,6 +69,7 @@ pub use self::answers::{
 };
 pub use self::error::FrontierError;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
+pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
 

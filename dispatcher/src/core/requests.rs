@@ -1,11 +1,13 @@
 //! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request
 //! has one answer, which leaves after the commit of what it tells. Pauses, stops and site rules are
-//! answered when a recall has ended; other requests do not wait for them.
+//! answered when a recall has ended, retries when all tasks are queued; other requests do not wait
+//! for them.
 
 mod actions;
 mod closing;
 mod feeding;
 mod local_crawl;
+mod retry;
 mod sites;
 mod waiting;
 
@@ -14,6 +16,7 @@ use webfill_api::{Action, Refusal};
 
 pub(super) use self::closing::ClosingCrawls;
 pub(super) use self::local_crawl::RestsTold;
+pub(super) use self::retry::ReopeningCrawls;
 pub(super) use self::waiting::WaitingAnswer;
 use super::Core;
 use crate::control::Asked;
@@ -24,7 +27,7 @@ use crate::outgoing::{Client, OutgoingMessage};
 /// When a request is answered.
 enum Reply {
     Now(Value),
-    /// When a recall, the closing of a crawl or the drain has ended.
+    /// When a recall, the closing of a crawl, the reopening of its tasks or the drain has ended.
     Later,
 }
 
@@ -89,6 +92,7 @@ impl Core {
             Action::Stop(subject) => self.stop(client, subject),
             Action::Pause(subject) => self.pause(client, subject),
             Action::Resume(subject) => self.resume(subject, now_ms),
+            Action::Retry(action) => self.retry(client, action),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
             Action::Site(action) => self.control_site(client, action, now_ms),
             Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),

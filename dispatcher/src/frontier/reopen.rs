@@ -8,15 +8,88 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Result, Row, params};
+use serde_json::json;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{SiteId, TaskId, Woken};
+use super::answers::{FeedTally, SiteId, TaskId, Woken};
 use super::feed::FeedBatch;
 use super::resolved::SERVES_ONLY_RESOLVED;
 use super::schema::{DONE, QUEUED};
 use super::{Frontier, FrontierError, retries};
 
+/// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
+const MOST_READ: u64 = 10_000;
+
+/// One slice queues at most this many tasks.
+const MOST_QUEUED: usize = 250;
+
+/// Which ended tasks of a crawl are to be queued again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedTasks {
+    pub crawl: CrawlKey,
+    pub outcomes: Vec<Outcome>,
+    /// Only those with one of these HTTP statuses.
+    pub status_codes: Option<Vec<u16>>,
+    /// Only those of the site with this name.
+    pub site: Option<String>,
+}
+
+/// A walk through all tasks, the oldest first, which queues some of them again in slices. Tasks
+/// that have come since it began are left out.
+#[derive(Debug)]
+pub struct ReopenWalk {
+    pub wanted: EndedTasks,
+    /// The last task that was looked at.
+    last: TaskId,
+    end: TaskId,
+}
+
+impl ReopenWalk {
+    pub fn is_over(&self) -> bool {
+        self.last >= self.end
+    }
+}
+
 impl Frontier {
+    /// Begins to queue ended tasks again.
+    pub fn begin_reopening(
+        &mut self,
+        wanted: EndedTasks,
+    ) -> std::result::Result<ReopenWalk, FrontierError> {
+        self.guarded("count the tasks", |frontier| {
+            let sql = "SELECT coalesce(max(id), 0) FROM tasks";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let end: i64 = select.query_row([], |row| row.get(0))?;
+            Ok(ReopenWalk {
+                wanted,
+                last: 0,
+                end: end as u64,
+            })
+        })
+    }
+
+    /// Queues the next slice of ended tasks again, which takes milliseconds. The same tasks are
+    /// passed over as by [`reopen`](Frontier::reopen).
+    pub fn reopen_slice(
+        &mut self,
+        walk: &mut ReopenWalk,
+        now_ms: i64,
+    ) -> std::result::Result<FeedTally, FrontierError> {
+        let crawl = walk.wanted.crawl;
+        self.crawl(crawl)?;
+        self.guarded("queue a crawl's ended tasks again", |frontier| {
+            let upto = walk.end.min(walk.last + MOST_READ);
+            let tasks = wanted_tasks(&frontier.db, &walk.wanted, walk.last, upto)?;
+            walk.last = match tasks.get(MOST_QUEUED - 1) {
+                Some(last) => last.id,
+                None => upto,
+            };
+            let mut batch = frontier.begin_feed(crawl, now_ms);
+            batch.reopen_all(&tasks)?;
+            batch.finish()
+        })
+    }
+
     /// Queues tasks again that have ended. Passed over are tasks that have not ended, those that
     /// only resolved records want, those whose URL has a later task, and those of crawls that are
     /// over. Returns the sites inside the window that got tasks by it.
@@ -122,4 +195,38 @@ fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
         }
     }
     Ok(ended)
+}
+
+/// The first [`MOST_QUEUED`] of the ended tasks that are wanted, after one task up to another.
+fn wanted_tasks(
+    db: &Connection,
+    wanted: &EndedTasks,
+    after: TaskId,
+    upto: TaskId,
+) -> Result<Vec<EndedTask>> {
+    let columns = EndedTask::COLUMNS;
+    let sql = format!(
+        "SELECT {columns} FROM tasks
+         WHERE id > ?1 AND id <= ?2 AND crawl = ?3 AND state = ?4
+             AND outcome IN (SELECT value FROM json_each(?5))
+             AND (?6 IS NULL OR status_code IN (SELECT value FROM json_each(?6)))
+             AND (?7 IS NULL OR site = (SELECT id FROM sites WHERE name = ?7))
+             AND NOT ({SERVES_ONLY_RESOLVED})
+         ORDER BY id LIMIT ?8"
+    );
+    let mut select = db.prepare_cached(&sql)?;
+    let outcomes = json!(wanted.outcomes).to_string();
+    let status_codes = wanted.status_codes.as_ref();
+    let status_codes = status_codes.map(|codes| json!(codes).to_string());
+    let values = params![
+        after as i64,
+        upto as i64,
+        wanted.crawl,
+        DONE,
+        outcomes,
+        status_codes,
+        wanted.site,
+        MOST_QUEUED as i64,
+    ];
+    select.query_map(values, EndedTask::read)?.collect()
 }

@@ -148,6 +148,8 @@ fn actions_have_paths_of_their_own() {
         let read = read(post(to, path, JSON, subject));
         assert!(read.contains(name) && read.contains("u1"), "{path}: {read}");
     }
+    let retry = r#"{"appid": "app", "crawlid": "c1", "outcome": ["timeout"]}"#;
+    assert!(read(post(to, "/retry", JSON, retry)).contains("Timeout"));
     assert!(read(post(to, "/site", JSON, r#"{"site": "a.org"}"#)).contains("a.org"));
     assert!(read(get(to, "/status")).contains("Status"));
     let info = read(get(to, "/info?appid=my%20app&crawlid=c1"));

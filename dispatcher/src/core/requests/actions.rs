@@ -150,8 +150,8 @@ impl Core {
         Ok(lane.map(|lane| format!("a supervisor of lane {lane}")))
     }
 
-    /// The crawl that is to be paused or resumed; refused if it is unknown or over.
-    fn crawl_that_goes_on(
+    /// The crawl that is to be paused, resumed or retried; refused if it is unknown or over.
+    pub(super) fn crawl_that_goes_on(
         &mut self,
         subject: &Subject,
     ) -> Result<Result<CrawlKey, Refusal>, FrontierError> {
@@ -159,15 +159,27 @@ impl Core {
         let Some(crawl) = self.frontier.find_crawl(&subject.app_id, crawl_id)? else {
             return Ok(Err(no_such_crawl()));
         };
+        let over = self.refusal_if_over(crawl)?;
+        Ok(over.map_or(Ok(crawl), Err))
+    }
+
+    pub(super) fn refusal_if_over(
+        &mut self,
+        crawl: CrawlKey,
+    ) -> Result<Option<Refusal>, FrontierError> {
         let why = match self.frontier.crawl_end(crawl)? {
-            None => return Ok(Ok(crawl)),
+            None => return Ok(None),
             Some(Outcome::Expired) => "the crawl has expired",
             Some(_) => "the crawl was stopped for good",
         };
-        Ok(Err(Refusal::new("$.crawlid", why)))
+        Ok(Some(Refusal::new("$.crawlid", why)))
     }
 
-    fn state_name(&mut self, crawl: CrawlKey, now_ms: i64) -> Result<&'static str, FrontierError> {
+    pub(super) fn state_name(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<&'static str, FrontierError> {
         let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
         Ok(state.as_str())
     }

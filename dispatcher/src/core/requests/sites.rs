@@ -140,7 +140,7 @@ pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i
 }
 
 /// The site that a request names, in the form that tasks carry it.
-fn site_named(text: &str) -> Result<String, Refusal> {
+pub(super) fn site_named(text: &str) -> Result<String, Refusal> {
     let named = match text.starts_with('[') {
         true => Some(text.to_owned()),
         false => canonical_domain(text),

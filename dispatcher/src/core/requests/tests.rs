@@ -1,6 +1,7 @@
 mod closing;
 mod feeding;
 mod lanes;
+mod reopening;
 mod states;
 
 use serde_json::{Value, json};

@@ -1,0 +1,133 @@
+//! Ended tasks that are queued again on request.
+
+use super::*;
+
+/// More tasks than two slices queue.
+const MANY: usize = 600;
+
+fn retry(outcomes: &[&str]) -> Value {
+    let mut retry = action("retry");
+    retry["outcome"] = json!(outcomes);
+    retry
+}
+
+fn failed(task: &Task) -> TaskDone {
+    TaskDone {
+        outcome: Outcome::HttpError,
+        status_code: Some(500),
+        ..done(task, &[])
+    }
+}
+
+/// A fixture with a crawl of ten sites whose tasks have all failed.
+fn all_failed(n: usize) -> Fixture {
+    let mut fixture = fixture();
+    let page = |page| request(json!({"url": format!("http://s{}.org/{page}", page % 10)}));
+    fixture.accept(&(0..n).map(page).collect());
+    fixture.join();
+    fixture.credit(1_000_000);
+    fail_all(&mut fixture, n);
+    fixture
+}
+
+/// Has tasks fail until this many have failed.
+fn fail_all(fixture: &mut Fixture, n: usize) {
+    let mut failures = 0;
+    for _ in 0..n {
+        fixture.now_ms += 10;
+        fixture.turn();
+        let tasks = fixture.tasks();
+        failures += tasks.len();
+        fixture.report(|outcomes| outcomes.done.extend(tasks.iter().map(failed)));
+        if failures == n {
+            return;
+        }
+    }
+    panic!("only {failures} of {n} were handed out");
+}
+
+#[test]
+fn many_tasks_are_queued_in_slices_and_the_answer_comes_after_the_last() {
+    let mut fixture = all_failed(MANY);
+    assert_eq!(
+        fixture.ask(&retry(&["http_error"])),
+        None,
+        "one slice a turn"
+    );
+    let asked = fixture.asked;
+    let info = fixture.accept(&action("info"));
+    assert_eq!(info["state"], "running", "{info}");
+    assert!(!fixture.tasks().is_empty(), "they are handed out meanwhile");
+    fixture.turn();
+    let answer = fixture.action_answer(asked).expect("three slices");
+    assert_eq!(answer["total_requeued"], MANY, "{answer}");
+    assert_eq!(
+        (&answer["action"], &answer["crawlid"], &answer["uuid"]),
+        (&json!("retry"), &json!("c1"), &json!("u1"))
+    );
+    assert_eq!(fixture.notices(), [answer]);
+}
+
+#[test]
+fn the_same_request_joins_the_one_under_way_and_a_later_one_finds_nothing() {
+    let mut fixture = all_failed(MANY);
+    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    let (first, second) = (fixture.asked - 1, fixture.asked);
+    fixture.turn();
+    let answer = fixture.action_answer(first);
+    assert!(answer.is_some());
+    assert_eq!(fixture.action_answer(second), answer);
+    let later = fixture.accept(&retry(&["http_error"]));
+    assert_eq!(later["total_requeued"], 0, "{later}");
+}
+
+#[test]
+fn a_restart_in_the_middle_leaves_whole_slices_and_the_rest_is_queued_when_asked_again() {
+    let mut fixture = all_failed(MANY);
+    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    fixture.restart();
+    let info = fixture.accept(&action("info"));
+    let left = info["outcomes"]["http_error"].as_u64().unwrap();
+    assert!(0 < left && left < MANY as u64, "{info}");
+    let queued = info["total_pending"].as_u64().unwrap() + info["leased"].as_u64().unwrap();
+    assert_eq!(queued + left, MANY as u64, "{info}");
+    let asked = fixture.ask(&retry(&["http_error", "timeout"]));
+    let number = fixture.asked;
+    fixture.turn();
+    let answer = asked.or_else(|| fixture.action_answer(number)).unwrap();
+    assert_eq!(answer["total_requeued"], left, "{answer}");
+}
+
+#[test]
+fn a_stop_ends_the_queueing() {
+    let mut fixture = all_failed(MANY);
+    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    let asked = fixture.asked;
+    fixture.ask(&action("stop"));
+    let answer = fixture.action_answer(asked).expect("it is refused now");
+    assert_eq!(answer["error"]["path"], "$.crawlid", "{answer}");
+    assert_eq!(fixture.refused(&retry(&["http_error"])), "$.crawlid");
+}
+
+#[test]
+fn other_outcomes_statuses_and_crawls_are_left_alone() {
+    let mut fixture = all_failed(2);
+    assert_eq!(fixture.accept(&retry(&["timeout"]))["total_requeued"], 0);
+    let mut narrow = retry(&["http_error"]);
+    narrow["status"] = json!([503]);
+    assert_eq!(fixture.accept(&narrow)["total_requeued"], 0);
+    narrow["status"] = json!([500, 503]);
+    narrow["site"] = json!("s1.org");
+    assert_eq!(fixture.accept(&narrow)["total_requeued"], 1);
+    narrow["site"] = json!("www.s1.org");
+    assert_eq!(fixture.refused(&narrow), "$.site");
+    narrow["site"] = json!("never-seen.org");
+    assert_eq!(fixture.accept(&narrow)["total_requeued"], 0);
+    fixture.accept(&request(json!({"crawlid": "c2"})));
+    let mut other = retry(&["http_error"]);
+    other["crawlid"] = json!("c2");
+    assert_eq!(fixture.accept(&other)["total_requeued"], 0);
+    other["crawlid"] = json!("c3");
+    assert_eq!(fixture.refused(&other), "$.crawlid");
+}
