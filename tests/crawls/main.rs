@@ -28,6 +28,7 @@ mod real_pages;
 mod records;
 mod redirects;
 mod rests;
+mod retrying;
 mod robots;
 mod seeds;
 mod settings;

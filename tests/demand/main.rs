@@ -14,6 +14,7 @@ mod keys;
 mod lanes;
 mod machine;
 mod priorities;
+mod reopening;
 mod rest;
 mod retries;
 mod same_requests;

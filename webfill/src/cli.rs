@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
-use webfill_wire::{Follow, Lane};
+use webfill_wire::{Follow, Lane, Outcome};
 
 use crate::dataset::DatasetOptions;
 use crate::demand::{
-    ActionOptions, CrawlOptions as CrawlActionOptions, DumpOptions, FeedOptions, SiteOptions,
-    SitesOptions, StatusOptions,
+    ActionOptions, CrawlOptions as CrawlActionOptions, DumpOptions, FeedOptions, RetryOptions,
+    SiteOptions, SitesOptions, StatusOptions,
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
@@ -47,6 +47,8 @@ pub enum Command {
     Pause(CrawlActionOptions),
     /// Go on with a paused crawl
     Resume(CrawlActionOptions),
+    /// Queue tasks of a crawl again that have ended
+    Retry(RetryOptions),
     /// Tell how a fleet is doing
     Status(StatusOptions),
     /// Tell or change what holds for one site in a running fleet
@@ -161,6 +163,14 @@ pub struct CrawlOptions {
     /// Crawl id; an id used before resumes that crawl [default: a fresh id]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: Option<String>,
+    /// First queue the crawl's tasks again that ended in these outcomes; separated by commas
+    #[arg(
+        long,
+        value_name = "OUTCOME",
+        value_delimiter = ',',
+        requires = "crawl"
+    )]
+    pub retry: Vec<Outcome>,
     /// Stop politely after so many pages
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,

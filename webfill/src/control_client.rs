@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use webfill_dispatcher::local_crawl::LocalRequest;
@@ -48,7 +49,7 @@ impl ControlClient {
     /// them.
     pub fn ask<A: DeserializeOwned>(
         &mut self,
-        request: &LocalRequest,
+        request: &impl Serialize,
         mut meanwhile: impl FnMut() -> Result<(), Fault>,
     ) -> Result<A, Fault> {
         let question = serde_json::to_vec(request)

@@ -6,6 +6,7 @@
 //! it ends ([`watch`]), write values back ([`write_back`]), and drain the processes. After a crash,
 //! the same command with `--crawl ID` continues the crawl.
 
+mod retry;
 mod watch;
 mod write_back;
 
@@ -124,6 +125,8 @@ impl Crawl {
             },
             || fleet.restart_dead(),
         )?;
+        let retry = &self.options.retry;
+        let retried = retry::queue_ended_again(retry, &self.spec, &mut client, &mut fleet)?;
         let crawls = vec![opened.crawl];
         let status = LocalRequest::CrawlStatus {
             crawls,
@@ -156,6 +159,7 @@ impl Crawl {
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
             pages_before: before.pages,
+            retried,
             counters: watch.counters,
             records: watch.records,
             broken_seeds: fed.broken,

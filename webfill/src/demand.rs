@@ -1,5 +1,5 @@
 //! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `status`, `site` and `sites` send requests, `dump` subscribes to the firehose.
+//! `resume`, `retry`, `status`, `site` and `sites` send requests, `dump` subscribes to the firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 
@@ -8,6 +8,7 @@ mod batches;
 mod connection;
 mod dump;
 mod feed;
+mod retry;
 mod site;
 mod sites;
 mod status;
@@ -17,6 +18,7 @@ pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
 pub use connection::ConnectionOptions;
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, Tally, feed};
+pub use retry::{RetryOptions, retry, retry_action};
 pub use site::{SiteOptions, site};
 pub use sites::{SitesOptions, sites};
 pub use status::{StatusOptions, status};

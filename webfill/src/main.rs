@@ -54,6 +54,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Stop(options) => demand::stop(options),
         Command::Pause(options) => demand::pause(options),
         Command::Resume(options) => demand::resume(options),
+        Command::Retry(options) => demand::retry(options),
         Command::Status(options) => demand::status(options),
         Command::Site(options) => demand::site(options),
         Command::Sites(options) => demand::sites(options),

@@ -151,6 +151,8 @@ pub struct Summary {
     pub counters: Counters,
     /// The pages of earlier runs of the crawl.
     pub pages_before: u64,
+    /// How many ended tasks this run has queued again; `None` if that was not asked for.
+    pub retried: Option<u64>,
     pub records: RecordCounts,
     pub broken_seeds: BrokenSeeds,
     /// `None` if values are not written back.
@@ -190,6 +192,7 @@ impl Summary {
                 json!({"records": written.records, "refused": written.refused})
             }),
             "unfillable": self.unfillable,
+            "retried": self.retried,
         })
     }
 
@@ -255,6 +258,9 @@ impl Summary {
             for site in &counters.resting_first {
                 let _ = writeln!(text, "            {}", site.text());
             }
+        }
+        if let Some(retried) = self.retried {
+            let _ = writeln!(text, "  retried   {retried} ended URLs queued again");
         }
         if let Some(written) = &self.written_back {
             let _ = write!(

@@ -79,7 +79,7 @@ fn act(
     })
 }
 
-fn answered(
+pub(super) fn answered(
     answer: &Value,
     as_json: bool,
     for_people: impl FnOnce(&Value) -> String,
@@ -91,7 +91,7 @@ fn answered(
     Ok(ExitStatus::Done)
 }
 
-fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
+pub(super) fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({
         "action": name,
         "appid": app_id,

@@ -22,6 +22,9 @@ const WAIT: Duration = Duration::from_secs(10);
 /// supervisor may start its leased tasks until its lease ends, after ten seconds by default.
 const ORDER_WAIT: Duration = Duration::from_secs(30);
 
+/// A question that is always answered at once.
+const STATUS: &str = r#"{"action": "status"}"#;
+
 /// The user is told why the command waits, after this long.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -86,10 +89,11 @@ pub(super) struct Refusal {
 }
 
 impl Connection {
-    /// Sends an action, once: a repeated action would be answered differently.
+    /// Sends an action, once: most would be answered differently if they were repeated.
     pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.order(&action.to_string())?,
+            Some("retry") => self.order_at_length(&action.to_string())?,
             _ => self.ask(&action.to_string(), 1)?,
         };
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
@@ -123,6 +127,19 @@ impl Connection {
         }
         let answer = answer.ok_or_else(|| self.silence(ORDER_WAIT))?;
         Ok(Refusal::check(answer))
+    }
+
+    /// Sends an action that may take minutes, and that goes on when it is sent again. It is waited
+    /// for as long as the dispatcher is there.
+    fn order_at_length(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+        loop {
+            let answer = self.client.ask_times(question.as_bytes(), 1, ORDER_WAIT)?;
+            if let Some(answer) = answer {
+                return Ok(Refusal::check(answer));
+            }
+            let is_there = self.client.ask_times(STATUS.as_bytes(), 1, WAIT)?;
+            is_there.ok_or_else(|| self.silence(ORDER_WAIT + WAIT))?;
+        }
     }
 
     fn silence(&self, waited: Duration) -> Fault {

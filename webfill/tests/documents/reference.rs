@@ -23,6 +23,7 @@ fn every_flag_is_listed_with_its_default() {
         "dump",
         "feed",
         "info",
+        "retry",
         "site",
         "mapping test",
         "keys new",

@@ -1,0 +1,128 @@
+//! `webfill crawl --retry`: what failed in a crawl is fetched again, and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+/// The paths of a site, and whether each fails while the site is ill.
+const PATHS: [(&str, bool); 5] = [
+    ("/fine", false),
+    ("/ill-1", true),
+    ("/ill-2", true),
+    ("/ill-3", true),
+    ("/parent", false),
+];
+
+/// A web whose pages `/ill..` answer 500 until it is healed; `/parent` has a link to one of them.
+fn ill_web() -> (Web, Arc<AtomicBool>) {
+    let web = Web::start();
+    let site = web.site("a.example");
+    let is_healthy = Arc::new(AtomicBool::new(false));
+    let healthy = Arc::clone(&is_healthy);
+    site.otherwise(move |request| {
+        let is_ill = request.path.starts_with("/ill") && !healthy.load(Ordering::SeqCst);
+        match is_ill {
+            true => status(500).into(),
+            false => page(&request.path).into(),
+        }
+    });
+    site.serve("/parent", page("parent").link("/ill-3"));
+    (web, is_healthy)
+}
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    work.crawl(web).args(["--follow", "all"])
+}
+
+fn first_run(work: &Workplace, web: &Web) {
+    let site = web.site("a.example");
+    let seeds = ["/fine", "/ill-1", "/ill-2", "/parent"].map(|path| site.url(path));
+    let run = crawl(work, web).args(seeds).finish().expect(0);
+    let summary = run.summary();
+    assert_eq!(
+        (summary.outcome("ok"), summary.outcome("http_error")),
+        (2, 3)
+    );
+    assert_eq!(summary.json["retried"], json!(null));
+}
+
+#[test]
+fn just_what_failed_is_fetched_again() {
+    let (web, is_healthy) = ill_web();
+    let work = Workplace::new();
+    first_run(&work, &web);
+    is_healthy.store(true, Ordering::SeqCst);
+
+    let run = crawl(&work, &web).args(["--retry", "http_error,timeout"]);
+    let summary = run.finish().expect(0).summary();
+    assert_eq!(summary.outcomes(), BTreeMap::from([("ok".into(), 5)]));
+    assert_eq!(summary.json["retried"], 3);
+    assert_eq!(
+        (summary.tasks(), summary.pages()),
+        (5, 8),
+        "{}",
+        summary.json
+    );
+    for (path, failed) in PATHS {
+        let visits = web.visits().of_path(path).len();
+        assert_eq!(visits, if failed { 2 } else { 1 }, "{path}");
+    }
+    let stored = work.stored();
+    assert_eq!(stored.pages().len(), PATHS.len());
+    for (url, page) in stored.pages() {
+        assert_eq!(
+            (page.outcome.as_str(), page.status_code),
+            ("ok", Some(200)),
+            "{url}"
+        );
+    }
+    let tried = stored.number("SELECT count(*) FROM pages WHERE json_array_length(tries) = 1");
+    assert_eq!(tried, 3, "the failed attempts are told");
+    assert_eq!(stored.texts("SELECT state FROM crawls"), ["finished"]);
+
+    let again = crawl(&work, &web).args(["--retry", "http_error"]);
+    assert_eq!(again.finish().expect(0).summary().json["retried"], 0);
+    assert_eq!(
+        web.visits().pages().len(),
+        8,
+        "nothing was left to fetch again"
+    );
+}
+
+#[test]
+fn a_retried_page_fills_the_records_that_wanted_it() {
+    let (web, is_healthy) = ill_web();
+    let work = Workplace::new();
+    let site = web.site("p.example");
+    let healthy = Arc::clone(&is_healthy);
+    site.serve_with("/ada", move |_| match healthy.load(Ordering::SeqCst) {
+        true => page("Ada").field("name", "Ada").into(),
+        false => status(500).into(),
+    });
+    let record = json!({"id": "42", "urls": [site.url("/ada")], "fields": {"name": null}});
+    let seeds = work.write_lines("seeds.jsonl", &[record]);
+    let run = work.crawl(&web).arg("--seeds").arg(&seeds);
+    assert_eq!(run.finish().expect(0).summary().records(), (1, 0));
+    is_healthy.store(true, Ordering::SeqCst);
+    let run = work.crawl(&web).args(["--retry", "http_error"]);
+    assert_eq!(run.finish().expect(0).summary().records(), (1, 1));
+    assert_eq!(work.stored().record("42").fields["name"], "Ada");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_anything_is_opened() {
+    let work = Workplace::new();
+    let web = Web::start();
+    let run = work.crawl(&web).args(["--retry", "http_eror"]);
+    let run = run.finish().expect(2);
+    assert!(run.one_sentence().contains("http_eror"), "{}", run.stderr);
+    assert!(!work.path("state").exists());
+    let fresh = Run::new(["crawl", "http://a.example/", "--retry", "timeout"]).finish();
+    let fresh = fresh.expect(2);
+    assert!(fresh.one_sentence().contains("--crawl"), "{}", fresh.stderr);
+}

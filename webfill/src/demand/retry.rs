@@ -1,0 +1,58 @@
+//! `webfill retry`: ended tasks of a crawl are queued again.
+
+use clap::Args;
+use serde_json::Value;
+use webfill_startup::{ExitStatus, Fault};
+use webfill_wire::Outcome;
+
+use super::actions::{action, answered};
+use super::connection::ConnectionOptions;
+use super::table::{cell, visible};
+
+#[derive(Debug, Args)]
+pub struct RetryOptions {
+    /// The application's id
+    #[arg(value_name = "APPID")]
+    pub app_id: String,
+    /// The crawl's id
+    #[arg(value_name = "CRAWLID")]
+    pub crawl_id: String,
+    /// Tasks that ended in one of these outcomes; repeatable or separated by commas
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',', required = true)]
+    pub outcome: Vec<Outcome>,
+    /// Only those with one of these HTTP statuses; repeatable or separated by commas
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub status: Vec<u16>,
+    /// Only those of this site: a registrable domain, or an address
+    #[arg(long, value_name = "SITE")]
+    pub site: Option<String>,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
+    let mut action = retry_action(&options.app_id, &options.crawl_id, &options.outcome);
+    if !options.status.is_empty() {
+        action["status"] = options.status.into();
+    }
+    if let Some(site) = options.site {
+        action["site"] = site.into();
+    }
+    let answer = options.connection.connect()?.act(&action)?;
+    let crawl = visible(&format!("{}/{}", options.app_id, options.crawl_id));
+    answered(&answer, options.json, |answer| {
+        let requeued = cell(&answer["total_requeued"]);
+        format!("{crawl}: {requeued} ended URLs queued again")
+    })
+}
+
+/// The action that queues a crawl's tasks again that have ended in these outcomes.
+pub fn retry_action(app_id: &str, crawl_id: &str, outcomes: &[Outcome]) -> Value {
+    let mut action = action("retry", app_id, Some(crawl_id));
+    let names = outcomes.iter().map(|outcome| outcome.as_str());
+    action["outcome"] = names.collect();
+    action
+}
