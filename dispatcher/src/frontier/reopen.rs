@@ -69,7 +69,8 @@ impl Frontier {
     }
 
     /// Queues the next slice of ended tasks again, which takes milliseconds. The same tasks are
-    /// passed over as by [`reopen`](Frontier::reopen).
+    /// passed over as by [`reopen`](Frontier::reopen). Sites of the tasks that were given up are open
+    /// again.
     pub fn reopen_slice(
         &mut self,
         walk: &mut ReopenWalk,
@@ -84,6 +85,9 @@ impl Frontier {
                 Some(last) => last.id,
                 None => upto,
             };
+            for site in BTreeSet::from_iter(tasks.iter().map(|task| task.site)) {
+                frontier.wake_if_given_up(site, now_ms)?;
+            }
             let mut batch = frontier.begin_feed(crawl, now_ms);
             batch.reopen_all(&tasks)?;
             batch.finish()

@@ -132,11 +132,24 @@ impl Frontier {
     pub fn wake_site(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
         self.guarded("wake a site", |frontier| {
             let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
-            let mut stored = frontier.site_state(site)?;
-            stored.state.wake(now_ms);
-            frontier.store_phase(site, stored.state.phase)?;
-            frontier.update_state(site, &stored)
+            frontier.wake(site, now_ms)
         })
+    }
+
+    /// A person wants a site's ended tasks again: if it was given up, it is open, or they would be
+    /// given up with it. A rest goes on.
+    pub(super) fn wake_if_given_up(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
+        match self.rests.given_up.contains_key(&site) {
+            true => self.wake(site, now_ms),
+            false => Ok(()),
+        }
+    }
+
+    fn wake(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
+        let mut stored = self.site_state(site)?;
+        stored.state.wake(now_ms);
+        self.store_phase(site, stored.state.phase)?;
+        self.update_state(site, &stored)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Rests {
     table: RestTable,
     known: HashSet<SiteId>,
     /// Sites that were given up: their tasks up to this one end with this outcome.
-    given_up: HashMap<SiteId, (TaskId, Outcome)>,
+    pub(super) given_up: HashMap<SiteId, (TaskId, Outcome)>,
     /// Rests that have begun since [`Frontier::take_begun_rests`] returned them.
     begun: Vec<RestBegun>,
     /// Tasks that failed in a row before these rests.

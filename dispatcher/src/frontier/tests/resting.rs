@@ -164,3 +164,30 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
     let due = fixture.frontier.next_sites(5, 9).unwrap();
     assert!(due.iter().any(|site| site.name == "a.org"));
 }
+
+#[test]
+fn tasks_of_a_site_that_was_given_up_are_requested_again_when_a_person_wants_them() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1"]);
+    for (now_ms, is_last) in [(0, false), (1_000, false), (11_000, true)] {
+        let task = fixture.lease_all_at(now_ms).remove(0);
+        assert_eq!(rests(&mut fixture, &unreachable(&task), now_ms), !is_last);
+    }
+    assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 1)]);
+    let wanted = EndedTasks {
+        crawl: fixture.crawl,
+        outcomes: vec![Outcome::RobotsUnreachable],
+        status_codes: None,
+        site: Some("a.org".into()),
+    };
+    let mut walk = fixture.frontier.begin_reopening(wanted).unwrap();
+    let tally = fixture.frontier.reopen_slice(&mut walk, 12_000).unwrap();
+    assert_eq!((tally.requeued, walk.is_over()), (1, true));
+    let task = fixture.lease_all_at(12_000).remove(0);
+    assert_eq!(task.given_up, None);
+    assert!(
+        rests(&mut fixture, &unreachable(&task), 12_000),
+        "from the first rest on"
+    );
+    fixture.assert_conserved();
+}
