@@ -1,0 +1,87 @@
+//! Recognises that a site blocks the crawler instead of serving the page it was asked for.
+//!
+//! [`judge`] looks at one response. It only
+//! recognises; nothing here tries to get past a block.
+//!
+//! A [`Sign`] has one of three grades:
+//!
+//! - *certain*: the response says that it is a challenge or a refusal of robots, by a header, by a
+//!   status that exists for nothing else, by a vendor's own title or text, or by a redirect to a
+//!   challenge;
+//! - *structural*: the page was served with a status of success, shows next to nothing, and does
+//!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots);
+//! - *statistical*: the page alone may be healthy, but the site answers quite differently from how
+//!   it did before.
+//!
+//! The vendor is never the verdict: a site behind a bot manager serves healthy pages with the same
+//! headers, cookies and scripts. What the first two grades match on is data in `signatures.json`,
+//! where each signature names a sample page of its own and a healthy page that resembles it.
+//!
+//! Nothing is kept between two responses.
+
+mod evidence;
+mod look;
+mod scan;
+mod script;
+mod signatures;
+mod tag;
+mod target;
+
+use serde::{Deserialize, Serialize};
+use webfill_urls::Url;
+
+pub use reqwest::header::HeaderMap;
+pub use scan::BEGINNING_BYTES;
+pub use signatures::{Signature, Signatures};
+
+/// Pages that show fewer characters than this are short. White space does not count.
+pub const SHORT_CHARACTERS: usize = 200;
+
+/// One answer to a request for a page.
+#[derive(Debug, Clone, Copy)]
+pub struct Response<'a> {
+    pub status: u16,
+    pub headers: &'a HeaderMap,
+    /// The URL that was asked for.
+    pub url: &'a Url,
+    /// `Location` as the server sent it, if the response is a redirect.
+    pub redirect: Option<&'a str>,
+    /// The decoded body. Only its first [`BEGINNING_BYTES`] are looked at; it may be empty if the
+    /// body was not read, and then only headers, status and redirect are judged.
+    pub body: &'a str,
+    /// Whether the body is HTML. Other bodies are not judged.
+    pub is_html: bool,
+}
+
+/// How much a sign proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    Certain,
+    Structural,
+    Statistical,
+}
+
+/// Why a response is held to be a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sign {
+    /// The id of a signature.
+    pub signature: &'static str,
+    pub grade: Grade,
+    /// What was seen, in a few words for a log; holds nothing of the page's text.
+    pub evidence: String,
+}
+
+/// Whether a response is a block, by the built-in signatures. The strongest sign is returned.
+pub fn judge(response: &Response<'_>) -> Option<Sign> {
+    Signatures::built_in().judge(response)
+}
+
+/// Whether an HTML body shows fewer than [`SHORT_CHARACTERS`] characters. Bodies of more than
+/// [`BEGINNING_BYTES`] never count as short.
+pub fn is_short(body: &str) -> bool {
+    body.len() <= BEGINNING_BYTES && scan::visible(body, SHORT_CHARACTERS) < SHORT_CHARACTERS
+}
+
+#[cfg(test)]
+mod tests;

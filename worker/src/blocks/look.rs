@@ -1,0 +1,114 @@
+//! A response while it is judged: what was found out about it so far, each thing at most once.
+
+use std::cell::OnceCell;
+
+use memchr::memmem;
+use webfill_urls::Url;
+
+use super::scan::{Scan, scan_all, scan_briefly};
+use super::target::{Refresh, is_same_page};
+use super::{BEGINNING_BYTES, Response, SHORT_CHARACTERS};
+
+/// A page that refreshes itself more slowly than this is a page that shows news.
+const LONGEST_REFRESH_SECONDS: u32 = 10;
+
+/// Markers are looked for on every page that is not large, and therefore only this far.
+const MARKER_BYTES: usize = 16 << 10;
+
+/// A response, and what was found on it.
+pub struct Look<'a> {
+    pub response: &'a Response<'a>,
+    beginning: &'a str,
+    /// Whether the body is no longer than what is looked at.
+    is_whole: bool,
+    brief: OnceCell<Scan<'a>>,
+    full: OnceCell<Scan<'a>>,
+    targets: OnceCell<Vec<Url>>,
+    title: OnceCell<String>,
+    /// How many characters are counted where all of them are wanted.
+    limit: usize,
+}
+
+impl<'a> Look<'a> {
+    pub fn new(response: &'a Response<'a>, limit: usize) -> Look<'a> {
+        let body = if response.is_html { response.body } else { "" };
+        let end = body.floor_char_boundary(BEGINNING_BYTES);
+        Look {
+            response,
+            beginning: &body[..end],
+            is_whole: end == body.len(),
+            brief: OnceCell::new(),
+            full: OnceCell::new(),
+            targets: OnceCell::new(),
+            title: OnceCell::new(),
+            limit,
+        }
+    }
+
+    fn brief(&self) -> &Scan<'a> {
+        self.brief
+            .get_or_init(|| scan_briefly(self.beginning, SHORT_CHARACTERS))
+    }
+
+    /// Costs more than [`Look::brief`]: only for pages that are suspect already.
+    pub fn full(&self) -> &Scan<'a> {
+        self.full
+            .get_or_init(|| scan_all(self.beginning, self.response.url, self.limit))
+    }
+
+    /// Whether the page is known as a whole and shows fewer than `limit` characters.
+    pub fn shows_fewer_than(&self, limit: usize) -> bool {
+        if !self.is_whole || self.beginning.is_empty() {
+            return false;
+        }
+        let brief = self.brief().visible;
+        match limit <= SHORT_CHARACTERS {
+            true => brief < limit,
+            false => brief < SHORT_CHARACTERS || self.full().visible < limit,
+        }
+    }
+
+    /// The title in lower case with single spaces.
+    pub fn title(&self) -> &str {
+        self.title.get_or_init(|| {
+            let title = self.brief().title.unwrap_or_default();
+            let words: Vec<&str> = title.split_whitespace().collect();
+            words.join(" ").to_lowercase()
+        })
+    }
+
+    /// Where the response sends the browser to, by `Location` or by a refresh.
+    pub fn targets(&self) -> &[Url] {
+        self.targets.get_or_init(|| {
+            let written = [self.response.redirect, self.refresh_target()];
+            let join = |target: &str| self.response.url.join(target).ok();
+            written.into_iter().flatten().filter_map(join).collect()
+        })
+    }
+
+    fn refresh_target(&self) -> Option<&'a str> {
+        self.brief().refresh.and_then(|refresh| refresh.target)
+    }
+
+    pub fn contains(&self, text: &str) -> bool {
+        memmem::find(self.beginning.as_bytes(), text.as_bytes()).is_some()
+    }
+
+    pub fn has_marker(&self, marker: &str) -> bool {
+        let end = self.beginning.len().min(MARKER_BYTES);
+        self.is_whole
+            && memmem::find(&self.beginning.as_bytes()[..end], marker.as_bytes()).is_some()
+    }
+
+    pub fn refreshes_itself(&self) -> bool {
+        let is_own = |refresh: Refresh<'_>| match refresh.target {
+            None => true,
+            Some(target) => {
+                let target = self.response.url.join(target);
+                target.is_ok_and(|target| is_same_page(&target, self.response.url))
+            }
+        };
+        let refresh = self.full().refresh;
+        refresh.is_some_and(|refresh| refresh.seconds <= LONGEST_REFRESH_SECONDS && is_own(refresh))
+    }
+}

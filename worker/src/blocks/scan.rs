@@ -1,0 +1,260 @@
+//! One pass over the beginning of an HTML page, without a tree: its title, how much text it shows,
+//! and what it does that challenges do.
+//!
+//! On a healthy page the pass ends where enough text has been seen, which is usually within its
+//! first kilobytes. Time is linear in the bytes looked at, whatever the page.
+
+use memchr::memmem;
+use webfill_urls::Url;
+
+use super::script;
+use super::tag::{attribute, end_of_tag, tag_name};
+use super::target::Refresh;
+
+/// How much of a body is looked at.
+pub const BEGINNING_BYTES: usize = 64 << 10;
+
+/// Titles are cut to this many bytes.
+const TITLE_BYTES: usize = 300;
+
+/// Elements whose content is no markup, or is not shown.
+const NOT_SHOWN: [&str; 4] = ["script", "style", "title", "template"];
+
+/// Elements in which people enter something.
+const FIELDS: [&str; 3] = ["input", "textarea", "select"];
+
+/// `input` elements of these types are not filled in.
+const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
+
+/// Classes that mark the place of a captcha.
+const CAPTCHA_CLASSES: [&str; 3] = ["g-recaptcha", "h-captcha", "cf-turnstile"];
+
+/// What was found on a page.
+#[derive(Debug, Default)]
+pub struct Scan<'a> {
+    /// As it is written, up to a bounded length.
+    pub title: Option<&'a str>,
+    /// Characters that are shown, without white space; not counted beyond the limit of the scan.
+    pub visible: usize,
+    /// The first of the characters that are shown, in lower case, with single spaces.
+    pub text: String,
+    pub refresh: Option<Refresh<'a>>,
+    pub features: Features,
+}
+
+/// What a page has or does. Only [`scan_all`] looks for it.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Features {
+    /// An inline script loads the page again.
+    pub reloads_itself: bool,
+    pub has_external_script: bool,
+    pub has_captcha: bool,
+    /// There is something to fill in beside a captcha, as on a login page.
+    pub has_fields: bool,
+}
+
+/// Counts characters that are shown, up to about `limit`.
+pub fn visible(page: &str, limit: usize) -> usize {
+    scan_briefly(page, limit).visible
+}
+
+/// Title, refresh and text up to `limit` characters, where it ends.
+pub fn scan_briefly(page: &str, limit: usize) -> Scan<'_> {
+    Scanner::new(page, limit, None).run()
+}
+
+/// The whole of `page`, which is at `url`. Text is kept up to `limit` characters.
+pub fn scan_all<'a>(page: &'a str, url: &Url, limit: usize) -> Scan<'a> {
+    Scanner::new(page, limit, Some(url)).run()
+}
+
+struct Scanner<'a, 'u> {
+    page: &'a str,
+    limit: usize,
+    /// If features are looked for, too.
+    url: Option<&'u Url>,
+    found: Scan<'a>,
+    /// Whether white space precedes what is shown next.
+    after_space: bool,
+}
+
+impl<'a, 'u> Scanner<'a, 'u> {
+    fn new(page: &'a str, limit: usize, url: Option<&'u Url>) -> Self {
+        Scanner {
+            page,
+            limit,
+            url,
+            found: Scan::default(),
+            after_space: false,
+        }
+    }
+
+    fn run(mut self) -> Scan<'a> {
+        let bytes = self.page.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let text_end =
+                memchr::memchr(b'<', &bytes[at..]).map_or(bytes.len(), |found| at + found);
+            self.show(&self.page[at..text_end]);
+            if text_end == bytes.len() || (self.url.is_none() && self.found.visible >= self.limit) {
+                break;
+            }
+            at = self.pass_markup(text_end);
+        }
+        self.found
+    }
+
+    /// Takes note of text that is shown. What lies between two texts counts as white space.
+    fn show(&mut self, text: &str) {
+        self.after_space = true;
+        for character in text.chars() {
+            if self.found.visible >= self.limit {
+                return;
+            }
+            if character.is_whitespace() {
+                self.after_space = true;
+                continue;
+            }
+            if std::mem::take(&mut self.after_space) && !self.found.text.is_empty() {
+                self.found.text.push(' ');
+            }
+            self.found.text.extend(character.to_lowercase());
+            self.found.visible += 1;
+        }
+    }
+
+    /// Passes the tag or comment that begins at `start`; returns where it ends.
+    fn pass_markup(&mut self, start: usize) -> usize {
+        let rest = &self.page.as_bytes()[start..];
+        if rest.starts_with(b"<!--") {
+            return self.end_of(start + 4, b"-->");
+        }
+        if rest.starts_with(b"<!") || rest.starts_with(b"<?") {
+            return self.end_of(start + 2, b">");
+        }
+        if rest.starts_with(b"</") {
+            return end_of_tag(self.page.as_bytes(), start);
+        }
+        let name = tag_name(self.page, start);
+        if name.is_empty() {
+            self.show("<");
+            return start + 1;
+        }
+        let end = end_of_tag(self.page.as_bytes(), start);
+        self.note_tag(name, &self.page[start..end]);
+        match NOT_SHOWN
+            .iter()
+            .find(|hidden| hidden.eq_ignore_ascii_case(name))
+        {
+            Some(hidden) => self.pass_content(hidden, end),
+            None => end,
+        }
+    }
+
+    fn end_of(&self, from: usize, mark: &[u8]) -> usize {
+        let bytes = self.page.as_bytes();
+        memmem::find(&bytes[from..], mark).map_or(bytes.len(), |found| from + found + mark.len())
+    }
+
+    /// Passes what an element that is not shown holds, from `start` to its end tag.
+    fn pass_content(&mut self, name: &str, start: usize) -> usize {
+        let page = self.page;
+        let end = memmem::find_iter(&page.as_bytes()[start..], b"</")
+            .map(|found| start + found)
+            .find(|at| tag_name(page, at + 1).eq_ignore_ascii_case(name))
+            .unwrap_or(page.len());
+        let content = &page[start..end];
+        if name == "title" && self.found.title.is_none() {
+            self.found.title = Some(&content[..content.floor_char_boundary(TITLE_BYTES)]);
+        }
+        if let (Some(url), "script") = (self.url, name) {
+            self.found.features.reloads_itself |= script::reloads(content, url);
+        }
+        end
+    }
+
+    fn note_tag(&mut self, name: &str, tag: &'a str) {
+        if name.eq_ignore_ascii_case("meta") {
+            self.note_meta(tag);
+        }
+        if self.url.is_none() {
+            return;
+        }
+        let features = &mut self.found.features;
+        if name.eq_ignore_ascii_case("script") {
+            features.has_external_script |= attribute(tag, "src").is_some();
+        } else if FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) {
+            features.has_fields |= is_field(tag);
+        } else if let Some(classes) = attribute(tag, "class") {
+            let mut classes = classes.split_ascii_whitespace();
+            features.has_captcha |= classes.any(|class| CAPTCHA_CLASSES.contains(&class));
+        }
+    }
+
+    fn note_meta(&mut self, tag: &'a str) {
+        let equivalent = attribute(tag, "http-equiv").unwrap_or_default();
+        if self.found.refresh.is_none() && equivalent.trim().eq_ignore_ascii_case("refresh") {
+            self.found.refresh = attribute(tag, "content").and_then(Refresh::read);
+        }
+    }
+}
+
+/// Whether a tag of [`FIELDS`] is one to fill in. Captchas bring fields of their own.
+fn is_field(tag: &str) -> bool {
+    let kind = attribute(tag, "type").unwrap_or_default();
+    let names = ["name", "id"].map(|name| attribute(tag, name).unwrap_or_default());
+    let is_captcha = |name: &&str| name.contains("captcha") || name.contains("turnstile");
+    !NO_FIELD.iter().any(|none| none.eq_ignore_ascii_case(kind)) && !names.iter().any(is_captcha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_counted_without_markup_scripts_comments_and_white_space() {
+        for (page, text, count) in [
+            ("<p>Hello, <b>World</b>", "hello, world", 11),
+            ("<script>var a = '<p>no'</script >ja", "ja", 2),
+            ("<STYLE>p{}</style><!-- no > no -->é", "é", 1),
+            ("<title>no</title><template><p>no</template>yes", "yes", 3),
+            ("a < b <3", "a < b < 3", 5),
+            ("<!doctype html><?xml ?>x", "x", 1),
+            ("<script>never closed", "", 0),
+            ("<!-- never closed", "", 0),
+            ("x</p", "x", 1),
+            ("x<", "x <", 2),
+            ("x<é>", "x < é>", 4),
+            ("", "", 0),
+        ] {
+            let found = scan_briefly(page, 1000);
+            assert_eq!(
+                (found.text.as_str(), found.visible),
+                (text, count),
+                "{page}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_brief_scan_ends_where_enough_text_was_seen() {
+        let page = format!(
+            "<title>T</title><p>{}</p><meta http-equiv=refresh content=1>",
+            "x ".repeat(500)
+        );
+        let found = scan_briefly(&page, 200);
+        assert_eq!((found.visible, found.title), (200, Some("T")));
+        assert_eq!(found.refresh, None);
+    }
+
+    #[test]
+    fn a_login_form_has_fields_and_a_captcha_alone_has_none() {
+        let url = Url::parse("https://site.example/").unwrap();
+        let captcha = "<form><input type=hidden name=a><div class='x g-recaptcha'></div>\
+            <textarea name=g-recaptcha-response></textarea><input type=submit></form>";
+        let features = scan_all(captcha, &url, 200).features;
+        assert!(features.has_captcha && !features.has_fields);
+        let login = format!("{captcha}<input type=password name=p>");
+        assert!(scan_all(&login, &url, 200).features.has_fields);
+    }
+}

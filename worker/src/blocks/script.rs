@@ -1,0 +1,131 @@
+//! Whether an inline script loads its own page again.
+
+use memchr::memmem;
+use webfill_urls::Url;
+
+use super::target::{is_same_page, is_same_path};
+
+/// How many statements that change the address are looked at in one script, and how long an address
+/// written in one may be. Both bound the time that a hostile script costs.
+const MOST_MOVES: usize = 100;
+const LONGEST_ADDRESS: usize = 2048;
+
+/// What follows `location` where a script reads the address of its own page.
+const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
+
+/// Whether `script` contains a statement that loads the page at `url` again: `location.reload()`,
+/// or an assignment of the page's own address. A script that moves on to another address is an
+/// ordinary redirect. Challenges that set a cookie may add a query to the address.
+pub fn reloads(script: &str, url: &Url) -> bool {
+    let places = memmem::find_iter(script.as_bytes(), b"location");
+    let moves = places
+        .filter(|at| !is_inside_a_name(script, *at))
+        .filter_map(|at| Move::read(&script[at + "location".len()..]));
+    moves.take(MOST_MOVES).any(|found| match found {
+        Move::Reload => true,
+        Move::To(target) => is_own_address(target, script, url),
+    })
+}
+
+/// A statement that changes the address.
+enum Move<'a> {
+    Reload,
+    /// Begins with the new address.
+    To(&'a str),
+}
+
+impl<'a> Move<'a> {
+    /// Reads what follows `location`.
+    fn read(after: &'a str) -> Option<Move<'a>> {
+        if call(after, ".reload").is_some() {
+            return Some(Move::Reload);
+        }
+        call(after, ".replace")
+            .or_else(|| call(after, ".assign"))
+            .or_else(|| assignment(after.strip_prefix(".href").unwrap_or(after)))
+            .map(Move::To)
+    }
+}
+
+fn call<'a>(after: &'a str, method: &str) -> Option<&'a str> {
+    let arguments = after.strip_prefix(method)?.trim_ascii_start();
+    Some(arguments.strip_prefix('(')?.trim_ascii_start())
+}
+
+fn assignment(after: &str) -> Option<&str> {
+    let value = after.trim_ascii_start().strip_prefix('=')?;
+    (!value.starts_with('=')).then(|| value.trim_ascii_start())
+}
+
+fn is_own_address(target: &str, script: &str, url: &Url) -> bool {
+    if let Some(quote @ ('"' | '\'' | '`')) = target.chars().next() {
+        let end = target.floor_char_boundary(LONGEST_ADDRESS);
+        let Some((literal, _)) = target[1..end].split_once(quote) else {
+            return false;
+        };
+        return url.join(literal).is_ok_and(|target| {
+            is_same_page(&target, url) || (is_same_path(&target, url) && sets_cookie(script))
+        });
+    }
+    let expression = target
+        .trim_start_matches("window.")
+        .trim_start_matches("document.")
+        .trim_start_matches("self.");
+    let Some(rest) = expression.strip_prefix("location") else {
+        return expression.starts_with("URL");
+    };
+    match rest.as_bytes().first() {
+        Some(b'.') => OWN_ADDRESS.iter().any(|name| rest.starts_with(name)),
+        Some(next) => !next.is_ascii_alphanumeric(),
+        None => true,
+    }
+}
+
+fn sets_cookie(script: &str) -> bool {
+    const COOKIE: &str = "document.cookie";
+    memmem::find_iter(script.as_bytes(), COOKIE)
+        .any(|at| assignment(&script[at + COOKIE.len()..]).is_some())
+}
+
+/// Whether the name at `at` goes on to its left, as in `geolocation`.
+fn is_inside_a_name(script: &str, at: usize) -> bool {
+    let before = script.as_bytes()[..at].last();
+    before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_reloads_its_page_by_any_of_the_usual_statements() {
+        let url = Url::parse("https://site.example/shop/item?id=7").unwrap();
+        for (script, expected) in [
+            ("location.reload()", true),
+            (
+                "setTimeout(function(){window.location.reload (true)},9)",
+                true,
+            ),
+            ("location.href = location.href", true),
+            ("window.location=window.location", true),
+            ("location.replace(document.location.href+'&x=1')", true),
+            ("location.assign(document.URL)", true),
+            ("location.href='/shop/item?id=7'", true),
+            (
+                "document.cookie='a=b';location.href='https://site.example/shop/item?id=7&i=1'",
+                true,
+            ),
+            ("document.cookie = 'lang=en'; location.href = '/en/'", false),
+            ("location.href='/shop/item?id=8'", false),
+            ("location.href=location.protocol+'//m.site.example/'", false),
+            ("if (location.href == location.href) {}", false),
+            ("geolocation.reload()", false),
+            ("document.cookie == location.pathname", false),
+            ("location", false),
+            ("location.href='é", false),
+            ("", false),
+        ] {
+            assert_eq!(reloads(script, &url), expected, "{script}");
+        }
+    }
+}

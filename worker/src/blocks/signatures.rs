@@ -1,0 +1,272 @@
+//! The signatures of blocks: data in `signatures.json`, compiled in and read once.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::evidence::Evidence;
+use super::look::Look;
+use super::target::TargetCondition;
+use super::{Grade, Response, Sign};
+
+/// All signatures, with the version of their list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signatures {
+    /// Goes up by one with each change of the list.
+    pub version: u32,
+    pub signatures: Vec<Signature>,
+}
+
+/// One way to recognise a block.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signature {
+    /// Stable: it stands in logs and stored outcomes.
+    pub id: String,
+    pub grade: Grade,
+    when: Conditions,
+    /// Where the facts come from.
+    pub source: String,
+    /// Why this is a block, and why its healthy counterpart is none.
+    pub why: String,
+    /// A page that it recognises, below the folder of samples.
+    pub sample: String,
+    /// A healthy page that resembles the sample, below the folder of samples.
+    pub healthy: String,
+}
+
+/// What a response must have. All conditions that are given must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Conditions {
+    /// One of these statuses.
+    statuses: Vec<u16>,
+    header: Option<HeaderCondition>,
+    /// `Location`, or a refresh within the page.
+    target: Option<TargetCondition>,
+    /// One of these titles, as a whole, in lower case; `*` stands for anything.
+    titles: Vec<String>,
+    /// One of these strings of the page's source. Looked for on every page that is not large, so
+    /// there must be few of them.
+    markers: Vec<String>,
+    /// The page shows fewer characters than this.
+    shows_below: Option<usize>,
+    /// One of these strings of the page's source.
+    any_text: Vec<String>,
+    /// All of these strings of the page's source.
+    all_texts: Vec<String>,
+    /// One of these strings, in lower case, within what the page shows.
+    words: Vec<String>,
+    /// What the page does or has.
+    features: Vec<Feature>,
+    /// What it does not.
+    without: Vec<Feature>,
+}
+
+/// A header with one of some values, whatever their case.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderCondition {
+    name: String,
+    values: Vec<String>,
+}
+
+/// What a page does or has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Feature {
+    ReloadsItself,
+    RefreshesItself,
+    Captcha,
+    Fields,
+    ExternalScript,
+}
+
+static BUILT_IN: LazyLock<Signatures> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("signatures.json"))
+        .expect("the signatures that are compiled in are valid, which a test checks")
+});
+
+impl Signatures {
+    /// Those that are compiled in.
+    pub fn built_in() -> &'static Signatures {
+        &BUILT_IN
+    }
+
+    /// The first sign of the strongest grade.
+    pub fn judge(&'static self, response: &Response<'_>) -> Option<Sign> {
+        let look = Look::new(response, self.most_characters());
+        let of_grade = |grade| {
+            let mut candidates = self.signatures.iter().filter(move |one| one.grade == grade);
+            candidates.find_map(|signature| signature.judge(&look))
+        };
+        of_grade(Grade::Certain).or_else(|| of_grade(Grade::Structural))
+    }
+
+    /// The largest number of characters that a signature asks about.
+    fn most_characters(&self) -> usize {
+        let limits = self
+            .signatures
+            .iter()
+            .filter_map(|one| one.when.shows_below);
+        limits.max().unwrap_or_default()
+    }
+}
+
+impl Signature {
+    fn judge(&'static self, look: &Look<'_>) -> Option<Sign> {
+        let mut evidence = Evidence::default();
+        self.when.hold(look, &mut evidence).then(|| Sign {
+            signature: &self.id,
+            grade: self.grade,
+            evidence: evidence.into_text(),
+        })
+    }
+}
+
+impl Conditions {
+    /// Whether all conditions hold. The cheap ones come first: on a healthy page nothing is asked
+    /// about its text.
+    fn hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        self.status_holds(look, evidence)
+            && self.header_holds(look, evidence)
+            && self.target_holds(look, evidence)
+            && self.title_holds(look, evidence)
+            && self.markers_hold(look, evidence)
+            && self.length_holds(look, evidence)
+            && self.texts_hold(look, evidence)
+            && self.features_hold(look, evidence)
+    }
+
+    fn status_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        let status = look.response.status;
+        if self.statuses.is_empty() {
+            return true;
+        }
+        let is_met = self.statuses.contains(&status);
+        if is_met {
+            evidence.add(format!("status {status}"));
+        }
+        is_met
+    }
+
+    fn header_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        let Some(wanted) = &self.header else {
+            return true;
+        };
+        let values = look.response.headers.get_all(wanted.name.as_str());
+        let mut values = values.iter().filter_map(|value| value.to_str().ok());
+        let matching = values.find_map(|value| {
+            let mut expected = wanted.values.iter();
+            expected.find(|expected| expected.eq_ignore_ascii_case(value.trim()))
+        });
+        if let Some(value) = matching {
+            evidence.add(format!("{}: {value}", wanted.name));
+        }
+        matching.is_some()
+    }
+
+    fn target_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        let Some(wanted) = &self.target else {
+            return true;
+        };
+        let target = look.targets().iter().find(|target| wanted.matches(target));
+        if let Some(target) = target {
+            evidence.add_target(target);
+        }
+        target.is_some()
+    }
+
+    fn title_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        if self.titles.is_empty() {
+            return true;
+        }
+        let title = look.title();
+        let matching = self.titles.iter().find(|wanted| is_like(title, wanted));
+        if let Some(wanted) = matching {
+            evidence.add(format!("title \"{wanted}\""));
+        }
+        matching.is_some()
+    }
+
+    fn markers_hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        any_of(&self.markers, evidence, |marker| look.has_marker(marker))
+    }
+
+    fn length_holds(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        let Some(limit) = self.shows_below else {
+            return true;
+        };
+        let is_met = look.shows_fewer_than(limit);
+        if is_met {
+            evidence.add(format!("fewer than {limit} visible characters"));
+        }
+        is_met
+    }
+
+    fn texts_hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        self.all_texts.iter().all(|text| look.contains(text))
+            && any_of(&self.any_text, evidence, |text| look.contains(text))
+            && any_of(&self.words, evidence, |word| {
+                look.full().text.contains(word)
+            })
+    }
+
+    fn features_hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
+        for feature in &self.features {
+            evidence.add(feature.words());
+        }
+        self.features.iter().all(|feature| feature.is_on(look))
+            && !self.without.iter().any(|feature| feature.is_on(look))
+    }
+}
+
+fn any_of(wanted: &[String], evidence: &mut Evidence, is_met: impl Fn(&str) -> bool) -> bool {
+    if wanted.is_empty() {
+        return true;
+    }
+    let matching = wanted.iter().find(|wanted| is_met(wanted));
+    if let Some(text) = matching {
+        evidence.add(format!("\"{text}\""));
+    }
+    matching.is_some()
+}
+
+/// Whether a title is `wanted`, in which one `*` may stand for anything.
+fn is_like(title: &str, wanted: &str) -> bool {
+    match wanted.split_once('*') {
+        None => title == wanted,
+        Some((before, after)) => {
+            title.len() >= before.len() + after.len()
+                && title.starts_with(before)
+                && title.ends_with(after)
+        }
+    }
+}
+
+impl Feature {
+    fn is_on(self, look: &Look<'_>) -> bool {
+        let features = look.full().features;
+        match self {
+            Feature::ReloadsItself => features.reloads_itself,
+            Feature::RefreshesItself => look.refreshes_itself(),
+            Feature::Captcha => features.has_captcha,
+            Feature::Fields => features.has_fields,
+            Feature::ExternalScript => features.has_external_script,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Feature::ReloadsItself => "a script that loads the page again",
+            Feature::RefreshesItself => "a refresh of the page itself",
+            Feature::Captcha => "a captcha",
+            Feature::Fields => "fields to fill in",
+            Feature::ExternalScript => "a script from outside",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

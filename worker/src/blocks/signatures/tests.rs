@@ -1,0 +1,97 @@
+//! The list itself: complete, well written, and cheap on healthy pages.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::blocks::SHORT_CHARACTERS;
+
+fn all() -> &'static [Signature] {
+    &Signatures::built_in().signatures
+}
+
+#[test]
+fn the_list_has_a_version_and_every_signature_an_id_of_its_own() {
+    assert!(Signatures::built_in().version > 0);
+    let ids: HashSet<&str> = all().iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(ids.len(), all().len());
+    for id in ids {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(id.chars().all(is_plain), "{id}");
+    }
+}
+
+#[test]
+fn every_signature_tells_its_source_and_its_reason() {
+    for one in all() {
+        assert!(one.source.len() > 10 && one.why.len() > 10, "{}", one.id);
+        assert_eq!(one.sample, format!("blocked/{}.http", one.id));
+        assert_ne!(one.grade, Grade::Statistical, "{}", one.id);
+    }
+}
+
+#[test]
+fn what_is_compared_in_lower_case_is_written_so() {
+    for one in all() {
+        let header = one.when.header.iter().map(|header| &header.name);
+        for text in header.chain(&one.when.titles).chain(&one.when.words) {
+            assert_eq!(*text, text.to_lowercase(), "{}", one.id);
+        }
+        assert!(
+            one.when
+                .titles
+                .iter()
+                .all(|title| title.matches('*').count() < 2)
+        );
+    }
+}
+
+/// Otherwise the whole text of every healthy page would be searched.
+#[test]
+fn a_signature_that_fits_served_pages_has_a_condition_that_is_cheap_on_them() {
+    for one in all() {
+        let when = &one.when;
+        let only_refused = !when.statuses.is_empty() && !when.statuses.contains(&200);
+        let is_cheap = only_refused
+            || when.header.is_some()
+            || when.target.is_some()
+            || !when.titles.is_empty()
+            || !when.markers.is_empty()
+            || when
+                .shows_below
+                .is_some_and(|limit| limit <= SHORT_CHARACTERS);
+        assert!(is_cheap, "{}", one.id);
+    }
+    let markers = all().iter().map(|one| one.when.markers.len());
+    assert!(markers.sum::<usize>() <= 4);
+}
+
+#[test]
+fn a_structural_signature_asks_for_a_short_page() {
+    for one in all().iter().filter(|one| one.grade == Grade::Structural) {
+        assert!(one.when.shows_below.is_some(), "{}", one.id);
+    }
+}
+
+#[test]
+fn a_title_is_compared_as_a_whole() {
+    assert!(is_like("just a moment...", "just a moment..."));
+    assert!(!is_like("just a moment... please", "just a moment..."));
+    let wanted = "access denied | * used cloudflare";
+    assert!(is_like("access denied | a.example used cloudflare", wanted));
+    assert!(!is_like(
+        "access denied | used cloudflare",
+        "access denied | * used cloudflare"
+    ));
+    assert!(!is_like("ab", "ab*b"));
+}
+
+#[test]
+fn an_unknown_condition_is_refused() {
+    let text = r#"{"version": 1, "signatures": [{"id": "x", "grade": "certain",
+        "when": {"body": "x"}, "source": "", "why": "", "sample": "", "healthy": ""}]}"#;
+    let error = serde_json::from_str::<Signatures>(text).unwrap_err();
+    assert!(
+        error.to_string().contains("unknown field `body`"),
+        "{error}"
+    );
+}

@@ -1,0 +1,263 @@
+//! Every sample page through every signature, and hostile pages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::*;
+
+/// A page of the folder `samples`: a line with status and URL, headers, an empty line, the body.
+struct Sample {
+    status: u16,
+    url: Url,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Sample {
+    fn read(path: &Path) -> Sample {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let (head, body) = text
+            .split_once("\n\n")
+            .expect("an empty line ends the head");
+        let mut lines = head.lines();
+        let (status, url) = lines.next().unwrap().split_once(' ').unwrap();
+        let headers = lines.map(|line| line.split_once(": ").expect("name: value"));
+        let headers = headers.map(|(name, value)| {
+            let name: HeaderName = name.parse().expect("a header's name");
+            (
+                name,
+                HeaderValue::from_str(value).expect("a header's value"),
+            )
+        });
+        Sample {
+            status: status.parse().unwrap(),
+            url: Url::parse(url).unwrap(),
+            headers: headers.collect(),
+            body: body.to_owned(),
+        }
+    }
+
+    fn judge(&self) -> Option<Sign> {
+        let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
+        judge(&Response {
+            status: self.status,
+            headers: &self.headers,
+            url: &self.url,
+            redirect: header("location"),
+            body: &self.body,
+            is_html: header("content-type").is_some_and(|kind| kind.starts_with("text/html")),
+        })
+    }
+}
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/blocks/samples")
+}
+
+fn samples_in(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(samples().join(folder)).expect("the folder is there");
+    entries
+        .map(|entry| entry.expect("it is readable").path())
+        .collect()
+}
+
+fn judge_page(body: &str) -> Option<Sign> {
+    let url = Url::parse("https://site.example/page").unwrap();
+    judge(&Response {
+        status: 200,
+        headers: &HeaderMap::new(),
+        url: &url,
+        redirect: None,
+        body,
+        is_html: true,
+    })
+}
+
+#[test]
+fn every_signature_recognises_its_sample_and_not_its_healthy_counterpart() {
+    for signature in &Signatures::built_in().signatures {
+        let sign = Sample::read(&samples().join(&signature.sample)).judge();
+        let found = sign.as_ref().map(|sign| (sign.signature, sign.grade));
+        assert_eq!(
+            found,
+            Some((signature.id.as_str(), signature.grade)),
+            "{sign:?}"
+        );
+        let healthy = Sample::read(&samples().join(&signature.healthy)).judge();
+        assert_eq!(healthy, None, "{}", signature.healthy);
+    }
+}
+
+#[test]
+fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
+    for path in samples_in("blocked") {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let sign = Sample::read(&path).judge();
+        let found = sign.map(|sign| sign.signature);
+        assert_eq!(found, name.split('.').next(), "{name}");
+    }
+}
+
+#[test]
+fn no_healthy_sample_is_recognised() {
+    for path in samples_in("healthy") {
+        assert_eq!(Sample::read(&path).judge(), None, "{path:?}");
+    }
+}
+
+#[test]
+fn evidence_is_short_and_says_what_was_seen() {
+    for path in samples_in("blocked") {
+        let evidence = Sample::read(&path).judge().unwrap().evidence;
+        assert!((10..=200).contains(&evidence.len()), "{path:?}: {evidence}");
+        assert!(!evidence.contains(char::is_control), "{path:?}: {evidence}");
+    }
+    let sample = samples().join("blocked/aws-waf-action.http");
+    let evidence = Sample::read(&sample).judge().unwrap().evidence;
+    assert_eq!(evidence, "x-amzn-waf-action: challenge");
+}
+
+#[test]
+fn a_body_that_was_not_read_is_judged_by_status_and_headers_alone() {
+    let sample = Sample::read(&samples().join("blocked/cloudflare-mitigated.http"));
+    let response = |status, headers| Response {
+        status,
+        headers,
+        url: &sample.url,
+        redirect: None,
+        body: "",
+        is_html: true,
+    };
+    assert!(judge(&response(403, &sample.headers)).is_some());
+    let none = HeaderMap::new();
+    for status in [200, 204, 401, 403, 404, 429, 500, 503] {
+        assert_eq!(judge(&response(status, &none)), None, "{status}");
+    }
+}
+
+#[test]
+fn a_large_page_is_no_short_page_however_little_it_shows_at_first() {
+    let challenge = "<script>location.reload()</script>";
+    assert!(judge_page(challenge).is_some());
+    let large = format!(
+        "{challenge}<style>{}</style>",
+        "p{} ".repeat(BEGINNING_BYTES / 4)
+    );
+    assert_eq!(judge_page(&large), None);
+    assert!(!is_short(&large));
+    assert!(is_short(challenge));
+    assert!(!is_short(&"<p>text".repeat(SHORT_CHARACTERS)));
+}
+
+#[test]
+fn what_lies_behind_the_beginning_is_not_looked_at() {
+    let filler = "é".repeat(BEGINNING_BYTES);
+    let page = format!("<p>{filler}<script>window._cf_chl_opt={{}}</script>");
+    assert_eq!(judge_page(&page), None);
+}
+
+/// Pages that repeat one thing until they are much longer than what is looked at.
+#[test]
+fn hostile_pages_cost_no_more_than_a_moment() {
+    let url = Url::parse("https://site.example/page").unwrap();
+    let once = [
+        "<",
+        "<a",
+        "<!",
+        "<!--",
+        "</",
+        "</script",
+        "<script>",
+        "<title>",
+        "<a b='",
+        "<a b=\"c\" ",
+        " a=b",
+        "\"",
+        "='",
+        "= ",
+        "\0",
+        "\u{fffd}",
+        "é",
+        "&",
+        "<meta http-equiv=refresh content=",
+        "<meta http-equiv=refresh content='0;url=?'>",
+        "<p>",
+        "x ",
+        "<script>location",
+        "location ",
+        "location.href='?",
+        "location.href='?';",
+        "document.cookie",
+        "document.cookie=1;location='#'",
+        "<div class=g-recaptcha>",
+        "<div class='a a a",
+        "<input ",
+        "<template>",
+        "_cf_chl_opt",
+    ];
+    let prefixes = ["", "<script>", "<a ", "<title>", "<!--", "<meta content='"];
+    for (prefix, piece) in prefixes
+        .iter()
+        .flat_map(|prefix| once.map(|piece| (*prefix, piece)))
+    {
+        let page = format!("{prefix}{}", piece.repeat(BEGINNING_BYTES / piece.len()));
+        for status in [200, 403] {
+            let start = Instant::now();
+            judge(&Response {
+                status,
+                headers: &HeaderMap::new(),
+                url: &url,
+                redirect: Some(&page),
+                body: &page,
+                is_html: true,
+            });
+            // Quadratic time over 64 KiB takes seconds, even optimised.
+            let took = start.elapsed();
+            assert!(
+                took < Duration::from_millis(700),
+                "{prefix}{piece}...: {took:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_beginning_of_every_sample_is_judged_without_a_panic() {
+    for path in samples_in("blocked")
+        .into_iter()
+        .chain(samples_in("healthy"))
+    {
+        let mut sample = Sample::read(&path);
+        let body = std::mem::take(&mut sample.body);
+        for end in (0..=body.len())
+            .rev()
+            .filter(|end| body.is_char_boundary(*end))
+        {
+            sample.body = body[..end].to_owned();
+            sample.judge();
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_judged_without_a_panic() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    for _ in 0..500 {
+        let bytes: Vec<u8> = (0..2000)
+            .map(|_| {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                // Half of them from what markup is made of.
+                match seed & 1 {
+                    0 => b"<>\"'=/!- \0metascriptlocation"[(seed >> 8) as usize % 28],
+                    _ => (seed >> 16) as u8,
+                }
+            })
+            .collect();
+        judge_page(&String::from_utf8_lossy(&bytes));
+    }
+}
