@@ -2,14 +2,14 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
-#     bench/run.sh [extraction | frontier | small | real | pace | memory | mongodb | demand]...
+#     bench/run.sh [extraction | blocks | frontier | small | real | pace | memory | mongodb | demand]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction frontier small real pace memory mongodb demand}
+wanted=${*:-extraction blocks frontier small real pace memory mongodb demand}
 cache=.cache
 missed=0
 
@@ -69,6 +69,7 @@ if wants extraction; then
     run "$programs/extraction" "$cache/pages"
     run compare_results
 fi
+if wants blocks; then run "$programs/blocks" "$cache/pages"; fi
 if wants frontier; then run "$programs/frontier"; fi
 
 crawls=
