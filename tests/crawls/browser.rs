@@ -203,7 +203,10 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     );
     site.serve(
         "/again",
-        scripted("document.body.innerHTML = '<h1>again</h1>'; location.reload()"),
+        // A page that shows next to nothing and reloads itself would be a block.
+        page("long")
+            .html("text ".repeat(100))
+            .html("<script>document.body.innerHTML = '<h1>again</h1>'; location.reload()</script>"),
     );
     site.serve(
         "/away",

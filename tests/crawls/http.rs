@@ -373,17 +373,18 @@ fn a_name_that_does_not_resolve_is_a_dns_error() {
 fn any_status_is_an_outcome_with_its_number() {
     let web = Web::start();
     let site = web.site("status.example");
-    let statuses = [400, 401, 403, 404, 410, 418, 451, 500, 502, 599, 999];
+    let statuses = [400, 401, 403, 404, 410, 418, 451, 500, 502, 599];
     for code in statuses {
         site.serve(&format!("/{code}"), page("sorry").status(code));
     }
     site.serve("/304", status(304));
+    site.serve("/999", page("sorry").status(999));
     let work = Workplace::new();
     let urls = statuses.map(|code| site.url(&format!("/{code}")));
     work.crawl(&web)
         .instead("--delay", "0.01")
         .args(urls)
-        .arg(site.url("/304"))
+        .args([site.url("/304"), site.url("/999")])
         .finish()
         .expect(0);
     let pages = work.stored().pages();
@@ -396,6 +397,12 @@ fn any_status_is_an_outcome_with_its_number() {
         assert!(page.fields.is_empty(), "an error page is no profile");
     }
     assert_eq!(pages[&site.url("/304")].outcome, "not_modified");
+    // Only sites that refuse robots answer with 999.
+    let refused = &pages[&site.url("/999")];
+    assert_eq!(
+        (refused.outcome.as_str(), refused.status_code),
+        ("blocked", Some(999))
+    );
 }
 
 #[test]

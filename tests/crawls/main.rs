@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bad_usage;
+mod blocks;
 mod browser;
 mod changing_names;
 mod commands;

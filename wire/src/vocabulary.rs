@@ -64,7 +64,7 @@ named! {
         NotModified = "not_modified",
         /// The server redirected; the target became a link like any other.
         Redirected = "redirected",
-        /// Any other status: 4xx, 5xx, 999.
+        /// Any other status: 4xx, 5xx.
         HttpError = "http_error",
         /// robots.txt forbids the URL; it was not fetched.
         Disallowed = "disallowed",
@@ -82,7 +82,7 @@ named! {
         TooLarge = "too_large",
         /// Neither HTML, XHTML, XML, JSON nor text.
         UnsupportedType = "unsupported_type",
-        /// The site showed a block page.
+        /// The site answered with a challenge or a refusal of robots instead of the page.
         Blocked = "blocked",
         /// The host resolves to an address that must not be connected to.
         UnsafeAddress = "unsafe_address",

@@ -1,23 +1,19 @@
 //! Recognises that a site blocks the crawler instead of serving the page it was asked for.
 //!
-//! [`judge`] looks at one response. It only
-//! recognises; nothing here tries to get past a block.
+//! [`judge`] looks at one response and keeps nothing. It only recognises; nothing here tries to get
+//! past a block. What follows for the task is in [`crate::block_outcome`].
 //!
-//! A [`Sign`] has one of three grades:
+//! A [`Sign`] has one of two grades:
 //!
 //! - *certain*: the response says that it is a challenge or a refusal of robots, by a header, by a
 //!   status that exists for nothing else, by a vendor's own title or text, or by a redirect to a
 //!   challenge;
 //! - *structural*: the page was served with a status of success, shows next to nothing, and does
-//!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots);
-//! - *statistical*: the page alone may be healthy, but the site answers quite differently from how
-//!   it did before.
+//!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots).
 //!
 //! The vendor is never the verdict: a site behind a bot manager serves healthy pages with the same
-//! headers, cookies and scripts. What the first two grades match on is data in `signatures.json`,
+//! headers, cookies and scripts. What the grades match on is data in `signatures.json`,
 //! where each signature names a sample page of its own and a healthy page that resembles it.
-//!
-//! Nothing is kept between two responses.
 
 mod evidence;
 mod look;
@@ -59,7 +55,16 @@ pub struct Response<'a> {
 pub enum Grade {
     Certain,
     Structural,
-    Statistical,
+}
+
+impl Grade {
+    /// As it stands in the list of signatures and in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Grade::Certain => "certain",
+            Grade::Structural => "structural",
+        }
+    }
 }
 
 /// Why a response is held to be a block.

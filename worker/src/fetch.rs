@@ -1,6 +1,6 @@
 //! One request: judged, sent, read within its limits, and told as an outcome.
 //!
-//! A status, a refusal, a broken connection: all of them are ordinary ends of a tspec. Redirects
+//! A status, a refusal, a broken connection: all of them are ordinary ends of a request. Redirects
 //! are not followed here; their target goes back to the intake and is judged like any link.
 
 use std::cell::RefCell;
@@ -18,8 +18,9 @@ use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
+use crate::blocks::BEGINNING_BYTES;
 use crate::browser::SubresourceRequest;
-use crate::charset;
+use crate::charset::{self, Kind};
 use crate::connections::KeptOpenConnections;
 use crate::fetch_error;
 use crate::politeness::Answer;
@@ -72,6 +73,8 @@ pub struct Fetched {
     pub headers: HeaderMap,
     /// The decoded body of a page worth reading; empty otherwise.
     pub body: Vec<u8>,
+    /// The beginning of a refusal's HTML, only for recognising blocks; empty otherwise.
+    pub refusal_body: Vec<u8>,
     /// Absolute or relative, as the server sent it.
     pub redirect: Option<String>,
     /// What went wrong, for the log.
@@ -92,6 +95,7 @@ impl Fetched {
             content_type: None,
             headers: HeaderMap::new(),
             body: Vec::new(),
+            refusal_body: Vec::new(),
             redirect: None,
             error: Some(error.to_string()),
             answered_at: Instant::now(),
@@ -105,6 +109,9 @@ impl Fetched {
 /// that fetches many large bodies at once.
 const LARGE_BODY_BYTES: usize = 512 << 10;
 const LARGE_BODIES: usize = 4;
+
+/// How long the beginning of a refusal's body is waited for.
+const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
@@ -210,6 +217,8 @@ impl Fetcher {
         fetched.headers = std::mem::take(head.headers_mut());
         if fetched.outcome == Outcome::Ok {
             self.read_body(head, rule, deadline, &mut fetched).await;
+        } else if rule == BodyRule::Page && has_readable_refusal(&fetched) {
+            fetched.refusal_body = read_refusal(head, deadline).await.unwrap_or_default();
         }
         fetched
     }
@@ -336,9 +345,7 @@ fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) ->
         _ => (Outcome::HttpError, None),
     };
     let answer = match status {
-        429 | 503 => Answer::Overloaded {
-            retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
-        },
+        429 | 503 => overloaded(headers),
         _ => Answer::Served,
     };
     Fetched {
@@ -347,12 +354,44 @@ fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) ->
         content_type,
         headers: HeaderMap::new(),
         body: Vec::new(),
+        refusal_body: Vec::new(),
         redirect,
         error,
         answered_at,
         answer,
         large_body: None,
     }
+}
+
+/// The site asks for a pause, as long as the headers say.
+pub fn overloaded(headers: &HeaderMap) -> Answer {
+    Answer::Overloaded {
+        retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
+    }
+}
+
+/// Whether a response has a status with which sites refuse robots, and a body that may tell so.
+fn has_readable_refusal(fetched: &Fetched) -> bool {
+    let is_html = |declared: &str| charset::declared_kind(declared) == Some(Kind::Html);
+    matches!(fetched.status_code, Some(401 | 403 | 405 | 429 | 503))
+        && !fetched.headers.contains_key(CONTENT_ENCODING)
+        && fetched.content_type.as_deref().is_some_and(is_html)
+}
+
+/// The beginning of a refusal's body; `None` if it does not come soon enough. One byte more is read
+/// than is judged, so that a longer body is not taken for a whole one.
+async fn read_refusal(mut response: Response, deadline: tokio::time::Instant) -> Option<Vec<u8>> {
+    let limit = deadline.min(tokio::time::Instant::now() + REFUSAL_TIME);
+    let mut body = Vec::new();
+    while body.len() <= BEGINNING_BYTES {
+        let chunk = tokio::time::timeout_at(limit, response.chunk()).await;
+        let Some(chunk) = chunk.ok()?.ok()? else {
+            break;
+        };
+        let room = BEGINNING_BYTES + 1 - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+    }
+    Some(body)
 }
 
 fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {

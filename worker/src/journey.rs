@@ -24,6 +24,7 @@ use webfill_wire::{
     CrawlKey, CrawlSettings, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
 };
 
+use crate::block_outcome;
 use crate::body_budget::{BodyBudget, BudgetedBody};
 use crate::browser::Browser;
 use crate::extract::{FetchedPage, Work};
@@ -255,6 +256,7 @@ impl Journey {
         request: Request,
         mut fetched: Fetched,
     ) -> FetchedPage {
+        let block = block_outcome::judge_fetched(&mut fetched, url);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
         result.started_at_ms = request.started_at_ms;
         self.note_answer(site, request, &fetched);
@@ -265,12 +267,16 @@ impl Journey {
             .next_start(site, Turn::Page(request.delay));
         result.delay = Some(request.delay);
         let mut result = result.with_fetched(&mut fetched);
+        if let Some(sign) = &block {
+            block_outcome::end_as_blocked(&mut result, sign);
+        }
         if let Some(target) = &result.redirect {
             result.redirect = Some(absolute(url, target));
         }
         FetchedPage {
             result,
             body: fetched.body,
+            headers: fetched.headers,
             is_rendered: false,
             large_body: fetched.large_body,
             body_reservation: None,

@@ -4,6 +4,7 @@
 //! of its own. A worker keeps nothing but caches in memory: what it held when it dies goes back
 //! to the dispatcher.
 
+mod block_outcome;
 pub mod blocks;
 mod body_budget;
 mod browser;

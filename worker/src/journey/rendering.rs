@@ -13,6 +13,7 @@ use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 
 use super::{Journey, Request};
+use crate::block_outcome;
 use crate::browser::{
     Answer, Browser, Page, PageFault, ReadError, RenderError, Rendered, Subresource,
     SubresourceRequest, fresh_for, is_received,
@@ -74,6 +75,11 @@ impl Journey {
         let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
+        // A challenge is not shown to the browser, which might pass it.
+        if let Some(sign) = block_outcome::judge_html(&page.result, &page.headers, url, &text) {
+            block_outcome::end_as_blocked(&mut page.result, &sign);
+            return Ok(page);
+        }
         let subresource_bytes = Cell::new(0);
         let rendered = {
             let (task, crawl) = (&page.result.task, &page.result.crawl);
@@ -104,6 +110,10 @@ impl Journey {
                 Ok(page)
             }
             Ok(Rendered::MovedTo(target)) => {
+                if let Some(sign) = block_outcome::judge_move(&page.headers, url, &target) {
+                    block_outcome::end_as_blocked(result, &sign);
+                    return Ok(page);
+                }
                 result.redirect = Some(target);
                 Ok(ended(
                     page,

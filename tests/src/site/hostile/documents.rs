@@ -8,7 +8,7 @@ use crate::site::{document, page, redirect, status};
 pub(super) fn odd_statuses() -> Vec<HostilePage> {
     let refused = &["http_error"];
     vec![
-        case("status-999", page("t").status(999), refused),
+        case("status-999", page("t").status(999), &["blocked"]),
         case(
             "status-429",
             status(429).header("retry-after", "1"),

@@ -1,0 +1,173 @@
+//! A site that blocks the crawler is recognised, and left alone: its answer is no page, and nothing is
+//! tried to get past it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use webfill_test_needs::needs;
+use webfill_tests::site::{Page, Site, Web, page, redirect, status};
+use webfill_tests::workplace::Workplace;
+
+/// A field, a link that the mapping selects, and a script that loads the page again.
+fn challenge() -> Page {
+    page("Just a moment")
+        .field("name", "Nobody")
+        .mapped_link("/behind")
+        .html("<script>document.cookie = 'token=1'; location.reload();</script>")
+}
+
+/// A challenge in a header only.
+fn mitigated() -> Page {
+    page("Home")
+        .status(403)
+        .header("cf-mitigated", "challenge")
+        .field("name", "Nobody")
+}
+
+/// A refusal that only its body tells from any other.
+fn refusal() -> Page {
+    status(403)
+        .header("content-type", "text/html")
+        .body("<title>Attention Required! | Cloudflare</title><h1>Sorry</h1>")
+}
+
+/// A healthy log-in form with a captcha.
+fn log_in_form() -> Page {
+    page("Log in")
+        .field("name", "Ada")
+        .mapped_link("/inside")
+        .html(
+        "<script src='https://www.google.com/recaptcha/api.js' async></script><form method=post>
+        <input name=user><input type=password name=password><div class=g-recaptcha></div></form>",
+    )
+}
+
+/// Sends every request to a captcha, as one of the large search engines does.
+fn send_to_captcha(site: &Site) {
+    site.otherwise(|request| match request.path.starts_with("/sorry/") {
+        true => page("captcha").into(),
+        false => redirect("/sorry/index?continue=http://sorry.example/&q=abc").into(),
+    });
+}
+
+/// The signature and the grade in the warning of each blocked URL.
+fn warnings(work: &Workplace) -> BTreeMap<String, (String, String)> {
+    let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    let logs = work.logs();
+    let blocked = logs.values().flatten().filter(|line| {
+        let is_whole = line["crawl_id"] == "test" && line["evidence"].is_string();
+        line["event"] == "blocked" && line["level"] == "WARN" && is_whole
+    });
+    let entry = |line| {
+        (
+            text(line, "url"),
+            (text(line, "signature"), text(line, "grade")),
+        )
+    };
+    blocked.map(entry).collect()
+}
+
+#[test]
+fn a_block_is_an_outcome_without_fields_links_or_redirect() {
+    let web = Web::start();
+    let blocked = [
+        (
+            "challenge.example",
+            200,
+            "short-page-reloads-itself",
+            "structural",
+        ),
+        ("header.example", 403, "cloudflare-mitigated", "certain"),
+        ("refusal.example", 403, "cloudflare-refusal", "certain"),
+        ("sorry.example", 302, "sent-to-sorry-page", "certain"),
+    ];
+    web.site("challenge.example").serve("/", challenge());
+    web.site("header.example").serve("/", mitigated());
+    web.site("refusal.example").serve("/", refusal());
+    send_to_captcha(&web.site("sorry.example"));
+    web.site("login.example")
+        .serve("/", log_in_form())
+        .serve("/inside", page("inside"));
+    web.site("plain.example")
+        .serve("/", page("Forbidden").status(403));
+    let work = Workplace::new();
+    let urls = blocked.map(|(host, ..)| format!("http://{host}/"));
+    let run = work
+        .crawl(&web)
+        .args(&urls)
+        .args(["http://login.example/", "http://plain.example/"])
+        .finish()
+        .expect(0);
+
+    let summary = run.summary();
+    let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
+    assert_eq!(counts, [4, 2, 1, 0], "{}", summary.json);
+    let (pages, warnings) = (work.stored().pages(), warnings(&work));
+    assert_eq!(warnings.len(), blocked.len(), "{warnings:?}");
+    for (url, (host, status, signature, grade)) in urls.iter().zip(blocked) {
+        let page = &pages[url];
+        assert_eq!(page.outcome, "blocked", "{host}");
+        assert_eq!(page.status_code, Some(status), "{host}");
+        assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
+        assert_eq!(warnings[url], (signature.into(), grade.into()), "{host}");
+        let visits = web.visits().of_host(host).pages();
+        assert_eq!(
+            visits.paths(),
+            ["/"],
+            "one request, and none that follows from it"
+        );
+        let cookie = visits.0[0].header("cookie");
+        assert_eq!(cookie, None, "{host}");
+    }
+    assert_eq!(pages["http://login.example/"].fields["name"], "Ada");
+    assert_eq!(pages["http://login.example/inside"].outcome, "ok");
+    assert_eq!(pages["http://plain.example/"].outcome, "http_error");
+}
+
+#[test]
+fn a_site_that_blocks_is_asked_more_and_more_slowly() {
+    let web = Web::start();
+    let site = web.site("header.example");
+    site.otherwise(|_| mitigated().into());
+    let work = Workplace::new();
+    let urls = ["/1", "/2", "/3"].map(|path| site.url(path));
+    work.crawl(&web).args(&urls).finish().expect(0);
+    assert!(
+        work.stored()
+            .outcomes()
+            .values()
+            .all(|outcome| outcome == "blocked")
+    );
+    let gaps = site.visits().pages().gaps();
+    let least = [1, 2].map(Duration::from_secs);
+    assert!(
+        gaps.len() == 2 && gaps.iter().zip(least).all(|(gap, least)| *gap >= least),
+        "the delay is 0.2 s, the back-off 1 s and twice as long each time: {gaps:?}"
+    );
+}
+
+#[needs(chromium)]
+#[test]
+fn a_challenge_is_not_shown_to_the_browser() {
+    let web = Web::start();
+    let site = web.site("challenge.example");
+    site.serve("/", challenge().html("<script src=/token.js></script>"));
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .args(["--lane", "browser"])
+        .instead("--workers", "1")
+        .env("WEBFILL_BROWSER_SANDBOX", "false")
+        .time_limit(Duration::from_secs(120))
+        .arg(site.url("/"))
+        .finish()
+        .expect(0);
+    assert_eq!(
+        run.summary().outcome("blocked"),
+        1,
+        "{}",
+        run.summary().json
+    );
+    assert_eq!(site.visits().pages().paths(), ["/"]);
+}
