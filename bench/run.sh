@@ -69,7 +69,14 @@ if wants extraction; then
     run "$programs/extraction" "$cache/pages"
     run compare_results
 fi
-if wants blocks; then run "$programs/blocks" "$cache/pages"; fi
+if wants blocks; then
+    manuals=
+    for manual in python3-doc/html postgresql-doc-15/html sqlite3; do
+        if [ -d "/usr/share/doc/$manual" ]; then manuals="$manuals /usr/share/doc/$manual"; fi
+    done
+    # shellcheck disable=SC2086 # one argument for each folder
+    run "$programs/blocks" "$cache/pages" $manuals
+fi
 if wants frontier; then run "$programs/frontier"; fi
 
 crawls=

@@ -1,22 +1,26 @@
 //! Recognises that a site blocks the crawler instead of serving the page it was asked for.
 //!
-//! [`judge`] looks at one response and keeps nothing. It only recognises; nothing here tries to get
-//! past a block. What follows for the task is in [`crate::block_outcome`].
+//! [`judge`] looks at one response and keeps nothing; [`RepeatedPages`] compares the short pages of
+//! a site with each other. Both only recognise; nothing here tries to get past a block. What follows
+//! for the task is in [`crate::block_outcome`].
 //!
-//! A [`Sign`] has one of two grades:
+//! A [`Sign`] has one of three grades:
 //!
 //! - *certain*: the response says that it is a challenge or a refusal of robots, by a header, by a
 //!   status that exists for nothing else, by a vendor's own title or text, or by a redirect to a
 //!   challenge;
 //! - *structural*: the page was served with a status of success, shows next to nothing, and does
-//!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots).
+//!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots);
+//! - *statistical*: the page alone may be healthy, but the site answers different URLs with it.
 //!
 //! The vendor is never the verdict: a site behind a bot manager serves healthy pages with the same
-//! headers, cookies and scripts. What the grades match on is data in `signatures.json`,
+//! headers, cookies and scripts. What the first two grades match on is data in `signatures.json`,
 //! where each signature names a sample page of its own and a healthy page that resembles it.
 
 mod evidence;
 mod look;
+mod repeated;
+mod sample;
 mod scan;
 mod script;
 mod signatures;
@@ -26,7 +30,9 @@ mod target;
 use serde::{Deserialize, Serialize};
 use webfill_urls::Url;
 
+pub use repeated::RepeatedPages;
 pub use reqwest::header::HeaderMap;
+pub use sample::Sample;
 pub use scan::BEGINNING_BYTES;
 pub use signatures::{Signature, Signatures};
 
@@ -55,6 +61,7 @@ pub struct Response<'a> {
 pub enum Grade {
     Certain,
     Structural,
+    Statistical,
 }
 
 impl Grade {
@@ -63,6 +70,7 @@ impl Grade {
         match self {
             Grade::Certain => "certain",
             Grade::Structural => "structural",
+            Grade::Statistical => "statistical",
         }
     }
 }
@@ -70,11 +78,25 @@ impl Grade {
 /// Why a response is held to be a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sign {
-    /// The id of a signature.
+    /// The id of a signature, or of the rule of [`RepeatedPages`].
     pub signature: &'static str,
     pub grade: Grade,
     /// What was seen, in a few words for a log; holds nothing of the page's text.
     pub evidence: String,
+}
+
+impl Sign {
+    /// For people: what was seen, and what it was recognised by.
+    pub fn in_words(&self) -> String {
+        let (evidence, name) = (&self.evidence, self.signature);
+        match self.grade {
+            Grade::Statistical => format!("{evidence} (rule {name})"),
+            Grade::Certain | Grade::Structural => {
+                let version = Signatures::built_in().version;
+                format!("{evidence} (signature {name} of list {version})")
+            }
+        }
+    }
 }
 
 /// Whether a response is a block, by the built-in signatures. The strongest sign is returned.

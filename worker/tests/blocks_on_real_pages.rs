@@ -1,4 +1,5 @@
-//! No page of the manuals that Debian packages install is taken for a block.
+//! No page of the manuals that Debian packages install is taken for a block, as if each manual were
+//! a site that is crawled in the order of its pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use reqwest::header::HeaderMap;
 use webfill_test_needs::needs;
 use webfill_urls::Url;
-use webfill_worker::blocks::{self, Response, Sign};
+use webfill_worker::blocks::{self, RepeatedPages, Response, Sign};
 
 /// Bounds the time of a test.
 const MOST_PAGES: usize = 600;
@@ -36,25 +37,27 @@ fn check(folder: &str, least_pages: usize) {
         "{folder}: {} pages",
         pages.len()
     );
+    let mut repeated = RepeatedPages::default();
     for path in pages.iter().take(MOST_PAGES) {
         let bytes = fs::read(path).expect("the page is readable");
         let text = String::from_utf8_lossy(&bytes);
         let below = path.strip_prefix(folder).expect("it was found there");
         let url = format!("https://manual.example/{}", below.display());
         let url = Url::parse(&url).expect("a file name makes a URL");
-        assert_eq!(judge(&url, &text), None, "{url}");
+        assert_eq!(judge(&mut repeated, &url, &text), None, "{url}");
     }
 }
 
-fn judge(url: &Url, body: &str) -> Option<Sign> {
-    blocks::judge(&Response {
+fn judge(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sign> {
+    let response = Response {
         status: 200,
         headers: &HeaderMap::new(),
         url,
         redirect: None,
         body,
         is_html: true,
-    })
+    };
+    blocks::judge(&response).or_else(|| repeated.note("manual.example", &response))
 }
 
 /// All pages below a folder, in order of their names.

@@ -1,20 +1,22 @@
-//! What recognising blocks costs on healthy pages, beside parsing the same pages in the same run,
-//! and how many of them are mistaken for blocks.
+//! How many healthy pages are mistaken for blocks, how many signatures miss the page that they were
+//! written for, and what recognising costs beside parsing the same pages in the same run.
 //!
 //! Each page is judged and parsed in turn; what counts is the quickest of each. Pages are those of
-//! the extraction benchmark.
+//! the extraction benchmark. The pages of manuals are judged as well, in their order, as if each
+//! manual were a site.
 //!
-//!     blocks FOLDER
+//!     blocks FOLDER MANUAL...
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_document::{Document, Limits};
 use webfill_urls::Url;
-use webfill_worker::blocks::{self, HeaderMap, Response, Sign};
+use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, Sign, Signatures};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -22,10 +24,15 @@ type Failure = Box<dyn std::error::Error>;
 const ROUNDS: usize = 25;
 const LARGE_BYTES: usize = 100_000;
 const PAGES_WANTED: usize = 100;
+const HEALTHY_PAGES_WANTED: f64 = 200.0;
+
+/// The pages that come with the signatures.
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../worker/src/blocks/samples");
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let folder = std::env::args().nth(1).ok_or("usage: blocks FOLDER")?;
+    let mut folders = std::env::args().skip(1);
+    let folder = folders.next().ok_or("usage: blocks FOLDER MANUAL...")?;
     let pages = read_pages(Path::new(&folder))?;
     if pages.len() < PAGES_WANTED {
         let found = pages.len();
@@ -35,15 +42,29 @@ fn main() -> Result<ExitCode, Failure> {
         .into());
     }
     let url = Url::parse("https://site.example/page")?;
-    let mistaken = pages.iter().filter_map(|page| judge(&url, page));
-    let mistaken = mistaken
-        .inspect(|sign| println!("mistaken: {sign:?}"))
-        .count();
+    let mut recognition = Recognition::default();
+    // Page by page: its pages come from many sites.
+    for page in &pages {
+        recognition.judge_site(std::slice::from_ref(page))?;
+    }
+    for manual in folders {
+        recognition.judge_site(&read_pages(Path::new(&manual))?)?;
+    }
     let measured: Vec<Measured> = pages.iter().map(|page| measure(&url, page)).collect();
     let verdicts = [
         verdict(
+            "healthy pages judged",
+            recognition.judged as f64,
+            Limit::AtLeast(HEALTHY_PAGES_WANTED),
+        ),
+        verdict(
             "healthy pages mistaken for blocks",
-            mistaken as f64,
+            recognition.mistaken as f64,
+            Limit::AtMost(0.0),
+        ),
+        verdict(
+            "signatures that miss their own page",
+            signatures_that_miss_their_page()? as f64,
             Limit::AtMost(0.0),
         ),
         verdict(
@@ -70,6 +91,44 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
+/// Counts of healthy pages.
+#[derive(Default)]
+struct Recognition {
+    judged: usize,
+    mistaken: usize,
+}
+
+impl Recognition {
+    /// Judges the pages of one site, in their order.
+    fn judge_site(&mut self, pages: &[String]) -> Result<(), Failure> {
+        let mut repeated = RepeatedPages::default();
+        for (number, page) in pages.iter().enumerate() {
+            let url = Url::parse(&format!("https://site.example/{number}"))?;
+            let response = response(&url, page);
+            let sign = blocks::judge(&response);
+            if let Some(sign) = sign.or_else(|| repeated.note("site.example", &response)) {
+                println!("mistaken: {sign:?}");
+                self.mistaken += 1;
+            }
+            self.judged += 1;
+        }
+        Ok(())
+    }
+}
+
+fn signatures_that_miss_their_page() -> Result<usize, Failure> {
+    let mut missed = 0;
+    for signature in &Signatures::built_in().signatures {
+        let text = std::fs::read_to_string(Path::new(SAMPLES).join(&signature.sample))?;
+        let sign = Sample::read(&text).and_then(|sample| sample.judge());
+        if sign.is_none_or(|sign| sign.signature != signature.id) {
+            println!("missed: {}", signature.id);
+            missed += 1;
+        }
+    }
+    Ok(missed)
+}
+
 struct Measured {
     bytes: usize,
     judging: Duration,
@@ -94,14 +153,19 @@ fn measure(url: &Url, page: &str) -> Measured {
 }
 
 fn judge(url: &Url, body: &str) -> Option<Sign> {
-    blocks::judge(&Response {
+    blocks::judge(&response(url, body))
+}
+
+fn response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {
+    static NO_HEADERS: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+    Response {
         status: 200,
-        headers: &HeaderMap::new(),
+        headers: &NO_HEADERS,
         url,
         redirect: None,
         body,
         is_html: true,
-    })
+    }
 }
 
 /// Time of judging in percent of the time of parsing, over pages of at least `bytes`.
@@ -130,19 +194,21 @@ fn verdict(what: &str, figure: f64, limit: Limit) -> Verdict {
     }
 }
 
-/// Every page below the folder.
+/// Every page below the folder, in the order of their names.
 fn read_pages(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
-    let mut pages = Vec::new();
+    let mut paths = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "html") {
-                pages.push(String::from_utf8_lossy(&std::fs::read(&path)?).into_owned());
+                paths.push(path);
             }
         }
     }
-    Ok(pages)
+    paths.sort();
+    let read = |path| Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
+    paths.iter().map(read).collect()
 }

@@ -26,6 +26,17 @@ const FIELDS: [&str; 3] = ["input", "textarea", "select"];
 /// `input` elements of these types are not filled in.
 const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
 
+/// Where applications draw their pages: one short page serves all their URLs.
+const PLACES_OF_APPLICATIONS: [&str; 7] = [
+    "root",
+    "app",
+    "__next",
+    "__nuxt",
+    "___gatsby",
+    "svelte",
+    "q-app",
+];
+
 /// Classes that mark the place of a captcha.
 const CAPTCHA_CLASSES: [&str; 3] = ["g-recaptcha", "h-captcha", "cf-turnstile"];
 
@@ -47,10 +58,13 @@ pub struct Scan<'a> {
 pub struct Features {
     /// An inline script loads the page again.
     pub reloads_itself: bool,
+    pub has_script: bool,
     pub has_external_script: bool,
     pub has_captcha: bool,
     /// There is something to fill in beside a captcha, as on a login page.
     pub has_fields: bool,
+    /// What people see is not in this page: an application draws it, or frames hold it.
+    pub is_shell: bool,
 }
 
 /// Counts characters that are shown, up to about `limit`.
@@ -181,7 +195,9 @@ impl<'a, 'u> Scanner<'a, 'u> {
             return;
         }
         let features = &mut self.found.features;
+        features.is_shell |= is_of_shell(name, tag);
         if name.eq_ignore_ascii_case("script") {
+            features.has_script = true;
             features.has_external_script |= attribute(tag, "src").is_some();
         } else if FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) {
             features.has_fields |= is_field(tag);
@@ -197,6 +213,18 @@ impl<'a, 'u> Scanner<'a, 'u> {
             self.found.refresh = attribute(tag, "content").and_then(Refresh::read);
         }
     }
+}
+
+/// Whether a tag belongs to the shell of an application: the place where it draws, an element of its
+/// own making, or a script that is a module; or to a page of frames.
+fn is_of_shell(name: &str, tag: &str) -> bool {
+    let is = |attribute_name, values: &[&str]| {
+        attribute(tag, attribute_name).is_some_and(|value| values.contains(&value))
+    };
+    name.contains('-')
+        || name.eq_ignore_ascii_case("frameset")
+        || is("id", &PLACES_OF_APPLICATIONS)
+        || (name.eq_ignore_ascii_case("script") && is("type", &["module"]))
 }
 
 /// Whether a tag of [`FIELDS`] is one to fill in. Captchas bring fields of their own.

@@ -15,6 +15,8 @@ pub struct TargetCondition {
     paths: Vec<String>,
     /// All of these query parameters, with whatever value.
     parameters: Vec<String>,
+    /// No query at all.
+    without_query: bool,
 }
 
 impl TargetCondition {
@@ -25,6 +27,7 @@ impl TargetCondition {
             && none_or_any(&self.path_prefixes, |prefix| path.starts_with(prefix))
             && none_or_any(&self.paths, |wanted| path == wanted)
             && self.parameters.iter().all(has)
+            && !(self.without_query && target.query().is_some())
     }
 }
 

@@ -4,53 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::HeaderMap;
 
 use super::*;
 
-/// A page of the folder `samples`: a line with status and URL, headers, an empty line, the body.
-struct Sample {
-    status: u16,
-    url: Url,
-    headers: HeaderMap,
-    body: String,
-}
-
-impl Sample {
-    fn read(path: &Path) -> Sample {
-        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        let (head, body) = text
-            .split_once("\n\n")
-            .expect("an empty line ends the head");
-        let mut lines = head.lines();
-        let (status, url) = lines.next().unwrap().split_once(' ').unwrap();
-        let headers = lines.map(|line| line.split_once(": ").expect("name: value"));
-        let headers = headers.map(|(name, value)| {
-            let name: HeaderName = name.parse().expect("a header's name");
-            (
-                name,
-                HeaderValue::from_str(value).expect("a header's value"),
-            )
-        });
-        Sample {
-            status: status.parse().unwrap(),
-            url: Url::parse(url).unwrap(),
-            headers: headers.collect(),
-            body: body.to_owned(),
-        }
-    }
-
-    fn judge(&self) -> Option<Sign> {
-        let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
-        judge(&Response {
-            status: self.status,
-            headers: &self.headers,
-            url: &self.url,
-            redirect: header("location"),
-            body: &self.body,
-            is_html: header("content-type").is_some_and(|kind| kind.starts_with("text/html")),
-        })
-    }
+fn read(path: &Path) -> Sample {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    Sample::read(&text).unwrap_or_else(|| panic!("{path:?} is no sample"))
 }
 
 fn samples() -> PathBuf {
@@ -79,14 +39,14 @@ fn judge_page(body: &str) -> Option<Sign> {
 #[test]
 fn every_signature_recognises_its_sample_and_not_its_healthy_counterpart() {
     for signature in &Signatures::built_in().signatures {
-        let sign = Sample::read(&samples().join(&signature.sample)).judge();
+        let sign = read(&samples().join(&signature.sample)).judge();
         let found = sign.as_ref().map(|sign| (sign.signature, sign.grade));
         assert_eq!(
             found,
             Some((signature.id.as_str(), signature.grade)),
             "{sign:?}"
         );
-        let healthy = Sample::read(&samples().join(&signature.healthy)).judge();
+        let healthy = read(&samples().join(&signature.healthy)).judge();
         assert_eq!(healthy, None, "{}", signature.healthy);
     }
 }
@@ -95,7 +55,7 @@ fn every_signature_recognises_its_sample_and_not_its_healthy_counterpart() {
 fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
     for path in samples_in("blocked") {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let sign = Sample::read(&path).judge();
+        let sign = read(&path).judge();
         let found = sign.map(|sign| sign.signature);
         assert_eq!(found, name.split('.').next(), "{name}");
     }
@@ -104,25 +64,30 @@ fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
 #[test]
 fn no_healthy_sample_is_recognised() {
     for path in samples_in("healthy") {
-        assert_eq!(Sample::read(&path).judge(), None, "{path:?}");
+        assert_eq!(read(&path).judge(), None, "{path:?}");
     }
 }
 
 #[test]
 fn evidence_is_short_and_says_what_was_seen() {
     for path in samples_in("blocked") {
-        let evidence = Sample::read(&path).judge().unwrap().evidence;
+        let evidence = read(&path).judge().unwrap().evidence;
         assert!((10..=200).contains(&evidence.len()), "{path:?}: {evidence}");
         assert!(!evidence.contains(char::is_control), "{path:?}: {evidence}");
     }
     let sample = samples().join("blocked/aws-waf-action.http");
-    let evidence = Sample::read(&sample).judge().unwrap().evidence;
-    assert_eq!(evidence, "x-amzn-waf-action: challenge");
+    let sign = read(&sample).judge().unwrap();
+    assert_eq!(sign.evidence, "x-amzn-waf-action: challenge");
+    let version = Signatures::built_in().version;
+    assert_eq!(
+        sign.in_words(),
+        format!("x-amzn-waf-action: challenge (signature aws-waf-action of list {version})")
+    );
 }
 
 #[test]
 fn a_body_that_was_not_read_is_judged_by_status_and_headers_alone() {
-    let sample = Sample::read(&samples().join("blocked/cloudflare-mitigated.http"));
+    let sample = read(&samples().join("blocked/cloudflare-mitigated.http"));
     let response = |status, headers| Response {
         status,
         headers,
@@ -230,7 +195,7 @@ fn every_beginning_of_every_sample_is_judged_without_a_panic() {
         .into_iter()
         .chain(samples_in("healthy"))
     {
-        let mut sample = Sample::read(&path);
+        let mut sample = read(&path);
         let body = std::mem::take(&mut sample.body);
         for end in (0..=body.len())
             .rev()
