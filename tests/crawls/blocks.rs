@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use webfill_test_needs::needs;
-use webfill_tests::site::{Page, Site, Web, page, redirect, status};
+use webfill_tests::site::{Page, Site, Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
 /// A field, a link that the mapping selects, and a script that loads the page again.
@@ -44,11 +44,19 @@ fn log_in_form() -> Page {
 }
 
 /// Sends every request to a captcha, as one of the large search engines does.
-fn send_to_captcha(site: &Site) {
-    site.otherwise(|request| match request.path.starts_with("/sorry/") {
+fn send_to(site: &Site, captcha: &'static str) {
+    site.otherwise(move |request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
-        false => redirect("/sorry/index?continue=http://sorry.example/&q=abc").into(),
+        false => redirect(captcha).into(),
     });
+}
+
+/// A page of some 900 bytes that no signature knows.
+fn unknown_challenge() -> Page {
+    page("Please hold on")
+        .field("name", "Nobody")
+        .html("<script>document.cookie = run()</script>")
+        .html(" ".repeat(700))
 }
 
 /// The signature and the grade in the warning of each blocked URL.
@@ -81,11 +89,14 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         ("header.example", 403, "cloudflare-mitigated", "certain"),
         ("refusal.example", 403, "cloudflare-refusal", "certain"),
         ("sorry.example", 302, "sent-to-sorry-page", "certain"),
+        ("plain.sorry.test", 302, "sent-to-plain-sorry", "certain"),
     ];
     web.site("challenge.example").serve("/", challenge());
     web.site("header.example").serve("/", mitigated());
     web.site("refusal.example").serve("/", refusal());
-    send_to_captcha(&web.site("sorry.example"));
+    let with_way_back = "/sorry/index?continue=http://sorry.example/&q=abc";
+    send_to(&web.site("sorry.example"), with_way_back);
+    send_to(&web.site("plain.sorry.test"), "/sorry");
     web.site("login.example")
         .serve("/", log_in_form())
         .serve("/inside", page("inside"));
@@ -102,7 +113,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
 
     let summary = run.summary();
     let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
-    assert_eq!(counts, [4, 2, 1, 0], "{}", summary.json);
+    assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
     let (pages, warnings) = (work.stored().pages(), warnings(&work));
     assert_eq!(warnings.len(), blocked.len(), "{warnings:?}");
     for (url, (host, status, signature, grade)) in urls.iter().zip(blocked) {
@@ -112,11 +123,8 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
         assert_eq!(warnings[url], (signature.into(), grade.into()), "{host}");
         let visits = web.visits().of_host(host).pages();
-        assert_eq!(
-            visits.paths(),
-            ["/"],
-            "one request, and none that follows from it"
-        );
+        // One request, and none that follows from it.
+        assert_eq!(visits.paths(), [format!("{host}/")]);
         let cookie = visits.0[0].header("cookie");
         assert_eq!(cookie, None, "{host}");
     }
@@ -128,23 +136,66 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
 #[test]
 fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     let web = Web::start();
-    let site = web.site("header.example");
-    site.otherwise(|_| mitigated().into());
+    let sites = ["header.example", "served.example"].map(|host| web.site(host));
+    sites[0].otherwise(|_| mitigated().into());
+    sites[1].otherwise(|_| challenge().into());
     let work = Workplace::new();
-    let urls = ["/1", "/2", "/3"].map(|path| site.url(path));
-    work.crawl(&web).args(&urls).finish().expect(0);
+    let urls = sites
+        .iter()
+        .flat_map(|site| ["/1", "/2", "/3"].map(|path| site.url(path)));
+    work.crawl(&web).args(urls).finish().expect(0);
     assert!(
         work.stored()
             .outcomes()
             .values()
             .all(|outcome| outcome == "blocked")
     );
-    let gaps = site.visits().pages().gaps();
-    let least = [1, 2].map(Duration::from_secs);
-    assert!(
-        gaps.len() == 2 && gaps.iter().zip(least).all(|(gap, least)| *gap >= least),
-        "the delay is 0.2 s, the back-off 1 s and twice as long each time: {gaps:?}"
+    for site in sites {
+        let gaps = site.visits().pages().gaps();
+        let least = [1, 2].map(Duration::from_secs);
+        assert!(
+            gaps.len() == 2 && gaps.iter().zip(least).all(|(gap, least)| *gap >= least),
+            "{}: the delay is 0.2 s, the back-off 1 s and twice as long each time: {gaps:?}",
+            site.host()
+        );
+    }
+}
+
+#[test]
+fn one_short_page_for_every_url_is_a_block_from_the_fifth_on() {
+    let web = Web::start();
+    let (blocking, shell) = (web.site("same.example"), web.site("shell.example"));
+    blocking.otherwise(|_| unknown_challenge().into());
+    shell.otherwise(|_| {
+        document(
+            "text/html",
+            "<div id=root></div><script src=/app.js></script>",
+        )
+        .into()
+    });
+    let work = Workplace::new();
+    let urls = |site: &Site| (1..=6).map(|n| site.url(&format!("/{n}"))).collect();
+    let (blocked, healthy): (Vec<String>, Vec<String>) = (urls(&blocking), urls(&shell));
+    work.crawl(&web)
+        .args(&blocked)
+        .args(&healthy)
+        .finish()
+        .expect(0);
+    let visits = blocking.visits().pages();
+    let paths: Vec<String> = visits.0.iter().map(|visit| visit.path.clone()).collect();
+    let pages = work.stored().pages();
+    let outcomes = paths.iter().map(|path| {
+        let page = &pages[&blocking.url(path)];
+        (page.outcome.as_str(), page.fields.contains_key("name"))
+    });
+    let (ok, refused) = (("ok", true), ("blocked", false));
+    assert_eq!(
+        outcomes.collect::<Vec<_>>(),
+        [ok, ok, ok, ok, refused, refused]
     );
+    let gaps = visits.gaps();
+    assert!(gaps[4] >= Duration::from_secs(1), "{gaps:?}");
+    assert!(healthy.iter().all(|url| pages[url].outcome == "ok"));
 }
 
 #[needs(chromium)]
@@ -152,7 +203,7 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
 fn a_challenge_is_not_shown_to_the_browser() {
     let web = Web::start();
     let site = web.site("challenge.example");
-    site.serve("/", challenge().html("<script src=/token.js></script>"));
+    site.serve("/", challenge().html("<script>fetch('/token')</script>"));
     let work = Workplace::new();
     let run = work
         .crawl(&web)
@@ -169,5 +220,5 @@ fn a_challenge_is_not_shown_to_the_browser() {
         "{}",
         run.summary().json
     );
-    assert_eq!(site.visits().pages().paths(), ["/"]);
+    assert_eq!(site.visits().pages().paths(), ["challenge.example/"]);
 }

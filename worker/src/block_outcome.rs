@@ -1,34 +1,46 @@
 //! What follows from a recognised block ([`crate::blocks`]): the attempt ends in the outcome
-//! `blocked`, without fields, links or redirect, and a warning names the signature.
+//! `blocked`, with the evidence and without fields, links or redirect; the site's clock moves as
+//! after an overloaded answer; a warning names the sign.
 //!
-//! A response is judged twice at most. Right after the fetch, on the worker's main thread, its
-//! status, headers and redirect are judged, and the body of a refusal; the site's clock then moves
-//! as after an overloaded answer. The HTML of a page that was served is judged where it is decoded:
-//! on the extraction thread, or before it is rendered in the browser. The site's clock has moved by
-//! then, so such a block costs the site's next request only the usual delay.
+//! A response is judged right after the fetch, before the site's clock moves and before the page is
+//! extracted or shown to the browser. It costs microseconds, because only the beginning of a page is
+//! looked at. What a page becomes in the browser is judged once more, by [`judge_rendered`] and
+//! [`judge_move`].
+
+use std::borrow::Cow;
 
 use webfill_urls::Url;
-use webfill_wire::Outcome;
+use webfill_wire::{Evidence, Outcome};
 
-use crate::blocks::{self, HeaderMap, Response, Sign};
+use crate::blocks::{self, BEGINNING_BYTES, HeaderMap, RepeatedPages, Response, Sign};
 use crate::charset::{self, Kind};
 use crate::fetch::{self, Fetched};
 use crate::politeness::Answer;
 use crate::task_result::TaskResult;
 
-/// Judges what a request yielded, except the body of a page. A block becomes the outcome `blocked`.
-pub fn judge_fetched(fetched: &mut Fetched, url: &Url) -> Option<Sign> {
-    let body = std::mem::take(&mut fetched.refusal_body);
-    let content_type = fetched.content_type.as_deref();
-    let kind = charset::media_type(content_type, &body);
-    let sign = blocks::judge(&Response {
+/// So many bytes of a body make the text that is judged, and more than that if there is more, in
+/// encodings of up to two bytes for a character.
+const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
+
+/// Judges what a request for a page yielded. Of a block only status and headers are left. Served
+/// pages are compared with `repeated`, the pages of the site before it.
+pub fn judge_fetched(
+    fetched: &mut Fetched,
+    url: &Url,
+    repeated: Option<(&mut RepeatedPages, &str)>,
+) -> Option<Sign> {
+    let (is_html, text) = beginning(fetched);
+    let response = Response {
         status: fetched.status_code?,
         headers: &fetched.headers,
         url,
         redirect: fetched.redirect.as_deref(),
-        body: &charset::decode(&body, content_type, kind),
-        is_html: kind == Kind::Html,
-    })?;
+        body: &text,
+        is_html,
+    };
+    let repeated = repeated.filter(|_| fetched.outcome == Outcome::Ok);
+    let sign = blocks::judge(&response)
+        .or_else(|| repeated.and_then(|(pages, site)| pages.note(site, &response)))?;
     if !matches!(fetched.answer, Answer::Overloaded { .. }) {
         fetched.answer = fetch::overloaded(&fetched.headers);
     }
@@ -39,23 +51,40 @@ pub fn judge_fetched(fetched: &mut Fetched, url: &Url) -> Option<Sign> {
     Some(sign)
 }
 
-/// Judges the HTML of a page that was served.
-pub fn judge_html(result: &TaskResult, headers: &HeaderMap, url: &Url, html: &str) -> Option<Sign> {
+/// The beginning of a page's text, or of a refusal's, and whether it is HTML.
+fn beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
+    let body = match fetched.body.is_empty() {
+        true => &fetched.refusal_body,
+        false => &fetched.body,
+    };
+    let content_type = fetched.content_type.as_deref();
+    let kind = charset::media_type(content_type, body);
+    match kind {
+        Kind::Html => {
+            let body = &body[..body.len().min(JUDGED_BYTES)];
+            (true, charset::decode(body, content_type, kind))
+        }
+        _ => (false, Cow::Borrowed("")),
+    }
+}
+
+/// Judges the document that a page's scripts made.
+pub fn judge_rendered(url: &Url, document: &str) -> Option<Sign> {
     blocks::judge(&Response {
-        status: result.status_code?,
-        headers,
+        status: 200,
+        headers: &HeaderMap::new(),
         url,
         redirect: None,
-        body: html,
+        body: document,
         is_html: true,
     })
 }
 
 /// Judges the address that a page's scripts went to, as if the server had redirected to it.
-pub fn judge_move(headers: &HeaderMap, url: &Url, target: &str) -> Option<Sign> {
+pub fn judge_move(url: &Url, target: &str) -> Option<Sign> {
     blocks::judge(&Response {
         status: 302,
-        headers,
+        headers: &HeaderMap::new(),
         url,
         redirect: Some(target),
         body: "",
@@ -65,9 +94,15 @@ pub fn judge_move(headers: &HeaderMap, url: &Url, target: &str) -> Option<Sign> 
 
 /// Ends an attempt as `blocked`.
 pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
+    let sign_in_words = sign.in_words();
     result.outcome = Outcome::Blocked;
-    result.error = Some(format!("{}: {}", sign.signature, sign.evidence));
+    result.error = Some(sign_in_words.clone());
     result.redirect = None;
+    result.evidence = Some(Evidence {
+        url: result.task.url.clone(),
+        status_code: result.status_code,
+        sign: sign_in_words,
+    });
     tracing::warn!(
         event = "blocked",
         url = result.task.url,
@@ -85,26 +120,39 @@ mod tests {
 
     use super::*;
 
-    fn refusal(status: u16, body: &str) -> Fetched {
+    fn answer(outcome: Outcome, status: u16) -> Fetched {
         Fetched {
-            outcome: Outcome::HttpError,
+            outcome,
             status_code: Some(status),
             content_type: Some("text/html".into()),
-            refusal_body: body.into(),
             answer: Answer::Served,
-            ..Fetched::refused(Outcome::HttpError, "")
+            ..Fetched::refused(outcome, "")
+        }
+    }
+
+    fn refusal(body: &str) -> Fetched {
+        Fetched {
+            refusal_body: body.into(),
+            ..answer(Outcome::HttpError, 403)
+        }
+    }
+
+    fn served(body: impl Into<Vec<u8>>) -> Fetched {
+        Fetched {
+            body: body.into(),
+            ..answer(Outcome::Ok, 200)
         }
     }
 
     fn judge(fetched: &mut Fetched) -> Option<&'static str> {
         let url = Url::parse("http://site.example/page").unwrap();
-        judge_fetched(fetched, &url).map(|sign| sign.signature)
+        judge_fetched(fetched, &url, None).map(|sign| sign.signature)
     }
 
     #[test]
     fn a_block_moves_the_clock_like_an_overloaded_answer() {
         let title = "<title>Attention Required! | Cloudflare</title>";
-        let mut fetched = refusal(403, title);
+        let mut fetched = refusal(title);
         fetched.headers.insert("retry-after", 7.into());
         assert_eq!(judge(&mut fetched), Some("cloudflare-refusal"));
         assert_eq!(fetched.outcome, Outcome::Blocked);
@@ -115,8 +163,38 @@ mod tests {
     }
 
     #[test]
+    fn a_challenge_that_was_served_moves_the_clock_and_leaves_no_body() {
+        let challenge = "<script>location.reload()</script>";
+        let utf_16: Vec<u8> = "\u{feff}<script>location.reload()</script>"
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        for body in [challenge.as_bytes(), &utf_16] {
+            let mut fetched = served(body);
+            assert_eq!(judge(&mut fetched), Some("short-page-reloads-itself"));
+            assert!(matches!(fetched.answer, Answer::Overloaded { .. }));
+            assert!(fetched.body.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_page_is_not_taken_for_a_short_page() {
+        let filler: Vec<u8> = format!("\u{feff}{}", " ".repeat(BEGINNING_BYTES))
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        let script: Vec<u8> = "<script>location.reload()</script>"
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        let mut fetched = served([filler, script].concat());
+        assert_eq!(judge(&mut fetched), None);
+        assert!(!fetched.body.is_empty());
+    }
+
+    #[test]
     fn a_plain_refusal_stays_an_error_of_its_page() {
-        let mut fetched = refusal(403, "<title>Forbidden</title><h1>Forbidden</h1>");
+        let mut fetched = refusal("<title>Forbidden</title><h1>Forbidden</h1>");
         assert_eq!(judge(&mut fetched), None);
         assert_eq!(fetched.outcome, Outcome::HttpError);
         assert!(matches!(fetched.answer, Answer::Served));

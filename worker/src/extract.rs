@@ -1,5 +1,5 @@
-//! The extraction thread: decodes page bodies, recognises blocks, applies mappings, passes the
-//! results to the saver.
+//! The extraction thread: decodes page bodies, applies their mappings, passes the results to the
+//! saver.
 //!
 //! It is a thread of its own because compiled XPath expressions and documents are `!Send`, and
 //! because a page may take milliseconds, during which the fetches must go on. The crash marker names
@@ -14,8 +14,6 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
 use webfill_urls::Url;
 use webfill_wire::{Follow, Outcome};
 
-use crate::block_outcome;
-use crate::blocks::HeaderMap;
 use crate::body_budget::BudgetedBody;
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
@@ -31,8 +29,6 @@ pub enum Work {
 pub struct FetchedPage {
     pub result: TaskResult,
     pub body: Vec<u8>,
-    /// Those of the response.
-    pub headers: HeaderMap,
     /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
     pub is_rendered: bool,
     /// The permit of a large body, released when the body is dropped.
@@ -129,11 +125,11 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskR
     let FetchedPage {
         mut result,
         body,
-        headers,
         is_rendered,
         large_body,
         body_reservation,
     } = page;
+    result.content_hash = Some(webfill_urls::content_hash(&body));
     let Ok(url) = Url::parse(&result.task.url) else {
         return with_extract_error(result, "the task's URL does not parse".into());
     };
@@ -145,16 +141,6 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskR
             (kind, text)
         }
     };
-    // A rendered page was judged before its scripts ran.
-    if kind == Kind::Html
-        && !is_rendered
-        && let Some(sign) = block_outcome::judge_html(&result, &headers, &url, &text)
-    {
-        block_outcome::end_as_blocked(&mut result, &sign);
-        result.body = body_reservation.and_then(|room| BudgetedBody::new("", room));
-        return result;
-    }
-    result.content_hash = Some(webfill_urls::content_hash(&body));
     result.body = body_reservation.and_then(|reservation| BudgetedBody::new(&text, reservation));
     let follows = result.task.depth < result.crawl.max_depth;
     let input = PageInput {

@@ -18,13 +18,14 @@ use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
-use crate::blocks::BEGINNING_BYTES;
 use crate::browser::SubresourceRequest;
-use crate::charset::{self, Kind};
+use crate::charset;
 use crate::connections::KeptOpenConnections;
 use crate::fetch_error;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
+
+mod refusal;
 
 /// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,9 +110,6 @@ impl Fetched {
 /// that fetches many large bodies at once.
 const LARGE_BODY_BYTES: usize = 512 << 10;
 const LARGE_BODIES: usize = 4;
-
-/// How long the beginning of a refusal's body is waited for.
-const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
@@ -217,8 +215,8 @@ impl Fetcher {
         fetched.headers = std::mem::take(head.headers_mut());
         if fetched.outcome == Outcome::Ok {
             self.read_body(head, rule, deadline, &mut fetched).await;
-        } else if rule == BodyRule::Page && has_readable_refusal(&fetched) {
-            fetched.refusal_body = read_refusal(head, deadline).await.unwrap_or_default();
+        } else if rule == BodyRule::Page && refusal::is_readable(&fetched) {
+            fetched.refusal_body = refusal::beginning(head, deadline).await;
         }
         fetched
     }
@@ -368,30 +366,6 @@ pub fn overloaded(headers: &HeaderMap) -> Answer {
     Answer::Overloaded {
         retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
     }
-}
-
-/// Whether a response has a status with which sites refuse robots, and a body that may tell so.
-fn has_readable_refusal(fetched: &Fetched) -> bool {
-    let is_html = |declared: &str| charset::declared_kind(declared) == Some(Kind::Html);
-    matches!(fetched.status_code, Some(401 | 403 | 405 | 429 | 503))
-        && !fetched.headers.contains_key(CONTENT_ENCODING)
-        && fetched.content_type.as_deref().is_some_and(is_html)
-}
-
-/// The beginning of a refusal's body; `None` if it does not come soon enough. One byte more is read
-/// than is judged, so that a longer body is not taken for a whole one.
-async fn read_refusal(mut response: Response, deadline: tokio::time::Instant) -> Option<Vec<u8>> {
-    let limit = deadline.min(tokio::time::Instant::now() + REFUSAL_TIME);
-    let mut body = Vec::new();
-    while body.len() <= BEGINNING_BYTES {
-        let chunk = tokio::time::timeout_at(limit, response.chunk()).await;
-        let Some(chunk) = chunk.ok()?.ok()? else {
-            break;
-        };
-        let room = BEGINNING_BYTES + 1 - body.len();
-        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-    }
-    Some(body)
 }
 
 fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {

@@ -25,6 +25,7 @@ use webfill_wire::{
 };
 
 use crate::block_outcome;
+use crate::blocks::{RepeatedPages, Sign};
 use crate::body_budget::{BodyBudget, BudgetedBody};
 use crate::browser::Browser;
 use crate::extract::{FetchedPage, Work};
@@ -57,6 +58,8 @@ pub struct Journey {
     pub shared_clock: Option<SharedClock>,
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
+    /// To recognise sites that answer every URL with one page.
+    pub repeated_pages: RefCell<RepeatedPages>,
     /// Fetches in flight.
     pub slots: FetchSlots,
     /// In the lane `browser`.
@@ -256,7 +259,7 @@ impl Journey {
         request: Request,
         mut fetched: Fetched,
     ) -> FetchedPage {
-        let block = block_outcome::judge_fetched(&mut fetched, url);
+        let block = self.judge(&mut fetched, url, site, crawl.lane);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
         result.started_at_ms = request.started_at_ms;
         self.note_answer(site, request, &fetched);
@@ -276,11 +279,18 @@ impl Journey {
         FetchedPage {
             result,
             body: fetched.body,
-            headers: fetched.headers,
             is_rendered: false,
             large_body: fetched.large_body,
             body_reservation: None,
         }
+    }
+
+    /// Recognises a block, before the site's clock moves.
+    fn judge(&self, fetched: &mut Fetched, url: &Url, site: &str, lane: Lane) -> Option<Sign> {
+        let mut repeated = self.repeated_pages.borrow_mut();
+        // To the browser, many applications serve the same short page for all URLs.
+        let repeated = (lane == Lane::Http).then_some((&mut *repeated, site));
+        block_outcome::judge_fetched(fetched, url, repeated)
     }
 
     /// Moves the site's clock.

@@ -205,6 +205,7 @@ fn journey(
         shared_clock,
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
+        repeated_pages: RefCell::default(),
         slots: FetchSlots::new(setup.worker.concurrency),
         browser,
         broken,

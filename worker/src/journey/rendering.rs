@@ -14,6 +14,7 @@ use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 
 use super::{Journey, Request};
 use crate::block_outcome;
+use crate::blocks::Sign;
 use crate::browser::{
     Answer, Browser, Page, PageFault, ReadError, RenderError, Rendered, Subresource,
     SubresourceRequest, fresh_for, is_received,
@@ -24,6 +25,7 @@ use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlot;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
+use crate::politeness;
 use crate::sites::Turn;
 
 /// If a site asks for a longer pause than this beyond its delay (`Retry-After`), the subresource is
@@ -75,11 +77,6 @@ impl Journey {
         let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
-        // A challenge is not shown to the browser, which might pass it.
-        if let Some(sign) = block_outcome::judge_html(&page.result, &page.headers, url, &text) {
-            block_outcome::end_as_blocked(&mut page.result, &sign);
-            return Ok(page);
-        }
         let subresource_bytes = Cell::new(0);
         let rendered = {
             let (task, crawl) = (&page.result.task, &page.result.crawl);
@@ -97,12 +94,17 @@ impl Journey {
             browser.render(&view, fetch).await
         };
         let result = &mut page.result;
+        let block = self.late_block(&rendered, url, &result.task.site, request);
         result.body_bytes += subresource_bytes.get();
         result.elapsed = request.started_at.elapsed();
         result.next_start = self
             .sites
             .borrow()
             .next_start(&result.task.site, Turn::Page(request.delay));
+        if let Some(sign) = block {
+            block_outcome::end_as_blocked(result, &sign);
+            return Ok(page);
+        }
         match rendered {
             Ok(Rendered::Text(text)) => {
                 page.body = text.into_bytes();
@@ -110,10 +112,6 @@ impl Journey {
                 Ok(page)
             }
             Ok(Rendered::MovedTo(target)) => {
-                if let Some(sign) = block_outcome::judge_move(&page.headers, url, &target) {
-                    block_outcome::end_as_blocked(result, &sign);
-                    return Ok(page);
-                }
                 result.redirect = Some(target);
                 Ok(ended(
                     page,
@@ -123,6 +121,28 @@ impl Journey {
             }
             Err(why) => self.result_of_error(page, why),
         }
+    }
+
+    /// Whether the page turned out to be a block in the browser. The site's clock, for which it counted
+    /// as served, then moves once more.
+    fn late_block(
+        &self,
+        rendered: &Result<Rendered, RenderError>,
+        url: &Url,
+        site: &str,
+        request: Request,
+    ) -> Option<Sign> {
+        let sign = match rendered {
+            Ok(Rendered::Text(document)) => block_outcome::judge_rendered(url, document),
+            Ok(Rendered::MovedTo(target)) => block_outcome::judge_move(url, target),
+            Err(_) => None,
+        }?;
+        let overloaded = politeness::Answer::Overloaded { retry_after: None };
+        let pace = self.politeness.pace(request.delay);
+        let (started_ms, now) = (request.started_at_ms, Instant::now());
+        let mut sites = self.sites.borrow_mut();
+        sites.page_answered(site, started_ms, now, overloaded, pace);
+        Some(sign)
     }
 
     fn result_of_error(

@@ -1,0 +1,41 @@
+//! The body of a refusal: an error page, of which only the beginning is read, and only to tell
+//! whether the site blocks the crawler ([`crate::blocks`]).
+
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::header::CONTENT_ENCODING;
+use tokio::time::{Instant, timeout_at};
+
+use super::Fetched;
+use crate::blocks::BEGINNING_BYTES;
+use crate::charset::{self, Kind};
+
+/// How long the beginning is waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Whether a response has a status with which sites refuse robots, and a body that may tell so.
+pub fn is_readable(fetched: &Fetched) -> bool {
+    let is_html = |declared: &str| charset::declared_kind(declared) == Some(Kind::Html);
+    matches!(fetched.status_code, Some(401 | 403 | 405 | 429 | 503))
+        && !fetched.headers.contains_key(CONTENT_ENCODING)
+        && fetched.content_type.as_deref().is_some_and(is_html)
+}
+
+/// The beginning of the body; empty if it does not come soon enough. One byte more is read than is
+/// judged, so that a longer body is not taken for a whole one.
+pub async fn beginning(mut response: Response, deadline: Instant) -> Vec<u8> {
+    let limit = deadline.min(Instant::now() + LONGEST_WAIT);
+    let mut body = Vec::new();
+    while body.len() <= BEGINNING_BYTES {
+        match timeout_at(limit, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => {
+                let room = BEGINNING_BYTES + 1 - body.len();
+                body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            }
+            Ok(Ok(None)) => break,
+            Ok(Err(_)) | Err(_) => return Vec::new(),
+        }
+    }
+    body
+}
