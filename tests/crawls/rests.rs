@@ -31,11 +31,9 @@ fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     let site = web.site("flaps.example");
     let start = Instant::now();
     let down_for = Duration::from_secs(4);
-    site.serve_with("/robots.txt", move |_| {
-        match start.elapsed() < down_for {
-            true => status(503).into(),
-            false => status(404).into(),
-        }
+    site.serve_with("/robots.txt", move |_| match start.elapsed() < down_for {
+        true => status(503).into(),
+        false => status(404).into(),
     });
     site.otherwise(|_| page("T").into());
     let work = Workplace::new();
@@ -66,7 +64,11 @@ fn a_site_that_stays_away_is_given_up_after_its_last_rest() {
         .expect(0);
     assert_eq!(run.summary().outcome("robots_unreachable"), 20);
     assert!(site.visits().pages().is_empty());
-    assert_eq!(site.visits().robots().len(), 3, "one request before each rest and one after");
+    assert_eq!(
+        site.visits().robots().len(),
+        3,
+        "one request before each rest and one after"
+    );
     let stored = work.stored();
     assert_eq!(stored.pages().len(), 20, "also those that were never tried");
 }
@@ -120,7 +122,11 @@ fn a_crawl_ends_with_the_words_how_to_go_on_when_all_that_is_left_rests() {
         .finish()
         .expect(12);
     assert_eq!(well.visits().pages().len(), 30);
-    assert_eq!(blocks.visits().pages().len(), 5, "the fifth refusal is the last");
+    assert_eq!(
+        blocks.visits().pages().len(),
+        5,
+        "the fifth refusal is the last"
+    );
     let text = &run.stdout;
     for words in [
         "blocks.example rests until",

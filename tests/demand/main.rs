@@ -16,6 +16,7 @@ mod machine;
 mod priorities;
 mod reopening;
 mod rest;
+mod resting;
 mod retries;
 mod same_requests;
 mod scrapy_cluster;

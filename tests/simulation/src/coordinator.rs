@@ -3,7 +3,8 @@
 
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
 use webfill_dispatcher::{
-    BackfillWrite, Client, Core, CoreSettings, OutgoingMessage, RetryTable, StoreWrite, control,
+    BackfillWrite, Client, Core, CoreSettings, OutgoingMessage, RestTable, RetryTable, StoreWrite,
+    control,
 };
 use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
@@ -71,7 +72,7 @@ impl Coordinator {
         self.dispatcher.is_some()
     }
 
-    fn open(&mut self, terms: CoreSettings, retries: RetryTable, true_ms: u64) {
+    fn open(&mut self, terms: CoreSettings, tables: (RetryTable, RestTable), true_ms: u64) {
         self.life += 1;
         self.ahead_ms = EPOCH_MS + self.clock_ahead_ms;
         self.wakes_at_ms = 0;
@@ -79,7 +80,8 @@ impl Coordinator {
         let config = FrontierConfig {
             seen_memory_bytes: 1 << 20,
             page_cache_bytes: 2 << 20,
-            retries,
+            retries: tables.0,
+            rests: tables.1,
             ..FrontierConfig::default()
         };
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
@@ -115,8 +117,8 @@ impl World {
         if self.suffers(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
             self.coordinator.witness().forget_lanes();
         }
-        let retries = self.plan.retry_table();
-        self.coordinator.open(terms, retries, self.now_ms);
+        let tables = (self.plan.retry_table(), self.plan.rest_table());
+        self.coordinator.open(terms, tables, self.now_ms);
         self.unstop(Place::Dispatcher);
         for machine in 0..self.machines.len() {
             self.reconnect(machine);

@@ -121,7 +121,9 @@ fn check_page(
     }
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
     let attempts = planned.attempts();
-    let is_exact = world.plan.is_peaceful() && !of_site.robots.fails();
+    let is_exact = world.plan.is_peaceful()
+        && !of_site.robots.fails()
+        && !(world.plan.rests && of_site.pages.iter().any(|page| page.fails > 0));
     if asked.is_none() || (is_exact && asked != Some(attempts)) {
         return vec![format!(
             "{url} of crawl {crawl} was requested {asked:?} times"
@@ -155,6 +157,8 @@ fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) 
         "disallowed" => states().any(|state| state.disallows(number)),
         "dns_error" => states().any(|state| *state == RobotsState::NoName),
         "robots_unreachable" => site.robots.fails(),
+        // Its site was given up.
+        "network_error" => page.fails == FAILS_FOR_GOOD,
         // The attempts that robots.txt took are missing for the page.
         outcome => site.robots.fails() && failure(page) == Some(outcome),
     }

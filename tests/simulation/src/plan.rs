@@ -1,6 +1,6 @@
 //! What is simulated under one seed: the web, the fleet, the network and the faults.
 
-use webfill_dispatcher::RetryTable;
+use webfill_dispatcher::{RestTable, RetryTable};
 use webfill_wire::{Lane, Outcome};
 use webfill_worker::PolitenessConfig;
 
@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) records: Vec<usize>,
     /// A page whose robots.txt is unreachable is tried again.
     pub(crate) retries_unreachable: bool,
+    /// Sites in trouble rest.
+    pub(crate) rests: bool,
     /// What each supervisor can do in its odd and in its even lives.
     pub(crate) lanes: Vec<[Lane; 2]>,
     /// What the operator wants, and when. What takes an order back stands behind it.
@@ -49,6 +51,10 @@ pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
 
 /// How long to wait before the two further attempts that a page gets.
 pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
+
+/// How long a site rests, and how often in a row.
+const REST_S: f64 = 30.0;
+const MOST_RESTS: usize = 20;
 
 /// All attempts fail.
 pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
@@ -207,6 +213,7 @@ impl Plan {
             crawl_lanes: Vec::new(),
             records: vec![0],
             retries_unreachable: dice.once_in(3),
+            rests: !dice.once_in(3),
             lanes: Vec::new(),
             orders: Vec::new(),
         };
@@ -290,6 +297,21 @@ impl Plan {
                 false => Vec::new(),
             },
             ..RetryTable::default()
+        }
+    }
+
+    /// Long enough that no site is given up whose trouble passes.
+    pub(crate) fn rest_table(&self) -> RestTable {
+        let rests = match self.rests {
+            true => vec![REST_S; MOST_RESTS],
+            false => Vec::new(),
+        };
+        RestTable {
+            robots: rests.clone(),
+            unreachable: rests.clone(),
+            dns: rests.clone(),
+            busy: rests.clone(),
+            blocked: rests,
         }
     }
 
