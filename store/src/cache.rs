@@ -20,6 +20,11 @@ use crate::error::StoreError;
 /// The clock of a site that was last changed longer ago than this is deleted.
 pub const SITE_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
+/// A robots.txt that was fetched longer ago than this is no longer used, and then deleted. RFC 9309
+/// 2.4: a copy older than 24 hours should not be used "unless the robots.txt file is unreachable"; we
+/// do not use it even then.
+pub const ROBOTS_KEPT_MS: i64 = 24 * 3_600_000;
+
 /// An origin's answer to the request for robots.txt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RobotsEntry {
@@ -30,8 +35,21 @@ pub struct RobotsEntry {
     /// As received, decoded from any content encoding.
     pub body: Vec<u8>,
     pub fetched_at_ms: i64,
-    /// From this time on the entry is treated as absent.
+    /// Until then the entry is *fresh*: robots.txt need not be requested. Later, up to
+    /// [`ROBOTS_KEPT_MS`] after its fetch, it stands in for a file that cannot be had.
     pub expires_at_ms: i64,
+}
+
+impl RobotsEntry {
+    /// Whether robots.txt need not be requested.
+    pub fn is_fresh(&self, now_ms: i64) -> bool {
+        self.expires_at_ms > now_ms
+    }
+
+    /// Whether its rules may be used at all: it is fresh, or stands in for a file that cannot be had.
+    pub fn is_kept(&self, now_ms: i64) -> bool {
+        self.fetched_at_ms.saturating_add(ROBOTS_KEPT_MS) > now_ms
+    }
 }
 
 /// A site's clock, in wall-clock time because machines share it.
@@ -98,22 +116,22 @@ pub trait Cache: Send + Sync {
     /// on this machine that use the cache. Reservations cannot be batched and are not paced.
     fn call_pace(&self, processes: u16) -> Duration;
 
-    /// The robots.txt files of origins, in the order asked; `None` for one that is unknown, or has
-    /// expired by `now_ms`.
+    /// The robots.txt files of origins, in the order asked, fresh or not; `None` for one that is
+    /// unknown, or was fetched [`ROBOTS_KEPT_MS`] ago.
     async fn robots_of(
         &self,
         origins: Vec<String>,
         now_ms: i64,
     ) -> Result<Vec<Option<RobotsEntry>>, StoreError>;
 
-    /// The robots.txt of an origin, unless it has expired by `now_ms`.
+    /// The robots.txt of one origin.
     async fn robots(&self, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, StoreError> {
         let mut found = self.robots_of(vec![origin.to_owned()], now_ms).await?;
         Ok(found.pop().flatten())
     }
 
     /// Stores robots.txt files; one that was fetched before the stored one is ignored. Each call
-    /// also deletes some that have expired by `now_ms`, which bounds the cache.
+    /// also deletes some that are of no use any more, which bounds the cache.
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError>;
 
     /// The clocks of sites, in the order asked; `None` for one that is unknown, or unchanged for

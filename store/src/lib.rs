@@ -27,8 +27,8 @@ mod timestamp;
 mod uri;
 
 pub use cache::{
-    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SITE_KEPT_MS,
-    SiteEntry,
+    Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
+    SITE_KEPT_MS, SiteEntry,
 };
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};

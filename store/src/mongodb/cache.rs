@@ -1,6 +1,6 @@
 //! The collections `robots` and `sites`: robots.txt files and site clocks.
 //!
-//! The server deletes expired documents, by the TTL indexes on `robots.expires_at` and
+//! The server deletes old documents, by the TTL indexes on `robots.fetched_at` and
 //! `sites.forget_at`, but with some delay. Until then, reads skip them.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use super::value::or_null;
 use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 use crate::site_clock::{HeldReservation, SiteClock, clamped};
 
-/// The robots.txt files of origins, unless expired.
+/// The robots.txt files of origins, unless too old.
 pub(super) async fn robots_of(
     db: &Db,
     origins: &[String],
@@ -25,7 +25,7 @@ pub(super) async fn robots_of(
     let ids: Vec<&str> = origins.iter().map(String::as_str).collect();
     let mut found = HashMap::with_capacity(ids.len());
     for stored in db.find_all("robots", &ids).await? {
-        if let Some(entry) = robots(&stored).filter(|entry| entry.expires_at_ms > now_ms) {
+        if let Some(entry) = robots(&stored).filter(|entry| entry.is_kept(now_ms)) {
             found.insert(entry.origin.clone(), entry);
         }
     }

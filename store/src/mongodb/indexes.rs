@@ -5,7 +5,7 @@
 //! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
-//! | `robots` | `expires_at` (TTL) | the server deletes expired documents |
+//! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
 //! All other access is by `_id`.
@@ -15,6 +15,7 @@ use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 use super::command::{Db, majority};
 use super::fault::Fault;
+use crate::cache::ROBOTS_KEPT_MS;
 use crate::uri::Uses;
 
 /// The index of `records` by which webfill recognises its own collection.
@@ -34,10 +35,10 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         ]);
     }
     if uses.includes_cache() {
-        let purged_at = |time: &str| doc! {"name": time, "key": {time: 1}, "expireAfterSeconds": 0};
+        let purged = |time: &str, after_s: i64| doc! {"name": time, "key": {time: 1}, "expireAfterSeconds": after_s};
         wanted.extend([
-            ("robots", purged_at("expires_at")),
-            ("sites", purged_at("forget_at")),
+            ("robots", purged("fetched_at", ROBOTS_KEPT_MS / 1_000)),
+            ("sites", purged("forget_at", 0)),
         ]);
     }
     wanted

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::crawls::time;
 use super::fault::Fault;
 use super::reservations;
-use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use crate::cache::{ROBOTS_KEPT_MS, RobotsEntry, SITE_KEPT_MS, SiteEntry};
 use crate::site_clock::clamped;
 use crate::timestamp::iso_time;
 
@@ -26,7 +26,7 @@ ON CONFLICT (_id) DO UPDATE SET
     delay_ms = iif(excluded.last_start >= last_start, excluded.delay_ms, delay_ms),
     owner = iif(excluded.last_start >= last_start, excluded.owner, owner)";
 
-/// The robots.txt files of origins, unless expired.
+/// The robots.txt files of origins, unless too old.
 pub(super) fn robots_of(
     conn: &Connection,
     origins: &[String],
@@ -38,9 +38,10 @@ pub(super) fn robots_of(
 
 fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsEntry>, Fault> {
     let sql = "SELECT status, fetched_at, expires_at, body FROM robots
-        WHERE _id = ?1 AND expires_at > ?2";
+        WHERE _id = ?1 AND fetched_at > ?2";
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query(params![origin, iso_time(now_ms)])?;
+    let oldest = iso_time(now_ms.saturating_sub(ROBOTS_KEPT_MS));
+    let mut rows = statement.query(params![origin, oldest])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
@@ -53,8 +54,9 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
     }))
 }
 
-/// Stores robots.txt files, and deletes up to two expired ones for each: so the table shrinks to
-/// valid entries, and no transaction takes long.
+/// Stores robots.txt files, and deletes up to two old ones for each: so the table shrinks to
+/// entries of use, and no transaction takes long. The index is by expiry, so an entry is deleted
+/// [`ROBOTS_KEPT_MS`] after that; until then, reads skip it.
 pub(super) fn put_robots(
     conn: &Connection,
     entries: &[RobotsEntry],
@@ -72,8 +74,9 @@ pub(super) fn put_robots(
     }
     let purge = "DELETE FROM robots WHERE _id IN (SELECT _id FROM robots WHERE expires_at <= ?1
         ORDER BY expires_at LIMIT ?2)";
+    let oldest = iso_time(now_ms.saturating_sub(ROBOTS_KEPT_MS));
     conn.prepare_cached(purge)?
-        .execute(params![iso_time(now_ms), clamped(2 * entries.len() as u64)])?;
+        .execute(params![oldest, clamped(2 * entries.len() as u64)])?;
     Ok(())
 }
 

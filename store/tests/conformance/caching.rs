@@ -1,4 +1,4 @@
-use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use webfill_store::{ROBOTS_KEPT_MS, RobotsEntry, SITE_KEPT_MS, SiteEntry};
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn site(last_start_ms: i64) -> SiteEntry {
     }
 }
 
-pub(crate) async fn robots_come_back_until_they_expire(clients: &Clients) {
+pub(crate) async fn robots_come_back_for_a_day_fresh_or_not(clients: &Clients) {
     let cache = &*clients.first.cache;
     let unreachable = RobotsEntry {
         status: None,
@@ -47,11 +47,13 @@ pub(crate) async fn robots_come_back_until_they_expire(clients: &Clients) {
         read("https://down.example", NOON_MS).await,
         Some(unreachable)
     );
-    assert_eq!(
-        read("https://example.com", entry.expires_at_ms - 1).await,
-        Some(entry.clone())
-    );
-    assert_eq!(read("https://example.com", entry.expires_at_ms).await, None);
+    let stale = read("https://example.com", entry.expires_at_ms).await;
+    assert_eq!(stale, Some(entry.clone()), "it may stand in for another");
+    assert!(entry.is_fresh(entry.expires_at_ms - 1) && !entry.is_fresh(entry.expires_at_ms));
+    let old_ms = NOON_MS + ROBOTS_KEPT_MS;
+    let last = read("https://example.com", old_ms - 1).await;
+    assert_eq!(last, Some(entry.clone()));
+    assert_eq!(read("https://example.com", old_ms).await, None);
     assert_eq!(read("https://other.example", NOON_MS).await, None);
     let origins = ["https://other.example", "https://example.com"];
     let origins = origins.map(str::to_owned).to_vec();

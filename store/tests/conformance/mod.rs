@@ -74,7 +74,7 @@ macro_rules! conformance_tests {
             changing: a_cursor_of_another_store_is_refused,
             changing: a_taker_that_fails_ends_the_reading,
             changing: a_reader_misses_nothing_while_several_save,
-            caching: robots_come_back_until_they_expire,
+            caching: robots_come_back_for_a_day_fresh_or_not,
             caching: robots_fetched_earlier_never_replace_later_ones,
             caching: site_clocks_only_move_forward,
             caching: clocks_of_idle_sites_are_forgotten,

@@ -116,12 +116,12 @@ async fn the_server_purges_what_has_expired() {
     let mongod = Mongod::start_primary_with(&options);
     let uri: StoreUri = mongod.uri("test").parse().unwrap();
     let cache = open(&uri, None).await.unwrap().cache;
-    let robots = |origin: &str, expires_at_ms| webfill_store::RobotsEntry {
+    let robots = |origin: &str, fetched_at_ms| webfill_store::RobotsEntry {
         origin: origin.to_owned(),
         status: Some(200),
         body: Vec::new(),
-        fetched_at_ms: NOON_MS,
-        expires_at_ms,
+        fetched_at_ms,
+        expires_at_ms: fetched_at_ms + 3_600_000,
     };
     let far_ms = 4_102_488_000_000;
     let entries = vec![robots("old", NOON_MS), robots("new", far_ms)];
