@@ -218,6 +218,34 @@ fn a_failing_site_is_asked_less_and_less() {
 }
 
 #[test]
+fn a_short_retry_after_does_not_keep_the_pace() {
+    let web = Web::start();
+    let site = web.site("insists.example");
+    site.otherwise(|_| status(429).header("retry-after", "1").into());
+    let urls = (0..4).map(|number| site.url(&format!("/{number}")));
+    let work = Workplace::new();
+    work.crawl(&web).args(urls).finish().expect(0);
+    let gaps = site.visits().pages().gaps();
+    assert_eq!(gaps.len(), 3, "{gaps:?}");
+    for (gap, least) in gaps.iter().zip([1_000 * MS, 2_000 * MS, 4_000 * MS]) {
+        assert!(*gap >= least, "{gaps:?}");
+    }
+}
+
+#[test]
+fn after_a_slow_answer_the_site_is_left_alone_for_as_long() {
+    let web = Web::start();
+    let site = web.site("slow.example");
+    star(&site, 3);
+    site.latency(600 * MS);
+    let work = Workplace::new();
+    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    let gaps = site.visits().pages().gaps();
+    assert_eq!(gaps.len(), 3);
+    assert!(gaps.iter().all(|gap| *gap >= 1_150 * MS), "{gaps:?}");
+}
+
+#[test]
 fn requests_name_the_crawler_its_contact_and_nothing_else() {
     let web = Web::start();
     let site = web.site("who.example");

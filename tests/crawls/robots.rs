@@ -1,11 +1,12 @@
 //! robots.txt: requested first and once, and obeyed in every form.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::robots::odd_robots;
-use webfill_tests::site::{Web, page, redirect, status};
+use webfill_tests::site::{Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
 #[test]
@@ -146,13 +147,148 @@ fn an_unreachable_file_closes_the_site_for_now() {
     let site = web.site("down.example");
     site.serve("/robots.txt", status(503).header("retry-after", "1"));
     site.otherwise(|_| page("T").into());
-    let urls: Vec<String> = (0..5)
+    let urls: Vec<String> = (0..3)
         .map(|number| site.url(&format!("/{number}")))
         .collect();
     let work = Workplace::new();
     let run = work.crawl(&web).args(urls).finish().expect(0);
     assert!(site.visits().pages().is_empty());
-    assert_eq!(run.summary().outcome("robots_unreachable"), 5);
+    assert_eq!(run.summary().outcome("robots_unreachable"), 3);
+    assert_eq!(site.visits().robots().len(), 3, "each task asked");
+}
+
+#[test]
+fn a_failed_file_costs_the_task_that_asked_and_the_next_one_asks_later() {
+    let web = Web::start();
+    let site = web.site("flaps.example");
+    let asked = AtomicU32::new(0);
+    site.serve_with("/robots.txt", move |_| {
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            0..3 => status(500).into(),
+            _ => document("text/plain", "User-agent: *\n").into(),
+        }
+    });
+    site.otherwise(|_| page("T").into());
+    let urls = (0..40).map(|number| site.url(&format!("/{number}")));
+    let work = Workplace::new();
+    let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
+    let run = run.args(urls).finish().expect(0);
+    let failed = run.summary().outcome("robots_unreachable");
+    assert!(failed <= 3, "{failed} tasks ended, of three that asked");
+    assert_eq!(run.summary().outcome("ok"), 40 - failed);
+    let gaps = site.visits().robots().gaps();
+    for (gap, least_s) in gaps.iter().zip([1, 2, 4]) {
+        assert!(*gap >= Duration::from_secs(least_s), "{gaps:?}");
+    }
+}
+
+#[test]
+fn the_last_good_file_applies_for_a_day_while_a_new_one_cannot_be_had() {
+    let web = Web::start();
+    let site = web.site("lasting.example");
+    site.robots("User-agent: *\nDisallow: /closed\n");
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let crawl = |name: &str, paths: &[&str]| {
+        let urls = paths.iter().map(|path| site.url(path));
+        let run = work.crawl(&web).instead("--crawl", name);
+        let run = run.args(urls).finish().expect(0);
+        (run, site.visits().robots().len())
+    };
+    let fetched_ago = |hours: i64| {
+        let sql = "UPDATE robots SET
+            fetched_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1 || ' hours'),
+            expires_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', (?1 + 1) || ' hours')";
+        let store = rusqlite::Connection::open(work.path("store.db")).expect("a store");
+        let changed = store.execute(sql, [-hours]).expect("the table exists");
+        assert_eq!(changed, 1);
+    };
+    crawl("fresh", &["/1"]);
+    site.serve("/robots.txt", status(503));
+
+    fetched_ago(23);
+    let (run, asked) = crawl("stale", &["/2", "/3", "/closed"]);
+    assert_eq!(run.summary().outcome("ok"), 2);
+    assert_eq!(run.summary().outcome("disallowed"), 1);
+    assert_eq!(asked, 2, "once, and not for each page");
+
+    fetched_ago(25);
+    let (run, _) = crawl("old", &["/4"]);
+    assert_eq!(run.summary().outcome("robots_unreachable"), 1);
+}
+
+#[test]
+fn each_redirect_of_it_within_the_site_takes_a_turn() {
+    let web = Web::start();
+    let site = web.site("hops.example");
+    site.serve("/robots.txt", redirect("/a"));
+    site.serve("/a", redirect("http://www.hops.example/robots.txt"));
+    site.serve("/", page("T"));
+    let www = web.site("www.hops.example");
+    www.robots("User-agent: *\n").serve("/", page("T"));
+    let work = Workplace::new();
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0.5"])
+        .args([site.url("/"), www.url("/")])
+        .finish()
+        .expect(0);
+    let visits = web.visits();
+    let paths = visits.paths();
+    let robots = "www.hops.example/robots.txt";
+    let asked = paths.iter().filter(|path| *path == robots).count();
+    assert_eq!(asked, 1, "what a redirect led to is known: {paths:?}");
+    assert_eq!(visits.overlaps(), [""; 0]);
+    // The first page follows its robots.txt directly.
+    let hops = &visits.gaps()[..2];
+    let least = Duration::from_millis(500);
+    assert!(hops.iter().all(|gap| *gap >= least), "{hops:?}, {paths:?}");
+}
+
+#[test]
+fn a_file_that_many_sites_redirect_to_is_not_asked_for_by_all_of_them() {
+    let web = Web::start();
+    let registrar = web.site("registrar.example");
+    registrar.robots("User-agent: *\n").serve("/", page("T"));
+    let parked = (0..30).map(|number| web.site(&format!("parked{number}.example")));
+    let mut urls = vec![registrar.url("/")];
+    for site in parked {
+        site.serve("/robots.txt", redirect(&registrar.url("/robots.txt")));
+        site.serve("/", page("T"));
+        urls.push(site.url("/"));
+    }
+    let work = Workplace::new();
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 31);
+    let asked = registrar.visits().robots();
+    assert!(asked.len() <= 2, "once by each worker: {}", asked.len());
+}
+
+#[test]
+fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
+    let web = Web::start();
+    let registrar = web.site("registrar.example");
+    registrar.otherwise(|_| document("text/plain", "User-agent: *\n").into());
+    let mut urls = Vec::new();
+    for number in 0..8 {
+        let site = web.site(&format!("parked{number}.example"));
+        let target = registrar.url(&format!("/rules/{number}"));
+        site.serve("/robots.txt", redirect(&target));
+        site.serve("/", page("T"));
+        urls.push(site.url("/"));
+    }
+    let work = Workplace::new();
+    let run = work.crawl(&web).instead("--workers", "1");
+    let run = run.args(urls).finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 8);
+    let asked = registrar.visits();
+    assert_eq!(asked.len(), 8);
+    assert_eq!(asked.overlaps(), [""; 0]);
+    let least = Duration::from_millis(200);
+    assert!(
+        asked.gaps().iter().all(|gap| *gap >= least),
+        "{:?}",
+        asked.gaps()
+    );
 }
 
 #[test]

@@ -110,6 +110,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("politeness.contact", Kind::Text),
     ("politeness.ignore_robots", Kind::Switch),
     ("politeness.allow_private_networks", Kind::Switch),
+    ("politeness.adaptive", Kind::Switch),
     ("politeness.clock", Kind::Text),
     ("fetch.connect_timeout", Kind::Number),
     ("fetch.head_timeout", Kind::Number),

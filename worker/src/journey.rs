@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tracing::{Instrument, Span};
@@ -21,7 +21,7 @@ use webfill_startup::log::task_span;
 use webfill_store::Cache;
 use webfill_urls::Url;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
+    CrawlKey, CrawlSettings, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
 };
 
 use crate::block_outcome;
@@ -33,11 +33,11 @@ use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlots;
 use crate::gate::Gate;
 use crate::now::{Now, now_ms};
-use crate::permission::{Knowledge, Permission, PermissionCheck, Step};
+use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::{Denied, Permit};
-use crate::politeness::PolitenessConfig;
+use crate::politeness::{Answered, PolitenessConfig};
 use crate::resolve::Resolver;
-use crate::robots::{self, RobotsFiles, RobotsResponse};
+use crate::robots::RobotsFiles;
 use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
 use crate::task_result::TaskResult;
@@ -45,6 +45,7 @@ use crate::task_result::TaskResult;
 use self::rendering::{GivenBack, is_rendered_in_browser};
 
 mod rendering;
+mod robots_fetch;
 mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -122,8 +123,8 @@ impl Journey {
         }
         let (delay, turn) = match self.permission(&task, &url, permit).await {
             Permission::Allowed { delay, turn } => (delay, turn),
-            Permission::Refused(outcome) => {
-                return self.end_refused(site, task, crawl, outcome).await;
+            Permission::Refused { outcome, evidence } => {
+                return self.end_refused(site, task, crawl, outcome, evidence).await;
             }
             Permission::NotAsked => return self.return_task(site, &task, None),
             Permission::CutShort => {
@@ -173,55 +174,14 @@ impl Journey {
         }
         if let Err(refusal) = self.resolver.judge_literal(url) {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
-            return Permission::Refused(Outcome::UnsafeAddress);
+            return Permission::Refused {
+                outcome: Outcome::UnsafeAddress,
+                evidence: None,
+            };
         }
         let looks_up_twice = self.shared_clock.is_some();
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
-        let permission = self.carry_out(check, &task.site, permit).await;
-        permission.unwrap_or(Permission::NotAsked)
-    }
-
-    /// Takes the steps of a permission check. `None` if the task is called back meanwhile.
-    async fn carry_out(
-        &self,
-        mut check: PermissionCheck,
-        site: &str,
-        permit: &Permit,
-    ) -> Option<Permission> {
-        let mut slot = None;
-        loop {
-            match check.step() {
-                Step::LookUp => {
-                    let found = self.cache.robots(check.origin(), now_ms()).await;
-                    // If the cache is out of reach, which it logs itself, the web is asked.
-                    let entry = found.ok().flatten();
-                    check.looked_up(entry.as_ref(), self.known(), Now::read());
-                    if entry.is_some() && slot.is_some() {
-                        // The page needs a turn of its own, under the delay that the rules name.
-                        self.end_turn(site).await;
-                    }
-                }
-                Step::AwaitTurn => {
-                    slot = Some(self.take_turn(Turn::Robots, site, permit).await?);
-                    check.turn_came(self.known(), Now::read());
-                }
-                Step::Request(url) => {
-                    let answer = self.gate.robots(permit, &url, robots::MOST_BYTES).await;
-                    if answer.is_ok() {
-                        self.note_use(site);
-                    }
-                    let response = answer.map(RobotsResponse::from);
-                    check.answered(response, self.known(), Now::read());
-                }
-                Step::Decided(permission) => {
-                    if let Some(entry) = check.take_fetched() {
-                        // If the cache is out of reach, only this worker has the entry.
-                        let _ = self.cache.put_robots(vec![entry], now_ms()).await;
-                    }
-                    return Some(permission);
-                }
-            }
-        }
+        self.carry_out(check, &task.site, permit).await
     }
 
     fn known(&self) -> Knowledge<'_> {
@@ -261,9 +221,9 @@ impl Journey {
     ) -> FetchedPage {
         let block = self.judge(&mut fetched, url, site, crawl.lane);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
-        result.started_at_ms = request.started_at_ms;
+        result.started_at_ms = request.started.wall_ms;
         self.note_answer(site, request, &fetched);
-        result.elapsed = request.started_at.elapsed();
+        result.elapsed = request.started.instant.elapsed();
         result.next_start = self
             .sites
             .borrow()
@@ -300,10 +260,13 @@ impl Journey {
             return;
         }
         self.note_use(site);
-        let mut sites = self.sites.borrow_mut();
-        let (started_ms, at) = (request.started_at_ms, fetched.answered_at);
+        let answered = Answered {
+            started: request.started,
+            at: fetched.answered_at,
+            answer: fetched.answer,
+        };
         let pace = self.politeness.pace(request.delay);
-        sites.page_answered(site, started_ms, at, fetched.answer, pace);
+        self.sites.borrow_mut().page_answered(site, answered, pace);
     }
 
     async fn hand_on(&self, mut page: FetchedPage) {
@@ -319,16 +282,22 @@ impl Journey {
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
-    /// Ends a task whose page may not be fetched.
+    /// Ends a task whose page may not be fetched. There is evidence if robots.txt was requested in
+    /// vain.
     async fn end_refused(
         &self,
         site: &str,
         task: Task,
         crawl: Arc<CrawlSettings>,
         outcome: Outcome,
+        evidence: Option<Evidence>,
     ) {
         let mut result = TaskResult::unfetched(task, crawl, outcome);
-        result.next_start = self.sites.borrow().next_start_after_refusal(site, outcome);
+        let sites = self.sites.borrow();
+        result.next_start = sites.next_start_after_refusal(site, evidence.is_some());
+        drop(sites);
+        result.error = evidence.as_ref().map(|evidence| evidence.sign.clone());
+        result.evidence = evidence;
         self.report(result).await;
     }
 
@@ -365,23 +334,17 @@ impl Journey {
     }
 }
 
-/// A request: when it was started, by the monotonic clock and by the wall clock, and the delay that
-/// it keeps.
+/// A request: when it was started, and the delay that it keeps.
 #[derive(Debug, Clone, Copy)]
 struct Request {
-    started_at: Instant,
-    started_at_ms: i64,
+    started: Now,
     delay: Duration,
 }
 
 impl Request {
     fn now(delay: Duration) -> Request {
-        let now = Now::read();
-        Request {
-            started_at: now.instant,
-            started_at_ms: now.wall_ms,
-            delay,
-        }
+        let started = Now::read();
+        Request { started, delay }
     }
 }
 

@@ -45,7 +45,7 @@ pub use gate::longest_request;
 pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};
 pub use permits::{Denied, Permit, Permits};
-pub use politeness::{Answer, ClockOwner, PolitenessConfig};
+pub use politeness::{Answer, Answered, ClockOwner, PolitenessConfig};
 pub use robots::{RobotsFiles, RobotsResponse};
 pub use run::run;
 pub use sites::{Sites, Turn, site_clock};

@@ -6,33 +6,51 @@
 //! the same code in simulated time.
 //!
 //! The steps: the rules of the URL's origin are taken from memory; else from the shared cache; else
-//! the site's turn is awaited and robots.txt is fetched. What was fetched moves the site's clock and
-//! is to be put into the shared cache.
+//! the site's turn is awaited and robots.txt is fetched. Each redirect is a request of its own, with a
+//! turn of its own at the site that it leads to, unless it leads to the robots.txt of an origin whose
+//! rules are known. Every answer moves the clock of the site that was asked, and what was fetched is to
+//! be put into the shared cache. If the fetch fails, the last good file stays in force for a day; without
+//! one, the task ends.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
 use webfill_store::RobotsEntry;
-use webfill_urls::{Url, origin};
-use webfill_wire::{Outcome, Task};
+use webfill_urls::{Url, origin, site};
+use webfill_wire::{Evidence, Outcome, Task};
 
 use crate::now::Now;
 use crate::permits::Denied;
-use crate::politeness::PolitenessConfig;
-use crate::robots::{RobotsFetch, RobotsFiles, RobotsResponse, Rules};
+use crate::politeness::{Answer, Answered, PolitenessConfig};
+use crate::robots::{RobotsAnswer, RobotsFetch, RobotsFiles, RobotsResponse, Rules};
 use crate::sites::{Sites, Turn};
 
 /// Whether a page may be fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Permission {
     /// The page may be fetched when its turn comes.
     Allowed { delay: Duration, turn: Turn },
-    /// The task ends with this outcome, without a request for its page.
-    Refused(Outcome),
+    /// The task ends with this outcome, without a request for its page. The evidence is what a request
+    /// for robots.txt has shown, if one has failed.
+    Refused {
+        outcome: Outcome,
+        evidence: Option<Evidence>,
+    },
     /// The task is to be given back: robots.txt was not requested.
     NotAsked,
-    /// The task is to be given back: the fetch of robots.txt was broken off.
+    /// The task is to be given back: the fetch of robots.txt was broken off, or its task called back
+    /// between two redirects.
     CutShort,
+}
+
+impl Permission {
+    /// What the page waits for, if it may be fetched.
+    pub fn turn(&self) -> Option<Turn> {
+        match self {
+            Permission::Allowed { turn, .. } => Some(*turn),
+            _ => None,
+        }
+    }
 }
 
 /// What a worker knows of its sites, and how polite it is.
@@ -46,10 +64,12 @@ pub struct Knowledge<'a> {
 /// What the caller of a [`PermissionCheck`] does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Look the origin's robots.txt up in the shared cache; then [`PermissionCheck::looked_up`].
-    LookUp,
-    /// Wait for [`Turn::Robots`] of the site; then [`PermissionCheck::turn_came`].
-    AwaitTurn,
+    /// Look the robots.txt of this origin up in the shared cache; then
+    /// [`PermissionCheck::looked_up`].
+    LookUp(String),
+    /// Wait for [`Turn::Robots`] of this site, the task's or one that a redirect has led to; then
+    /// [`PermissionCheck::turn_came`].
+    AwaitTurn(String),
     /// Request this URL of robots.txt; then [`PermissionCheck::answered`].
     Request(Url),
     /// Nothing: this is the answer.
@@ -60,22 +80,23 @@ pub enum Step {
 #[derive(Debug)]
 pub struct PermissionCheck {
     url: Url,
-    origin: String,
     site: String,
     /// The delay that the operator wants.
     wanted_ms: Option<u32>,
     /// Other workers may request robots.txt while this one waits for its turn, because the site's
     /// clock is shared. So the cache is looked at once more when the turn has come.
     looks_up_twice: bool,
+    origin: String,
+    fetch: RobotsFetch,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    LookingUp { has_turn: bool },
-    AwaitingTurn,
-    Fetching { fetch: RobotsFetch, started_ms: i64 },
-    Decided(Permission, Option<RobotsEntry>),
+    LookingUp { origin: String, has_turn: bool },
+    AwaitingTurn { of: String },
+    Requesting { started: Now },
+    Decided(Permission, Vec<RobotsEntry>),
 }
 
 impl PermissionCheck {
@@ -88,60 +109,76 @@ impl PermissionCheck {
         known: Knowledge<'_>,
         now: Now,
     ) -> PermissionCheck {
+        let origin = origin(url);
         let mut check = PermissionCheck {
             url: url.clone(),
-            origin: origin(url),
             site: task.site.clone(),
             wanted_ms: task.delay_ms,
             looks_up_twice,
-            state: State::LookingUp { has_turn: false },
+            fetch: RobotsFetch::new(&origin),
+            state: State::LookingUp {
+                origin: origin.clone(),
+                has_turn: false,
+            },
+            origin,
         };
-        let remembered = known.robots.borrow().remembered(&check.origin, now);
-        if let Some(rules) = remembered {
+        let in_force = known.robots.borrow().in_force(&check.origin, now);
+        if let Some(rules) = in_force {
             check.decide(&rules, false, known);
         }
         check
     }
 
-    /// The origin whose robots.txt is in question.
-    pub fn origin(&self) -> &str {
-        &self.origin
-    }
-
     /// What to do next.
     pub fn step(&self) -> Step {
         match &self.state {
-            State::LookingUp { .. } => Step::LookUp,
-            State::AwaitingTurn => Step::AwaitTurn,
-            State::Fetching { fetch, .. } => match fetch.next_request() {
+            State::LookingUp { origin, .. } => Step::LookUp(origin.clone()),
+            State::AwaitingTurn { of } => Step::AwaitTurn(of.clone()),
+            State::Requesting { .. } => match self.fetch.next_request() {
                 Some(url) => Step::Request(url.clone()),
                 None => Step::Decided(Permission::NotAsked),
             },
-            State::Decided(permission, _) => Step::Decided(*permission),
+            State::Decided(permission, _) => Step::Decided(permission.clone()),
         }
     }
 
     /// The shared cache has answered; `None` if it has no entry, or is out of reach.
     pub fn looked_up(&mut self, entry: Option<&RobotsEntry>, known: Knowledge<'_>, now: Now) {
-        let State::LookingUp { has_turn } = self.state else {
+        let State::LookingUp { has_turn, .. } = self.state else {
             return;
         };
-        match entry {
-            Some(entry) => {
-                let unreachable = Outcome::RobotsUnreachable;
-                let rules = known.robots.borrow_mut().remember(entry, unreachable, now);
-                self.decide(&rules, false, known);
+        let rules = entry.and_then(|entry| {
+            let mut robots = known.robots.borrow_mut();
+            let rules = robots.remember(entry, now)?;
+            if entry.origin != self.origin {
+                robots.follow(&self.origin, &entry.origin, now);
             }
-            None if has_turn => self.begin_fetch(known, now),
-            None => self.state = State::AwaitingTurn,
+            Some(rules)
+        });
+        match rules {
+            Some(rules) => self.decide(&rules, false, known),
+            None if has_turn => self.request(known, now),
+            None => self.await_turn(),
         }
     }
 
     /// Robots.txt may be requested now.
     pub fn turn_came(&mut self, known: Knowledge<'_>, now: Now) {
+        if self.fetch.is_redirected() {
+            // Another may have asked for the same file meanwhile.
+            return match self.follow(known, now) {
+                Some(rules) => self.decide(&rules, false, known),
+                None => self.request(known, now),
+            };
+        }
         match self.looks_up_twice {
-            true => self.state = State::LookingUp { has_turn: true },
-            false => self.begin_fetch(known, now),
+            true => {
+                self.state = State::LookingUp {
+                    origin: self.origin.clone(),
+                    has_turn: true,
+                }
+            }
+            false => self.request(known, now),
         }
     }
 
@@ -152,211 +189,154 @@ impl PermissionCheck {
         known: Knowledge<'_>,
         now: Now,
     ) {
-        let State::Fetching { fetch, .. } = &mut self.state else {
+        let State::Requesting { started } = self.state else {
             return;
         };
-        fetch.answered(response);
-        if fetch.next_request().is_none() {
-            self.end_fetch(known, now);
+        let Some(url) = self.fetch.next_request().cloned() else {
+            return;
+        };
+        // A request to an unsafe address is refused before it is sent.
+        let is_sent = |response: &&RobotsResponse| {
+            response.outcome != Outcome::UnsafeAddress || self.fetch.is_redirected()
+        };
+        let sent = response.as_ref().ok().filter(is_sent);
+        let answered = sent.map(|response| Answered {
+            started,
+            at: response.answered_at,
+            answer: response.answer,
+        });
+        self.fetch.answered(response);
+        if let Some(answered) = answered {
+            self.move_clocks(&site(&url), answered, known);
+        }
+        match self.fetch.next_request() {
+            None => self.end_fetch(known, now),
+            Some(_) => self.follow_redirect(known, now),
         }
     }
 
-    /// The robots.txt to put into the shared cache, if it was fetched by this check.
-    pub fn take_fetched(&mut self) -> Option<RobotsEntry> {
+    /// The robots.txt files to put into the shared cache, if any were fetched by this check.
+    pub fn take_fetched(&mut self) -> Vec<RobotsEntry> {
         match &mut self.state {
-            State::Decided(_, fetched) => fetched.take(),
-            _ => None,
+            State::Decided(_, fetched) => std::mem::take(fetched),
+            _ => Vec::new(),
         }
     }
 
-    fn begin_fetch(&mut self, known: Knowledge<'_>, now: Now) {
-        let fetch = RobotsFetch::new(&self.origin);
-        let is_over = fetch.next_request().is_none();
-        let started_ms = now.wall_ms;
-        self.state = State::Fetching { fetch, started_ms };
-        if is_over {
+    fn request(&mut self, known: Knowledge<'_>, now: Now) {
+        self.state = State::Requesting { started: now };
+        if self.fetch.next_request().is_none() {
             self.end_fetch(known, now);
         }
+    }
+
+    /// Moves the clock of the site that was asked. A fetch that has failed backs off from the task's
+    /// own site, wherever the redirects have led.
+    fn move_clocks(&self, asked: &str, answered: Answered, known: Knowledge<'_>) {
+        let has_failed = self.fetch.has_failed();
+        let of_fetch = match answered.answer {
+            overloaded @ Answer::Overloaded { .. } => overloaded,
+            _ if has_failed => Answer::NoRules,
+            _ if self.fetch.next_request().is_some() => Answer::Redirect,
+            answer => answer,
+        };
+        let pace = known.politeness.pace(known.politeness.delay());
+        let mut sites = known.sites.borrow_mut();
+        if asked == self.site || has_failed {
+            let answer = of_fetch;
+            sites.robots_answered(&self.site, Answered { answer, ..answered }, pace);
+        }
+        if asked != self.site {
+            sites.robots_answered(asked, answered, pace);
+        }
+    }
+
+    /// Robots.txt is elsewhere. If it is the robots.txt of another origin, that may be known.
+    fn follow_redirect(&mut self, known: Knowledge<'_>, now: Now) {
+        if let Some(rules) = self.follow(known, now) {
+            return self.decide(&rules, false, known);
+        }
+        match self.target() {
+            Some(origin) => {
+                self.state = State::LookingUp {
+                    origin,
+                    has_turn: false,
+                }
+            }
+            None => self.await_turn(),
+        }
+    }
+
+    /// The origin whose robots.txt a redirect has led to.
+    fn target(&self) -> Option<String> {
+        let target = self.fetch.origin_of_next();
+        target.filter(|target| *target != self.origin)
+    }
+
+    fn follow(&self, known: Knowledge<'_>, now: Now) -> Option<Rules> {
+        let target = self.target()?;
+        let mut robots = known.robots.borrow_mut();
+        robots.follow(&self.origin, &target, now)
+    }
+
+    /// Each request is a turn of the site that it goes to.
+    fn await_turn(&mut self) {
+        let url = self.fetch.next_request();
+        let of = url.map_or_else(|| self.site.clone(), site);
+        self.state = State::AwaitingTurn { of };
     }
 
     fn end_fetch(&mut self, known: Knowledge<'_>, now: Now) {
-        let decided = State::Decided(Permission::CutShort, None);
-        let State::Fetching { fetch, started_ms } = std::mem::replace(&mut self.state, decided)
-        else {
-            return;
-        };
-        let found = match fetch.finish(now) {
-            Ok(found) => found,
-            Err(Denied::NotStarted) => {
-                self.state = State::Decided(Permission::NotAsked, None);
-                return;
+        let permission = match self.fetch.finish(now) {
+            RobotsAnswer::Files(files) => return self.use_files(files, known, now),
+            RobotsAnswer::Denied(Denied::NotStarted) => Permission::NotAsked,
+            RobotsAnswer::Denied(Denied::CutShort) => Permission::CutShort,
+            RobotsAnswer::Unreachable(outcome, evidence) => {
+                let last_good = known.robots.borrow_mut().fall_back(&self.origin, now);
+                if let Some(rules) = last_good {
+                    return self.decide(&rules, false, known);
+                }
+                let evidence = Some(evidence);
+                Permission::Refused { outcome, evidence }
             }
-            Err(Denied::CutShort) => return,
         };
-        let pace = known.politeness.pace(known.politeness.delay());
-        known.sites.borrow_mut().robots_answered(
-            &self.site,
-            started_ms,
-            found.answered_at,
-            found.answer,
-            pace,
-        );
-        // Without an entry the gate denied a request between two redirects.
-        let Some(entry) = found.entry else { return };
+        self.state = State::Decided(permission, Vec::new());
+    }
+
+    fn use_files(&mut self, files: Vec<RobotsEntry>, known: Knowledge<'_>, now: Now) {
         let mut robots = known.robots.borrow_mut();
-        let rules = robots.remember(&entry, found.unreachable, now);
-        drop(robots);
-        self.decide(&rules, true, known);
-        // That this worker cannot reach a host at all says nothing that others should know.
-        let is_worth_sharing =
-            entry.status.is_some() || found.unreachable == Outcome::RobotsUnreachable;
-        if let State::Decided(_, to_share) = &mut self.state {
-            *to_share = is_worth_sharing.then_some(entry);
+        for file in &files {
+            let rules = robots.remember(file, now);
+            if let Some(rules) = rules.filter(|_| file.origin == self.origin) {
+                self.decide(&rules, true, known);
+            }
+        }
+        if let State::Decided(_, fetched) = &mut self.state {
+            *fetched = files;
         }
     }
 
     /// `fetched`: the rules were fetched just now, and the page may follow them without a wait.
     fn decide(&mut self, rules: &Rules, fetched: bool, known: Knowledge<'_>) {
-        let permission = match rules {
-            Rules::Unreachable(outcome) => Permission::Refused(*outcome),
-            Rules::Known(rules) if !rules.allows(&self.url) => {
-                Permission::Refused(Outcome::Disallowed)
-            }
-            Rules::Known(rules) => {
-                let crawl_delay_ms = rules.crawl_delay_ms();
-                let delay = known
-                    .politeness
-                    .delay_in_force(crawl_delay_ms, self.wanted_ms);
-                let turn = match fetched {
-                    true => Turn::PageAfterRobots(delay),
-                    false => Turn::Page(delay),
-                };
-                Permission::Allowed { delay, turn }
+        let permission = if rules.allows(&self.url) {
+            let crawl_delay_ms = rules.crawl_delay_ms();
+            let delay = known
+                .politeness
+                .delay_in_force(crawl_delay_ms, self.wanted_ms);
+            let turn = match fetched {
+                true => Turn::PageAfterRobots(delay),
+                false => Turn::Page(delay),
+            };
+            Permission::Allowed { delay, turn }
+        } else {
+            Permission::Refused {
+                outcome: Outcome::Disallowed,
+                evidence: None,
             }
         };
-        self.state = State::Decided(permission, None);
+        self.state = State::Decided(permission, Vec::new());
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::politeness::Answer;
-
-    #[derive(Default)]
-    struct Bench {
-        politeness: PolitenessConfig,
-        sites: RefCell<Sites>,
-        robots: RefCell<RobotsFiles>,
-    }
-
-    impl Bench {
-        fn known(&self) -> Knowledge<'_> {
-            Knowledge {
-                politeness: &self.politeness,
-                sites: &self.sites,
-                robots: &self.robots,
-            }
-        }
-
-        fn begin(&self, looks_up_twice: bool, now: Now) -> PermissionCheck {
-            let task = task();
-            let url = Url::parse(&task.url).unwrap();
-            let mut sites = self.sites.borrow_mut();
-            sites.add(task.clone(), Duration::ZERO, now);
-            drop(sites);
-            PermissionCheck::begin(&task, &url, looks_up_twice, self.known(), now)
-        }
-    }
-
-    fn task() -> Task {
-        Task {
-            task: 1,
-            delivery: 1,
-            crawl: 1,
-            url: String::from("http://a.org/page"),
-            site: String::from("a.org"),
-            depth: 0,
-            wait_ms: 0,
-            last_request_ago_ms: None,
-            parent: None,
-            attrs: None,
-            records: Vec::new(),
-            priority: 50,
-            delay_ms: None,
-            failed_attempts: Vec::new(),
-            given_up: None,
-        }
-    }
-
-    fn response(status: u16, body: &str, now: Now) -> RobotsResponse {
-        RobotsResponse {
-            outcome: Outcome::Ok,
-            status: Some(status),
-            body: body.as_bytes().to_vec(),
-            redirect: None,
-            answered_at: now.instant,
-            answer: Answer::Served,
-        }
-    }
-
-    #[test]
-    fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
-        let (bench, now) = (Bench::default(), Now::read());
-        let mut check = bench.begin(false, now);
-        assert_eq!(check.step(), Step::LookUp);
-        check.looked_up(None, bench.known(), now);
-        assert_eq!(check.step(), Step::AwaitTurn);
-        check.turn_came(bench.known(), now);
-        let url = Url::parse("http://a.org/robots.txt").unwrap();
-        assert_eq!(check.step(), Step::Request(url));
-        let file = "User-agent: *\nCrawl-delay: 3\n";
-        check.answered(Ok(response(200, file, now)), bench.known(), now);
-        let delay = Duration::from_secs(3);
-        let turn = Turn::PageAfterRobots(delay);
-        let allowed = Permission::Allowed { delay, turn };
-        assert_eq!(check.step(), Step::Decided(allowed));
-        assert!(check.take_fetched().is_some());
-        let turn = Turn::Page(delay);
-        let again = Step::Decided(Permission::Allowed { delay, turn });
-        assert_eq!(bench.begin(false, now).step(), again);
-    }
-
-    #[test]
-    fn with_a_shared_clock_the_cache_is_looked_at_again_when_the_turn_has_come() {
-        let (bench, now) = (Bench::default(), Now::read());
-        let mut check = bench.begin(true, now);
-        check.looked_up(None, bench.known(), now);
-        check.turn_came(bench.known(), now);
-        assert_eq!(check.step(), Step::LookUp);
-        let entry = RobotsEntry {
-            origin: String::from("http://a.org"),
-            status: Some(200),
-            body: b"User-agent: *\nDisallow: /\n".to_vec(),
-            fetched_at_ms: now.wall_ms,
-            expires_at_ms: now.wall_ms + 1_000,
-        };
-        check.looked_up(Some(&entry), bench.known(), now);
-        let refused = Permission::Refused(Outcome::Disallowed);
-        assert_eq!(check.step(), Step::Decided(refused));
-        assert!(check.take_fetched().is_none());
-    }
-
-    #[test]
-    fn a_failed_fetch_refuses_the_page_and_a_denied_one_gives_the_task_back() {
-        let (bench, now) = (Bench::default(), Now::read());
-        let mut denied = bench.begin(false, now);
-        denied.looked_up(None, bench.known(), now);
-        denied.turn_came(bench.known(), now);
-        denied.answered(Err(Denied::NotStarted), bench.known(), now);
-        assert_eq!(denied.step(), Step::Decided(Permission::NotAsked));
-        let mut failed = bench.begin(false, now);
-        failed.looked_up(None, bench.known(), now);
-        failed.turn_came(bench.known(), now);
-        failed.answered(Ok(response(500, "", now)), bench.known(), now);
-        let refused = Permission::Refused(Outcome::RobotsUnreachable);
-        assert_eq!(failed.step(), Step::Decided(refused));
-    }
-}
+mod tests;

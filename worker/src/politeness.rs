@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::now::Now;
+
 /// How polite the crawler is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -26,6 +28,8 @@ pub struct PolitenessConfig {
     pub ignore_robots: bool,
     /// Permit loopback, private and link-local targets.
     pub allow_private_networks: bool,
+    /// After a slow answer, leave the site alone for at least as long as the answer took.
+    pub adaptive: bool,
     /// Which process keeps the sites' clocks.
     pub clock: ClockOwner,
 }
@@ -49,6 +53,7 @@ impl Default for PolitenessConfig {
             contact: None,
             ignore_robots: false,
             allow_private_networks: false,
+            adaptive: true,
             clock: ClockOwner::Owner,
         }
     }
@@ -80,6 +85,7 @@ impl PolitenessConfig {
         Pace {
             delay,
             longest_wait: self.longest_wait(),
+            is_adaptive: self.adaptive,
         }
     }
 
@@ -102,6 +108,8 @@ impl PolitenessConfig {
 pub struct Pace {
     pub delay: Duration,
     pub longest_wait: Duration,
+    /// A slow answer makes the delay at least as long as the answer took.
+    pub is_adaptive: bool,
 }
 
 /// How a request to the site went, as far as politeness needs to know.
@@ -113,6 +121,33 @@ pub enum Answer {
     Overloaded { retry_after: Option<Duration> },
     /// No answer at all.
     Silent,
+    /// A redirect of robots.txt: it says nothing about how the site fares.
+    Redirect,
+    /// robots.txt could not be had, so nothing may be fetched.
+    NoRules,
+}
+
+/// A request that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered {
+    /// When the request was started.
+    pub started: Now,
+    /// When the answer began, or the attempt ended without one.
+    pub at: Instant,
+    pub answer: Answer,
+}
+
+impl Answered {
+    /// How long the server took to answer, its connect included; the length of the body does not
+    /// count. A request without an answer was not slow: it is backed off from.
+    fn took(&self) -> Duration {
+        match self.answer {
+            Answer::Silent | Answer::NoRules => Duration::ZERO,
+            Answer::Served | Answer::Overloaded { .. } | Answer::Redirect => {
+                self.at.saturating_duration_since(self.started.instant)
+            }
+        }
+    }
 }
 
 /// The site's clock.
@@ -128,8 +163,12 @@ pub struct Clock {
     failures: u32,
 }
 
-/// An overloaded site is left alone for at least this long, even when the delay is zero.
+/// A site that is overloaded or has no robots.txt to be had is left alone for at least this long, even
+/// when the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
+
+/// Failures in a row still count this long after the wait that they have led to.
+const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 
 /// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so
 /// that a dead site with many URLs comes to an end; up to 64 delays for one that is overloaded.
@@ -171,23 +210,32 @@ impl Clock {
         self.not_before = self.not_before.max(Some(instant));
     }
 
-    /// A request was answered (or ended without an answer) at `at`.
-    pub fn answered(&mut self, at: Instant, answer: Answer, pace: Pace) {
+    /// A request was answered, or ended without an answer.
+    pub fn answered(&mut self, request: Answered, pace: Pace) {
+        self.last = self.last.max(Some(request.at));
         let delay = pace.delay;
-        self.last = self.last.max(Some(at));
-        let wait = match answer {
+        let wait = match request.answer {
             Answer::Served => {
                 self.failures = 0;
-                return;
+                Duration::ZERO
             }
+            Answer::Redirect => Duration::ZERO,
             Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
+            Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
             Answer::Overloaded { retry_after } => {
                 let base = delay.max(LEAST_BACK_OFF);
                 let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
-                retry_after.map_or(own, |asked| asked.max(delay))
+                // What the server asks for is a floor: a short wait does not end the doubling.
+                own.max(retry_after.unwrap_or_default())
             }
         };
-        self.hold_until(at + wait.min(pace.longest_wait));
+        let wait = match pace.is_adaptive {
+            true => wait.max(request.took()),
+            false => wait,
+        };
+        if !wait.is_zero() {
+            self.hold_until(request.at + wait.min(pace.longest_wait));
+        }
     }
 
     /// Twice as long with each failure in a row.
@@ -197,9 +245,14 @@ impl Clock {
         wait
     }
 
-    /// Whether nothing holds the next request back, so that the clock can be forgotten.
-    pub fn has_passed(&self, now: Instant, delay: Duration) -> bool {
-        self.failures == 0 && self.next(delay).is_none_or(|next| next <= now)
+    /// From when on the clock can be forgotten: nothing holds the next request back, and failures in
+    /// a row do not count any more. `None` if it holds nothing.
+    pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
+        let next = self.next(delay)?;
+        Some(match self.failures {
+            0 => next,
+            _ => next + FAILURES_COUNT_FOR,
+        })
     }
 }
 
@@ -212,6 +265,7 @@ mod tests {
     const PACE: Pace = Pace {
         delay: SECOND,
         longest_wait: LONGEST,
+        is_adaptive: true,
     };
 
     #[test]
@@ -219,7 +273,7 @@ mod tests {
         let mut clock = Clock::default();
         assert_eq!(clock.next(SECOND), None);
         let answer_at = Instant::now() + 5 * SECOND;
-        clock.answered(answer_at, Answer::Served, PACE);
+        clock.answered(quick(answer_at, Answer::Served), PACE);
         assert_eq!(clock.next(SECOND), Some(answer_at + SECOND));
         assert_eq!(clock.next(3 * SECOND), Some(answer_at + 3 * SECOND));
     }
@@ -231,12 +285,12 @@ mod tests {
         let asked = Answer::Overloaded {
             retry_after: Some(20 * SECOND),
         };
-        clock.answered(at, asked, PACE);
+        clock.answered(quick(at, asked), PACE);
         assert_eq!(clock.next(SECOND), Some(at + 20 * SECOND));
         let too_much = Answer::Overloaded {
             retry_after: Some(5_000 * SECOND),
         };
-        clock.answered(at, too_much, PACE);
+        clock.answered(quick(at, too_much), PACE);
         assert_eq!(clock.next(SECOND), Some(at + LONGEST));
     }
 
@@ -245,12 +299,12 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         for wait in [1, 2, 4, 8, 8] {
-            clock.answered(at, Answer::Silent, PACE);
+            clock.answered(quick(at, Answer::Silent), PACE);
             assert_eq!(clock.next(SECOND), Some(at + wait * SECOND));
         }
         let later = at + 100 * SECOND;
-        clock.answered(later, Answer::Served, PACE);
-        clock.answered(later, Answer::Silent, PACE);
+        clock.answered(quick(later, Answer::Served), PACE);
+        clock.answered(quick(later, Answer::Silent), PACE);
         assert_eq!(clock.next(SECOND), Some(later + SECOND));
     }
 
@@ -258,10 +312,10 @@ mod tests {
     fn a_page_need_not_wait_for_its_robots_txt_but_for_the_page_before() {
         let at = Instant::now();
         let mut clock = Clock::default();
-        clock.answered(at, Answer::Served, PACE);
+        clock.answered(quick(at, Answer::Served), PACE);
         assert_eq!(clock.next_after_robots(SECOND), None);
         clock.page_answered(at);
-        clock.answered(at + SECOND, Answer::Served, PACE);
+        clock.answered(quick(at + SECOND, Answer::Served), PACE);
         assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 5 * SECOND));
         clock.another_asked(at + 2 * SECOND);
         assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 7 * SECOND));
@@ -273,15 +327,75 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         let overloaded = Answer::Overloaded { retry_after: None };
-        clock.answered(
-            at,
-            overloaded,
-            Pace {
-                delay: Duration::ZERO,
-                ..PACE
-            },
-        );
+        clock.answered(quick(at, overloaded), NO_DELAY);
         assert_eq!(clock.next(Duration::ZERO), Some(at + SECOND));
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_a_floor_and_no_ceiling() {
+        let (mut clock, mut at) = (Clock::default(), Instant::now());
+        let overloaded = Answer::Overloaded {
+            retry_after: Some(SECOND),
+        };
+        for wait in [1, 2, 4, 8, 16, 32, 64, 64] {
+            clock.answered(quick(at, overloaded), NO_DELAY);
+            assert_eq!(clock.next(Duration::ZERO), Some(at + wait * SECOND));
+            at += wait * SECOND;
+        }
+    }
+
+    #[test]
+    fn after_a_slow_answer_the_site_is_left_alone_for_as_long() {
+        let started = Now::read();
+        let slow = |took: Duration, answer| Answered {
+            started,
+            at: started.instant + took,
+            answer,
+        };
+        let next = |request: Answered, pace| {
+            let mut clock = Clock::default();
+            clock.answered(request, pace);
+            clock.next(SECOND)
+        };
+        let served = slow(5 * SECOND, Answer::Served);
+        assert_eq!(next(served, PACE), Some(served.at + 5 * SECOND));
+        let steady = Pace {
+            is_adaptive: false,
+            ..PACE
+        };
+        assert_eq!(next(served, steady), Some(served.at + SECOND));
+        let very_slow = slow(5_000 * SECOND, Answer::Served);
+        assert_eq!(next(very_slow, PACE), Some(very_slow.at + LONGEST));
+        let silent = slow(60 * SECOND, Answer::Silent);
+        assert_eq!(next(silent, PACE), Some(silent.at + SECOND));
+    }
+
+    #[test]
+    fn a_redirect_on_the_way_to_robots_txt_does_not_end_a_row_of_failures() {
+        let (mut clock, at) = (Clock::default(), Instant::now());
+        for wait in [1, 2, 4] {
+            clock.answered(quick(at, Answer::Redirect), NO_DELAY);
+            clock.answered(quick(at, Answer::NoRules), NO_DELAY);
+            assert_eq!(clock.next(Duration::ZERO), Some(at + wait * SECOND));
+        }
+    }
+
+    const NO_DELAY: Pace = Pace {
+        delay: Duration::ZERO,
+        ..PACE
+    };
+
+    /// A request that was answered at once.
+    fn quick(at: Instant, answer: Answer) -> Answered {
+        let started = Now {
+            instant: at,
+            wall_ms: 0,
+        };
+        Answered {
+            started,
+            at,
+            answer,
+        }
     }
 
     #[test]

@@ -1,7 +1,14 @@
 //! The robots.txt files that a worker knows, and the course of fetching one (RFC 9309).
 //!
-//! An origin's file is remembered for an hour, a failure to get it for a minute. Neither
-//! [`RobotsFiles`] nor [`RobotsFetch`] performs I/O or reads a clock: the caller hands in the
+//! An origin's file is fresh for an hour, and then fetched again. While that fails, the file stays in
+//! force until it is a day old. RFC 9309 2.3.1.4 forbids everything while a robots.txt is
+//! unreachable, and lets a crawler "continue to use a cached copy"; 2.4 bounds the age of a copy to 24
+//! hours. We read both together: the last good file for a day after its fetch, then nothing.
+//!
+//! A failure is remembered nowhere. If there is no file to fall back on, the task that asked ends, its
+//! site's clock is moved, and the next task asks anew when its turn comes.
+//!
+//! Neither [`RobotsFiles`] nor [`RobotsFetch`] performs I/O or reads a clock: the caller hands in the
 //! moment and the answers, and makes the requests that [`RobotsFetch`] names. Nothing here
 //! survives the process; the shared cache does.
 
@@ -9,9 +16,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use webfill_store::RobotsEntry;
-use webfill_urls::Url;
-use webfill_wire::Outcome;
+use webfill_store::{ROBOTS_KEPT_MS, RobotsEntry};
+use webfill_urls::{Url, origin};
+use webfill_wire::{Evidence, Outcome};
 
 use crate::fetch::Fetched;
 use crate::now::Now;
@@ -22,17 +29,15 @@ use crate::robots_rules::RobotsRules;
 /// A robots.txt is fetched again after this long.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// After a failure, robots.txt is fetched again after this long.
-const UNREACHABLE_LIFETIME: Duration = Duration::from_secs(60);
+/// While the last good file is in force because a new one could not be fetched, the fetch is tried
+/// again after this long.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// Only the beginning of a file counts (RFC 9309 2.5 requires at least this much).
 pub const MOST_BYTES: usize = 500 << 10;
 
 /// RFC 9309 2.3.1.2: at least five redirects are followed.
 const MOST_REDIRECTS: usize = 5;
-
-/// Requests that one robots.txt may take.
-pub const MOST_REQUESTS: u32 = MOST_REDIRECTS as u32 + 1;
 
 /// Origins remembered by one worker, and the memory that their rules may take together.
 const MOST_REMEMBERED: usize = 4_096;
@@ -42,16 +47,14 @@ const MOST_REMEMBERED_BYTES: usize = 8 << 20;
 const AGENT_TOKEN: &str = "webfill";
 
 /// The rules of one origin.
-#[derive(Debug, Clone)]
-pub enum Rules {
-    Known(Rc<RobotsRules>),
-    /// 5xx or no answer: nothing is allowed for now. Carries the outcome of the origin's pages.
-    Unreachable(Outcome),
-}
+pub type Rules = Rc<RobotsRules>;
 
 struct Remembered {
     rules: Rules,
+    /// Until then robots.txt is not requested.
     until: Instant,
+    /// Until then the rules stand in for a file that cannot be fetched.
+    kept_until: Instant,
 }
 
 /// The robots.txt files in this worker's memory.
@@ -62,26 +65,64 @@ pub struct RobotsFiles {
 }
 
 impl RobotsFiles {
-    /// The rules of an origin, if they are in memory and have not expired.
-    pub fn remembered(&self, origin: &str, now: Now) -> Option<Rules> {
+    /// The rules of an origin whose robots.txt need not be requested.
+    pub fn in_force(&self, origin: &str, now: Now) -> Option<Rules> {
         let known = self.remembered.get(origin)?;
-        (known.until > now.instant).then(|| known.rules.clone())
+        (known.until > now.instant).then(|| Rc::clone(&known.rules))
     }
 
-    /// Keeps an entry in memory and returns its rules. `unreachable`: how the origin's pages end
-    /// if the entry holds no rules.
-    pub fn remember(&mut self, entry: &RobotsEntry, unreachable: Outcome, now: Now) -> Rules {
-        let lifetime = entry.expires_at_ms.saturating_sub(now.wall_ms).max(0) as u64;
-        let rules = rules_of(entry, unreachable);
-        let remembered = Remembered {
-            rules: rules.clone(),
-            until: now.instant + Duration::from_millis(lifetime).min(LIFETIME),
+    /// Keeps an entry in memory, unless a later one is there. Returns its rules if it is fresh.
+    pub fn remember(&mut self, entry: &RobotsEntry, now: Now) -> Option<Rules> {
+        let rules = rules_of(entry)?;
+        let after = |at_ms: i64, most: Duration| {
+            let wait_ms = at_ms.saturating_sub(now.wall_ms).max(0) as u64;
+            now.instant + Duration::from_millis(wait_ms).min(most)
         };
-        self.forget(&entry.origin);
-        self.bytes += remembered.bytes();
-        self.remembered.insert(entry.origin.clone(), remembered);
+        let kept_ms = entry.fetched_at_ms.saturating_add(ROBOTS_KEPT_MS);
+        let kept_until = after(kept_ms, Duration::from_millis(ROBOTS_KEPT_MS as u64));
+        let is_fresh = entry.is_fresh(now.wall_ms);
+        let before = self.remembered.get(&entry.origin);
+        if !is_fresh && before.is_some_and(|before| before.kept_until > kept_until) {
+            return None;
+        }
+        let remembered = Remembered {
+            rules: Rc::clone(&rules),
+            until: after(entry.expires_at_ms, LIFETIME),
+            kept_until,
+        };
+        self.insert(&entry.origin, remembered, now);
+        is_fresh.then_some(rules)
+    }
+
+    /// The rules of an origin whose robots.txt could not be fetched: those of the last good file, if
+    /// it is not too old. They are in force until the next attempt.
+    pub fn fall_back(&mut self, origin: &str, now: Now) -> Option<Rules> {
+        let known = self.remembered.get_mut(origin)?;
+        if known.kept_until <= now.instant {
+            return None;
+        }
+        known.until = known.kept_until.min(now.instant + TRY_AGAIN_AFTER);
+        Some(Rc::clone(&known.rules))
+    }
+
+    /// The robots.txt of an origin redirects to that of another one, whose rules are in force for both
+    /// if they are known.
+    pub fn follow(&mut self, origin: &str, target: &str, now: Now) -> Option<Rules> {
+        let rules = self.in_force(target, now)?;
+        let known = self.remembered.get(target)?;
+        let remembered = Remembered {
+            rules: Rc::clone(&rules),
+            ..*known
+        };
+        self.insert(origin, remembered, now);
+        Some(rules)
+    }
+
+    fn insert(&mut self, origin: &str, remembered: Remembered, now: Now) {
+        self.forget(origin);
+        self.bytes += remembered.rules.memory_bytes();
+        self.remembered.insert(origin.to_owned(), remembered);
         self.make_room(now.instant);
-        rules
     }
 
     /// Forgets expired entries first, then any: the shared cache still has them.
@@ -112,16 +153,7 @@ impl RobotsFiles {
 
     fn forget(&mut self, origin: &str) {
         if let Some(known) = self.remembered.remove(origin) {
-            self.bytes -= known.bytes();
-        }
-    }
-}
-
-impl Remembered {
-    fn bytes(&self) -> usize {
-        match &self.rules {
-            Rules::Known(rules) => rules.memory_bytes(),
-            Rules::Unreachable(_) => 0,
+            self.bytes -= known.rules.memory_bytes();
         }
     }
 }
@@ -135,9 +167,18 @@ pub struct RobotsResponse {
     pub body: Vec<u8>,
     /// Where a redirect leads, absolute or relative.
     pub redirect: Option<String>,
+    /// What went wrong, in words.
+    pub error: Option<String>,
     /// When the answer began, or the attempt ended without one.
     pub answered_at: Instant,
     pub answer: Answer,
+}
+
+impl RobotsResponse {
+    /// Whether it says what is allowed, or leads on to what does.
+    fn is_usable(&self) -> bool {
+        has_rules(self.status)
+    }
 }
 
 impl From<Fetched> for RobotsResponse {
@@ -147,6 +188,7 @@ impl From<Fetched> for RobotsResponse {
             status: fetched.status_code.filter(|_| fetched.error.is_none()),
             body: fetched.body,
             redirect: fetched.redirect,
+            error: fetched.error,
             answered_at: fetched.answered_at,
             answer: fetched.answer,
         }
@@ -161,20 +203,21 @@ pub struct RobotsFetch {
     /// The next request; `None` at the end.
     next: Option<Url>,
     redirects_left: usize,
-    last: Option<RobotsResponse>,
+    /// The last request that was answered, with its answer.
+    last: Option<(Url, RobotsResponse)>,
     denied: Option<Denied>,
 }
 
 /// What a robots.txt fetch has found out.
 #[derive(Debug)]
-pub struct RobotsAnswer {
-    /// `None` if the gate denied a request after a redirect.
-    pub entry: Option<RobotsEntry>,
-    /// Of the last answer.
-    pub answered_at: Instant,
-    pub answer: Answer,
-    /// How the pages of the origin end if there are no rules.
-    pub unreachable: Outcome,
+pub enum RobotsAnswer {
+    /// The file, as that of the origin; if redirects led to the robots.txt of another origin, for that
+    /// one as well.
+    Files(Vec<RobotsEntry>),
+    /// There was none to be had: how the origin's pages end, and what was seen.
+    Unreachable(Outcome, Evidence),
+    /// The gate denied a request.
+    Denied(Denied),
 }
 
 impl RobotsFetch {
@@ -193,6 +236,23 @@ impl RobotsFetch {
         self.next.as_ref()
     }
 
+    /// Whether a redirect has been followed.
+    pub fn is_redirected(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Whether it is over without a file.
+    pub fn has_failed(&self) -> bool {
+        let last = self.last.as_ref();
+        self.next.is_none() && !last.is_some_and(|(_, response)| response.is_usable())
+    }
+
+    /// The origin whose robots.txt the next request is for, if it is for one.
+    pub fn origin_of_next(&self) -> Option<String> {
+        let url = self.next.as_ref()?;
+        is_robots_txt(url).then(|| origin(url))
+    }
+
     /// The answer to the request that [`RobotsFetch::next_request`] named.
     pub fn answered(&mut self, response: Result<RobotsResponse, Denied>) {
         let Some(url) = self.next.take() else { return };
@@ -202,60 +262,61 @@ impl RobotsFetch {
                     self.redirects_left -= 1;
                     self.next = redirect_target(&url, &response);
                 }
-                self.last = Some(response);
+                self.last = Some((url, response));
             }
             Err(denied) => self.denied = Some(denied),
         }
     }
 
-    /// What was found out. An error if not even one request was answered.
-    pub fn finish(self, now: Now) -> Result<RobotsAnswer, Denied> {
-        let response = match (self.last, self.denied) {
-            (Some(response), _) => response,
-            (None, Some(denied)) => return Err(denied),
-            (None, None) => not_an_origin(now),
+    /// What was found out, once there is no next request.
+    pub fn finish(&mut self, now: Now) -> RobotsAnswer {
+        match (self.last.take(), self.denied) {
+            (Some(_), Some(_)) => RobotsAnswer::Denied(Denied::CutShort),
+            (None, Some(denied)) => RobotsAnswer::Denied(denied),
+            (Some((url, response)), None) if response.is_usable() => {
+                RobotsAnswer::Files(self.entries(&url, response, now))
+            }
+            (Some((url, response)), None) => {
+                let outcome = unreachable_outcome(response.outcome);
+                RobotsAnswer::Unreachable(outcome, evidence(&url, response))
+            }
+            // The origin does not parse as a URL, so no request could be made.
+            (None, None) => RobotsAnswer::Unreachable(
+                Outcome::RobotsUnreachable,
+                Evidence {
+                    url: self.origin.clone(),
+                    status_code: None,
+                    sign: String::from("not a web address"),
+                },
+            ),
+        }
+    }
+
+    fn entries(&self, url: &Url, response: RobotsResponse, now: Now) -> Vec<RobotsEntry> {
+        let target = origin(url);
+        let is_targets_own = is_robots_txt(url) && !matches!(response.status, Some(300..=399));
+        let entry = RobotsEntry {
+            origin: self.origin.clone(),
+            status: response.status,
+            body: response.body,
+            fetched_at_ms: now.wall_ms,
+            expires_at_ms: now.wall_ms + LIFETIME.as_millis() as i64,
         };
-        Ok(RobotsAnswer {
-            answered_at: response.answered_at,
-            answer: response.answer,
-            unreachable: unreachable_outcome(response.outcome),
-            entry: match self.denied {
-                None => Some(entry_of(self.origin, response, now)),
-                Some(_) => None,
-            },
-        })
+        let of_target = (is_targets_own && target != self.origin).then(|| RobotsEntry {
+            origin: target,
+            ..entry.clone()
+        });
+        std::iter::once(entry).chain(of_target).collect()
     }
 }
 
-/// The origin does not parse as a URL, so no request could be made.
-fn not_an_origin(now: Now) -> RobotsResponse {
-    RobotsResponse {
-        outcome: Outcome::NetworkError,
-        status: None,
-        body: Vec::new(),
-        redirect: None,
-        answered_at: now.instant,
-        answer: Answer::Silent,
-    }
+fn is_robots_txt(url: &Url) -> bool {
+    url.path() == "/robots.txt" && url.query().is_none()
 }
 
 fn redirect_target(url: &Url, response: &RobotsResponse) -> Option<Url> {
     let target = response.redirect.as_deref()?;
     webfill_urls::canonical(target, Some(url)).ok()
-}
-
-fn entry_of(origin: String, response: RobotsResponse, now: Now) -> RobotsEntry {
-    let lifetime = match response.status {
-        None | Some(500..) => UNREACHABLE_LIFETIME,
-        Some(_) => LIFETIME,
-    };
-    RobotsEntry {
-        origin,
-        status: response.status,
-        body: response.body,
-        fetched_at_ms: now.wall_ms,
-        expires_at_ms: now.wall_ms + lifetime.as_millis() as i64,
-    }
 }
 
 /// If the host itself cannot be reached, its pages end as they would without a robots.txt.
@@ -266,79 +327,32 @@ fn unreachable_outcome(outcome: Outcome) -> Outcome {
     }
 }
 
+fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
+    let sign = match (response.error, response.status) {
+        (Some(error), _) => error,
+        (None, Some(status)) => format!("robots.txt answered {status}"),
+        (None, None) => String::from("robots.txt was not answered"),
+    };
+    Evidence {
+        url: url.to_string(),
+        status_code: response.status,
+        sign,
+    }
+}
+
 /// RFC 9309 2.3.1: a file is parsed, 4xx (and an endless redirect) allows everything, anything else
 /// allows nothing.
-fn rules_of(entry: &RobotsEntry, unreachable: Outcome) -> Rules {
-    match entry.status {
-        Some(200..=299) => Rules::Known(Rc::new(RobotsRules::parse(&entry.body, AGENT_TOKEN))),
-        Some(300..=499) => Rules::Known(Rc::new(RobotsRules::parse(b"", AGENT_TOKEN))),
-        _ => Rules::Unreachable(unreachable),
-    }
+fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
+    let file = match entry.status {
+        Some(200..=299) => entry.body.as_slice(),
+        status => has_rules(status).then_some(b"".as_slice())?,
+    };
+    Some(Rc::new(RobotsRules::parse(file, AGENT_TOKEN)))
+}
+
+fn has_rules(status: Option<u16>) -> bool {
+    matches!(status, Some(200..=499))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ORIGIN: &str = "http://a.org";
-
-    fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
-        RobotsResponse {
-            outcome: Outcome::Ok,
-            status: Some(status),
-            body: Vec::new(),
-            redirect: redirect.map(str::to_owned),
-            answered_at: Instant::now(),
-            answer: Answer::Served,
-        }
-    }
-
-    #[test]
-    fn five_redirects_are_followed_and_the_sixth_allows_everything() {
-        let mut fetch = RobotsFetch::new(ORIGIN);
-        let mut requests = 0;
-        while let Some(url) = fetch.next_request() {
-            requests += 1;
-            let target = format!("{url}x");
-            fetch.answered(Ok(response(302, Some(&target))));
-        }
-        assert_eq!(requests, MOST_REQUESTS);
-        let entry = fetch.finish(Now::read()).unwrap().entry.unwrap();
-        let rules = rules_of(&entry, Outcome::RobotsUnreachable);
-        assert!(matches!(rules, Rules::Known(_)));
-    }
-
-    #[test]
-    fn a_fetch_that_is_denied_after_a_redirect_has_no_entry() {
-        let mut fetch = RobotsFetch::new(ORIGIN);
-        fetch.answered(Ok(response(301, Some("/elsewhere"))));
-        fetch.answered(Err(Denied::NotStarted));
-        assert_eq!(fetch.next_request(), None);
-        assert!(fetch.finish(Now::read()).unwrap().entry.is_none());
-        let mut denied = RobotsFetch::new(ORIGIN);
-        denied.answered(Err(Denied::NotStarted));
-        assert!(denied.finish(Now::read()).is_err());
-    }
-
-    #[test]
-    fn a_failure_is_remembered_for_a_minute_and_a_file_for_an_hour() {
-        let now = Now::read();
-        for (status, lifetime) in [(500, UNREACHABLE_LIFETIME), (404, LIFETIME)] {
-            let mut fetch = RobotsFetch::new(ORIGIN);
-            fetch.answered(Ok(response(status, None)));
-            let entry = fetch.finish(now).unwrap().entry.unwrap();
-            let mut files = RobotsFiles::default();
-            files.remember(&entry, Outcome::RobotsUnreachable, now);
-            let last = Now {
-                instant: now.instant + lifetime - Duration::from_millis(1),
-                ..now
-            };
-            assert!(files.remembered(ORIGIN, last).is_some());
-            let expired = Now {
-                instant: now.instant + lifetime,
-                ..now
-            };
-            assert!(files.remembered(ORIGIN, expired).is_none());
-        }
-    }
-}
+mod tests;

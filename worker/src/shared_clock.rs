@@ -53,16 +53,11 @@ impl SharedClock {
         }
     }
 
-    /// Reserves a site for `requests` requests in a row. The error is how long to wait before trying
-    /// again. A reservation that is held already is prolonged.
-    pub async fn reserve(
-        &self,
-        site: &str,
-        delay: Duration,
-        requests: u32,
-    ) -> Result<(), Duration> {
+    /// Reserves a site for a request. The error is how long to wait before trying again. A
+    /// reservation that is held already is prolonged.
+    pub async fn reserve(&self, site: &str, delay: Duration) -> Result<(), Duration> {
         let called = Instant::now();
-        let longest = self.longest_request * requests + RESERVE_TO_START;
+        let longest = self.longest_request + RESERVE_TO_START;
         let request = ReservationRequest {
             site: site.to_owned(),
             holder: self.holder(site),

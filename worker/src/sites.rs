@@ -1,20 +1,24 @@
 //! The tasks and the clock of every site that this worker owns.
 //!
 //! One runner per site takes its tasks one after another, so that two requests to a site are
-//! never in flight at once. A site is forgotten once it has no task and its clock holds nothing
-//! back; until then its clock stays, however long that is. All of it is lost with the process:
-//! tasks go back to the dispatcher, and clocks are in the shared cache and at the dispatcher.
+//! never in flight at once. A site is forgotten once it has no task, its clock holds nothing back, and
+//! its failures do not count any more; until then its clock stays, however long that is. All of it is
+//! lost with the process: tasks go back to the dispatcher, and clocks are in the shared cache and at
+//! the dispatcher.
 //!
 //! Nothing here reads a clock: every moment comes from the caller.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
 use webfill_store::SiteEntry;
-use webfill_wire::{CrawlKey, Outcome, RecallScope, SiteClock, Task};
+use webfill_wire::{CrawlKey, RecallScope, SiteClock, Task};
 
 use crate::now::{Now, millis_rounded_up};
-use crate::politeness::{Answer, Clock, Pace};
+use crate::politeness::{Answered, Clock, Pace};
 
 /// A site as its runner sees it.
 #[derive(Debug, Default)]
@@ -32,12 +36,31 @@ pub struct Site {
     clock_looked_up: bool,
     /// Start of the last request, for the shared cache; `None` once it was written there.
     unsaved_start_ms: Option<i64>,
+    /// It is among [`Sites::idle`].
+    is_watched: bool,
+    alone: Alone,
+}
+
+/// Who asks a site is alone with it: held by its runner, or by that of another site which robots.txt
+/// has led here, from before its turn is awaited until its request is over.
+#[derive(Debug)]
+struct Alone(Arc<Semaphore>);
+
+impl Default for Alone {
+    fn default() -> Alone {
+        Alone(Arc::new(Semaphore::new(1)))
+    }
 }
 
 /// All sites of this worker.
 #[derive(Debug, Default)]
 pub struct Sites {
     sites: HashMap<String, Site>,
+    /// Sites whose clocks have moved since they were last written to the shared cache.
+    moved: Vec<String>,
+    /// Sites that became idle, each once, by the time at which they can be forgotten unless they
+    /// have been asked again by then.
+    idle: BinaryHeap<Reverse<(Instant, String)>>,
 }
 
 impl Sites {
@@ -68,7 +91,46 @@ impl Sites {
         let site = self.sites.get_mut(name)?;
         let task = site.queue.pop_front();
         site.running = task.is_some();
+        if task.is_none() {
+            self.watch(name);
+        }
         task
+    }
+
+    /// The robots.txt of another site has led to this one, which may have no runner here.
+    pub fn begin_visit(&mut self, name: &str, default_delay: Duration) {
+        self.sites.entry(name.to_owned()).or_insert_with(|| Site {
+            delay: default_delay,
+            ..Site::default()
+        });
+    }
+
+    pub fn end_visit(&mut self, name: &str) {
+        self.watch(name);
+    }
+
+    /// What one must hold to ask a site.
+    pub fn alone(&self, name: &str) -> Option<Arc<Semaphore>> {
+        self.sites.get(name).map(|site| Arc::clone(&site.alone.0))
+    }
+
+    /// The site has no runner and no task: it is to be forgotten when its clock has passed.
+    fn watch(&mut self, name: &str) {
+        let Some(site) = self.sites.get_mut(name) else {
+            return;
+        };
+        if site.is_watched || site.is_kept() {
+            return;
+        }
+        match site.clock.passes_at(site.delay) {
+            Some(at) => {
+                site.is_watched = true;
+                self.idle.push(Reverse((at, name.to_owned())));
+            }
+            None => {
+                self.sites.remove(name);
+            }
+        }
     }
 
     /// The crawls of tasks that no runner has taken up.
@@ -163,34 +225,31 @@ impl Sites {
         }
     }
 
-    /// A request for the site's robots.txt that started at `started_ms` was answered at `at`.
-    pub fn robots_answered(
-        &mut self,
-        name: &str,
-        started_ms: i64,
-        at: Instant,
-        answer: Answer,
-        pace: Pace,
-    ) {
-        if let Some(site) = self.sites.get_mut(name) {
-            site.answered(started_ms, at, answer, pace);
+    /// A request of the site for a robots.txt is over. The delay under which pages are fetched stays.
+    pub fn robots_answered(&mut self, name: &str, request: Answered, pace: Pace) {
+        self.answered(name, request, pace);
+    }
+
+    /// A request for a page is over.
+    pub fn page_answered(&mut self, name: &str, request: Answered, pace: Pace) {
+        if let Some(site) = self.answered(name, request, pace) {
+            site.delay = pace.delay;
+            site.clock.page_answered(request.at);
+            site.inherited = false;
         }
     }
 
-    /// A request for a page that started at `started_ms` was answered at `at`.
-    pub fn page_answered(
-        &mut self,
-        name: &str,
-        started_ms: i64,
-        at: Instant,
-        answer: Answer,
-        pace: Pace,
-    ) {
-        if let Some(site) = self.sites.get_mut(name) {
-            site.answered(started_ms, at, answer, pace);
-            site.clock.page_answered(at);
-            site.inherited = false;
+    fn answered(&mut self, name: &str, request: Answered, pace: Pace) -> Option<&mut Site> {
+        let site = self.sites.get_mut(name)?;
+        site.clock.answered(request, pace);
+        if site
+            .unsaved_start_ms
+            .replace(request.started.wall_ms)
+            .is_none()
+        {
+            self.moved.push(name.to_owned());
         }
+        Some(site)
     }
 
     /// A request was broken off, and may have been under way until now. Returns the site's clock
@@ -202,21 +261,22 @@ impl Sites {
         self.clock(name, delay, now)
     }
 
-    /// When the next task may follow one that was refused without a request. A refusal costs the
-    /// site nothing, so it holds the next task back only if robots.txt is unreachable: until
-    /// robots.txt may be requested again.
-    pub fn next_start_after_refusal(&self, name: &str, outcome: Outcome) -> Option<Instant> {
-        match outcome {
-            Outcome::RobotsUnreachable => self.next_start(name, Turn::Robots),
-            _ => None,
+    /// When the next task may follow one that was refused. A refusal without a request costs the site
+    /// nothing and holds nobody back. If robots.txt was requested in vain, it may be requested again
+    /// when the site's clock allows.
+    pub fn next_start_after_refusal(&self, name: &str, was_requested: bool) -> Option<Instant> {
+        match was_requested {
+            true => self.next_start(name, Turn::Robots),
+            false => None,
         }
     }
 
     /// The clocks that moved since the last call, for the shared cache; forgets idle sites.
     pub fn moved_clocks(&mut self, owner: &str, now: Now) -> Vec<SiteEntry> {
         let mut moved = Vec::new();
-        for (name, site) in &mut self.sites {
-            if let Some(last_start_ms) = site.unsaved_start_ms.take()
+        for name in std::mem::take(&mut self.moved) {
+            if let Some(site) = self.sites.get_mut(&name)
+                && let Some(last_start_ms) = site.unsaved_start_ms.take()
                 && let Some(next) = site
                     .clock
                     .next(site.delay)
@@ -224,7 +284,7 @@ impl Sites {
             {
                 let wait_ms = now.until(next).as_millis() as i64;
                 moved.push(SiteEntry {
-                    site: name.clone(),
+                    site: name,
                     last_start_ms,
                     delay_ms: site.delay.as_millis() as u64,
                     blocked_until_ms: Some(now.wall_ms + wait_ms),
@@ -232,13 +292,29 @@ impl Sites {
                 });
             }
         }
-        self.sites.retain(|_, site| {
-            site.running
-                || site.inherited
-                || !site.queue.is_empty()
-                || !site.clock.has_passed(now.instant, site.delay)
-        });
+        self.forget_idle(now);
         moved
+    }
+
+    /// Looks only at sites whose time has come, however many others there are.
+    fn forget_idle(&mut self, now: Now) {
+        while let Some(Reverse((at, _))) = self.idle.peek()
+            && *at <= now.instant
+        {
+            let Some(Reverse((_, name))) = self.idle.pop() else {
+                return;
+            };
+            let Some(site) = self.sites.get_mut(&name) else {
+                continue;
+            };
+            site.is_watched = false;
+            let passes_at = site.clock.passes_at(site.delay);
+            if passes_at.is_some_and(|at| at > now.instant) {
+                self.watch(&name);
+            } else if !site.is_kept() {
+                self.sites.remove(&name);
+            }
+        }
     }
 
     /// These clocks did not reach the shared cache, so the next call of [`Sites::moved_clocks`] lists
@@ -246,6 +322,9 @@ impl Sites {
     pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
         for entry in moved {
             if let Some(site) = self.sites.get_mut(&entry.site) {
+                if site.unsaved_start_ms.is_none() {
+                    self.moved.push(entry.site);
+                }
                 site.unsaved_start_ms = site.unsaved_start_ms.max(Some(entry.last_start_ms));
             }
         }
@@ -253,10 +332,11 @@ impl Sites {
 }
 
 impl Site {
-    fn answered(&mut self, started_ms: i64, at: Instant, answer: Answer, pace: Pace) {
-        self.clock.answered(at, answer, pace);
-        self.delay = pace.delay;
-        self.unsaved_start_ms = Some(started_ms);
+    /// Whether it is needed, whatever its clock says. A site that is kept is watched when its runner
+    /// or its visitor ends.
+    fn is_kept(&self) -> bool {
+        let is_visited = Arc::strong_count(&self.alone.0) > 1;
+        self.running || self.inherited || is_visited || !self.queue.is_empty()
     }
 }
 
@@ -281,112 +361,4 @@ pub enum Turn {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn task(id: u64, site: &str, priority: u8) -> Task {
-        Task {
-            task: id,
-            delivery: 1,
-            crawl: 1,
-            url: format!("http://{site}/{id}"),
-            site: site.into(),
-            depth: 0,
-            wait_ms: 0,
-            last_request_ago_ms: None,
-            parent: None,
-            attrs: None,
-            records: Vec::new(),
-            priority,
-            delay_ms: None,
-            failed_attempts: Vec::new(),
-            given_up: None,
-        }
-    }
-
-    #[test]
-    fn the_highest_priority_of_a_site_goes_first_and_then_the_oldest() {
-        let mut sites = Sites::default();
-        for (id, priority) in [(1, 50), (2, 90), (3, 50), (4, 90)] {
-            sites.add(task(id, "a.org", priority), Duration::ZERO, Now::read());
-        }
-        let order: Vec<u64> = std::iter::from_fn(|| sites.next_task("a.org"))
-            .map(|task| task.task)
-            .collect();
-        assert_eq!(order, [2, 4, 1, 3]);
-    }
-
-    #[test]
-    fn the_crawls_of_queued_tasks_are_known() {
-        let mut sites = Sites::default();
-        for (id, crawl) in [(1, 7), (2, 8), (3, 7)] {
-            let task = Task {
-                crawl,
-                ..task(id, "a.org", 50)
-            };
-            sites.add(task, Duration::ZERO, Now::read());
-        }
-        assert_eq!(sites.queued_crawls(), HashSet::from([7, 8]));
-        sites.next_task("a.org");
-        sites.next_task("a.org");
-        assert_eq!(sites.queued_crawls(), HashSet::from([7]));
-    }
-
-    #[test]
-    fn only_tasks_in_the_scope_are_taken_out_of_the_queues() {
-        let mut sites = Sites::default();
-        for (id, site, priority) in [(1, "a.org", 50), (2, "a.org", 90), (3, "b.org", 50)] {
-            sites.add(task(id, site, priority), Duration::ZERO, Now::read());
-        }
-        let scope = RecallScope {
-            site: Some("a.org".into()),
-            below: Some(90),
-            ..RecallScope::default()
-        };
-        let taken: Vec<u64> = sites
-            .take_queued(&scope)
-            .iter()
-            .map(|task| task.task)
-            .collect();
-        assert_eq!(taken, [1]);
-        assert_eq!(sites.next_task("a.org").map(|task| task.task), Some(2));
-        assert_eq!(sites.next_task("b.org").map(|task| task.task), Some(3));
-    }
-
-    #[test]
-    fn only_an_unreachable_robots_txt_makes_a_refusal_hold_the_next_task_back() {
-        let (mut sites, now) = (Sites::default(), Now::read());
-        let delay = Duration::from_secs(5);
-        sites.add(task(1, "a.org", 50), delay, now);
-        let pace = Pace {
-            delay,
-            longest_wait: Duration::from_secs(1_000),
-        };
-        sites.robots_answered("a.org", 0, now.instant, Answer::Silent, pace);
-        let next = |outcome| sites.next_start_after_refusal("a.org", outcome);
-        assert_eq!(next(Outcome::Disallowed), None);
-        assert_eq!(next(Outcome::RobotsUnreachable), Some(now.instant + delay));
-    }
-
-    #[test]
-    fn a_forgotten_back_off_leaves_the_delay() {
-        let (mut sites, now) = (Sites::default(), Now::read());
-        let delay = Duration::from_secs(5);
-        sites.add(task(1, "a.org", 50), delay, now);
-        let pace = Pace {
-            delay,
-            longest_wait: Duration::from_secs(1_000),
-        };
-        let retry_after = Some(Duration::from_secs(500));
-        let now = now.instant;
-        sites.page_answered("a.org", 0, now, Answer::Overloaded { retry_after }, pace);
-        assert!(
-            sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500))
-        );
-        sites.forget_back_off("a.org");
-        assert_eq!(
-            sites.next_start("a.org", Turn::Page(delay)),
-            Some(now + delay)
-        );
-    }
-}
+mod tests;

@@ -14,6 +14,7 @@ use webfill_wire::{CrawlSettings, Evidence, Outcome, SiteClock, Task, TaskDone};
 use crate::body_budget::BudgetedBody;
 use crate::fetch::Fetched;
 use crate::now::{millis_rounded_up, now_ms};
+use crate::politeness::Answer;
 use crate::response_headers;
 
 /// See the module.
@@ -76,6 +77,7 @@ impl TaskResult {
     /// Takes over everything that the request yielded except the body, which the extraction gets.
     pub fn with_fetched(mut self, fetched: &mut Fetched) -> TaskResult {
         self.outcome = fetched.outcome;
+        self.evidence = evidence(&self.task, fetched);
         self.error = fetched.error.take();
         self.status_code = fetched.status_code;
         self.content_type = fetched.content_type.take();
@@ -117,4 +119,18 @@ impl TaskResult {
             address: self.address,
         }
     }
+}
+
+/// What shows that the site could not be reached, or asks for fewer requests.
+fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
+    let sign = match (fetched.answer, fetched.status_code) {
+        (Answer::Silent, _) => fetched.error.clone()?,
+        (Answer::Overloaded { .. }, Some(status)) => format!("the page answered {status}"),
+        _ => return None,
+    };
+    Some(Evidence {
+        url: task.url.clone(),
+        status_code: fetched.status_code,
+        sign,
+    })
 }

@@ -25,11 +25,11 @@ impl SharedCache {
         }
     }
 
-    /// The unexpired robots.txt of an origin.
+    /// The robots.txt of an origin, fresh or not.
     pub(crate) fn robots(&self, origin: &str, wall_ms: i64) -> Result<Option<RobotsEntry>, Away> {
         self.reach()?;
         let entry = self.robots.get(origin);
-        Ok(entry.filter(|entry| entry.expires_at_ms > wall_ms).cloned())
+        Ok(entry.filter(|entry| entry.is_kept(wall_ms)).cloned())
     }
 
     pub(crate) fn put_robots(&mut self, entry: RobotsEntry) {

@@ -1,17 +1,21 @@
 //! What every site checks of the requests that it sees:
 //!
-//! - no two overlap, and none starts closer to the page before than the delay in force;
-//! - a page is fetched only under a robots.txt that its worker knew when it decided, that had not
-//!   expired by then, was reachable, and allows the page;
-//! - robots.txt is not requested by a worker that knows it already;
-//! - after an overload or a silence, the same worker leaves the site alone as long as `Retry-After`
-//!   or the back-off asks for.
+//! - no two overlap, and none starts closer to the page before than the delay in force, nor a
+//!   redirect of robots.txt closer to the answer that led to it;
+//! - a page is fetched only under a robots.txt that its worker knew when it decided, that was in
+//!   force then, and allows the page. In force is a file for an hour; then, while a new one cannot be
+//!   had, for minutes after each attempt, until it is a day old;
+//! - robots.txt is not requested by a worker that knows one in force;
+//! - after an overload, a silence or a robots.txt that cannot be had, the same worker leaves the site
+//!   alone as long as `Retry-After` and the back-off ask for; after a slow answer, for as long as that
+//!   took.
 //!
 //! What a worker knows is followed from outside: by the answers that the web gave it, and the
 //! entries that the shared cache gave it.
 
 use std::collections::BTreeMap;
 
+use webfill_store::RobotsEntry;
 use webfill_worker::Answer;
 
 use crate::plan::{LONGEST_WAIT_MS, SitePlan};
@@ -22,7 +26,12 @@ use crate::web::{Request, Response};
 pub(crate) type Process = (usize, u16, u32);
 
 const HOUR_MS: u64 = 3_600_000;
-const MINUTE_MS: u64 = 60_000;
+const DAY_MS: u64 = 24 * HOUR_MS;
+/// A robots.txt that could not be had is requested again after this long, while an older one is in
+/// force.
+const TRY_AGAIN_MS: u64 = 300_000;
+/// Failures are forgotten this long after the wait that they have led to, perhaps.
+const FAILURES_COUNT_MS: u64 = 60_000;
 
 #[derive(Debug)]
 pub(crate) struct Judge {
@@ -37,6 +46,8 @@ pub(crate) struct Judge {
 /// What a worker knows of a site's robots.txt.
 #[derive(Debug)]
 struct Known {
+    fetched_ms: u64,
+    /// In force until then.
     until_ms: u64,
     state: RobotsState,
 }
@@ -109,7 +120,12 @@ impl Judge {
                 if hop == 0 && self.knows(process, site, now_ms).is_some() {
                     found.push(String::from("robots.txt is known"));
                 }
-                self.least_delay_ms(site)
+                let delay_ms = self.least_delay_ms(site);
+                let before_ms = self.sites[site].ends_ms.filter(|_| hop > 0);
+                if before_ms.is_some_and(|ends_ms| ends_ms + delay_ms > now_ms) {
+                    found.push(String::from("a redirect that takes no turn"));
+                }
+                delay_ms
             }
             Request::Page {
                 page, decided_ms, ..
@@ -175,7 +191,7 @@ impl Judge {
         request: Request,
         process: Process,
         response: &Response,
-        now_ms: u64,
+        (started_ms, now_ms): (u64, u64),
     ) {
         let delay_ms = match request {
             Request::Robots { .. } => self.default_delay_ms,
@@ -184,33 +200,52 @@ impl Judge {
                 None => 0,
             },
         };
-        self.note_back_off(site, process, response.answer, delay_ms, now_ms);
-        if let Request::Robots { hop } = request
-            && (response.redirect.is_none() || hop == MOST_REDIRECTS)
-        {
-            let lasts_ms = match response.status {
-                None | Some(500..) => MINUTE_MS,
-                Some(_) => HOUR_MS,
-            };
-            let meaning = self.sites[site]
-                .robots
-                .meaning(response.status, &response.body);
-            self.learn(site, process, meaning, now_ms + lasts_ms);
+        let answer = sense(request, response);
+        self.note_back_off(site, process, answer, delay_ms, (started_ms, now_ms));
+        if !matches!(request, Request::Robots { .. }) || answer == Answer::Redirect {
+            return;
+        }
+        let meaning = self.sites[site]
+            .robots
+            .meaning(response.status, &response.body);
+        if meaning.is_unreachable() {
+            return self.fall_back(site, process, now_ms);
+        }
+        let known = Known {
+            fetched_ms: now_ms,
+            until_ms: now_ms + HOUR_MS,
+            state: meaning,
+        };
+        self.known.insert((process, site), known);
+    }
+
+    /// robots.txt could not be had: the worker's last one stays in force for some time, if it has one.
+    fn fall_back(&mut self, site: usize, process: Process, now_ms: u64) {
+        if let Some(known) = self.known.get_mut(&(process, site)) {
+            known.until_ms = (known.fetched_ms + DAY_MS).min(now_ms + TRY_AGAIN_MS);
         }
     }
 
-    /// The shared cache has given a worker an entry that expires after `lasts_ms`.
+    /// The shared cache has given a worker an entry.
     pub(crate) fn cached(
         &mut self,
         site: usize,
         process: Process,
-        (status, body): (Option<u16>, &[u8]),
-        (now_ms, lasts_ms): (u64, u64),
+        entry: &RobotsEntry,
+        now_ms: u64,
+        wall_ms: i64,
     ) {
-        let body = std::str::from_utf8(body).expect("a file of ours");
-        let meaning = self.sites[site].robots.meaning(status, body);
-        let until_ms = now_ms + lasts_ms.min(HOUR_MS);
-        self.learn(site, process, meaning, until_ms);
+        let body = std::str::from_utf8(&entry.body).expect("a file of ours");
+        let lasts_ms = (entry.expires_at_ms - wall_ms).max(0) as u64;
+        let known = Known {
+            fetched_ms: now_ms.saturating_sub((wall_ms - entry.fetched_at_ms) as u64),
+            until_ms: now_ms + lasts_ms.min(HOUR_MS),
+            state: self.sites[site].robots.meaning(entry.status, body),
+        };
+        let before = self.known.get(&(process, site));
+        if before.is_none_or(|before| before.fetched_ms <= known.fetched_ms || lasts_ms > 0) {
+            self.known.insert((process, site), known);
+        }
     }
 
     /// The worker that sent the last request is gone, and its connection is closed.
@@ -218,11 +253,6 @@ impl Judge {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
         seen.page_ends_ms = seen.page_ends_ms.map(|ends_ms| ends_ms.min(now_ms));
-    }
-
-    fn learn(&mut self, site: usize, process: Process, state: RobotsState, until_ms: u64) {
-        let known = Known { until_ms, state };
-        self.known.insert((process, site), known);
     }
 
     fn knows(&self, process: Process, site: usize, at_ms: u64) -> Option<&RobotsState> {
@@ -255,26 +285,50 @@ impl Judge {
         process: Process,
         answer: Answer,
         delay_ms: u64,
-        now_ms: u64,
+        (started_ms, now_ms): (u64, u64),
     ) {
         let back_off = &mut self.sites[site].back_off;
         let before = back_off.take().filter(|before| before.process == process);
-        let (before_ms, failures) = before.map_or((0, 0), |b| (b.until_ms, b.failures));
+        let (before_ms, failures) = match before {
+            Some(before) if started_ms >= before.until_ms + FAILURES_COUNT_MS => {
+                (before.until_ms, 0)
+            }
+            Some(before) => (before.until_ms, before.failures),
+            None => (0, 0),
+        };
+        let took_ms = now_ms - started_ms;
         let wait_ms = match answer {
-            Answer::Served => 0,
+            Answer::Served | Answer::Redirect => took_ms,
             Answer::Silent => delay_ms << failures.min(3),
-            Answer::Overloaded { retry_after: None } => delay_ms.max(1_000) << failures.min(6),
-            Answer::Overloaded {
-                retry_after: Some(wait),
-            } => delay_ms.max(wait.as_millis() as u64),
+            Answer::NoRules => delay_ms.max(1_000) << failures.min(3),
+            Answer::Overloaded { retry_after } => {
+                let asked_ms = retry_after.map_or(0, |wait| wait.as_millis() as u64);
+                let own_ms = delay_ms.max(1_000) << failures.min(6);
+                own_ms.max(asked_ms).max(took_ms)
+            }
         };
         *back_off = Some(BackOff {
             process,
             until_ms: before_ms.max(now_ms + wait_ms.min(LONGEST_WAIT_MS)),
             failures: match answer {
                 Answer::Served => 0,
+                Answer::Redirect => failures,
                 _ => failures + 1,
             },
         });
+    }
+}
+
+/// What an answer says about the site.
+fn sense(request: Request, response: &Response) -> Answer {
+    let Request::Robots { hop } = request else {
+        return response.answer;
+    };
+    let leads_on = response.redirect.is_some() && hop < MOST_REDIRECTS;
+    match (response.answer, response.status) {
+        (overloaded @ Answer::Overloaded { .. }, _) => overloaded,
+        (_, None | Some(500..)) => Answer::NoRules,
+        _ if leads_on => Answer::Redirect,
+        (answer, _) => answer,
     }
 }

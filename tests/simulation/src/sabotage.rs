@@ -34,6 +34,10 @@ pub enum Sabotage {
     FailuresOfRobotsAllowEverything,
     /// What the shared cache knows of robots.txt does not expire.
     CachedRobotsDoNotExpire,
+    /// A robots.txt that was requested in vain moves no clock.
+    RefusalsMoveNoClock,
+    /// A redirect of robots.txt is followed at once.
+    RobotsHopsTakeNoTurn,
 }
 
 impl World {

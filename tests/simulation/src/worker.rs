@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use webfill_store::SiteEntry;
 use webfill_urls::Url;
 use webfill_wire::{
-    Outcome, RecallScope, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone, TaskReturned,
-    WorkerToSupervisor,
+    Evidence, Outcome, RecallScope, ReturnCause, SiteClock, SupervisorToWorker, Task, TaskDone,
+    TaskReturned, WorkerToSupervisor,
 };
 use webfill_worker::{
-    Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits, PolitenessConfig,
-    RobotsFiles, RobotsResponse, Sites, Step, Turn, site_clock,
+    Answered, Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits,
+    PolitenessConfig, RobotsFiles, RobotsResponse, Sites, Step, Turn, site_clock,
 };
 
 use crate::cache::{Away, SharedCache};
@@ -23,6 +23,8 @@ use crate::judge::{Judge, Process};
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
 use crate::web::{Request, Response};
+
+mod runner;
 
 /// Clocks go to the shared cache as often as the real worker writes them there.
 const CLOCKS_EVERY_MS: u64 = 2_000;
@@ -50,6 +52,8 @@ struct Runner {
     permit: Permit,
     stage: Stage,
     request: Option<Pending>,
+    /// It has requested something.
+    has_asked: bool,
 }
 
 enum Stage {
@@ -81,6 +85,7 @@ pub(crate) struct FinishedTask {
     /// The earliest start of the site's next request, and the delay in force.
     next_start: Option<Instant>,
     delay: Option<Duration>,
+    evidence: Option<Evidence>,
 }
 
 /// What a runner does next.
@@ -197,257 +202,12 @@ impl Worker {
         queued.iter().map(|task| unstarted(task, None)).collect()
     }
 
-    /// What a site's runner does now; call again until there is nothing.
-    pub(crate) fn advance(&mut self, number: usize, around: &mut Around<'_>) -> Next {
-        let mut runner = match self.runners.remove(&number) {
-            Some(runner) => runner,
-            None => {
-                let task = self.sites.borrow_mut().next_task(&site_name(number));
-                let Some(task) = task else {
-                    return Next::Nothing;
-                };
-                if self.draining {
-                    return Next::GiveBack(unstarted(&task, None));
-                }
-                self.take_up(task, around)
-            }
-        };
-        let next = self.go_on(&mut runner, around);
-        if !matches!(next, Next::GiveBack(_) | Next::Finish(_)) {
-            self.runners.insert(number, runner);
-        }
-        next
-    }
-
-    fn take_up(&self, task: Task, around: &mut Around<'_>) -> Runner {
-        self.look_up_clock(&task.site, around);
-        let url = Url::parse(&task.url).expect("a URL of ours");
-        let check = PermissionCheck::begin(&task, &url, false, self.known(), around.now);
-        Runner {
-            permit: self.permits.permit(&task),
-            task,
-            stage: Stage::Checking(Box::new(check)),
-            request: None,
-        }
-    }
-
-    fn look_up_clock(&self, site: &str, around: &mut Around<'_>) {
-        let mut sites = self.sites.borrow_mut();
-        if !sites.begin_clock_lookup(site) {
-            return;
-        }
-        match around.cache.site(site, around.now.wall_ms) {
-            Ok(Some(entry)) => sites.take_shared_clock(&entry, around.now),
-            Ok(None) => {}
-            Err(Away) => sites.clock_lookup_failed(site),
-        }
-    }
-
-    /// Goes on until there is something to wait for, or the task is over.
-    fn go_on(&self, runner: &mut Runner, around: &mut Around<'_>) -> Next {
-        if runner.request.is_some() {
-            return Next::Nothing;
-        }
-        let (task, permit) = (&runner.task, &runner.permit);
-        loop {
-            match &mut runner.stage {
-                Stage::Checking(check) => match check.step() {
-                    Step::LookUp => self.look_up_robots(check, &task.site, around),
-                    Step::AwaitTurn => match self.wait(Turn::Robots, task, permit, around) {
-                        Waited::CalledBack => return Next::GiveBack(unstarted(task, None)),
-                        Waited::Until(instant) => return Next::WakeAt(instant),
-                        Waited::Over => check.turn_came(self.known(), around.now),
-                    },
-                    Step::Request(url) => match self.permits.check(permit, around.boot_ms) {
-                        Ok(()) => {
-                            let hop = hop_of(url.path());
-                            return Next::Ask(Request::Robots { hop });
-                        }
-                        Err(denied) => check.answered(Err(denied), self.known(), around.now),
-                    },
-                    Step::Decided(permission) => {
-                        if let Some(entry) = check.take_fetched() {
-                            around.cache.put_robots(entry);
-                        }
-                        match self.decided(permission, task, around) {
-                            Ok(stage) => runner.stage = stage,
-                            Err(next) => return next,
-                        }
-                    }
-                },
-                Stage::Permitted {
-                    delay,
-                    turn,
-                    decided_ms,
-                } => {
-                    let clock = || self.sites.borrow().clock(&task.site, *delay, around.now);
-                    let give_back = || Next::GiveBack(unstarted(task, Some(clock())));
-                    return match self.wait(*turn, task, permit, around) {
-                        Waited::CalledBack => give_back(),
-                        Waited::Until(instant) => Next::WakeAt(instant),
-                        Waited::Over => match self.permits.check(permit, around.boot_ms) {
-                            Ok(()) => Next::Ask(Request::Page {
-                                crawl: task.crawl,
-                                page: page_number(task),
-                                decided_ms: *decided_ms,
-                            }),
-                            Err(_) => give_back(),
-                        },
-                    };
-                }
-            }
-        }
-    }
-
-    fn look_up_robots(&self, check: &mut PermissionCheck, site: &str, around: &mut Around<'_>) {
-        let wall_ms = around.now.wall_ms;
-        let found = around.cache.robots(check.origin(), wall_ms);
-        let mut entry = found.ok().flatten();
-        if let Some(entry) = &mut entry {
-            let answer = (entry.status, entry.body.as_slice());
-            let times = (around.now_ms, (entry.expires_at_ms - wall_ms) as u64);
-            around
-                .judge
-                .cached(site_number(site), around.process, answer, times);
-            if around.suffers(Sabotage::CachedRobotsDoNotExpire) {
-                entry.expires_at_ms = i64::MAX;
-            }
-        }
-        check.looked_up(entry.as_ref(), self.known(), around.now);
-    }
-
-    /// What follows from a permission: the page's turn is awaited, or the task is over.
-    fn decided(
-        &self,
-        permission: Permission,
-        task: &Task,
-        around: &Around<'_>,
-    ) -> Result<Stage, Next> {
-        match permission {
-            Permission::Allowed { delay, turn } => Ok(Stage::Permitted {
-                delay,
-                turn,
-                decided_ms: around.now_ms,
-            }),
-            Permission::Refused(outcome) => {
-                let sites = self.sites.borrow();
-                Err(Next::Finish(Box::new(FinishedTask {
-                    task: task.clone(),
-                    outcome,
-                    status: None,
-                    next_start: sites.next_start_after_refusal(&task.site, outcome),
-                    delay: None,
-                })))
-            }
-            Permission::NotAsked => Err(Next::GiveBack(unstarted(task, None))),
-            Permission::CutShort => Err(Next::GiveBack(self.cut_short(
-                task,
-                self.politeness.delay(),
-                around,
-            ))),
-        }
-    }
-
-    fn wait(&self, turn: Turn, task: &Task, permit: &Permit, around: &Around<'_>) -> Waited {
-        if self.draining || permit.is_recalled() {
-            return Waited::CalledBack;
-        }
-        match self.sites.borrow().next_start(&task.site, turn) {
-            Some(next) if next > around.now.instant => Waited::Until(next),
-            _ => Waited::Over,
-        }
-    }
-
-    fn cut_short(&self, task: &Task, delay: Duration, around: &Around<'_>) -> TaskReturned {
-        let mut sites = self.sites.borrow_mut();
-        let clock = sites.request_cut_short(&task.site, delay, around.now);
-        TaskReturned {
-            cause: ReturnCause::CutShort,
-            ..unstarted(task, Some(clock))
-        }
-    }
-
-    fn known(&self) -> Knowledge<'_> {
-        Knowledge {
-            politeness: &self.politeness,
-            sites: &self.sites,
-            robots: &self.robots,
-        }
-    }
-
     /// A request that [`Next::Ask`] named has been sent.
     pub(crate) fn sent(&mut self, number: usize, pending: Pending) {
         if let Some(runner) = self.runners.get_mut(&number) {
             runner.permit.note_request(true);
+            runner.has_asked = true;
             runner.request = Some(pending);
-        }
-    }
-
-    /// The answer to a site's request is looked at. Returns what is over by that, if anything.
-    pub(crate) fn answered(&mut self, number: usize, around: &mut Around<'_>) -> Option<Next> {
-        let mut runner = self.runners.remove(&number)?;
-        let Some(pending) = runner.request.take() else {
-            self.runners.insert(number, runner);
-            return None;
-        };
-        runner.permit.note_request(false);
-        let took_ms = around.now_ms - pending.started_ms;
-        let is_cut_short = took_ms > around.longest_request_ms;
-        if !is_cut_short {
-            let (request, response) = (pending.request, &pending.response);
-            let (process, now_ms) = (around.process, around.now_ms);
-            around
-                .judge
-                .answered(number, request, process, response, now_ms);
-        }
-        let over = match &mut runner.stage {
-            Stage::Checking(check) => {
-                let response = match is_cut_short {
-                    true => Err(Denied::CutShort),
-                    false => Ok(robots_response(pending.response, around)),
-                };
-                check.answered(response, self.known(), around.now);
-                None
-            }
-            Stage::Permitted { delay, .. } => {
-                let delay = *delay;
-                Some(match is_cut_short {
-                    true => Next::GiveBack(self.cut_short(&runner.task, delay, around)),
-                    false => Next::Finish(Box::new(self.fetched(
-                        &runner.task,
-                        delay,
-                        &pending,
-                        around,
-                    ))),
-                })
-            }
-        };
-        if around.suffers(Sabotage::BackOffIsForgotten) {
-            self.sites.borrow_mut().forget_back_off(&runner.task.site);
-        }
-        if over.is_none() {
-            self.runners.insert(number, runner);
-        }
-        over
-    }
-
-    fn fetched(
-        &self,
-        task: &Task,
-        delay: Duration,
-        pending: &Pending,
-        around: &Around<'_>,
-    ) -> FinishedTask {
-        let mut sites = self.sites.borrow_mut();
-        let pace = self.politeness.pace(delay);
-        let (at, answer) = (around.now.instant, pending.response.answer);
-        sites.page_answered(&task.site, pending.started.wall_ms, at, answer, pace);
-        FinishedTask {
-            task: task.clone(),
-            outcome: pending.response.outcome,
-            status: pending.response.status,
-            next_start: sites.next_start(&task.site, Turn::Page(delay)),
-            delay: Some(delay),
         }
     }
 
@@ -478,22 +238,6 @@ impl Worker {
     }
 }
 
-fn robots_response(response: Response, around: &Around<'_>) -> RobotsResponse {
-    let allows_all = around.suffers(Sabotage::FailuresOfRobotsAllowEverything);
-    let failed = response.status.is_none_or(|status| status >= 500);
-    RobotsResponse {
-        outcome: response.outcome,
-        status: match allows_all && failed {
-            true => Some(404),
-            false => response.status,
-        },
-        body: response.body.into_bytes(),
-        redirect: response.redirect,
-        answered_at: around.now.instant,
-        answer: response.answer,
-    }
-}
-
 impl FinishedTask {
     /// The message about its end. A page that completes all of its records has no links to follow.
     pub(crate) fn done(&self, links: Vec<String>, resolved: Vec<String>, now: Now) -> TaskDone {
@@ -510,7 +254,7 @@ impl FinishedTask {
             redirect: None,
             resolved,
             clock: site_clock(self.next_start, self.delay, now),
-            evidence: None,
+            evidence: self.evidence.clone(),
             address: None,
         }
     }

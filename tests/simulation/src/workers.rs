@@ -316,12 +316,14 @@ impl World {
         }
     }
 
-    /// While nothing goes wrong, robots.txt is requested only when the cache has none.
+    /// While nothing goes wrong, robots.txt is requested only when the cache has none that is fresh.
     fn judge_by_cache(&mut self, site: usize, request: Request, who: &str) {
         let origin = format!("http://{}", crate::worker::site_name(site));
-        let cached = self.cache.robots(&origin, self.now().wall_ms);
+        let wall_ms = self.now().wall_ms;
+        let cached = self.cache.robots(&origin, wall_ms).ok().flatten();
         let is_first = request == Request::Robots { hop: 0 };
-        if is_first && self.plan.is_peaceful() && matches!(cached, Ok(Some(_))) {
+        let is_known = cached.is_some_and(|entry| entry.is_fresh(wall_ms));
+        if is_first && self.plan.is_peaceful() && is_known {
             let fault =
                 format!("robots.txt of site {site} is in the cache, and requested by {who}");
             self.faults.push(fault);

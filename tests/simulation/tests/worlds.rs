@@ -192,3 +192,13 @@ fn workers_that_take_a_failed_robots_txt_for_permission_are_found() {
 fn cached_robots_txt_that_never_expires_is_found() {
     assert_is_found(Sabotage::CachedRobotsDoNotExpire, 75);
 }
+
+#[test]
+fn a_refusal_that_moves_no_clock_is_found() {
+    assert_is_found(Sabotage::RefusalsMoveNoClock, 2);
+}
+
+#[test]
+fn a_redirect_of_robots_txt_that_takes_no_turn_is_found() {
+    assert_is_found(Sabotage::RobotsHopsTakeNoTurn, 2);
+}

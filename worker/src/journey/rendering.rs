@@ -96,7 +96,7 @@ impl Journey {
         let result = &mut page.result;
         let block = self.late_block(&rendered, url, &result.task.site, request);
         result.body_bytes += subresource_bytes.get();
-        result.elapsed = request.started_at.elapsed();
+        result.elapsed = request.started.instant.elapsed();
         result.next_start = self
             .sites
             .borrow()
@@ -197,7 +197,7 @@ impl Journey {
         let site = &task.site;
         let (delay, turn) = match self.permission(task, &request.url, permit).await {
             Permission::Allowed { delay, turn } => (delay, turn),
-            Permission::Refused(_) => return Ok(Subresource::None),
+            Permission::Refused { .. } => return Ok(Subresource::None),
             Permission::NotAsked => return Err(Denied::NotStarted),
             Permission::CutShort => return Err(Denied::CutShort),
         };

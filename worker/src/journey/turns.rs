@@ -1,14 +1,22 @@
-//! The turn of a request comes when its site's clock allows it and a fetch slot is free, unless its
-//! task is recalled before. Where the site's clock is shared, the request is reserved there, too.
+//! The turn of a request comes when nobody else here asks its site, the site's clock allows it and a
+//! fetch slot is free, unless its task is recalled before. Where the site's clock is shared, the
+//! request is reserved there, too.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::Journey;
 use crate::fetch_slots::FetchSlot;
 use crate::permits::Permit;
-use crate::robots;
 use crate::sites::Turn;
+
+/// The right to ask a site now, until it is dropped.
+pub(super) struct TakenTurn<'a> {
+    _slot: FetchSlot<'a>,
+    _alone: OwnedSemaphorePermit,
+}
 
 impl Journey {
     /// Waits until the site's clock allows the next request, without holding a slot meanwhile, and
@@ -18,16 +26,33 @@ impl Journey {
         turn: Turn,
         site: &str,
         permit: &Permit,
-    ) -> Option<FetchSlot<'_>> {
+    ) -> Option<TakenTurn<'_>> {
+        let alone = self.be_alone(site, permit).await?;
         loop {
             self.wait_for(turn, site, permit).await;
             let slot = self.take_slot(permit).await?;
             let Err(wait) = self.reserve_turn(turn, site).await else {
-                return Some(slot);
+                return Some(TakenTurn {
+                    _slot: slot,
+                    _alone: alone,
+                });
             };
             drop(slot);
             self.wait_until(Instant::now() + wait, permit).await;
         }
+    }
+
+    /// Waits until nobody else here asks the site. `None` if the task is called back.
+    async fn be_alone(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
+        let alone = self.sites.borrow().alone(site)?;
+        let mut alone = pin!(alone.acquire_owned());
+        while !self.is_called_back(permit) {
+            tokio::select! {
+                alone = &mut alone => return alone.ok(),
+                () = self.called_back.notified() => {}
+            }
+        }
+        None
     }
 
     /// Waits for a slot, by the task's priority. `None` if the task is called back.
@@ -47,17 +72,14 @@ impl Journey {
         let Some(shared) = &self.shared_clock else {
             return Ok(());
         };
-        let (delay, requests) = match turn {
-            Turn::Page(delay) | Turn::PageAfterRobots(delay) => (delay, 1),
+        let delay = match turn {
+            Turn::Page(delay) | Turn::PageAfterRobots(delay) => delay,
             Turn::Robots => {
                 let delay = self.sites.borrow().delay(site);
-                (
-                    delay.unwrap_or(self.politeness.delay()),
-                    robots::MOST_REQUESTS,
-                )
+                delay.unwrap_or(self.politeness.delay())
             }
         };
-        shared.reserve(site, delay, requests).await
+        shared.reserve(site, delay).await
     }
 
     pub(super) fn note_use(&self, site: &str) {

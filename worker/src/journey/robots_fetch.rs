@@ -1,0 +1,112 @@
+//! The fetch of a robots.txt, as far as it waits, asks and requests. What is decided on the way is in
+//! [`permission`](crate::permission).
+
+use super::Journey;
+use super::turns::TakenTurn;
+use crate::now::{Now, now_ms};
+use crate::permission::{Permission, PermissionCheck, Step};
+use crate::permits::Permit;
+use crate::robots::{self, RobotsResponse};
+use crate::sites::Turn;
+
+/// The turn that a check has taken, and of which site.
+#[derive(Default)]
+struct Held<'a> {
+    turn: Option<TakenTurn<'a>>,
+    of: String,
+    has_asked: bool,
+    /// The sites beside the task's own that it was led to.
+    visited: Vec<String>,
+}
+
+impl Journey {
+    /// Takes the steps of a permission check. If the task is called back meanwhile, it is given back.
+    pub(super) async fn carry_out(
+        &self,
+        check: PermissionCheck,
+        site: &str,
+        permit: &Permit,
+    ) -> Permission {
+        let mut held = Held::default();
+        let permission = self.take_steps(check, site, permit, &mut held).await;
+        held.turn = None;
+        for visited in held.visited {
+            self.sites.borrow_mut().end_visit(&visited);
+            self.end_turn(&visited).await;
+        }
+        permission.unwrap_or(match held.has_asked {
+            true => Permission::CutShort,
+            false => Permission::NotAsked,
+        })
+    }
+
+    /// `None` if the task is called back.
+    async fn take_steps<'a>(
+        &'a self,
+        mut check: PermissionCheck,
+        site: &str,
+        permit: &Permit,
+        held: &mut Held<'a>,
+    ) -> Option<Permission> {
+        loop {
+            match check.step() {
+                Step::LookUp(origin) => {
+                    let found = self.cache.robots(&origin, now_ms()).await;
+                    // If the cache is out of reach, which it logs itself, the web is asked.
+                    let entry = found.ok().flatten();
+                    check.looked_up(entry.as_ref(), self.known(), Now::read());
+                }
+                Step::AwaitTurn(of) => {
+                    self.take_robots_turn(of, site, permit, held).await?;
+                    check.turn_came(self.known(), Now::read());
+                }
+                Step::Request(url) => {
+                    let answer = self.gate.robots(permit, &url, robots::MOST_BYTES).await;
+                    if answer.is_ok() {
+                        held.has_asked = true;
+                        self.note_use(&held.of);
+                    }
+                    let response = answer.map(RobotsResponse::from);
+                    check.answered(response, self.known(), Now::read());
+                }
+                Step::Decided(permission) => {
+                    let fetched = check.take_fetched();
+                    if !fetched.is_empty() {
+                        // If the cache is out of reach, only this worker has the files.
+                        let _ = self.cache.put_robots(fetched, now_ms()).await;
+                    }
+                    if held.turn.take().is_some()
+                        && held.of == site
+                        && matches!(permission.turn(), Some(Turn::Page(_)))
+                    {
+                        // The page does not follow robots.txt in the same turn.
+                        self.end_turn(site).await;
+                    }
+                    return Some(permission);
+                }
+            }
+        }
+    }
+
+    /// Takes the turn of a request for robots.txt. The one before ends first: it was a turn of its own.
+    async fn take_robots_turn<'a>(
+        &'a self,
+        of: String,
+        site: &str,
+        permit: &Permit,
+        held: &mut Held<'a>,
+    ) -> Option<()> {
+        if held.turn.take().is_some() {
+            self.end_turn(&held.of).await;
+        }
+        if of != site {
+            let default_delay = self.politeness.delay();
+            self.sites.borrow_mut().begin_visit(&of, default_delay);
+            held.visited.push(of.clone());
+            self.look_up_clock(&of).await;
+        }
+        held.turn = Some(self.take_turn(Turn::Robots, &of, permit).await?);
+        held.of = of;
+        Some(())
+    }
+}

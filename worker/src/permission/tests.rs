@@ -1,0 +1,250 @@
+use std::time::Duration;
+
+use super::*;
+use crate::politeness::Answer;
+
+#[derive(Default)]
+struct Bench {
+    politeness: PolitenessConfig,
+    sites: RefCell<Sites>,
+    robots: RefCell<RobotsFiles>,
+}
+
+impl Bench {
+    fn known(&self) -> Knowledge<'_> {
+        Knowledge {
+            politeness: &self.politeness,
+            sites: &self.sites,
+            robots: &self.robots,
+        }
+    }
+
+    fn begin(&self, looks_up_twice: bool, now: Now) -> PermissionCheck {
+        let task = task();
+        let url = Url::parse(&task.url).unwrap();
+        let mut sites = self.sites.borrow_mut();
+        sites.add(task.clone(), Duration::ZERO, now);
+        drop(sites);
+        PermissionCheck::begin(&task, &url, looks_up_twice, self.known(), now)
+    }
+}
+
+fn task() -> Task {
+    Task {
+        task: 1,
+        delivery: 1,
+        crawl: 1,
+        url: String::from("http://a.org/page"),
+        site: String::from("a.org"),
+        depth: 0,
+        wait_ms: 0,
+        last_request_ago_ms: None,
+        parent: None,
+        attrs: None,
+        records: Vec::new(),
+        priority: 50,
+        delay_ms: None,
+        failed_attempts: Vec::new(),
+        given_up: None,
+    }
+}
+
+fn response(status: u16, body: &str, now: Now) -> RobotsResponse {
+    RobotsResponse {
+        outcome: Outcome::Ok,
+        status: Some(status),
+        body: body.as_bytes().to_vec(),
+        redirect: None,
+        error: None,
+        answered_at: now.instant,
+        answer: Answer::Served,
+    }
+}
+
+#[test]
+fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
+    let (bench, now) = (Bench::default(), Now::read());
+    let mut check = bench.begin(false, now);
+    assert_eq!(check.step(), looks_up());
+    check.looked_up(None, bench.known(), now);
+    assert_eq!(check.step(), awaits("a.org"));
+    check.turn_came(bench.known(), now);
+    let url = Url::parse("http://a.org/robots.txt").unwrap();
+    assert_eq!(check.step(), Step::Request(url));
+    let file = "User-agent: *\nCrawl-delay: 3\n";
+    check.answered(Ok(response(200, file, now)), bench.known(), now);
+    let delay = Duration::from_secs(3);
+    let turn = Turn::PageAfterRobots(delay);
+    let allowed = Permission::Allowed { delay, turn };
+    assert_eq!(check.step(), Step::Decided(allowed));
+    assert_eq!(check.take_fetched().len(), 1);
+    let turn = Turn::Page(delay);
+    let again = Step::Decided(Permission::Allowed { delay, turn });
+    assert_eq!(bench.begin(false, now).step(), again);
+}
+
+#[test]
+fn with_a_shared_clock_the_cache_is_looked_at_again_when_the_turn_has_come() {
+    let (bench, now) = (Bench::default(), Now::read());
+    let mut check = bench.begin(true, now);
+    check.looked_up(None, bench.known(), now);
+    check.turn_came(bench.known(), now);
+    assert_eq!(check.step(), looks_up());
+    let entry = RobotsEntry {
+        origin: String::from("http://a.org"),
+        status: Some(200),
+        body: b"User-agent: *\nDisallow: /\n".to_vec(),
+        fetched_at_ms: now.wall_ms,
+        expires_at_ms: now.wall_ms + 1_000,
+    };
+    check.looked_up(Some(&entry), bench.known(), now);
+    let refused = Permission::Refused {
+        outcome: Outcome::Disallowed,
+        evidence: None,
+    };
+    assert_eq!(check.step(), Step::Decided(refused));
+    assert!(check.take_fetched().is_empty());
+}
+
+#[test]
+fn a_failed_fetch_refuses_the_page_and_a_denied_one_gives_the_task_back() {
+    let (bench, now) = (Bench::default(), Now::read());
+    let mut denied = bench.begin(false, now);
+    denied.looked_up(None, bench.known(), now);
+    denied.turn_came(bench.known(), now);
+    denied.answered(Err(Denied::NotStarted), bench.known(), now);
+    assert_eq!(denied.step(), Step::Decided(Permission::NotAsked));
+    let mut failed = bench.begin(false, now);
+    failed.looked_up(None, bench.known(), now);
+    failed.turn_came(bench.known(), now);
+    failed.answered(Ok(response(500, "", now)), bench.known(), now);
+    assert_eq!(outcome_of(&failed), Some(Outcome::RobotsUnreachable));
+}
+
+fn awaits(site: &str) -> Step {
+    Step::AwaitTurn(site.to_owned())
+}
+
+fn looks_up() -> Step {
+    Step::LookUp(String::from("http://a.org"))
+}
+
+/// How the task ends, if a request for robots.txt has failed.
+fn outcome_of(check: &PermissionCheck) -> Option<Outcome> {
+    match check.step() {
+        Step::Decided(Permission::Refused {
+            outcome,
+            evidence: Some(_),
+        }) => Some(outcome),
+        _ => None,
+    }
+}
+
+#[test]
+fn each_failure_is_a_request_that_waits_longer_than_the_one_before() {
+    let (mut bench, mut now) = (Bench::default(), Now::read());
+    bench.politeness.delay = 0.0;
+    for wait_s in [1, 2, 4] {
+        let mut check = bench.begin(false, now);
+        check.looked_up(None, bench.known(), now);
+        assert_eq!(check.step(), awaits("a.org"), "nothing is remembered");
+        check.turn_came(bench.known(), now);
+        check.answered(Ok(response(500, "", now)), bench.known(), now);
+        assert_eq!(outcome_of(&check), Some(Outcome::RobotsUnreachable));
+        let next = bench.sites.borrow().next_start("a.org", Turn::Robots);
+        let wait = Duration::from_secs(wait_s);
+        assert_eq!(next, Some(now.instant + wait));
+        now = later(now, wait);
+    }
+}
+
+fn later(now: Now, by: Duration) -> Now {
+    Now {
+        instant: now.instant + by,
+        wall_ms: now.wall_ms + by.as_millis() as i64,
+    }
+}
+
+#[test]
+fn pages_go_on_under_the_last_good_file_while_a_new_one_cannot_be_had() {
+    let (bench, now) = (Bench::default(), Now::read());
+    let mut first = bench.begin(false, now);
+    first.looked_up(None, bench.known(), now);
+    first.turn_came(bench.known(), now);
+    first.answered(Ok(response(200, "", now)), bench.known(), now);
+    let expired = later(now, Duration::from_secs(3_600));
+    let mut second = bench.begin(false, expired);
+    second.looked_up(None, bench.known(), expired);
+    second.turn_came(bench.known(), expired);
+    second.answered(Ok(response(503, "", expired)), bench.known(), expired);
+    let is_allowed =
+        |check: &PermissionCheck| matches!(check.step(), Step::Decided(Permission::Allowed { .. }));
+    assert!(is_allowed(&second));
+    assert!(second.take_fetched().is_empty());
+    assert!(
+        is_allowed(&bench.begin(false, expired)),
+        "not for each page"
+    );
+}
+
+#[test]
+fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_nothing() {
+    let (bench, now) = (Bench::default(), Now::read());
+    let moved = |to: &str| {
+        let mut check = bench.begin(false, now);
+        check.looked_up(None, bench.known(), now);
+        check.turn_came(bench.known(), now);
+        let redirect = RobotsResponse {
+            redirect: Some(to.to_owned()),
+            ..response(301, "", now)
+        };
+        check.answered(Ok(redirect), bench.known(), now);
+        check
+    };
+    let mut within = moved("/rules");
+    assert_eq!(within.step(), awaits("a.org"));
+    within.turn_came(bench.known(), now);
+    assert!(matches!(within.step(), Step::Request(_)));
+    let mut elsewhere = moved("http://b.org/robots.txt");
+    let origin = String::from("http://b.org");
+    assert_eq!(elsewhere.step(), Step::LookUp(origin.clone()));
+    let entry = RobotsEntry {
+        origin,
+        status: Some(200),
+        body: b"User-agent: *\nDisallow: /\n".to_vec(),
+        fetched_at_ms: now.wall_ms,
+        expires_at_ms: now.wall_ms + 1_000,
+    };
+    elsewhere.looked_up(Some(&entry), bench.known(), now);
+    let refused = Permission::Refused {
+        outcome: Outcome::Disallowed,
+        evidence: None,
+    };
+    assert_eq!(elsewhere.step(), Step::Decided(refused.clone()));
+    assert_eq!(bench.begin(false, now).step(), Step::Decided(refused));
+}
+
+#[test]
+fn a_redirect_to_another_site_is_a_turn_of_that_site_and_one_file_is_asked_for_once() {
+    let (bench, now) = (Bench::default(), Now::read());
+    let redirected = || {
+        let mut check = bench.begin(false, now);
+        check.looked_up(None, bench.known(), now);
+        check.turn_came(bench.known(), now);
+        let redirect = RobotsResponse {
+            redirect: Some(String::from("http://b.org/robots.txt")),
+            ..response(301, "", now)
+        };
+        check.answered(Ok(redirect), bench.known(), now);
+        check.looked_up(None, bench.known(), now);
+        assert_eq!(check.step(), awaits("b.org"));
+        check
+    };
+    let (mut first, mut second) = (redirected(), redirected());
+    first.turn_came(bench.known(), now);
+    first.answered(Ok(response(200, "", now)), bench.known(), now);
+    assert_eq!(first.take_fetched().len(), 2, "as the file of both origins");
+    second.turn_came(bench.known(), now);
+    let is_allowed = matches!(second.step(), Step::Decided(Permission::Allowed { .. }));
+    assert!(is_allowed, "without a request");
+}

@@ -1,0 +1,123 @@
+use super::*;
+
+const ORIGIN: &str = "http://a.org";
+
+fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
+    RobotsResponse {
+        outcome: Outcome::Ok,
+        status: Some(status),
+        body: Vec::new(),
+        redirect: redirect.map(str::to_owned),
+        error: None,
+        answered_at: Instant::now(),
+        answer: Answer::Served,
+    }
+}
+
+/// The file that a fetch finds if its one request is answered like this.
+fn fetched(status: u16, now: Now) -> Option<RobotsEntry> {
+    let mut fetch = RobotsFetch::new(ORIGIN);
+    fetch.answered(Ok(response(status, None)));
+    match fetch.finish(now) {
+        RobotsAnswer::Files(mut files) => files.pop(),
+        _ => None,
+    }
+}
+
+fn later(now: Now, by: Duration) -> Now {
+    Now {
+        instant: now.instant + by,
+        wall_ms: now.wall_ms + by.as_millis() as i64,
+    }
+}
+
+#[test]
+fn five_redirects_are_followed_and_the_sixth_allows_everything() {
+    let mut fetch = RobotsFetch::new(ORIGIN);
+    let mut requests = 0;
+    while let Some(url) = fetch.next_request() {
+        requests += 1;
+        let target = format!("{url}x");
+        fetch.answered(Ok(response(302, Some(&target))));
+    }
+    assert_eq!(requests, 1 + MOST_REDIRECTS);
+    let RobotsAnswer::Files(files) = fetch.finish(Now::read()) else {
+        panic!("it is no failure");
+    };
+    assert!(files.iter().all(|file| rules_of(file).is_some()));
+}
+
+#[test]
+fn a_fetch_that_is_denied_after_a_redirect_is_cut_short() {
+    let mut fetch = RobotsFetch::new(ORIGIN);
+    fetch.answered(Ok(response(301, Some("/elsewhere"))));
+    fetch.answered(Err(Denied::NotStarted));
+    assert_eq!(fetch.next_request(), None);
+    let cut_short = fetch.finish(Now::read());
+    assert!(matches!(cut_short, RobotsAnswer::Denied(Denied::CutShort)));
+    let mut denied = RobotsFetch::new(ORIGIN);
+    denied.answered(Err(Denied::NotStarted));
+    let denied = denied.finish(Now::read());
+    assert!(matches!(denied, RobotsAnswer::Denied(Denied::NotStarted)));
+}
+
+#[test]
+fn a_file_that_another_origin_owns_is_known_for_both() {
+    let mut fetch = RobotsFetch::new(ORIGIN);
+    let moved = response(301, Some("https://b.org/robots.txt"));
+    fetch.answered(Ok(moved));
+    let target = fetch.origin_of_next();
+    assert_eq!(target.as_deref(), Some("https://b.org"));
+    fetch.answered(Ok(response(200, None)));
+    let RobotsAnswer::Files(files) = fetch.finish(Now::read()) else {
+        panic!("it is no failure");
+    };
+    let origins: Vec<&str> = files.iter().map(|file| file.origin.as_str()).collect();
+    assert_eq!(origins, [ORIGIN, "https://b.org"]);
+}
+
+#[test]
+fn a_file_is_in_force_for_an_hour_and_a_failure_never() {
+    let now = Now::read();
+    assert_eq!(fetched(500, now), None);
+    let mut files = RobotsFiles::default();
+    assert!(files.remember(&fetched(404, now).unwrap(), now).is_some());
+    let last = later(now, LIFETIME - Duration::from_millis(1));
+    assert!(files.in_force(ORIGIN, last).is_some());
+    assert!(files.in_force(ORIGIN, later(now, LIFETIME)).is_none());
+}
+
+#[test]
+fn the_last_good_file_stands_in_for_a_day_and_is_asked_for_again_after_minutes() {
+    let now = Now::read();
+    let mut files = RobotsFiles::default();
+    files.remember(&fetched(200, now).unwrap(), now);
+    let expired = later(now, LIFETIME);
+    assert!(files.fall_back(ORIGIN, expired).is_some());
+    let before = later(expired, TRY_AGAIN_AFTER - Duration::from_millis(1));
+    assert!(files.in_force(ORIGIN, before).is_some());
+    let again = later(expired, TRY_AGAIN_AFTER);
+    assert!(files.in_force(ORIGIN, again).is_none());
+    let day = Duration::from_millis(ROBOTS_KEPT_MS as u64);
+    let last = later(now, day - Duration::from_millis(1));
+    assert!(files.fall_back(ORIGIN, last).is_some());
+    assert!(files.in_force(ORIGIN, later(now, day)).is_none());
+    assert!(files.fall_back(ORIGIN, later(now, day)).is_none());
+}
+
+#[test]
+fn an_older_file_of_the_cache_does_not_replace_a_later_one() {
+    let now = Now::read();
+    let mut files = RobotsFiles::default();
+    let old = RobotsEntry {
+        fetched_at_ms: now.wall_ms - 10,
+        ..fetched(200, now).unwrap()
+    };
+    let new = fetched(200, now).unwrap();
+    let stale = later(now, 2 * LIFETIME);
+    assert!(files.remember(&new, stale).is_none(), "it is not fresh");
+    assert!(files.remember(&old, stale).is_none());
+    let day = Duration::from_millis(ROBOTS_KEPT_MS as u64);
+    let last = later(now, day - Duration::from_millis(1));
+    assert!(files.fall_back(ORIGIN, last).is_some());
+}
