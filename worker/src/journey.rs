@@ -114,7 +114,7 @@ impl Journey {
             return self.return_task(site, &task, None);
         };
         if let Some(outcome) = task.given_up {
-            return self.end_refused(site, task, crawl, outcome).await;
+            return self.end_refused(site, task, crawl, outcome, None).await;
         }
         let browser = self.browser_for(&crawl);
         if browser.is_none() && crawl.lane == Lane::Browser {

@@ -25,7 +25,7 @@ use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlot;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
-use crate::politeness;
+use crate::politeness::{self, Answered};
 use crate::sites::Turn;
 
 /// If a site asks for a longer pause than this beyond its delay (`Retry-After`), the subresource is
@@ -139,9 +139,12 @@ impl Journey {
         }?;
         let overloaded = politeness::Answer::Overloaded { retry_after: None };
         let pace = self.politeness.pace(request.delay);
-        let (started_ms, now) = (request.started_at_ms, Instant::now());
-        let mut sites = self.sites.borrow_mut();
-        sites.page_answered(site, started_ms, now, overloaded, pace);
+        let answered = Answered {
+            started: request.started,
+            at: Instant::now(),
+            answer: overloaded,
+        };
+        self.sites.borrow_mut().page_answered(site, answered, pace);
         Some(sign)
     }
 

@@ -56,6 +56,16 @@ impl Worker {
             return Next::Nothing;
         }
         let (task, permit) = (&runner.task, &runner.permit);
+        if let Some(outcome) = task.given_up {
+            return Next::Finish(Box::new(FinishedTask {
+                task: task.clone(),
+                outcome,
+                status: None,
+                next_start: None,
+                delay: None,
+                evidence: None,
+            }));
+        }
         loop {
             match &mut runner.stage {
                 Stage::Checking(check) => match check.step() {
