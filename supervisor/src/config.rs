@@ -18,7 +18,8 @@ pub struct SupervisorConfig {
     pub lane: Lane,
     /// Worker processes. 0: one per core.
     pub workers: u16,
-    /// The most tasks held, in the queue and with the workers. 0: four for each fetch slot.
+    /// The most tasks held, in the queue and with the workers, apart from those that wait for a name
+    /// server. 0: four for each fetch slot.
     pub queue: u32,
     /// The most bytes of URLs held.
     pub queue_url_bytes: u64,

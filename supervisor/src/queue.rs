@@ -3,6 +3,9 @@
 //! Credit-based flow control bounds the queue: the supervisor grants the dispatcher credit in tasks
 //! and in bytes of URLs, as totals since its hello, and raises the totals as leases end. Nothing is
 //! on disk; the leases of a supervisor that dies run out at the dispatcher.
+//!
+//! A task that waits for a name server needs nothing but memory. So that names without an answer do
+//! not use up the credit, such a task stops counting, up to a number of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +21,8 @@ struct Held {
     url_bytes: u64,
     /// The task was sent to the worker; otherwise it waits until the worker is ready.
     sent: bool,
+    /// It waits for a name server, and does not count against the limit.
+    is_uncounted: bool,
 }
 
 /// Everything that this supervisor holds. Its size never exceeds the credit that was granted.
@@ -26,22 +31,29 @@ pub struct Queue {
     held: BTreeMap<u64, Held>,
     granted: Credit,
     limit: Credit,
+    /// Tasks that do not count against the limit.
+    uncounted: u64,
+    most_uncounted: u64,
 }
 
 impl Queue {
-    pub fn new(limit: Credit) -> Queue {
+    pub fn new(limit: Credit, most_uncounted: u64) -> Queue {
         Queue {
             held: BTreeMap::new(),
             granted: limit,
             limit,
+            uncounted: 0,
+            most_uncounted,
         }
     }
 
     /// Starts the credit anew for a hello: what is free now.
     pub fn fresh_credit(&mut self) -> Credit {
-        let held_bytes: u64 = self.held.values().map(|held| held.url_bytes).sum();
+        let counted = self.held.values().filter(|held| !held.is_uncounted);
+        let held_bytes: u64 = counted.map(|held| held.url_bytes).sum();
+        let counted = self.held.len() as u64 - self.uncounted;
         self.granted = Credit {
-            tasks: self.limit.tasks.saturating_sub(self.held.len() as u64),
+            tasks: self.limit.tasks.saturating_sub(counted),
             url_bytes: self.limit.url_bytes.saturating_sub(held_bytes),
         };
         self.granted
@@ -74,6 +86,7 @@ impl Queue {
             worker_index,
             url_bytes: (task.url.len() + task.attrs.as_ref().map_or(0, String::len)) as u64,
             sent,
+            is_uncounted: false,
         };
         self.held.insert(task.task, held);
     }
@@ -84,13 +97,33 @@ impl Queue {
         }
     }
 
+    /// A task waits for a name server: it gives its credit back before it ends, unless too many
+    /// others did.
+    pub fn note_waiting(&mut self, task: u64, delivery: u32) {
+        let Some(held) = self.held.get_mut(&task) else {
+            return;
+        };
+        let is_counted = held.delivery == delivery && !held.is_uncounted;
+        if is_counted && self.uncounted < self.most_uncounted {
+            held.is_uncounted = true;
+            self.uncounted += 1;
+            self.granted.tasks += 1;
+            self.granted.url_bytes += held.url_bytes;
+        }
+    }
+
     /// Ends a lease. Returns false if it is not held, or not any more: its end must not be reported
     /// twice.
     pub fn release(&mut self, task: u64, delivery: u32) -> bool {
         match self.held.get(&task) {
             Some(held) if held.delivery == delivery => {
-                self.granted.tasks += 1;
-                self.granted.url_bytes += held.url_bytes;
+                match held.is_uncounted {
+                    true => self.uncounted -= 1,
+                    false => {
+                        self.granted.tasks += 1;
+                        self.granted.url_bytes += held.url_bytes;
+                    }
+                }
                 self.held.remove(&task);
                 true
             }
@@ -178,7 +211,7 @@ mod tests {
 
     #[test]
     fn credit_grows_with_each_lease_that_ends() {
-        let mut queue = Queue::new(LIMIT);
+        let mut queue = Queue::new(LIMIT, 0);
         queue.hold(&task(1), 0, true);
         queue.hold(&task(2), 0, true);
         assert_eq!(queue.credit(), LIMIT);
@@ -191,8 +224,27 @@ mod tests {
     }
 
     #[test]
+    fn tasks_that_wait_for_a_name_server_give_their_credit_back_up_to_a_number() {
+        let mut queue = Queue::new(LIMIT, 2);
+        for id in 1..=3 {
+            queue.hold(&task(id), 0, true);
+        }
+        for (id, delivery) in [(1, 1), (1, 1), (2, 9), (2, 1), (3, 1), (4, 1)] {
+            queue.note_waiting(id, delivery);
+        }
+        assert_eq!(queue.credit().tasks, 12);
+        assert!(queue.release(1, 1));
+        assert_eq!(queue.credit().tasks, 12, "it was given back before");
+        queue.note_waiting(3, 1);
+        assert_eq!(queue.credit().tasks, 13);
+        assert!(queue.release(2, 1) && queue.release(3, 1));
+        assert_eq!(queue.credit().tasks, 13);
+        assert_eq!(queue.fresh_credit(), LIMIT, "nothing is held");
+    }
+
+    #[test]
     fn a_dead_worker_gives_back_what_it_had_and_no_more() {
-        let mut queue = Queue::new(LIMIT);
+        let mut queue = Queue::new(LIMIT, 0);
         queue.hold(&task(1), 0, true);
         queue.hold(&task(2), 0, true);
         queue.hold(&task(3), 0, false);

@@ -16,6 +16,7 @@ use webfill_wire::{
     CrawlKey, CrawlSettings, Credit, MappingSource, RecallScope, ReturnCause, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
 };
+use webfill_worker::MOST_LOOK_UPS;
 
 use crate::queue::Queue;
 use crate::recalls::Recalls;
@@ -75,7 +76,7 @@ impl Supervisor {
         Supervisor {
             session: Session::default(),
             workers: (0..terms.workers).map(|_| WorkerState::default()).collect(),
-            queue: Queue::new(terms.limit),
+            queue: Queue::new(terms.limit, most_uncounted(&terms)),
             crawls: HashMap::new(),
             mappings: None,
             outcomes: no_outcomes(&terms.id),
@@ -167,6 +168,11 @@ impl Supervisor {
             outcomes_sent,
         });
     }
+}
+
+/// Each of these tasks holds one of its worker's look-ups of names, or waits for one.
+fn most_uncounted(terms: &Terms) -> u64 {
+    u64::from(terms.workers) * MOST_LOOK_UPS as u64
 }
 
 fn no_outcomes(supervisor: &str) -> SupervisorOutcomes {

@@ -112,6 +112,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ("politeness.allow_private_networks", Kind::Switch),
     ("politeness.adaptive", Kind::Switch),
     ("politeness.clock", Kind::Text),
+    ("fetch.lookup_timeout", Kind::Number),
     ("fetch.connect_timeout", Kind::Number),
     ("fetch.head_timeout", Kind::Number),
     ("fetch.body_timeout", Kind::Number),

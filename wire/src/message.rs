@@ -333,6 +333,8 @@ pub struct WorkerToSupervisor {
     pub returned: Vec<TaskReturned>,
     /// Recalls that are carried out, as in [`SupervisorOutcomes`].
     pub recalled: Vec<u64>,
+    /// Tasks, with their deliveries, whose look-up of a name takes long.
+    pub waiting: Vec<(u64, u32)>,
     /// Set once, when the worker is ready for tasks.
     pub ready: bool,
 }

@@ -308,6 +308,7 @@ fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
         done: vec![done()],
         returned: vec![returned()],
         recalled: vec![163],
+        waiting: vec![(164, 2)],
         ready: true,
     };
     freeze(&mut frozen, "WorkerToSupervisor".into(), &from_worker);

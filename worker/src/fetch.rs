@@ -31,7 +31,9 @@ mod refusal;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FetchConfig {
-    /// Seconds for name resolution, connect and TLS handshake together.
+    /// Seconds for the look-up of a name, which is made before the request.
+    pub lookup_timeout: f64,
+    /// Seconds for connect and TLS handshake together.
     pub connect_timeout: f64,
     /// Seconds until the head of the answer is there.
     pub head_timeout: f64,
@@ -52,6 +54,7 @@ pub struct FetchConfig {
 impl Default for FetchConfig {
     fn default() -> Self {
         FetchConfig {
+            lookup_timeout: 10.0,
             connect_timeout: 10.0,
             head_timeout: 20.0,
             body_timeout: 20.0,

@@ -18,7 +18,7 @@ use crate::browser::SubresourceRequest;
 use crate::fetch::{FetchConfig, Fetched, Fetcher};
 use crate::permits::{Denied, Permit, Permits};
 
-/// The longest that one request may take, name resolution included.
+/// The longest that one request may take. Its name was looked up before.
 pub fn longest_request(config: &FetchConfig) -> Duration {
     Duration::from_secs_f64(config.connect_timeout + config.total_timeout)
 }

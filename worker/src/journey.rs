@@ -74,6 +74,8 @@ pub struct Journey {
     pub draining: Cell<bool>,
     /// Wakes runners that wait for a site's clock or a slot, when tasks are to be given back.
     pub called_back: Notify,
+    /// Tells the supervisor of a task, by its id and delivery, that waits for a name server.
+    pub tell_waiting: Box<dyn Fn((u64, u32))>,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }
@@ -121,6 +123,8 @@ impl Journey {
             // Nor does this.
             return self.return_task(site, &task, None);
         }
+        // The requests for robots.txt and the page share one look-up.
+        let _name = self.resolver.hold(&url);
         let (delay, turn) = match self.permission(&task, &url, permit).await {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { outcome, evidence } => {
@@ -132,13 +136,13 @@ impl Journey {
             }
         };
         let place = match browser {
-            Some(browser) => self.take_tab(browser, turn, site, permit).await,
+            Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
             None => None,
         };
         if browser.is_some() && place.is_none() {
             return self.return_task(site, &task, Some(delay));
         }
-        let Some(slot) = self.take_turn(turn, site, permit).await else {
+        let Some(slot) = self.take_turn(turn, site, &url, permit).await else {
             return self.return_task(site, &task, Some(delay));
         };
         let request = Request::now(delay);
@@ -167,7 +171,7 @@ impl Journey {
     /// neither this worker nor the shared cache knows it.
     async fn permission(&self, task: &Task, url: &Url, permit: &Permit) -> Permission {
         self.look_up_clock(&task.site).await;
-        if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
+        if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
             let delay = self.politeness.delay_in_force(None, task.delay_ms);
             let turn = Turn::Page(delay);
             return Permission::Allowed { delay, turn };
@@ -182,6 +186,12 @@ impl Journey {
         let looks_up_twice = self.shared_clock.is_some();
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
         self.carry_out(check, &task.site, permit).await
+    }
+
+    /// False if the task is called back meanwhile.
+    async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
+        let _name = self.look_up(url, permit).await;
+        !self.is_called_back(permit) && self.resolver.is_private_host(url).await
     }
 
     fn known(&self) -> Knowledge<'_> {

@@ -32,6 +32,7 @@ mod save;
 mod shared_cache;
 mod shared_clock;
 mod sites;
+mod supervisor_reporter;
 mod task_result;
 
 pub use browser::{BrowserConfig, check as check_browser};
@@ -46,6 +47,7 @@ pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};
 pub use permits::{Denied, Permit, Permits};
 pub use politeness::{Answer, Answered, ClockOwner, PolitenessConfig};
+pub use resolve::PLACES as MOST_LOOK_UPS;
 pub use robots::{RobotsFiles, RobotsResponse};
 pub use run::run;
 pub use sites::{Sites, Turn, site_clock};

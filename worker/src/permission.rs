@@ -142,6 +142,11 @@ impl PermissionCheck {
         }
     }
 
+    /// The URL that is to be requested when its turn has come.
+    pub fn awaits(&self) -> &Url {
+        self.fetch.next_request().unwrap_or(&self.url)
+    }
+
     /// The shared cache has answered; `None` if it has no entry, or is out of reach.
     pub fn looked_up(&mut self, entry: Option<&RobotsEntry>, known: Knowledge<'_>, now: Now) {
         let State::LookingUp { has_turn, .. } = self.state else {

@@ -33,6 +33,11 @@ impl Permit {
         self.task.recalled.get()
     }
 
+    /// The task's id and delivery.
+    pub fn task(&self) -> (u64, u32) {
+        self.task.id
+    }
+
     /// The task's priority.
     pub fn priority(&self) -> u8 {
         self.task.priority
@@ -47,6 +52,8 @@ impl Permit {
 /// The task that a permit is for.
 #[derive(Debug)]
 struct PermittedTask {
+    /// With its delivery.
+    id: (u64, u32),
     crawl: CrawlKey,
     site: String,
     priority: u8,
@@ -111,6 +118,7 @@ impl Permits {
     /// A permit for a task that is taken up now.
     pub fn permit(&self, task: &Task) -> Permit {
         let task = Rc::new(PermittedTask {
+            id: (task.task, task.delivery),
             crawl: task.crawl,
             site: task.site.clone(),
             priority: task.priority,

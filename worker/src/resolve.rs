@@ -5,30 +5,37 @@
 //! `--resolve` or from the system, and every address is checked before the
 //! client gets it. The client does not ask about a host that is an IP address
 //! itself, so [`Resolver::judge_literal`] checks those.
+//!
+//! A look-up may take long, so it is made before a request takes a fetch slot
+//! ([`Resolver::hold`]); the request then finds the answer ([`names`]).
 
 mod clients;
+mod lookup_threads;
+mod memory;
+mod names;
 mod overrides;
 mod refusal;
+mod system;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::sync::Semaphore;
 use webfill_urls::address::{Judgement, judge};
 use webfill_urls::{Host, Url};
 
 pub use clients::{ClientPart, Clients};
+pub use lookup_threads::PLACES;
+pub use memory::MOMENT;
+pub use names::HeldName;
 pub use overrides::OverrideError;
-pub use refusal::{Refused, ResolveError};
+pub use refusal::{LookupError, Refused, ResolveError};
 
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
+use names::Names;
 use overrides::Overrides;
-
-/// The most lookups under way at once. Each blocks a thread of the runtime, for
-/// ten seconds or more if the name servers do not answer.
-const MAX_LOOKUPS: usize = 64;
 
 /// Looks names up and judges addresses. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -41,7 +48,7 @@ struct Shared {
     policy: Policy,
     overrides: Overrides,
     proxy: Option<ProxyHost>,
-    lookups: Semaphore,
+    names: Names,
 }
 
 /// What the user has permitted.
@@ -93,7 +100,10 @@ impl Resolver {
                 },
                 overrides: Overrides::parse(&fetch.resolve)?,
                 proxy: fetch.proxy.as_deref().map(ProxyHost::of),
-                lookups: Semaphore::new(MAX_LOOKUPS),
+                names: Names::new(
+                    Duration::from_secs_f64(fetch.lookup_timeout),
+                    Box::new(system::look_up),
+                ),
             }),
         })
     }
@@ -148,6 +158,24 @@ impl Resolver {
             .all(|address| judge(address.ip()) == Judgement::Private)
     }
 
+    /// Lets the requests of one task share the answer for a host. `None` for a
+    /// host that is not looked up.
+    pub fn hold(&self, url: &Url) -> Option<HeldName> {
+        let host = url.domain()?;
+        let overridden = url
+            .port_or_known_default()
+            .and_then(|port| self.shared.overrides.find(host, port));
+        match overridden {
+            Some(_) => None,
+            None => Some(self.shared.names.hold(host)),
+        }
+    }
+
+    /// Forgets that names of a site could not be found.
+    pub fn forget_failures(&self, site: &str) {
+        self.shared.names.forget_site(site);
+    }
+
     /// The addresses of a host that may be connected to, at this port.
     async fn resolve(
         &self,
@@ -178,21 +206,16 @@ impl Resolver {
         }
     }
 
-    /// Asks the system. The addresses have port 0, which makes the client use the
-    /// URL's. Never returns an empty list.
+    /// What is held, or the system's answer. The addresses have port 0, which
+    /// makes the client use the URL's. Never returns an empty list.
     async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
-        let lookups = &self.shared.lookups;
-        let _place = lookups.acquire().await.expect("it is never closed");
-        let unknown = |source| ResolveError::Lookup {
-            host: host.to_owned(),
-            source,
-        };
-        let found = tokio::net::lookup_host((host, 0)).await.map_err(unknown)?;
-        let addresses: Vec<SocketAddr> = found.collect();
-        if addresses.is_empty() {
-            return Err(unknown(std::io::Error::other("it has none")));
+        match self.shared.names.addresses(host).await {
+            Ok(addresses) => Ok(addresses.to_vec()),
+            Err(why) => Err(ResolveError::Lookup {
+                host: host.to_owned(),
+                why,
+            }),
         }
-        Ok(addresses)
     }
 
     /// Removes the refused addresses. An error if none is left.

@@ -22,10 +22,10 @@ use tokio::time::MissedTickBehavior;
 use webfill_mapping::{MappingSet, Source};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{Cache, MappingOrder, Store, StoreError};
-use webfill_wire::socket::{Outbox, Pattern, SocketName, SocketSpec, Sockets};
+use webfill_wire::socket::{Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{
-    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskDone,
-    TaskReturned, WorkerToSupervisor, codec,
+    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskReturned,
+    codec,
 };
 
 use crate::body_budget::BodyBudget;
@@ -46,6 +46,7 @@ use crate::save::Saver;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
+use crate::supervisor_reporter::SupervisorReporter;
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
@@ -83,11 +84,11 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         let _ = inbox.send(frame.frame);
     })
     .map_err(Fault::error)?;
-    let reporter = SupervisorReporter {
-        outbox: sockets.outbox(),
-        worker_index: setup.worker_index,
-        incarnation: setup.incarnation,
-    };
+    let reporter = SupervisorReporter::new(
+        sockets.outbox(),
+        OUTCOMES,
+        (setup.worker_index, setup.incarnation),
+    );
 
     let (extraction, pages) = mpsc::channel(MAX_WAITING_PAGES);
     let (results, ended) = mpsc::channel(MAX_WAITING_RESULTS);
@@ -179,7 +180,7 @@ fn journey(
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
-    let reporter = reporter.clone();
+    let (reporter, told) = (reporter.clone(), reporter.clone());
     let shared_clock = match setup.politeness.clock {
         ClockOwner::Owner => None,
         ClockOwner::Shared => Some(SharedClock::new(
@@ -214,6 +215,7 @@ fn journey(
         results,
         draining: Cell::new(false),
         called_back: Notify::new(),
+        tell_waiting: Box::new(move |task| told.waiting(task)),
         give_back: Box::new(move |returned| reporter.returned(returned)),
     })
 }
@@ -256,6 +258,7 @@ impl Worker {
                 self.journey.gate.recall(&scope);
                 if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
                     self.journey.sites.borrow_mut().forget_back_off(site);
+                    self.journey.resolver.forget_failures(site);
                 }
                 self.reporter.returned(self.take_back_queued(&scope));
                 self.confirm(recall, scope);
@@ -372,66 +375,6 @@ async fn write_clocks(journey: Rc<Journey>, owner: String) {
     }
     if journey.cache.put_sites(moved.clone()).await.is_err() {
         journey.sites.borrow_mut().write_again(moved);
-    }
-}
-
-/// Sends messages to the supervisor.
-#[derive(Clone)]
-struct SupervisorReporter {
-    outbox: Outbox,
-    worker_index: u16,
-    incarnation: u32,
-}
-
-impl SupervisorReporter {
-    fn ready(&self) {
-        self.send(WorkerToSupervisor {
-            ready: true,
-            ..self.empty_message()
-        });
-    }
-
-    fn heartbeat(&self) {
-        self.send(self.empty_message());
-    }
-
-    fn done(&self, done: Vec<TaskDone>) {
-        self.send(WorkerToSupervisor {
-            done,
-            ..self.empty_message()
-        });
-    }
-
-    fn returned(&self, returned: Vec<TaskReturned>) {
-        if !returned.is_empty() {
-            self.send(WorkerToSupervisor {
-                returned,
-                ..self.empty_message()
-            });
-        }
-    }
-
-    /// Confirms a recall.
-    fn recalled(&self, recall: u64) {
-        self.send(WorkerToSupervisor {
-            recalled: vec![recall],
-            ..self.empty_message()
-        });
-    }
-
-    fn empty_message(&self) -> WorkerToSupervisor {
-        WorkerToSupervisor {
-            worker_index: self.worker_index,
-            incarnation: self.incarnation,
-            done: Vec::new(),
-            returned: Vec::new(),
-            recalled: Vec::new(),
-            ready: false,
-        }
-    }
-
-    fn send(&self, message: WorkerToSupervisor) {
-        self.outbox.send(OUTCOMES, codec::encode(&message));
     }
 }
 

@@ -50,6 +50,7 @@ fn empty_message(worker_index: u16) -> WorkerToSupervisor {
         done: Vec::new(),
         returned: Vec::new(),
         recalled: Vec::new(),
+        waiting: Vec::new(),
         ready: false,
     }
 }

@@ -52,6 +52,9 @@ impl Supervisor {
                 self.outcomes.returned.push(returned);
             }
         }
+        for (task, delivery) in message.waiting {
+            self.queue.note_waiting(task, delivery);
+        }
         for recall in message.recalled {
             let settled = self.recalls.confirm(recall, worker_index);
             self.outcomes.recalled.extend(settled);

@@ -150,6 +150,7 @@ impl Worker {
             done,
             returned,
             recalled: Vec::new(),
+            waiting: Vec::new(),
             ready,
         }
     }

@@ -45,6 +45,7 @@ fn check_seconds(settings: &Settings) -> Result<(), Fault> {
     let patience = [
         ("dispatcher.lease", settings.dispatcher.lease),
         ("worker.page_deadline", settings.worker.page_deadline),
+        ("fetch.lookup_timeout", fetch.lookup_timeout),
         ("fetch.connect_timeout", fetch.connect_timeout),
         ("fetch.head_timeout", fetch.head_timeout),
         ("fetch.body_timeout", fetch.body_timeout),

@@ -45,16 +45,18 @@ impl Journey {
         browser.filter(|_| crawl.lane == Lane::Browser)
     }
 
-    /// Waits until the site's clock allows a request, then for a tab, which bounds the bodies that
-    /// wait to be rendered. `None` if the task is recalled.
+    /// Waits until the site's clock allows a request and the page's name is looked up, then for a tab,
+    /// which bounds the bodies that wait to be rendered. `None` if the task is recalled.
     pub(super) async fn take_tab<'a>(
         &self,
         browser: &'a Browser,
         turn: Turn,
         site: &str,
+        url: &Url,
         permit: &Permit,
     ) -> Option<FetchSlot<'a>> {
         self.wait_for(turn, site, permit).await;
+        self.look_up(url, permit).await;
         let mut tab = std::pin::pin!(browser.take_tab(permit.priority()));
         while !self.is_called_back(permit) {
             tokio::select! {
@@ -208,7 +210,7 @@ impl Journey {
         if next.is_some_and(|next| next > Instant::now() + delay + LONGEST_BACK_OFF) {
             return Ok(Subresource::None);
         }
-        let slot = self.take_turn(turn, site, permit).await;
+        let slot = self.take_turn(turn, site, &request.url, permit).await;
         let slot = slot.ok_or(Denied::NotStarted)?;
         let asked = Request::now(delay);
         let agent = crawl.useragent.as_deref();

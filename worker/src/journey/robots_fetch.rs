@@ -1,6 +1,8 @@
 //! The fetch of a robots.txt, as far as it waits, asks and requests. What is decided on the way is in
 //! [`permission`](crate::permission).
 
+use webfill_urls::Url;
+
 use super::Journey;
 use super::turns::TakenTurn;
 use crate::now::{Now, now_ms};
@@ -57,7 +59,8 @@ impl Journey {
                     check.looked_up(entry.as_ref(), self.known(), Now::read());
                 }
                 Step::AwaitTurn(of) => {
-                    self.take_robots_turn(of, site, permit, held).await?;
+                    let url = check.awaits();
+                    self.take_robots_turn(of, site, url, permit, held).await?;
                     check.turn_came(self.known(), Now::read());
                 }
                 Step::Request(url) => {
@@ -93,6 +96,7 @@ impl Journey {
         &'a self,
         of: String,
         site: &str,
+        url: &Url,
         permit: &Permit,
         held: &mut Held<'a>,
     ) -> Option<()> {
@@ -105,7 +109,7 @@ impl Journey {
             held.visited.push(of.clone());
             self.look_up_clock(&of).await;
         }
-        held.turn = Some(self.take_turn(Turn::Robots, &of, permit).await?);
+        held.turn = Some(self.take_turn(Turn::Robots, &of, url, permit).await?);
         held.of = of;
         Some(())
     }

@@ -1,40 +1,48 @@
-//! The turn of a request comes when nobody else here asks its site, the site's clock allows it and a
-//! fetch slot is free, unless its task is recalled before. Where the site's clock is shared, the
-//! request is reserved there, too.
+//! The turn of a request comes when nobody else here asks its site, the site's clock allows it, its
+//! host's name is looked up and a fetch slot is free, unless its task is recalled before. Where the
+//! site's clock is shared, the request is reserved there, too.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::sleep;
+use webfill_urls::Url;
 
 use super::Journey;
 use crate::fetch_slots::FetchSlot;
 use crate::permits::Permit;
+use crate::resolve::{HeldName, MOMENT};
 use crate::sites::Turn;
 
 /// The right to ask a site now, until it is dropped.
 pub(super) struct TakenTurn<'a> {
     _slot: FetchSlot<'a>,
     _alone: OwnedSemaphorePermit,
+    /// The addresses that the request uses.
+    _name: Option<HeldName>,
 }
 
 impl Journey {
-    /// Waits until the site's clock allows the next request, without holding a slot meanwhile, and
-    /// takes one. `None` if the task is called back.
+    /// Waits until the site's clock allows a request for this URL and the name of its host is looked
+    /// up, without holding a slot meanwhile, and takes one. `None` if the task is called back.
     pub(super) async fn take_turn(
         &self,
         turn: Turn,
         site: &str,
+        url: &Url,
         permit: &Permit,
     ) -> Option<TakenTurn<'_>> {
         let alone = self.be_alone(site, permit).await?;
         loop {
             self.wait_for(turn, site, permit).await;
+            let name = self.look_up(url, permit).await;
             let slot = self.take_slot(permit).await?;
             let Err(wait) = self.reserve_turn(turn, site).await else {
                 return Some(TakenTurn {
                     _slot: slot,
                     _alone: alone,
+                    _name: name,
                 });
             };
             drop(slot);
@@ -53,6 +61,27 @@ impl Journey {
             }
         }
         None
+    }
+
+    /// Waits until the host's name is looked up, or until the task is called back. That there is no
+    /// address is told by the request. If it takes long, the supervisor is told.
+    pub(super) async fn look_up(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
+        let name = self.resolver.hold(url)?;
+        {
+            let (mut looked_up, mut moment) = (pin!(name.look_up()), pin!(sleep(MOMENT)));
+            let mut is_told = false;
+            while !self.is_called_back(permit) {
+                tokio::select! {
+                    () = &mut looked_up => break,
+                    () = self.called_back.notified() => {}
+                    () = &mut moment, if !is_told => {
+                        (self.tell_waiting)(permit.task());
+                        is_told = true;
+                    }
+                }
+            }
+        }
+        Some(name)
     }
 
     /// Waits for a slot, by the task's priority. `None` if the task is called back.

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use webfill_wire::Outcome;
 
 /// The fetcher finds it among the sources of the client's error.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    #[error("no address for host {host}: {source}")]
-    Lookup { host: String, source: io::Error },
+    #[error("no address for host {host}: {why}")]
+    Lookup { host: String, why: Arc<LookupError> },
     #[error("host {host} is at {address}, {refused}")]
     Unsafe {
         host: String,
@@ -26,6 +28,23 @@ impl ResolveError {
             ResolveError::Unsafe { .. } => Outcome::UnsafeAddress,
         }
     }
+}
+
+/// Why a name has no address.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    #[error("there is no such name, or it has no address")]
+    NotFound,
+    #[error(transparent)]
+    Failed(io::Error),
+    #[error("no answer within {} s", .0.as_secs_f64())]
+    Unanswered(Duration),
+    #[error("too many other look-ups have no answer; it did not begin within {} s", .0.as_secs())]
+    NoTurn(Duration),
+    #[error("cannot start a thread for the look-up: {0}")]
+    NoThread(io::Error),
+    #[error("the look-up broke off")]
+    BrokenOff,
 }
 
 /// What is wrong with an address.

@@ -1,0 +1,268 @@
+//! The threads on which the system's resolver is asked.
+//!
+//! Asking blocks a thread until there is an answer or the system gives up, which takes ten seconds
+//! and more where name servers are silent, and cannot be broken off. So a thread is a *place* that
+//! stays taken until the call returns, whether anybody still waits for it or not, and there are
+//! never more look-ups under way than [`PLACES`]. Threads are started when they are needed and end
+//! after [`IDLE`] without work. One that waits for an answer takes 18 KiB of memory and a socket.
+//!
+//! Look-ups wait in three lines, by the [`Class`] of their name. Each class may take places up to
+//! its own ceiling, and a free place goes to the highest class that may have it. So
+//!
+//! - names that failed slowly before leave at least 256 places to all others, and 1,500 of them can
+//!   be tried every minute;
+//! - names met for the first time leave at least 64 places to names that were found before. If very
+//!   many of them are dead at once, new names wait: of names without an answer, 448 come to their end
+//!   in the time in which the system gives up;
+//! - a name that was found quickly before waits only if hundreds of such names die at once, and
+//!   only until the system gives them up for the first time; then they are slow.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The most threads of a worker.
+pub const PLACES: usize = 512;
+
+/// How many places may be taken after a look-up of a class has begun: [`Class::Quick`],
+/// [`Class::New`], [`Class::Slow`].
+const CEILINGS: [usize; 3] = [PLACES, PLACES - 64, PLACES / 2];
+
+/// A thread without work ends after this long.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The system's resolver needs little.
+const STACK_BYTES: usize = 256 << 10;
+
+/// What is known of a name before it is looked up. The highest class is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// It was found quickly the last time.
+    Quick,
+    New,
+    /// The last look-up had no answer, or a failure that took long.
+    Slow,
+}
+
+type LookUp = Box<dyn FnOnce() + Send>;
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct LookupThreads {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Told when a look-up is ready for a thread that waits.
+    is_ready: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    lines: [VecDeque<LookUp>; 3],
+    /// Look-ups that have a place and that no thread has taken up yet.
+    ready: VecDeque<LookUp>,
+    /// Places taken.
+    taken: usize,
+    threads: usize,
+    /// Threads that wait for work.
+    waiting: usize,
+}
+
+impl LookupThreads {
+    pub(super) fn new() -> LookupThreads {
+        LookupThreads {
+            shared: Arc::new(Shared {
+                state: Mutex::default(),
+                is_ready: Condvar::new(),
+            }),
+        }
+    }
+
+    /// Runs a look-up on one of the threads when its turn comes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no thread, and the system starts none.
+    pub(super) fn begin(&self, class: Class, look_up: LookUp) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        state.lines[class as usize].push_back(look_up);
+        state.admit();
+        while state.ready.len() > state.waiting {
+            if let Err(error) = self.start_thread() {
+                return state.without_new_thread(error);
+            }
+            state.threads += 1;
+            state.waiting += 1;
+        }
+        self.shared.is_ready.notify_one();
+        Ok(())
+    }
+
+    fn start_thread(&self) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        thread::Builder::new()
+            .name("look-up".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || shared.run())
+            .map(drop)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The life of a thread, which counts as waiting when it begins.
+    fn run(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(look_up) = state.ready.pop_front() {
+                state.waiting -= 1;
+                drop(state);
+                look_up();
+                state = self.lock();
+                state.taken -= 1;
+                state.waiting += 1;
+                state.admit();
+                continue;
+            }
+            let (woken, timeout) = self
+                .is_ready
+                .wait_timeout(state, IDLE)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if timeout.timed_out() && state.ready.is_empty() {
+                state.threads -= 1;
+                state.waiting -= 1;
+                return;
+            }
+        }
+    }
+}
+
+impl State {
+    /// Gives free places to the look-ups that may have them.
+    fn admit(&mut self) {
+        for (line, ceiling) in self.lines.iter_mut().zip(CEILINGS) {
+            while self.taken < ceiling
+                && let Some(look_up) = line.pop_front()
+            {
+                self.ready.push_back(look_up);
+                self.taken += 1;
+            }
+        }
+    }
+
+    /// The threads that there are will do; if there are none, the look-up is dropped.
+    fn without_new_thread(&mut self, error: io::Error) -> io::Result<()> {
+        if self.threads > 0 {
+            return Ok(());
+        }
+        self.taken -= self.ready.len();
+        self.ready.clear();
+        Err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// Look-ups that last until they are told to end, and that tell when they begin.
+    struct Bench {
+        threads: LookupThreads,
+        begun: (Sender<&'static str>, Receiver<&'static str>),
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            Bench {
+                threads: LookupThreads::new(),
+                begun: channel(),
+            }
+        }
+
+        /// The look-up ends when what is returned is dropped.
+        fn begin(&self, class: Class, name: &'static str) -> Sender<()> {
+            let (end, ended) = channel::<()>();
+            let begun = self.begun.0.clone();
+            let look_up = move || {
+                begun.send(name).unwrap();
+                let _ = ended.recv();
+            };
+            self.threads.begin(class, Box::new(look_up)).unwrap();
+            end
+        }
+
+        fn begin_many(&self, class: Class, name: &'static str, count: usize) -> Vec<Sender<()>> {
+            (0..count).map(|_| self.begin(class, name)).collect()
+        }
+
+        fn next(&self) -> &'static str {
+            self.begun.1.recv_timeout(SOON).unwrap()
+        }
+
+        fn skip(&self, count: usize) {
+            for _ in 0..count {
+                self.next();
+            }
+        }
+
+        fn in_lines(&self) -> [usize; 3] {
+            let state = self.threads.shared.lock();
+            assert!(state.threads <= PLACES && state.taken <= PLACES);
+            [0, 1, 2].map(|line| state.lines[line].len())
+        }
+    }
+
+    #[test]
+    fn each_class_leaves_places_to_the_higher_ones() {
+        let bench = Bench::new();
+        let slow = bench.begin_many(Class::Slow, "slow", 300);
+        bench.skip(256);
+        assert_eq!(bench.in_lines(), [0, 0, 44]);
+        let new = bench.begin_many(Class::New, "new", 200);
+        bench.skip(192);
+        assert_eq!(bench.in_lines(), [0, 8, 44]);
+        let quick = bench.begin_many(Class::Quick, "quick", 70);
+        bench.skip(64);
+        assert_eq!(bench.in_lines(), [6, 8, 44]);
+        drop((slow, new, quick));
+        bench.skip(6 + 8 + 44);
+        assert_eq!(bench.in_lines(), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_free_place_goes_to_the_highest_class_that_waits() {
+        let bench = Bench::new();
+        let mut held = bench.begin_many(Class::Quick, "held", PLACES);
+        bench.skip(PLACES);
+        let _waiting = [(Class::Slow, "slow"), (Class::Quick, "quick")]
+            .map(|(class, name)| bench.begin(class, name));
+        held.pop();
+        assert_eq!(bench.next(), "quick");
+        assert_eq!(bench.in_lines(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn threads_are_used_again_and_no_more_are_started_than_needed() {
+        let bench = Bench::new();
+        for _ in 0..100 {
+            drop(bench.begin(Class::New, "one"));
+            bench.next();
+            while bench.threads.shared.lock().taken > 0 {
+                thread::yield_now();
+            }
+        }
+        assert_eq!(bench.threads.shared.lock().threads, 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! What is remembered of names: that they could not be found, for how long that holds, and how long
+//! the look-up took. Addresses are not remembered; they are only held while a task needs them
+//! ([`names`](super::names)).
+//!
+//! The number of names is bounded: those that were not used for longest are forgotten. Everything is
+//! lost with the process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::lookup_threads::Class;
+use super::names::Answer;
+use super::refusal::LookupError;
+
+/// A name that does not exist, or has no address.
+const NOT_FOUND_FOR: Duration = Duration::from_secs(60);
+
+/// A failure of a name server that was told at once.
+const FAILED_FOR: Duration = Duration::from_secs(10);
+
+/// No answer, or a failure that took long.
+const UNANSWERED_FOR: Duration = Duration::from_secs(60);
+
+/// A look-up that takes longer is slow.
+pub const MOMENT: Duration = Duration::from_millis(500);
+
+/// Names in one of the two generations: some 100 bytes each.
+const GENERATION: usize = 4_096;
+
+#[derive(Default)]
+pub(super) struct Memory {
+    /// Names used since `old` was young.
+    young: HashMap<Box<str>, Entry>,
+    old: HashMap<Box<str>, Entry>,
+}
+
+enum Entry {
+    FoundQuickly,
+    Failed {
+        why: Arc<LookupError>,
+        until: Instant,
+        was_slow: bool,
+    },
+}
+
+impl Memory {
+    /// The failure that the name's last look-up ended with, as long as it holds.
+    pub(super) fn failure(&mut self, name: &str, now: Instant) -> Option<Arc<LookupError>> {
+        match self.entry(name)? {
+            Entry::Failed { why, until, .. } if now < *until => Some(Arc::clone(why)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn class(&mut self, name: &str) -> Class {
+        match self.entry(name) {
+            Some(Entry::FoundQuickly) => Class::Quick,
+            Some(Entry::Failed { was_slow: true, .. }) => Class::Slow,
+            Some(Entry::Failed { .. }) | None => Class::New,
+        }
+    }
+
+    /// A look-up has ended `now`, or nobody waits for it any more.
+    pub(super) fn note(&mut self, name: &str, answer: &Answer, took: Duration, now: Instant) {
+        let is_slow = took > MOMENT;
+        let why = match answer {
+            Ok(_) if is_slow => return self.forget(name),
+            Ok(_) => return self.keep(name.into(), Entry::FoundQuickly),
+            Err(why) => Arc::clone(why),
+        };
+        let is_missing = matches!(*why, LookupError::NotFound);
+        let holds_for = match (is_missing, is_slow) {
+            (true, _) => NOT_FOUND_FOR,
+            (false, true) => UNANSWERED_FOR,
+            (false, false) => FAILED_FOR,
+        };
+        let entry = Entry::Failed {
+            why,
+            until: now + holds_for,
+            was_slow: is_slow && !is_missing,
+        };
+        self.keep(name.into(), entry);
+    }
+
+    /// Forgets the names of a site.
+    pub(super) fn forget_site(&mut self, site: &str) {
+        let is_elsewhere = |name: &str| {
+            name.strip_suffix(site)
+                .is_none_or(|rest| !rest.is_empty() && !rest.ends_with('.'))
+        };
+        self.young.retain(|name, _| is_elsewhere(name));
+        self.old.retain(|name, _| is_elsewhere(name));
+    }
+
+    fn forget(&mut self, name: &str) {
+        self.young.remove(name);
+        self.old.remove(name);
+    }
+
+    fn entry(&mut self, name: &str) -> Option<&Entry> {
+        if let Some((name, entry)) = self.old.remove_entry(name) {
+            self.keep(name, entry);
+        }
+        self.young.get(name)
+    }
+
+    fn keep(&mut self, name: Box<str>, entry: Entry) {
+        self.old.remove(&name);
+        if self.young.len() >= GENERATION && !self.young.contains_key(&name) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(name, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICKLY: Duration = Duration::from_millis(20);
+    const SLOWLY: Duration = Duration::from_secs(9);
+
+    fn found() -> Answer {
+        Ok(vec!["192.0.2.1:0".parse().unwrap()].into())
+    }
+
+    fn failed() -> Answer {
+        Err(Arc::new(LookupError::Failed(std::io::Error::other("no"))))
+    }
+
+    fn missing() -> Answer {
+        Err(Arc::new(LookupError::NotFound))
+    }
+
+    #[test]
+    fn a_failure_holds_for_a_time_that_depends_on_its_kind() {
+        for (answer, took, holds_for, class) in [
+            (missing(), QUICKLY, NOT_FOUND_FOR, Class::New),
+            (missing(), SLOWLY, NOT_FOUND_FOR, Class::New),
+            (failed(), QUICKLY, FAILED_FOR, Class::New),
+            (failed(), SLOWLY, UNANSWERED_FOR, Class::Slow),
+        ] {
+            let (mut memory, now) = (Memory::default(), Instant::now());
+            memory.note("a", &answer, took, now);
+            let last = now + holds_for - Duration::from_millis(1);
+            assert!(memory.failure("a", last).is_some());
+            assert!(memory.failure("a", now + holds_for).is_none());
+            assert_eq!(memory.class("a"), class);
+        }
+    }
+
+    #[test]
+    fn only_a_name_that_was_found_at_once_is_quick() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        memory.note("a", &failed(), SLOWLY, now);
+        memory.note("a", &found(), QUICKLY, now);
+        assert_eq!(memory.class("a"), Class::Quick);
+        assert!(memory.failure("a", now).is_none());
+        memory.note("a", &found(), SLOWLY, now);
+        assert_eq!(memory.class("a"), Class::New);
+    }
+
+    #[test]
+    fn the_names_of_one_site_are_forgotten() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        for name in ["a.org", "www.a.org", "aa.org", "b.org"] {
+            memory.note(name, &missing(), QUICKLY, now);
+        }
+        memory.forget_site("a.org");
+        let known = ["a.org", "www.a.org", "aa.org", "b.org"]
+            .map(|name| memory.failure(name, now).is_some());
+        assert_eq!(known, [false, false, true, true]);
+    }
+
+    #[test]
+    fn the_number_of_names_is_bounded_and_used_names_stay() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        memory.note("used", &missing(), QUICKLY, now);
+        for number in 0..10 * GENERATION {
+            memory.note(&format!("name-{number}"), &missing(), QUICKLY, now);
+            assert!(memory.failure("used", now).is_some());
+        }
+        assert!(memory.young.len() + memory.old.len() <= 2 * GENERATION);
+        assert!(memory.failure("name-1", now).is_none());
+    }
+}

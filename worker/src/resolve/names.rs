@@ -1,0 +1,251 @@
+//! Names and their addresses: who asks, who waits, and what is at hand.
+//!
+//! A name is looked up once for all that ask for it at the same time. The look-up runs on a thread
+//! ([`lookup_threads`](super::lookup_threads)) and has a time limit from its begin on; the wait for a
+//! thread does not count, and has a limit of its own. Failures are remembered
+//! ([`memory`](super::memory)).
+//!
+//! Addresses are held only for tasks that need the name ([`HeldName`]): the requests of a task use
+//! the same addresses, and the next task's are looked up again. What the HTTP client gets is what is
+//! held, so that a request that was prepared waits for no look-up.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::{timeout, timeout_at};
+
+use super::lookup_threads::LookupThreads;
+use super::memory::Memory;
+use super::refusal::LookupError;
+
+/// At least one address, with port 0.
+pub(super) type Answer = Result<Arc<[SocketAddr]>, Arc<LookupError>>;
+
+/// A task that waits for long prepares its next request anew when its answer is older.
+const FRESH_FOR: Duration = Duration::from_secs(30);
+
+/// A look-up that gets no thread in this time fails.
+const LONGEST_WAIT_IN_LINE: Duration = Duration::from_secs(60);
+
+/// Looks a name up, and blocks meanwhile.
+pub(super) type System = Box<dyn Fn(&str) -> Result<Vec<SocketAddr>, LookupError> + Send + Sync>;
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Names {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    system: System,
+    /// The most time for a look-up.
+    limit: Duration,
+    threads: LookupThreads,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    memory: Memory,
+    held: HashMap<Box<str>, Held>,
+    under_way: HashMap<Box<str>, Arc<watch::Sender<Progress>>>,
+}
+
+#[derive(Default)]
+struct Held {
+    holders: usize,
+    answer: Option<(Answer, Instant)>,
+}
+
+/// How far a look-up is.
+#[derive(Default)]
+struct Progress {
+    begun: Option<Instant>,
+    answer: Option<Answer>,
+}
+
+impl Names {
+    pub(super) fn new(limit: Duration, system: System) -> Names {
+        Names {
+            shared: Arc::new(Shared {
+                system,
+                limit,
+                threads: LookupThreads::new(),
+                state: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The answer for a name is kept until all holds of it are dropped.
+    pub(super) fn hold(&self, name: &str) -> HeldName {
+        let mut state = self.shared.lock();
+        state.held.entry(name.into()).or_default().holders += 1;
+        HeldName {
+            name: name.into(),
+            names: self.clone(),
+        }
+    }
+
+    /// The answer that is held, however old; if there is none, a new one.
+    pub(super) async fn addresses(&self, name: &str) -> Answer {
+        self.answer(name, Duration::MAX).await
+    }
+
+    /// Forgets that names of a site could not be found.
+    pub(super) fn forget_site(&self, site: &str) {
+        self.shared.lock().memory.forget_site(site);
+    }
+
+    /// An answer that is held is good enough up to this age.
+    async fn answer(&self, name: &str, most_age: Duration) -> Answer {
+        let mut progress = match self.ask(name, most_age) {
+            Ok(progress) => progress,
+            Err(answer) => return answer,
+        };
+        let begun = reach(&mut progress, |progress| progress.begun);
+        let begun = match timeout(LONGEST_WAIT_IN_LINE, begun).await {
+            Ok(Some(begun)) => begun,
+            Ok(None) => return failed(LookupError::BrokenOff),
+            Err(_) => return failed(LookupError::NoTurn(LONGEST_WAIT_IN_LINE)),
+        };
+        let answer = reach(&mut progress, |progress| progress.answer.clone());
+        match timeout_at((begun + self.shared.limit).into(), answer).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => failed(LookupError::BrokenOff),
+            Err(_) => self.shared.give_up(name),
+        }
+    }
+
+    /// The progress of the look-up of a name, which is begun if there is none. The error is the
+    /// answer, if it is at hand.
+    fn ask(&self, name: &str, most_age: Duration) -> Result<watch::Receiver<Progress>, Answer> {
+        let mut state = self.shared.lock();
+        if let Some(answer) = state.at_hand(name, most_age, Instant::now()) {
+            return Err(answer);
+        }
+        if let Some(look_up) = state.under_way.get(name) {
+            return Ok(look_up.subscribe());
+        }
+        let look_up = Arc::new(watch::Sender::default());
+        let progress = look_up.subscribe();
+        let run = {
+            let (shared, name) = (Arc::clone(&self.shared), Box::<str>::from(name));
+            let look_up = Arc::clone(&look_up);
+            move || shared.look_up(&name, &look_up)
+        };
+        let class = state.memory.class(name);
+        let begun = self.shared.threads.begin(class, Box::new(run));
+        begun.map_err(|error| failed(LookupError::NoThread(error)))?;
+        state.under_way.insert(name.into(), look_up);
+        Ok(progress)
+    }
+}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Names").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the system, on a thread for it. If nobody waits any more, it does not.
+    fn look_up(&self, name: &str, look_up: &watch::Sender<Progress>) {
+        let begun = Instant::now();
+        let mut state = self.lock();
+        if look_up.receiver_count() == 0 {
+            state.under_way.remove(name);
+            return;
+        }
+        drop(state);
+        look_up.send_modify(|progress| progress.begun = Some(begun));
+        let answer: Answer = (self.system)(name).map(Arc::from).map_err(Arc::new);
+        let mut state = self.lock();
+        state.under_way.remove(name);
+        state.note(name, &answer, begun.elapsed());
+        drop(state);
+        look_up.send_modify(|progress| progress.answer = Some(answer));
+    }
+
+    /// The look-up has reached its time limit. It goes on, and so does its thread, but nobody waits
+    /// for it.
+    fn give_up(&self, name: &str) -> Answer {
+        let answer = failed(LookupError::Unanswered(self.limit));
+        self.lock().note(name, &answer, self.limit);
+        answer
+    }
+}
+
+impl State {
+    fn at_hand(&mut self, name: &str, most_age: Duration, now: Instant) -> Option<Answer> {
+        let held = self.held.get(name).and_then(|held| held.answer.as_ref());
+        if let Some((answer, at)) = held
+            && now.saturating_duration_since(*at) <= most_age
+        {
+            return Some(answer.clone());
+        }
+        self.memory.failure(name, now).map(Err)
+    }
+
+    fn note(&mut self, name: &str, answer: &Answer, took: Duration) {
+        let now = Instant::now();
+        self.memory.note(name, answer, took, now);
+        if let Some(held) = self.held.get_mut(name) {
+            held.answer = Some((answer.clone(), now));
+        }
+    }
+}
+
+/// Keeps the answer for a name.
+#[derive(Debug)]
+pub struct HeldName {
+    name: Box<str>,
+    names: Names,
+}
+
+impl HeldName {
+    /// Looks the name up, unless a fresh answer is held.
+    pub async fn look_up(&self) {
+        let answer = self.names.answer(&self.name, FRESH_FOR).await;
+        let mut state = self.names.shared.lock();
+        // Addresses are held already; failures are, too, so that the request does not ask again.
+        if let Some(held) = state.held.get_mut(&self.name).filter(|_| answer.is_err()) {
+            held.answer = Some((answer, Instant::now()));
+        }
+    }
+}
+
+impl Drop for HeldName {
+    fn drop(&mut self) {
+        let mut state = self.names.shared.lock();
+        if let Some(held) = state.held.get_mut(&self.name) {
+            held.holders -= 1;
+            if held.holders == 0 {
+                state.held.remove(&self.name);
+            }
+        }
+    }
+}
+
+fn failed(why: LookupError) -> Answer {
+    Err(Arc::new(why))
+}
+
+/// Waits until the progress has something; `None` if the look-up was broken off.
+async fn reach<T>(
+    progress: &mut watch::Receiver<Progress>,
+    part: impl Fn(&Progress) -> Option<T>,
+) -> Option<T> {
+    let reached = progress.wait_for(|progress| part(progress).is_some()).await;
+    part(&*reached.ok()?)
+}
+
+#[cfg(test)]
+mod tests;

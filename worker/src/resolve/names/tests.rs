@@ -1,0 +1,137 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use super::*;
+
+/// What the system is asked: names that begin with `dead` have no answer until the bench is dropped.
+struct Bench {
+    names: Names,
+    asked: Arc<AtomicUsize>,
+    _end: mpsc::Sender<()>,
+}
+
+fn bench(limit: Duration) -> Bench {
+    let (end, ended) = mpsc::channel();
+    let (ended, asked) = (Mutex::new(ended), Arc::new(AtomicUsize::new(0)));
+    let counter = Arc::clone(&asked);
+    let system = move |name: &str| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        match name.split('.').next() {
+            Some("dead") => {
+                let _ = ended.lock().unwrap().recv();
+                Err(LookupError::Failed(std::io::Error::other(
+                    "the system gave up",
+                )))
+            }
+            Some("slow") => {
+                std::thread::sleep(Duration::from_millis(300));
+                Ok(vec!["192.0.2.2:0".parse().unwrap()])
+            }
+            Some("missing") => Err(LookupError::NotFound),
+            _ => Ok(vec!["192.0.2.1:0".parse().unwrap()]),
+        }
+    };
+    Bench {
+        names: Names::new(limit, Box::new(system)),
+        asked,
+        _end: end,
+    }
+}
+
+impl Bench {
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn all_that_ask_at_the_same_time_share_one_look_up() {
+    let bench = bench(LONG);
+    let asks = || bench.names.addresses("slow.example");
+    let (first, second, third) = tokio::join!(asks(), asks(), asks());
+    assert!(first.is_ok() && second.is_ok() && third.is_ok());
+    assert_eq!(bench.asked(), 1);
+}
+
+#[tokio::test]
+async fn addresses_are_kept_while_they_are_held_and_asked_for_again_afterwards() {
+    let bench = bench(LONG);
+    {
+        let held = bench.names.hold("a.example");
+        held.look_up().await;
+        held.look_up().await;
+        let _second = bench.names.hold("a.example");
+        drop(held);
+        bench.names.addresses("a.example").await.unwrap();
+        assert_eq!(bench.asked(), 1);
+    }
+    bench.names.addresses("a.example").await.unwrap();
+    assert_eq!(bench.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_missing_name_is_not_asked_for_again_until_it_is_forgotten() {
+    let bench = bench(LONG);
+    for _ in 0..3 {
+        let missing = bench.names.addresses("missing.example").await.unwrap_err();
+        assert!(matches!(*missing, LookupError::NotFound), "{missing}");
+    }
+    assert_eq!(bench.asked(), 1);
+    bench.names.forget_site("missing.example");
+    bench.names.addresses("missing.example").await.unwrap_err();
+    assert_eq!(bench.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_look_up_without_an_answer_ends_at_its_limit_and_is_not_made_a_second_time() {
+    let bench = bench(Duration::from_millis(50));
+    for _ in 0..3 {
+        let dead = bench.names.addresses("dead.example").await.unwrap_err();
+        assert!(matches!(*dead, LookupError::Unanswered(_)), "{dead}");
+        // Its thread is still taken, so that a new look-up joins the old one.
+        bench.names.forget_site("dead.example");
+    }
+    assert_eq!(bench.asked(), 1);
+    bench.names.addresses("alive.example").await.unwrap();
+}
+
+#[tokio::test]
+async fn names_without_an_answer_delay_no_other() {
+    let bench = bench(Duration::from_millis(50));
+    let dead: Vec<_> = (0..100)
+        .map(|number| {
+            let names = bench.names.clone();
+            tokio::spawn(async move { names.addresses(&format!("dead.{number}.example")).await })
+        })
+        .collect();
+    for dead in dead {
+        assert!(dead.await.unwrap().is_err());
+    }
+    assert_eq!(bench.asked(), 100);
+    bench.names.addresses("alive.example").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_look_up_that_nobody_waits_for_is_not_made() {
+    let bench = bench(LONG);
+    // More than there are places for names met for the first time.
+    let waiting: Vec<_> = (0..500)
+        .map(|number| {
+            let names = bench.names.clone();
+            tokio::spawn(async move { names.addresses(&format!("dead.{number}.example")).await })
+        })
+        .collect();
+    while bench.asked() < 448 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for waiting in waiting {
+        waiting.abort();
+        assert!(waiting.await.is_err());
+    }
+    let Bench { names, asked, _end } = bench;
+    drop(_end);
+    names.addresses("alive.example").await.unwrap();
+    assert!(asked.load(Ordering::SeqCst) <= 450);
+}

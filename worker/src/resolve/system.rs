@@ -1,0 +1,59 @@
+//! The system's resolver: hosts file, name servers, search domains, and whatever else
+//! `/etc/nsswitch.conf` names.
+
+use std::ffi::CStr;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use super::refusal::LookupError;
+
+/// Looks a name up, and blocks until there is an answer or the system gives up. The addresses have
+/// port 0; there is at least one.
+pub(super) fn look_up(host: &str) -> Result<Vec<SocketAddr>, LookupError> {
+    match (host, 0).to_socket_addrs() {
+        Ok(found) => {
+            let addresses: Vec<SocketAddr> = found.collect();
+            match addresses.is_empty() {
+                true => Err(LookupError::NotFound),
+                false => Ok(addresses),
+            }
+        }
+        Err(error) if is_not_found(&error) => Err(LookupError::NotFound),
+        Err(error) => Err(LookupError::Failed(error)),
+    }
+}
+
+/// Whether an answer came, which was that there is no such name, or no address. The library hides
+/// the code, but its message has the system's text for it.
+fn is_not_found(error: &io::Error) -> bool {
+    let said = error.to_string();
+    [libc::EAI_NONAME, libc::EAI_NODATA]
+        .iter()
+        .any(|code| said.ends_with(&text_of(*code)))
+}
+
+fn text_of(code: i32) -> String {
+    // SAFETY: it returns a string that is never freed, for any code.
+    #[allow(unsafe_code)]
+    let text = unsafe { CStr::from_ptr(libc::gai_strerror(code)) };
+    text.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hosts_file_is_read() {
+        let found = look_up("localhost").unwrap();
+        assert!(found.iter().all(|address| address.ip().is_loopback()));
+    }
+
+    #[test]
+    fn a_name_that_does_not_exist_is_told_from_a_failure() {
+        // Too long for a name server to be asked.
+        let missing = look_up(&"x".repeat(300)).unwrap_err();
+        assert!(matches!(missing, LookupError::NotFound), "{missing}");
+        assert!(!is_not_found(&io::Error::other(text_of(libc::EAI_AGAIN))));
+    }
+}

@@ -1,0 +1,88 @@
+//! What a worker tells its supervisor.
+
+use webfill_wire::socket::{Outbox, SocketName};
+use webfill_wire::{TaskDone, TaskReturned, WorkerToSupervisor, codec};
+
+/// See the module.
+#[derive(Clone)]
+pub struct SupervisorReporter {
+    outbox: Outbox,
+    socket: SocketName,
+    worker_index: u16,
+    incarnation: u32,
+}
+
+impl SupervisorReporter {
+    /// Sends through the socket of this name. The sender is the worker of an index, in an incarnation.
+    pub fn new(
+        outbox: Outbox,
+        socket: SocketName,
+        (worker_index, incarnation): (u16, u32),
+    ) -> Self {
+        SupervisorReporter {
+            outbox,
+            socket,
+            worker_index,
+            incarnation,
+        }
+    }
+
+    pub fn ready(&self) {
+        self.send(WorkerToSupervisor {
+            ready: true,
+            ..self.empty_message()
+        });
+    }
+
+    pub fn heartbeat(&self) {
+        self.send(self.empty_message());
+    }
+
+    pub fn done(&self, done: Vec<TaskDone>) {
+        self.send(WorkerToSupervisor {
+            done,
+            ..self.empty_message()
+        });
+    }
+
+    pub fn returned(&self, returned: Vec<TaskReturned>) {
+        if !returned.is_empty() {
+            self.send(WorkerToSupervisor {
+                returned,
+                ..self.empty_message()
+            });
+        }
+    }
+
+    /// This task's look-up of a name takes long.
+    pub fn waiting(&self, task: (u64, u32)) {
+        self.send(WorkerToSupervisor {
+            waiting: vec![task],
+            ..self.empty_message()
+        });
+    }
+
+    /// Confirms a recall.
+    pub fn recalled(&self, recall: u64) {
+        self.send(WorkerToSupervisor {
+            recalled: vec![recall],
+            ..self.empty_message()
+        });
+    }
+
+    fn empty_message(&self) -> WorkerToSupervisor {
+        WorkerToSupervisor {
+            worker_index: self.worker_index,
+            incarnation: self.incarnation,
+            done: Vec::new(),
+            returned: Vec::new(),
+            recalled: Vec::new(),
+            waiting: Vec::new(),
+            ready: false,
+        }
+    }
+
+    fn send(&self, message: WorkerToSupervisor) {
+        self.outbox.send(self.socket, codec::encode(&message));
+    }
+}
