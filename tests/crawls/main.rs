@@ -6,6 +6,7 @@ mod blocks;
 mod browser;
 mod changing_names;
 mod commands;
+mod dead_names;
 mod fencing;
 mod fleet_keys;
 mod full_disk;

@@ -1,8 +1,11 @@
-//! A DNS server for isolated tests, which can resolve a name to any address, or to another one each time.
+//! A DNS server for isolated tests, which can resolve a name to any address, to another one each time,
+//! late, or not at all.
 
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::isolation::mount_file;
 
@@ -13,9 +16,32 @@ const HEADER_BYTES: usize = 12;
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 
+/// The answer to a question.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// Those of the family asked for.
+    Addresses(Vec<IpAddr>),
+    /// The same, so much later.
+    Late(Duration, Vec<IpAddr>),
+    NoSuchName,
+    /// No answer at all.
+    Silence,
+}
+
 /// A running server; it answers until the process ends, and counts the questions.
 pub struct NameServer {
-    asked: Arc<AtomicU32>,
+    counts: Arc<Counts>,
+}
+
+/// The id of a question, which is the same when it is sent again.
+type Question = [u8; 2];
+
+#[derive(Default)]
+struct Counts {
+    /// Questions that were answered with an address.
+    answered: AtomicU32,
+    /// All questions, by name.
+    questions: Mutex<HashMap<String, HashSet<Question>>>,
 }
 
 impl NameServer {
@@ -27,47 +53,93 @@ impl NameServer {
         folder: &std::path::Path,
         addresses: impl Fn(&str, u32) -> Vec<IpAddr> + Send + 'static,
     ) -> NameServer {
+        NameServer::replying(folder, move |name, asked| {
+            Reply::Addresses(addresses(name, asked))
+        })
+    }
+
+    /// The same, with any reply.
+    pub fn replying(
+        folder: &std::path::Path,
+        reply: impl Fn(&str, u32) -> Reply + Send + 'static,
+    ) -> NameServer {
         let configuration = folder.join("resolv.conf");
         std::fs::write(&configuration, "nameserver 127.0.0.1\n").expect("a folder of our own");
         mount_file(&configuration, "/etc/resolv.conf");
         let socket = UdpSocket::bind(ADDRESS).expect("isolated tests are root");
-        let asked = Arc::new(AtomicU32::new(0));
-        let counter = Arc::clone(&asked);
+        let counts = Arc::new(Counts::default());
+        let counting = Arc::clone(&counts);
         std::thread::spawn(move || {
             let mut question = [0; 512];
             while let Ok((length, from)) = socket.recv_from(&mut question) {
-                let answer = answer(&question[..length], &counter, &addresses);
-                // Who does not wait for it any more needs none.
-                let _ = socket.send_to(&answer, from);
+                let question = &question[..length];
+                let (name, _) = name_at(question, HEADER_BYTES);
+                counting.count(&name, [question[0], question[1]]);
+                let answered = counting.answered.load(Ordering::SeqCst);
+                answer(&socket, question, from, &counting, reply(&name, answered));
             }
         });
-        NameServer { asked }
+        NameServer { counts }
     }
 
     /// Questions that were answered with an address.
     pub fn asked(&self) -> u32 {
-        self.asked.load(Ordering::SeqCst)
+        self.counts.answered.load(Ordering::SeqCst)
+    }
+
+    /// Questions for this name, of both families, answered or not. One that was sent several times
+    /// counts once.
+    pub fn questions(&self, name: &str) -> usize {
+        let questions = self.counts.questions.lock();
+        let questions = questions.unwrap_or_else(PoisonError::into_inner);
+        questions.get(name).map_or(0, HashSet::len)
     }
 }
 
-/// The answer to a question with one name in it (RFC 1035, 4.1).
-fn answer(
-    question: &[u8],
-    asked: &AtomicU32,
-    addresses: &impl Fn(&str, u32) -> Vec<IpAddr>,
-) -> Vec<u8> {
-    let (name, after_name) = name_at(question, HEADER_BYTES);
+impl Counts {
+    fn count(&self, name: &str, question: Question) {
+        let questions = self.questions.lock();
+        let mut questions = questions.unwrap_or_else(PoisonError::into_inner);
+        questions.entry(name.into()).or_default().insert(question);
+    }
+}
+
+/// Replies to a question, at once or later.
+fn answer(socket: &UdpSocket, question: &[u8], from: SocketAddr, counts: &Counts, reply: Reply) {
+    const NO_ERROR: u8 = 0;
+    const NO_SUCH_NAME: u8 = 3;
+    let (code, mut found, after) = match reply {
+        Reply::Addresses(found) => (NO_ERROR, found, Duration::ZERO),
+        Reply::Late(after, found) => (NO_ERROR, found, after),
+        Reply::NoSuchName => (NO_SUCH_NAME, Vec::new(), Duration::ZERO),
+        Reply::Silence => return,
+    };
+    let (_, after_name) = name_at(question, HEADER_BYTES);
     let wanted = u16::from_be_bytes([question[after_name], question[after_name + 1]]);
-    let mut found = addresses(&name, asked.load(Ordering::SeqCst));
     found.retain(|address| wanted == if address.is_ipv4() { TYPE_A } else { TYPE_AAAA });
     if !found.is_empty() {
-        asked.fetch_add(1, Ordering::SeqCst);
+        counts.answered.fetch_add(1, Ordering::SeqCst);
     }
+    let answer = message(&question[..after_name + 4], wanted, code, &found);
+    // An asker that no longer waits for it needs none.
+    if after.is_zero() {
+        let _ = socket.send_to(&answer, from);
+        return;
+    }
+    let socket = socket.try_clone().expect("few sockets");
+    std::thread::spawn(move || {
+        std::thread::sleep(after);
+        let _ = socket.send_to(&answer, from);
+    });
+}
+
+/// The answer to a question with one name in it (RFC 1035, 4.1).
+fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> {
     let count = u8::try_from(found.len()).expect("few addresses");
-    // The id, "a response, recursion desired and available, no error", and the counts.
+    // The id, "a response, recursion desired and available", the code, and the counts.
     let mut answer = question[..2].to_vec();
-    answer.extend([0x81, 0x80, 0, 1, 0, count, 0, 0, 0, 0]);
-    answer.extend(&question[HEADER_BYTES..after_name + 4]);
+    answer.extend([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]);
+    answer.extend(&question[HEADER_BYTES..]);
     for address in found {
         let octets = match address {
             IpAddr::V4(address) => address.octets().to_vec(),

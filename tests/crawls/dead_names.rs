@@ -1,0 +1,173 @@
+//! Names whose name servers never answer, answer late, or answer that there is no such name: they
+//! delay no other site, lose no URL that could be had, and are not asked for again and again.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use webfill_test_needs::needs;
+use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::name_server::{NameServer, Reply};
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+const PUBLIC: &str = "93.184.216.34";
+const DELAY: Duration = Duration::from_secs(1);
+
+fn public() -> IpAddr {
+    PUBLIC.parse().expect("an address")
+}
+
+fn reply(name: &str) -> Reply {
+    match name.split('-').next() {
+        Some("dead") => Reply::Silence,
+        Some("missing") => Reply::NoSuchName,
+        Some("slow") => Reply::Late(Duration::from_secs(2), vec![public()]),
+        _ => Reply::Addresses(vec![public()]),
+    }
+}
+
+/// A public web in which hosts of this kind have pages.
+fn web_of(kind: &str, hosts: usize) -> Web {
+    add_address(PUBLIC);
+    let web = Web::start_on(public());
+    for number in 0..hosts {
+        web.site(&host(kind, number))
+            .otherwise(|_| page("T").into());
+    }
+    web
+}
+
+fn host(kind: &str, number: usize) -> String {
+    format!("{kind}-{number}.example")
+}
+
+/// The URLs of pages, a page of each host after the other.
+fn urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
+    (0..pages)
+        .flat_map(|page| (0..hosts).map(move |number| (page, number)))
+        .map(|(page, number)| format!("http://{}:{port}/{page}", host(kind, number)))
+        .collect()
+}
+
+fn crawl(work: &Workplace) -> Run {
+    work.plain_crawl()
+        .instead("--workers", "1")
+        .args(["--delay", &DELAY.as_secs().to_string()])
+        .args(["--contact", "https://crawler.example/about"])
+}
+
+/// The time between the first and the last page of each host, sorted.
+fn spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
+    let visits = web.visits().pages();
+    let span = |number| {
+        let of_host = visits.of_host(&host("healthy", number));
+        assert_eq!(of_host.len(), pages, "{}", host("healthy", number));
+        let starts = || of_host.0.iter().map(|visit| visit.started_at);
+        starts().max().expect("a page") - starts().min().expect("a page")
+    };
+    let mut spans: Vec<Duration> = (0..hosts).map(span).collect();
+    spans.sort();
+    spans
+}
+
+/// There are more dead sites than a supervisor with one worker holds tasks.
+#[needs(namespaces)]
+#[test]
+fn healthy_sites_keep_their_pace_beside_dead_names() {
+    const HEALTHY: usize = 60;
+    const DEAD: usize = 300;
+    const PAGES: usize = 9;
+    isolated(
+        "dead_names::healthy_sites_keep_their_pace_beside_dead_names",
+        || {
+            let web = web_of("healthy", HEALTHY);
+            let port = web.plain_address().port();
+            let names_folder = Workplace::new();
+            let _names = NameServer::replying(&names_folder.path(""), |name, _| reply(name));
+            let work = Workplace::new();
+            let dead = urls("dead", DEAD, 2, port);
+            let healthy = urls("healthy", HEALTHY, PAGES, port);
+            let run = crawl(&work).args(dead).args(healthy).finish().expect(0);
+            let summary = run.summary();
+            assert_eq!(summary.outcome("ok"), (HEALTHY * PAGES) as u64);
+            assert_eq!(summary.outcome("dns_error"), 2 * DEAD as u64);
+            let spans = spans(&web, HEALTHY, PAGES);
+            let bound = DELAY * (PAGES as u32 - 1);
+            // A busy machine delays some of them.
+            let share = bound.as_secs_f64() / spans[HEALTHY / 4].as_secs_f64();
+            assert!(share >= 0.95, "{share:.3} of the pace: {spans:?}");
+        },
+    );
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
+    const HOSTS: usize = 150;
+    isolated(
+        "dead_names::a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page",
+        || {
+            let web = web_of("slow", HOSTS);
+            let names_folder = Workplace::new();
+            let names = NameServer::replying(&names_folder.path(""), |name, _| reply(name));
+            let work = Workplace::new();
+            let urls = urls("slow", HOSTS, 1, web.plain_address().port());
+            let run = crawl(&work).args(urls).finish().expect(0);
+            assert_eq!(run.summary().outcome("ok"), HOSTS as u64);
+            // One question for IPv4 addresses and one for IPv6 addresses.
+            assert_eq!(names.questions("slow-7.example"), 2);
+        },
+    );
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_name_that_is_dead_or_missing_is_not_asked_for_again_at_once() {
+    isolated(
+        "dead_names::a_name_that_is_dead_or_missing_is_not_asked_for_again_at_once",
+        || {
+            let work = Workplace::new();
+            let names = NameServer::replying(&work.path(""), |name, _| reply(name));
+            // Each port is an origin of its own, with a robots.txt of its own.
+            let ports = 8_081..8_084;
+            let urls: Vec<String> = ports
+                .flat_map(|port| [urls("dead", 1, 1, port), urls("missing", 1, 1, port)].concat())
+                .collect();
+            let started = Instant::now();
+            crawl(&work).args(&urls).finish().expect(0);
+            let outcomes = work.stored().outcomes();
+            for url in &urls {
+                assert_eq!(outcomes[url], "dns_error", "{url}");
+            }
+            // However slow the machine is: they are remembered for a minute.
+            let most = 2 * (1 + started.elapsed().as_secs() as usize / 60);
+            for name in ["dead-0.example", "missing-0.example"] {
+                let questions = names.questions(name);
+                assert!((2..=most).contains(&questions), "{name}: {questions}");
+            }
+        },
+    );
+}
+
+#[needs(namespaces)]
+#[test]
+fn an_interrupted_crawl_does_not_wait_for_name_servers() {
+    isolated(
+        "dead_names::an_interrupted_crawl_does_not_wait_for_name_servers",
+        || {
+            let work = Workplace::new();
+            let names = NameServer::replying(&work.path(""), |name, _| reply(name));
+            // The look-up would take ten seconds.
+            let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
+            running.wait_until("the name is asked for", |_| {
+                names.questions("dead-0.example") > 0
+            });
+            running.signal(Signal::INT);
+            running.finish().expect(11);
+            // If the look-up had been waited for, its task would have an outcome.
+            assert!(work.stored().outcomes().is_empty());
+        },
+    );
+}
