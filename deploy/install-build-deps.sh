@@ -29,7 +29,7 @@ for option in "$@"; do
             ;;
         # The peers that the benchmarks measure against live in a Python environment.
         --bench)
-            packages+=(libclang-dev libxml2-dev python3 python3-html5lib python3-lxml python3-venv)
+            packages+=(iproute2 libclang-dev libxml2-dev python3 python3-html5lib python3-lxml python3-venv util-linux)
             page_packages+=(python3-doc postgresql-doc-15)
             # Often there from elsewhere, and large.
             command -v npm >/dev/null || packages+=(npm)

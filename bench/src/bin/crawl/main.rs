@@ -1,10 +1,12 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
-//! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), and how
-//! quickly a fleet at rest answers a request (g). See bench/README.md.
+//! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
+//! fleet at rest answers a request (g), and what dead names take from other sites (h). See
+//! bench/README.md.
 //!
 //!     crawl [small | real | pace | memory | mongodb | demand]...
+//!     crawl names
 //!
-//! Without a name, all of them: `small` and `real` pages are (c).
+//! Without a name, all of the first line: `small` and `real` pages are (c).
 
 mod articles;
 mod catalogue;
@@ -12,6 +14,8 @@ mod cost;
 mod demand;
 mod memory;
 mod mongodb;
+mod name_server;
+mod names;
 mod pace;
 mod processes;
 mod scrapy;
@@ -25,7 +29,9 @@ use webfill_bench::{Limit, Size, Verdict, report};
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 6] = ["small", "real", "pace", "memory", "mongodb", "demand"];
+const NAMES: [&str; 7] = [
+    "small", "real", "pace", "memory", "mongodb", "demand", "names",
+];
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -70,6 +76,10 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("demand") {
         verdicts.extend(demand::run(size)?);
+    }
+    // Only by its name, because it needs a system of its own.
+    if wanted.iter().any(|wanted| wanted == "names") {
+        verdicts.extend(names::run(size)?);
     }
     Ok(verdicts)
 }
