@@ -18,6 +18,9 @@ use super::{Frontier, FrontierError, lanes, retries, sites};
 /// that hand nothing out, so that no call takes long.
 const MOST_PASSED: usize = 1_000;
 
+/// Among how many tasks the one is chosen that goes first after a rest.
+const PROBES_LOOKED_AT: usize = 256;
+
 /// At most this many crawls share one round of turns.
 const MOST_CRAWLS: usize = 16;
 
@@ -44,7 +47,12 @@ impl LeaseRun {
 
     fn continues(&self, limit: usize) -> bool {
         let wants_more = self.handed_out.len() < limit && self.closed + self.passed < MOST_PASSED;
-        wants_more && !self.is_another_lanes_turn && !matches!(self.leasable, Leasable::None)
+        let is_done = match self.leasable {
+            Leasable::None => true,
+            Leasable::Probe => !self.handed_out.is_empty(),
+            Leasable::All | Leasable::GivenUp { .. } => false,
+        };
+        wants_more && !self.is_another_lanes_turn && !is_done
     }
 
     fn progress(&self) -> usize {
@@ -76,7 +84,7 @@ impl Frontier {
                 }
                 let share = left.div_ceil(turns.len());
                 for turn in turns {
-                    if run.is_another_lanes_turn {
+                    if !run.continues(limit) {
                         break;
                     }
                     let left = limit - run.handed_out.len();
@@ -130,7 +138,10 @@ impl Frontier {
             return Ok(());
         }
         let last = run.leasable.last();
-        let queued = first_queued(&self.db, site, turn, last, share.min(room))?;
+        let queued = match run.leasable {
+            Leasable::Probe => least_tried(&self.db, site, turn)?,
+            _ => first_queued(&self.db, site, turn, last, share.min(room))?,
+        };
         let taken = queued.len() as u64;
         for task in queued {
             let leased = self.lease_task(task, site, turn.crawl, run.leasable.outcome())?;
@@ -217,6 +228,21 @@ struct QueuedTask {
     url: String,
     parent: Option<String>,
     attrs: Option<String>,
+}
+
+/// The task that goes first after a rest: one that was not tried yet tells more about the site than
+/// one that has failed there. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
+fn least_tried(db: &Connection, site: SiteId, turn: NextCrawl) -> Result<Vec<QueuedTask>> {
+    let any = NextCrawl {
+        priority: 0,
+        ..turn
+    };
+    let queued = first_queued(db, site, any, i64::MAX, PROBES_LOOKED_AT)?;
+    Ok(queued
+        .into_iter()
+        .min_by_key(|task| task.deliveries)
+        .into_iter()
+        .collect())
 }
 
 fn first_queued(

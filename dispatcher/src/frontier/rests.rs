@@ -57,9 +57,6 @@ impl Rests {
     }
 }
 
-/// By how much each failure at a resting site lowers the task's priority.
-const PRIORITY_LOST: u8 = 10;
-
 /// What becomes of a task whose attempt has ended, as far as its site decides it.
 pub(super) enum Disposition {
     /// Its outcome counts, or the retry table decides.
@@ -76,6 +73,8 @@ pub(super) enum Disposition {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Leasable {
     All,
+    /// One, after a rest.
+    Probe,
     /// Those up to this one, and only to end with this outcome, without a request.
     GivenUp {
         last: TaskId,
@@ -88,7 +87,7 @@ impl Leasable {
     /// The last task that may be handed out.
     pub(super) fn last(self) -> i64 {
         match self {
-            Leasable::All => i64::MAX,
+            Leasable::All | Leasable::Probe => i64::MAX,
             Leasable::GivenUp { last, .. } => last as i64,
             Leasable::None => 0,
         }
@@ -97,7 +96,7 @@ impl Leasable {
     pub(super) fn outcome(self) -> Option<Outcome> {
         match self {
             Leasable::GivenUp { outcome, .. } => Some(outcome),
-            Leasable::All | Leasable::None => None,
+            Leasable::All | Leasable::Probe | Leasable::None => None,
         }
     }
 }
@@ -266,13 +265,10 @@ impl Frontier {
         retries::note_try(&self.db, report.task, now_ms, outcome, status_code)
     }
 
-    /// The task's priority is lowered, so that another page goes first after the rest: it tells more
-    /// about the site than the same one again.
     fn queue_at_resting_site(&mut self, task: &HeldTask, id: TaskId) -> Result<Turn> {
-        let priority = task.priority.saturating_sub(PRIORITY_LOST).max(1);
-        let sql = "UPDATE tasks SET state = 0, priority = ?2 WHERE id = ?1";
-        let values = params![id as i64, priority];
-        self.db.prepare_cached(sql)?.execute(values)?;
+        let priority = task.priority;
+        let sql = "UPDATE tasks SET state = 0 WHERE id = ?1";
+        self.db.prepare_cached(sql)?.execute([id as i64])?;
         let crawl = self.known_crawl(task.crawl)?;
         crawl.status.leased -= 1;
         crawl.count_queued(priority, 1);
@@ -287,7 +283,11 @@ impl Frontier {
     /// up, it begins to rest for them.
     pub(super) fn leasable(&mut self, site: SiteId, now_ms: i64) -> Result<Leasable> {
         let Some((last, outcome)) = self.rests.given_up.get(&site).copied() else {
-            return Ok(Leasable::All);
+            let rests = self.rests.known.contains(&site) && is_resting(&self.db, site)?;
+            return Ok(match rests {
+                true => Leasable::Probe,
+                false => Leasable::All,
+            });
         };
         let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE site = ?1 AND state = 0
                        AND not_before_ms = 0 AND id <= ?2)";
@@ -420,6 +420,11 @@ fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
 /// Whether robots.txt, or a page, of the site was read before.
 fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
     let sql = "SELECT delay_ms NOT NULL FROM sites WHERE id = ?1";
+    db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
+}
+
+fn is_resting(db: &Connection, site: SiteId) -> Result<bool> {
+    let sql = "SELECT rest_until_ms > 0 FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 

@@ -120,6 +120,10 @@ fn check_page(
         return (!is_permitted).then_some(fault).into_iter().collect();
     }
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
+    if asked.is_none() && world.plan.rests && planned.fails == FAILS_FOR_GOOD {
+        // Its site was given up before.
+        return Vec::new();
+    }
     let attempts = planned.attempts();
     let is_exact = world.plan.is_peaceful()
         && !of_site.robots.fails()

@@ -86,7 +86,12 @@ impl Witness {
             .expect("it runs");
         let now: BTreeMap<i64, (String, i64)> = rows.collect::<Result<_, _>>().expect("its types");
         for (task, ended) in &self.done {
-            let may_go_on = ended.0 == "stopped" && self.serves_several_records(*task);
+            // Failures that turn out to be the site's are queued again.
+            let may_go_on = match ended.0.as_str() {
+                "stopped" => self.serves_several_records(*task),
+                "http_error" | "timeout" => true,
+                _ => false,
+            };
             if now.get(task) != Some(ended) && !may_go_on {
                 let later = now.get(task);
                 faults.push(format!(
