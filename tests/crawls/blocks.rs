@@ -108,12 +108,16 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .crawl(&web)
         .args(&urls)
         .args(["http://login.example/", "http://plain.example/"])
+        .env("WEBFILL_RESTS_BLOCKED", "3600")
         .finish()
-        .expect(0);
+        .expect(12);
 
+    // The sites that block rest, and their tasks stay queued.
     let summary = run.summary();
     let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
-    assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
+    assert_eq!(counts, [0, 2, 1, 0], "{}", summary.json);
+    assert_eq!(summary.json["resting"], 5);
+    assert_eq!(summary.json["queued"], 5);
     let (pages, warnings) = (work.stored().pages(), warnings(&work));
     assert_eq!(warnings.len(), blocked.len(), "{warnings:?}");
     for (url, (host, status, signature, grade)) in urls.iter().zip(blocked) {
@@ -143,7 +147,8 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     let urls = sites
         .iter()
         .flat_map(|site| ["/1", "/2", "/3"].map(|path| site.url(path)));
-    work.crawl(&web).args(urls).finish().expect(0);
+    let run = work.crawl(&web).args(urls);
+    run.finish().expect(0);
     assert!(
         work.stored()
             .outcomes()

@@ -117,6 +117,7 @@ fn a_crawl_ends_with_the_words_how_to_go_on_when_all_that_is_left_rests() {
     let all = [urls(&blocks, 12), urls(&well, 30)].concat();
     let run = crawl(&work, &web)
         .instead("--summary", "human")
+        .env("WEBFILL_RESTS_BLOCKED", "3600")
         .args(["--max-rest", "30m"])
         .args(&all)
         .finish()
@@ -137,7 +138,10 @@ fn a_crawl_ends_with_the_words_how_to_go_on_when_all_that_is_left_rests() {
     }
 
     refuses.store(false, Ordering::SeqCst);
-    let still_rests = crawl(&work, &web).args(["--max-rest", "30m"]).finish();
+    let still_rests = crawl(&work, &web)
+        .env("WEBFILL_RESTS_BLOCKED", "3600")
+        .args(["--max-rest", "30m"])
+        .finish();
     still_rests.expect(12);
     assert_eq!(blocks.visits().pages().len(), 5, "over a restart");
 }

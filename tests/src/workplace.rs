@@ -74,7 +74,8 @@ impl Workplace {
             .args(web.resolve_args())
     }
 
-    /// `webfill crawl` that knows of no test web and may fetch from public addresses only.
+    /// `webfill crawl` that knows of no test web and may fetch from public addresses only. No site
+    /// rests, so that each failure is final at once, unless a test sets rests.
     pub fn plain_crawl(&self) -> Run {
         let store = format!("sqlite:{}", self.path("store.db").display());
         Run::new(["crawl", "--store", &store, "--crawl", "test"])
@@ -84,6 +85,11 @@ impl Workplace {
             .arg(self.path("mappings"))
             .args(["--workers", "2", "--summary", "json", "--progress", "none"])
             .in_folder(self.folder.path())
+            .env("WEBFILL_RESTS_ROBOTS", "")
+            .env("WEBFILL_RESTS_UNREACHABLE", "")
+            .env("WEBFILL_RESTS_DNS", "")
+            .env("WEBFILL_RESTS_BUSY", "")
+            .env("WEBFILL_RESTS_BLOCKED", "")
     }
 
     /// The path of a settings file under which a silent or slow server is given up on soon.
