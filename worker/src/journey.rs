@@ -303,9 +303,10 @@ impl Journey {
         evidence: Option<Evidence>,
     ) {
         let mut result = TaskResult::unfetched(task, crawl, outcome);
-        let sites = self.sites.borrow();
-        result.next_start = sites.next_start_after_refusal(site, evidence.is_some());
-        drop(sites);
+        result.next_start = self
+            .sites
+            .borrow()
+            .next_start_after_refusal(site, evidence.is_some());
         result.error = evidence.as_ref().map(|evidence| evidence.sign.clone());
         result.evidence = evidence;
         self.report(result).await;
