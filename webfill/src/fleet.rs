@@ -62,6 +62,11 @@ impl Fleet {
         Ok(())
     }
 
+    /// Whether the dispatcher has ended.
+    pub fn has_no_dispatcher(&mut self) -> bool {
+        matches!(self.dispatcher.child.try_wait(), Ok(Some(_)))
+    }
+
     /// Kills both at once. Their last commits survive.
     pub fn stop(&mut self) {
         for process in [&mut self.supervisor, &mut self.dispatcher] {

@@ -1,6 +1,7 @@
 //! Watches a running crawl until it ends: restarts dead processes, shows the progress, checks the
 //! limits, and drains the processes at the end.
 
+use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +29,9 @@ const COUNT_SHARE: u32 = 20;
 
 /// How long the leased tasks may take to end, when the crawl ends early.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long an answer of the dispatcher may be under way when it has ended.
+const ANSWER_AFTER_END: Duration = Duration::from_secs(1);
 
 /// Why the crawl ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,8 +169,23 @@ impl Watch {
         let crawls = self.crawls();
         // The answer comes when all leases have ended. From here on, dead processes are not
         // restarted.
-        match client.ask_until(&LocalRequest::Drain { crawls }, &give_up)? {
+        let answer = {
+            let fleet = RefCell::new(&mut *fleet);
+            let ended_at = Cell::new(None);
+            let is_lost = || {
+                if ended_at.get().is_none() && fleet.borrow_mut().has_no_dispatcher() {
+                    ended_at.set(Some(Instant::now()));
+                }
+                let since_end = ended_at.get().map(|at: Instant| at.elapsed());
+                since_end.is_some_and(|time| time > ANSWER_AFTER_END)
+            };
+            let drain = LocalRequest::Drain { crawls };
+            client.ask_until(&drain, &|| give_up() || is_lost())?
+        };
+        match answer {
             Some(counters) => self.counters = counters,
+            // The answer was lost with the end of the dispatcher: the counters of before are told.
+            None if fleet.has_no_dispatcher() => {}
             None => fleet.stop(),
         }
         self.count_records(&give_up)?;

@@ -158,13 +158,18 @@ impl Core {
             seeds_ended &= status.seeds_ended;
             total.add(&status);
         }
-        let mut rests = self.rests(now_ms)?;
-        if total.leased == 0
-            && seeds_ended
-            && let Some(max_rest_ms) = max_rest_ms
-        {
-            rests.all_until_ms = self.all_rest_until(crawls, now_ms, max_rest_ms)?;
-        }
+        let may_rest = total.leased == 0 && seeds_ended;
+        let all_until_ms = match max_rest_ms.filter(|_| may_rest) {
+            Some(max_rest_ms) => self.all_rest_until(crawls, now_ms, max_rest_ms)?,
+            None => None,
+        };
+        let is_last = all_until_ms.is_some() || max_rest_ms.is_none();
+        self.look_at_rests(is_last, now_ms)?;
+        let rests = Rests {
+            all_until_ms,
+            sites: self.rests_told.sites,
+            first: self.rests_told.first.clone(),
+        };
         let supervisors = self.dispatch.supervisor_count();
         Ok(local_crawl::status(
             &total,
@@ -174,26 +179,24 @@ impl Core {
             supervisors,
         ))
     }
-    /// The sites that rest. Looked at every [`LOOK_AT_RESTS_EVERY_MS`], because they may be many.
-    fn rests(&mut self, now_ms: i64) -> Result<Rests, FrontierError> {
-        if now_ms >= self.rests_told.at_ms + LOOK_AT_RESTS_EVERY_MS {
-            let (sites, first) = self.frontier.resting_sites(RESTS_TOLD, now_ms)?;
-            let first = first.iter().map(|report| {
-                let mut told = serde_json::json!({"site": report.name});
-                add_state(&mut told, Some(report), now_ms);
-                told
-            });
-            self.rests_told = RestsTold {
-                at_ms: now_ms,
-                sites,
-                first: first.collect(),
-            };
+    /// Looks at the sites that rest, every [`LOOK_AT_RESTS_EVERY_MS`] because they may be many, and
+    /// once more at the end.
+    fn look_at_rests(&mut self, is_last: bool, now_ms: i64) -> Result<(), FrontierError> {
+        if !is_last && now_ms < self.rests_told.at_ms + LOOK_AT_RESTS_EVERY_MS {
+            return Ok(());
         }
-        Ok(Rests {
-            all_until_ms: None,
-            sites: self.rests_told.sites,
-            first: self.rests_told.first.clone(),
-        })
+        let (sites, first) = self.frontier.resting_sites(RESTS_TOLD, now_ms)?;
+        let first = first.iter().map(|report| {
+            let mut told = serde_json::json!({"site": report.name});
+            add_state(&mut told, Some(report), now_ms);
+            told
+        });
+        self.rests_told = RestsTold {
+            at_ms: now_ms,
+            sites,
+            first: first.collect(),
+        };
+        Ok(())
     }
 
     /// Until when everything that is left of the crawls rests, if that is for longer than
