@@ -195,7 +195,7 @@ fn cached_robots_txt_that_never_expires_is_found() {
 
 #[test]
 fn a_refusal_that_moves_no_clock_is_found() {
-    assert_is_found(Sabotage::RefusalsMoveNoClock, 2);
+    assert_is_found(Sabotage::RefusalsMoveNoClock, 12);
 }
 
 #[test]
