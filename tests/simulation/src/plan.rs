@@ -213,7 +213,7 @@ impl Plan {
             crawl_lanes: Vec::new(),
             records: vec![0],
             retries_unreachable: dice.once_in(3),
-            rests: !dice.once_in(3),
+            rests: !Dice::new(seed ^ 0x2E57).once_in(3),
             lanes: Vec::new(),
             orders: Vec::new(),
         };
