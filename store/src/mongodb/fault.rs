@@ -45,6 +45,12 @@ const USER_NOT_FOUND: i32 = 11;
 const UNAUTHORIZED: i32 = 13;
 const AUTHENTICATION_FAILED: i32 = 18;
 
+/// The code of errors that have none of their own.
+const UNKNOWN_ERROR: i32 = 8;
+
+/// Its name stands in each of its errors.
+const STORAGE_ENGINE: &str = "WiredTiger";
+
 /// The most characters of a foreign text that an error message quotes.
 const QUOTED: usize = 300;
 
@@ -71,11 +77,17 @@ impl Fault {
 
     /// The fault for one failed statement of a command.
     pub(super) fn of_statement(code: i32, message: &str) -> Fault {
-        if TRANSIENT_CODES.contains(&code) {
+        if is_transient(code, message) {
             return Fault::Unavailable(quoted(message));
         }
         Fault::InvalidEntry(format!("the server refuses it: {}", quoted(message)))
     }
+}
+
+/// Whether the server cannot do it for now. An error of its storage engine has no code of its own; it
+/// is never about the document that was to be written: a full disk, for one, refuses any.
+fn is_transient(code: i32, message: &str) -> bool {
+    TRANSIENT_CODES.contains(&code) || code == UNKNOWN_ERROR && message.contains(STORAGE_ENGINE)
 }
 
 /// Whether the command may succeed if it is retried at once, with a new server selection.
@@ -132,7 +144,7 @@ fn classify_command_error(code: i32, message: &str) -> Fault {
              and authSource in the URI ({message})"
         )),
         AUTHENTICATION_FAILED | USER_NOT_FOUND => Fault::Unusable(unknown_user_message(&message)),
-        code if TRANSIENT_CODES.contains(&code) => Fault::Unavailable(message),
+        code if is_transient(code, &message) => Fault::Unavailable(message),
         _ => Fault::Unusable(format!("the server refuses a command: {message}")),
     }
 }
@@ -203,4 +215,21 @@ fn quoted(text: &str) -> String {
         line.push_str("...");
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_fault_of_the_document() {
+        let full = "WiredTigerIdIndex::_insert: index: _id_; uri: table:index-43 28: No space left \
+                    on device";
+        let fault = Fault::of_statement(8, full);
+        assert!(matches!(fault, Fault::Unavailable(_)), "{fault:?}");
+        let fault = classify_command_error(8, full);
+        assert!(matches!(fault, Fault::Unavailable(_)), "{fault:?}");
+        let fault = Fault::of_statement(121, "Document failed validation");
+        assert!(matches!(fault, Fault::InvalidEntry(_)), "{fault:?}");
+    }
 }
