@@ -1,0 +1,120 @@
+use toml::Value;
+
+use super::names::*;
+use super::*;
+
+fn with(variables: &[(&str, &str)]) -> Result<Table, Fault> {
+    let mut table = Table::new();
+    let owned = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    overlay(&mut table, owned).map(|()| table)
+}
+
+#[test]
+fn every_setting_has_its_variable() {
+    let written = toml::to_string(&Settings::default()).unwrap();
+    let table: Table = written.parse().unwrap();
+    for (name, value) in &table {
+        let paths: Vec<String> = match value {
+            Value::Table(section) => section.keys().map(|key| format!("{name}.{key}")).collect(),
+            _ => vec![name.clone()],
+        };
+        for path in paths {
+            assert!(
+                SETTINGS.iter().any(|(known, _)| *known == path),
+                "{path} is not listed"
+            );
+        }
+    }
+    for (path, kind) in SETTINGS {
+        let example = match (*path, kind) {
+            ("politeness.clock", _) => "shared",
+            ("supervisor.lane", _) => "browser",
+            (_, Kind::Text | Kind::List) => "x",
+            (_, Kind::Whole | Kind::Number | Kind::Numbers) => "7",
+            (_, Kind::Switch) => "true",
+        };
+        let table = with(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
+        let read: Result<Settings, _> = table.try_into();
+        assert!(read.is_ok(), "{path}: {read:?}");
+    }
+}
+
+#[test]
+fn variables_win_over_the_file() {
+    let mut table: Table = "[politeness]\ndelay = 3.0".parse().unwrap();
+    let variable = ("WEBFILL_POLITENESS_DELAY".to_owned(), "0.5".to_owned());
+    overlay(&mut table, std::iter::once(variable)).unwrap();
+    let settings: Settings = table.try_into().unwrap();
+    assert_eq!(settings.politeness.delay, 0.5);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_refused_by_line_and_shows_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("webfill.toml");
+    for wrong in [
+        "proxy = http://me:hidden@proxy",
+        "proxy = \"http://me:hidden@proxy",
+        "proxy \"http://me:hidden@proxy\"",
+    ] {
+        std::fs::write(&file, format!("state = \"s\"\n[fetch]\n{wrong}\n")).unwrap();
+        let refusal = read_file(&file).unwrap_err().message;
+        assert!(refusal.contains("webfill.toml: line 3: "), "{refusal}");
+        assert!(!refusal.contains("hidden"), "{refusal}");
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
+    let message = |name: &str| with(&[(name, "1")]).unwrap_err().message;
+    assert_eq!(
+        message("WEBFILL_POLITNESS_DELAY"),
+        "WEBFILL_POLITNESS_DELAY: no setting has this variable, did you mean WEBFILL_POLITENESS_DELAY?"
+    );
+    assert_eq!(
+        message("WEBFILL_RECORD"),
+        "WEBFILL_RECORD: no setting has this variable, did you mean WEBFILL_RECORDS?"
+    );
+    assert_eq!(
+        message("WEBFILL_COLOUR"),
+        "WEBFILL_COLOUR: no setting has this variable"
+    );
+}
+
+#[test]
+fn an_unknown_key_of_the_file_is_answered_with_the_key_that_was_meant() {
+    let message = |text: &str| {
+        let table: Table = text.parse().unwrap();
+        Settings::from_table(table, "webfill.toml")
+            .unwrap_err()
+            .message
+    };
+    assert_eq!(
+        message("[politeness]\ndelai = 1.0"),
+        "webfill.toml: politeness.delai: unknown key, did you mean politeness.delay?"
+    );
+    assert_eq!(
+        message("[politness]\ndelay = 1.0"),
+        "webfill.toml: politness: unknown key, did you mean politeness?"
+    );
+    let far = message("[politeness]\ncolour = \"red\"");
+    assert!(far.contains("colour") && far.contains("max_delay"), "{far}");
+    let wrong_type = message("[politeness]\ndelay = \"long\"");
+    assert!(wrong_type.contains("\"long\""), "{wrong_type}");
+}
+
+#[test]
+fn unknown_names_and_wrong_values_are_refused() {
+    assert!(with(&[("WEBFILL_POLITENESS_DELY", "1")]).is_err());
+    let wrong = with(&[("WEBFILL_WORKER_CONCURRENCY", "many")]).unwrap_err();
+    assert!(wrong.message.contains("many") && wrong.message.contains("whole number"));
+    assert!(
+        "polite = 1"
+            .parse::<Table>()
+            .unwrap()
+            .try_into::<Settings>()
+            .is_err()
+    );
+}
