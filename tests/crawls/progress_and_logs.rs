@@ -78,8 +78,6 @@ fn the_bar_is_drawn_on_a_terminal() {
             &command,
             "/dev/null",
         ])
-        // Of the tests, not of webfill.
-        .env_remove("WEBFILL_REQUIRE_MONGOD")
         .stdin(std::process::Stdio::null())
         .output()
         .expect("`script` is installed");

@@ -80,7 +80,7 @@ const REQUIREMENTS: [Requirement; 11] = [
 ];
 
 /// With one of these set, tests that need a server run, and fail if there is none.
-const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "WEBFILL_REQUIRE_MONGOD", "MONGODB_URI"];
+const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "REQUIRE_MONGOD", "MONGODB_URI"];
 
 fn main() {
     let mut table = String::from("const REQUIREMENTS: &[(&str, Option<&str>)] = &[\n");

@@ -8,7 +8,7 @@
 //!
 //! Without a server, all of these panic. Tests that use them have the attribute `#[needs(mongod)]`
 //! (`webfill-test-needs`), by which they are ignored on a machine without a server, except with `CI`
-//! or `WEBFILL_REQUIRE_MONGOD` set in the environment: then they run, and fail.
+//! or `REQUIRE_MONGOD` set in the environment: then they run, and fail.
 
 mod database;
 mod mongod;
