@@ -71,7 +71,6 @@ fn report(task: &Leased) -> TaskDone {
         resolved: vec![],
         clock: SiteClock::default(),
         evidence: None,
-        address: None,
     }
 }
 

@@ -152,6 +152,7 @@ impl Queue {
                     false => ReturnCause::WorkerDied,
                 },
                 clock: None,
+                address: None,
             });
         }
         for returned in &lost.returned {
@@ -201,6 +202,7 @@ mod tests {
             delay_ms: None,
             failed_attempts: Vec::new(),
             given_up: None,
+            address_bounds: webfill_wire::AddressBounds::None,
         }
     }
 

@@ -148,6 +148,7 @@ impl Supervisor {
                         delivery: task.delivery,
                         cause: ReturnCause::Unstarted,
                         clock: None,
+                        address: None,
                     });
                 }
             }

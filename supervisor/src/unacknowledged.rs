@@ -58,6 +58,7 @@ mod tests {
             delivery: 1,
             cause: ReturnCause::Unstarted,
             clock: None,
+            address: None,
         };
         Arc::new(SupervisorOutcomes {
             supervisor: "a".into(),

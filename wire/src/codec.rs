@@ -47,7 +47,7 @@ pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{DispatcherToSupervisor, Task};
+    use crate::message::{AddressBounds, DispatcherToSupervisor, Task};
 
     fn task(url: &str) -> Task {
         Task {
@@ -66,6 +66,7 @@ mod tests {
             delay_ms: Some(1_000),
             failed_attempts: Vec::new(),
             given_up: None,
+            address_bounds: AddressBounds::None,
         }
     }
 

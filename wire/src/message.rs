@@ -71,6 +71,23 @@ pub struct Task {
     pub failed_attempts: Vec<FailedAttempt>,
     /// The task is given up: it ends with this outcome, and nothing is requested.
     pub given_up: Option<Outcome>,
+    pub address_bounds: AddressBounds,
+}
+
+/// Whether a task's requests count against the bounds of an address (`politeness.address_delay`,
+/// `politeness.address_in_flight`), which the dispatcher keeps for all workers together. If they do, and
+/// the name of the task's host leads to another address than the one named here, the worker gives the
+/// task back unstarted, with that address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum AddressBounds {
+    /// They do not.
+    #[default]
+    None,
+    /// They do where the address is public. The address that the task was counted for; `None`: the
+    /// dispatcher knows none yet.
+    OfPublic(Option<IpAddr>),
+    /// They do wherever the host is.
+    OfAny(Option<IpAddr>),
 }
 
 /// An attempt at a task that failed in a transient way and was followed by a retry.
@@ -126,8 +143,6 @@ pub struct TaskDone {
     pub clock: SiteClock,
     /// What the worker saw, if the attempt failed in a way that may be the site's.
     pub evidence: Option<Evidence>,
-    /// The address that answered, if there was one.
-    pub address: Option<IpAddr>,
 }
 
 /// What shows that a site is in trouble, or has refused the crawler: kept with the site, for people.
@@ -139,6 +154,8 @@ pub struct Evidence {
     pub status_code: Option<u16>,
     /// What was seen: the error, or the name of the sign by which a block was recognised.
     pub sign: String,
+    /// It may be the machine that asked: it has no route there, or its name servers do not answer.
+    pub no_route: bool,
 }
 
 /// The state of a site's clock after a fetch.
@@ -158,6 +175,8 @@ pub struct TaskReturned {
     pub cause: ReturnCause,
     /// The site's clock, if requests for this task may have been sent.
     pub clock: Option<SiteClock>,
+    /// The address that the task is to be counted for; see [`AddressBounds`].
+    pub address: Option<IpAddr>,
 }
 
 /// Why a lease is given back.

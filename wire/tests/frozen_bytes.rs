@@ -15,10 +15,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use webfill_wire::codec::{self, WIRE_VERSION};
 use webfill_wire::{
-    CrawlSettings, Credit, DispatcherToSupervisor, Evidence, FailedAttempt, Follow, Hello, Lane,
-    MappingSource, Outcome, Reason, RecallScope, ReturnCause, SiteClock, SupervisorHeartbeat,
-    SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, TaskDone, TaskReturned,
-    WorkerToSupervisor,
+    AddressBounds, CrawlSettings, Credit, DispatcherToSupervisor, Evidence, FailedAttempt, Follow,
+    Hello, Lane, MappingSource, Outcome, Reason, RecallScope, ReturnCause, SiteClock,
+    SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
+    TaskDone, TaskReturned, WorkerToSupervisor,
 };
 
 const WRITE: &str = "UPDATE_COMMITTED";
@@ -106,6 +106,7 @@ fn task() -> Task {
         delay_ms: Some(38),
         failed_attempts: vec![failed_attempt()],
         given_up: Some(Outcome::Blocked),
+        address_bounds: AddressBounds::OfAny(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
     }
 }
 
@@ -141,8 +142,8 @@ fn done() -> TaskDone {
             url: "https://example.com/robots.txt".into(),
             status_code: Some(503),
             sign: "sign".into(),
+            no_route: true,
         }),
-        address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     }
 }
 
@@ -152,6 +153,7 @@ fn returned() -> TaskReturned {
         delivery: 72,
         cause: ReturnCause::CutShort,
         clock: Some(clock()),
+        address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     }
 }
 

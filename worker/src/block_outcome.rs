@@ -102,6 +102,7 @@ pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
         url: result.task.url.clone(),
         status_code: result.status_code,
         sign: sign_in_words,
+        no_route: false,
     });
     tracing::warn!(
         event = "blocked",

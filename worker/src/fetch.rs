@@ -21,7 +21,7 @@ use webfill_wire::Outcome;
 use crate::browser::SubresourceRequest;
 use crate::charset;
 use crate::connections::KeptOpenConnections;
-use crate::fetch_error;
+use crate::fetch_error::FetchError;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
 
@@ -83,6 +83,8 @@ pub struct Fetched {
     pub redirect: Option<String>,
     /// What went wrong, for the log.
     pub error: Option<String>,
+    /// See [`FetchError`].
+    pub no_route: bool,
     /// When the answer began, or the attempt ended without one: the site's delay counts from here.
     pub answered_at: Instant,
     pub answer: Answer,
@@ -102,6 +104,7 @@ impl Fetched {
             refusal_body: Vec::new(),
             redirect: None,
             error: Some(error.to_string()),
+            no_route: false,
             answered_at: Instant::now(),
             answer: Answer::Silent,
             large_body: None,
@@ -257,8 +260,10 @@ impl Fetcher {
         match timeout(limit, request.send()).await {
             Err(_) => Err(Fetched::refused(Outcome::Timeout, "no answer in time").into()),
             Ok(Err(error)) => {
-                let (outcome, reason) = fetch_error::outcome_and_reason(&error);
-                Err(Fetched::refused(outcome, reason).into())
+                let error = FetchError::from(error);
+                let mut fetched = Fetched::refused(error.outcome, error.reason);
+                fetched.no_route = error.no_route;
+                Err(fetched.into())
             }
             Ok(Ok(response)) => match self.resolver.judge_peer(response.remote_addr()) {
                 Ok(()) => Ok(response),
@@ -285,13 +290,19 @@ impl Fetcher {
             let chunk = match tokio::time::timeout_at(limit, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => break,
-                Ok(Err(error)) => return fetched.fail(fetch_error::outcome_and_reason(&error)),
-                Err(_) => return fetched.fail((Outcome::Timeout, "the body took too long".into())),
+                Ok(Err(error)) => return fetched.fail(error.into()),
+                Err(_) => {
+                    return fetched
+                        .fail(FetchError::new(Outcome::Timeout, "the body took too long"));
+                }
             };
             let room = cap - body.len();
             if chunk.len() > room {
                 if !matches!(rule, BodyRule::Beginning { .. }) {
-                    return fetched.fail((Outcome::TooLarge, format!("body over {cap} bytes")));
+                    return fetched.fail(FetchError::new(
+                        Outcome::TooLarge,
+                        format!("body over {cap} bytes"),
+                    ));
                 }
                 body.extend_from_slice(&chunk[..room]);
                 break;
@@ -299,14 +310,20 @@ impl Fetcher {
             if body.len() + chunk.len() > LARGE_BODY_BYTES && fetched.large_body.is_none() {
                 fetched.large_body = self.large_body_permit(deadline).await;
                 if fetched.large_body.is_none() {
-                    return fetched.fail((Outcome::Timeout, "no room for a large body".into()));
+                    return fetched.fail(FetchError::new(
+                        Outcome::Timeout,
+                        "no room for a large body",
+                    ));
                 }
             }
             body.extend_from_slice(&chunk);
         }
         let kind = charset::media_type(fetched.content_type.as_deref(), &body);
         if rule == BodyRule::Page && kind == charset::Kind::Unsupported && !body.is_empty() {
-            return fetched.fail((Outcome::UnsupportedType, "the body is binary".into()));
+            return fetched.fail(FetchError::new(
+                Outcome::UnsupportedType,
+                "the body is binary",
+            ));
         }
         fetched.body = body;
     }
@@ -321,9 +338,9 @@ impl Fetcher {
 }
 
 impl Fetched {
-    fn fail(&mut self, (outcome, reason): (Outcome, String)) {
-        self.outcome = outcome;
-        self.error = Some(reason);
+    fn fail(&mut self, error: FetchError) {
+        self.outcome = error.outcome;
+        self.error = Some(error.reason);
         self.body = Vec::new();
         self.large_body = None;
     }
@@ -358,6 +375,7 @@ fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) ->
         refusal_body: Vec::new(),
         redirect,
         error,
+        no_route: false,
         answered_at,
         answer,
         large_body: None,

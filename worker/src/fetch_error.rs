@@ -1,28 +1,60 @@
 //! Maps the errors of the HTTP client to outcomes.
 
 use std::error::Error;
+use std::io;
 
 use webfill_wire::Outcome;
 
 use crate::resolve::ResolveError;
 
-/// The outcome for a client error, and the message of its innermost cause.
-pub fn outcome_and_reason(error: &reqwest::Error) -> (Outcome, String) {
-    let mut reason = error.to_string();
-    let mut next: Option<&(dyn Error + 'static)> = error.source();
-    while let Some(cause) = next {
-        if let Some(found) = outcome_of(cause) {
-            return (found, cause.to_string());
+/// Why a request has failed.
+#[derive(Debug)]
+pub struct FetchError {
+    pub outcome: Outcome,
+    /// The message of the innermost cause.
+    pub reason: String,
+    /// This machine has no route to the host, or its name servers do not answer.
+    pub no_route: bool,
+}
+
+impl FetchError {
+    /// An error that is not this machine's.
+    pub fn new(outcome: Outcome, reason: impl Into<String>) -> FetchError {
+        FetchError {
+            outcome,
+            reason: reason.into(),
+            no_route: false,
         }
-        reason = cause.to_string();
-        next = cause.source();
     }
-    let outcome = if error.is_timeout() {
-        Outcome::Timeout
-    } else {
-        Outcome::NetworkError
-    };
-    (outcome, reason)
+}
+
+impl From<reqwest::Error> for FetchError {
+    fn from(error: reqwest::Error) -> FetchError {
+        let mut reason = error.to_string();
+        let mut next: Option<&(dyn Error + 'static)> = error.source();
+        let mut no_route = false;
+        while let Some(cause) = next {
+            no_route |= has_no_route(cause);
+            if let Some(outcome) = outcome_of(cause) {
+                return FetchError {
+                    outcome,
+                    reason: cause.to_string(),
+                    no_route: no_route || names_are_silent(cause),
+                };
+            }
+            reason = cause.to_string();
+            next = cause.source();
+        }
+        let outcome = match error.is_timeout() {
+            true => Outcome::Timeout,
+            false => Outcome::NetworkError,
+        };
+        FetchError {
+            outcome,
+            reason,
+            no_route,
+        }
+    }
 }
 
 fn outcome_of(cause: &(dyn Error + 'static)) -> Option<Outcome> {
@@ -38,6 +70,29 @@ fn outcome_of(cause: &(dyn Error + 'static)) -> Option<Outcome> {
         return Some(Outcome::TooLarge);
     }
     // TLS and resolver errors travel inside I/O errors, which hide them from `source()`.
-    let inner = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
-    outcome_of(inner)
+    outcome_of(inner(cause)?)
+}
+
+fn inner<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+    Some(inner)
+}
+
+fn has_no_route(cause: &(dyn Error + 'static)) -> bool {
+    let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(
+        kind,
+        Some(
+            io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::NetworkDown
+                | io::ErrorKind::AddrNotAvailable
+        )
+    )
+}
+
+fn names_are_silent(cause: &(dyn Error + 'static)) -> bool {
+    match cause.downcast_ref::<ResolveError>() {
+        Some(error) => error.is_silence(),
+        None => inner(cause).is_some_and(names_are_silent),
+    }
 }

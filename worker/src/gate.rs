@@ -161,6 +161,7 @@ mod tests {
             delay_ms: None,
             failed_attempts: Vec::new(),
             given_up: None,
+            address_bounds: webfill_wire::AddressBounds::None,
         }
     }
 

@@ -341,6 +341,7 @@ impl Journey {
             delivery: task.delivery,
             cause,
             clock,
+            address: None,
         }]);
     }
 }

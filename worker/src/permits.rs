@@ -166,6 +166,7 @@ mod tests {
             delay_ms: None,
             failed_attempts: Vec::new(),
             given_up: None,
+            address_bounds: webfill_wire::AddressBounds::None,
         };
         let kept = permits.permit(&task);
         for _ in 0..10 * SHORT_LIST {

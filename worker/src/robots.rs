@@ -169,6 +169,8 @@ pub struct RobotsResponse {
     pub redirect: Option<String>,
     /// What went wrong, in words.
     pub error: Option<String>,
+    /// See [`Evidence`].
+    pub no_route: bool,
     /// When the answer began, or the attempt ended without one.
     pub answered_at: Instant,
     pub answer: Answer,
@@ -189,6 +191,7 @@ impl From<Fetched> for RobotsResponse {
             body: fetched.body,
             redirect: fetched.redirect,
             error: fetched.error,
+            no_route: fetched.no_route,
             answered_at: fetched.answered_at,
             answer: fetched.answer,
         }
@@ -287,6 +290,7 @@ impl RobotsFetch {
                     url: self.origin.clone(),
                     status_code: None,
                     sign: String::from("not a web address"),
+                    no_route: false,
                 },
             ),
         }
@@ -337,6 +341,7 @@ fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
         url: url.to_string(),
         status_code: response.status,
         sign,
+        no_route: response.no_route,
     }
 }
 

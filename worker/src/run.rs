@@ -358,6 +358,7 @@ impl Worker {
             delivery: task.delivery,
             cause: ReturnCause::Unstarted,
             clock: None,
+            address: None,
         });
         returned.collect()
     }

@@ -3,7 +3,6 @@
 //! [`TaskDone`]. It is in memory only: if the worker dies before the report, the task is fetched
 //! again, and the store overwrites the same page.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,9 +41,8 @@ pub struct TaskResult {
     /// The earliest start of the site's next request, and the delay in force, if it is known.
     pub next_start: Option<Instant>,
     pub delay: Option<Duration>,
-    /// See [`TaskDone`], as for the next.
+    /// See [`TaskDone`].
     pub evidence: Option<Evidence>,
-    pub address: Option<IpAddr>,
 }
 
 impl TaskResult {
@@ -70,7 +68,6 @@ impl TaskResult {
             next_start: None,
             delay: None,
             evidence: None,
-            address: None,
         }
     }
 
@@ -116,7 +113,6 @@ impl TaskResult {
                 delay_ms: self.delay.map(millis_rounded_up),
             },
             evidence: self.evidence,
-            address: self.address,
         }
     }
 }
@@ -132,5 +128,6 @@ fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
         url: task.url.clone(),
         status_code: fetched.status_code,
         sign,
+        no_route: fetched.no_route,
     })
 }

@@ -259,7 +259,6 @@ fn page(task: &Leased, web: &mut Web) -> TaskDone {
         resolved: Vec::new(),
         clock: SiteClock::default(),
         evidence: None,
-        address: None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
+use webfill_wire::{AddressBounds, CrawlKey, DispatcherToSupervisor, Task};
 
 use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
@@ -241,6 +241,7 @@ impl Core {
                 delay_ms: grant.delay_ms,
                 failed_attempts: task.failed_attempts,
                 given_up: task.given_up,
+                address_bounds: AddressBounds::None,
             });
         }
         let message = DispatcherToSupervisor::Tasks {

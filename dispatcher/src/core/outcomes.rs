@@ -150,6 +150,7 @@ impl Core {
             url,
             status_code,
             sign,
+            ..
         } = &rest.evidence;
         if rest.reason != RestReason::Blocked {
             tracing::info!(event = "site_rests", site = rest.name, reason = %rest.reason, until_ms = rest.until_ms, url, status_code, sign, crawl_id, "a site rests");

@@ -131,6 +131,7 @@ impl Core {
                 delivery: lease.delivery,
                 cause: ReturnCause::WorkerDied,
                 clock: None,
+                address: None,
             };
             self.take_returned(returned, now_ms)?;
         }

@@ -181,6 +181,7 @@ fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
             url: row.get(8)?,
             status_code: row.get(9)?,
             sign: row.get(10)?,
+            no_route: false,
         },
     })
 }

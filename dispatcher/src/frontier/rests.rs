@@ -414,6 +414,7 @@ fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
         url: task.url.clone(),
         status_code: report.status_code,
         sign: report.outcome.to_string(),
+        no_route: false,
     })
 }
 

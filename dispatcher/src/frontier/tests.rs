@@ -164,7 +164,6 @@ fn report(task: &Leased) -> TaskDone {
         resolved: Vec::new(),
         clock: SiteClock::default(),
         evidence: None,
-        address: None,
     }
 }
 

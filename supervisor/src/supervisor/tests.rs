@@ -72,6 +72,7 @@ fn task(id: u64, crawl: u32) -> Task {
         delay_ms: None,
         failed_attempts: Vec::new(),
         given_up: None,
+        address_bounds: webfill_wire::AddressBounds::None,
     }
 }
 

@@ -256,7 +256,6 @@ impl FinishedTask {
             resolved,
             clock: site_clock(self.next_start, self.delay, now),
             evidence: self.evidence.clone(),
-            address: None,
         }
     }
 }
@@ -267,6 +266,7 @@ fn unstarted(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
         delivery: task.delivery,
         cause: ReturnCause::Unstarted,
         clock,
+        address: None,
     }
 }
 

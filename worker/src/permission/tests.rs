@@ -46,6 +46,7 @@ fn task() -> Task {
         delay_ms: None,
         failed_attempts: Vec::new(),
         given_up: None,
+        address_bounds: webfill_wire::AddressBounds::None,
     }
 }
 
@@ -56,6 +57,7 @@ fn response(status: u16, body: &str, now: Now) -> RobotsResponse {
         body: body.as_bytes().to_vec(),
         redirect: None,
         error: None,
+        no_route: false,
         answered_at: now.instant,
         answer: Answer::Served,
     }

@@ -28,6 +28,16 @@ impl ResolveError {
             ResolveError::Unsafe { .. } => Outcome::UnsafeAddress,
         }
     }
+
+    /// Whether the name servers did not answer.
+    pub fn is_silence(&self) -> bool {
+        match self {
+            ResolveError::Lookup { why, .. } => {
+                matches!(**why, LookupError::Failed(_) | LookupError::Unanswered(_))
+            }
+            ResolveError::Unsafe { .. } => false,
+        }
+    }
 }
 
 /// Why a name has no address.

@@ -9,6 +9,7 @@ fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
         body: Vec::new(),
         redirect: redirect.map(str::to_owned),
         error: None,
+        no_route: false,
         answered_at: Instant::now(),
         answer: Answer::Served,
     }

@@ -18,6 +18,7 @@ fn task(id: u64, site: &str, priority: u8) -> Task {
         delay_ms: None,
         failed_attempts: Vec::new(),
         given_up: None,
+        address_bounds: webfill_wire::AddressBounds::None,
     }
 }
 

@@ -248,7 +248,6 @@ fn done(task: &Task, links: &[&str]) -> TaskDone {
         resolved: Vec::new(),
         clock: SiteClock::default(),
         evidence: None,
-        address: None,
     }
 }
 
@@ -258,5 +257,6 @@ fn unstarted(task: &Task) -> TaskReturned {
         delivery: task.delivery,
         cause: ReturnCause::Unstarted,
         clock: None,
+        address: None,
     }
 }

@@ -36,6 +36,7 @@ fn unreachable(task: &Leased) -> TaskDone {
             url: "http://a.org/robots.txt".into(),
             status_code: Some(503),
             sign: "robots.txt answered 503".into(),
+            no_route: false,
         }),
         ..report(task)
     }

@@ -307,6 +307,7 @@ fn robots_response(response: Response, around: &Around<'_>) -> RobotsResponse {
         body: response.body.into_bytes(),
         redirect: response.redirect,
         error: None,
+        no_route: false,
         answered_at: around.now.instant,
         answer: response.answer,
     }
