@@ -20,6 +20,7 @@ use crate::outgoing::{Client, OutgoingMessage};
 use crate::store_writer::StoreWrite;
 
 mod handing_out;
+mod machines;
 mod outcomes;
 mod recalls;
 mod requests;
@@ -152,6 +153,10 @@ impl Core {
             self.recalls.next_deadline_ms(),
             self.next_expiry_ms,
             self.next_frontier_event_ms(),
+            // One that is due waits for a site, whatever the time.
+            self.dispatch
+                .next_probe_ms()
+                .filter(|at_ms| *at_ms > self.last_tick_ms),
         ];
         let waits = waits.into_iter().flatten();
         waits.fold(self.next_check_ms, i64::min)

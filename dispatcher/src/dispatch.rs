@@ -7,8 +7,10 @@
 //! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's
 //! *owner* from then on. The site gets another owner when
 //!
-//! - the owner has left or is lost, or
-//! - the next task needs a browser, the owner has none, and no task of the site is leased.
+//! - the owner has left or is lost, or, while no task of the site is leased,
+//! - the next task needs a browser, and the owner has none,
+//! - the owner's machine is cut off from the web ([`egress`]), or
+//! - another supervisor, which has joined late, has far fewer sites than its share.
 //!
 //! So all leases of a site are with its owner. Owners are stored with the sites; everything else
 //! here is restored from the frontier after a crash.
@@ -23,8 +25,10 @@ use self::lease_counts::LeaseCounts;
 use self::schedule::Schedule;
 use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
 
+mod egress;
 mod fleet;
 mod granting;
+mod judging;
 mod lease_counts;
 mod leases;
 mod ready;
@@ -32,6 +36,7 @@ mod schedule;
 mod session;
 mod site;
 
+pub use self::egress::{CutOff, MachineFailures};
 pub use self::fleet::{Greeting, HeartbeatReply};
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
@@ -271,11 +276,7 @@ impl Dispatch {
         for id in self.fleet.forget(name) {
             self.schedule.make_ready(id);
         }
-        for site in self.schedule.sites_mut() {
-            if site.clock.owner.as_deref() == Some(name) {
-                site.clock.owner = None;
-            }
-        }
+        self.schedule.disown(name);
         let leases = self.leases_of(name);
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }

@@ -43,6 +43,7 @@ mod completion;
 mod crawls;
 mod error;
 mod feed;
+mod forgiving;
 mod give_back;
 mod holding;
 mod lanes;

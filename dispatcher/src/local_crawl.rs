@@ -111,6 +111,8 @@ pub(crate) struct Rests {
     pub(crate) sites: u64,
     /// The first of them by the end of their rests.
     pub(crate) first: Vec<Value>,
+    /// This machine does not reach the web: since when, and what was seen.
+    pub(crate) cut_off: Option<Value>,
 }
 
 /// The answer to a question about crawls. `finished`: nothing is left to do. `limit_reached`: no
@@ -128,6 +130,7 @@ pub(crate) fn status(
         "rests_until_ms": rests.all_until_ms,
         "resting": rests.sites,
         "resting_first": rests.first,
+        "cut_off": rests.cut_off,
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,
         "discovered": status.discovered,

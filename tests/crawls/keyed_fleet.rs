@@ -279,7 +279,7 @@ pub(crate) fn secret_in(file: &Path) -> String {
 }
 
 /// Repeats `look` until it returns a value.
-fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let deadline = Instant::now() + WAIT;
     loop {
         if let Some(found) = look() {

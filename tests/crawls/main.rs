@@ -17,6 +17,7 @@ mod journey;
 mod keyed_fleet;
 mod keys_command;
 mod killed;
+mod machines;
 mod mongodb_crawl;
 mod mongodb_faults;
 mod mongodb_many_records;

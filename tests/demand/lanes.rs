@@ -48,8 +48,16 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_holds_nobody_up() {
     let told = fleet.run(&["info", APP, "scripts"]).expect(0).stdout;
     assert!(told.contains(AWAITED), "{told}");
     let status = fleet.json(&["status"]);
-    let expected = json!([{"id": "one", "lane": "http"}]);
-    assert_eq!(status["supervisors"], expected);
+    let supervisor = &status["supervisors"][0];
+    assert_eq!(
+        (
+            &supervisor["id"],
+            &supervisor["lane"],
+            &supervisor["egress"]
+        ),
+        (&json!("one"), &json!("http"), &json!("open")),
+        "{status}"
+    );
 
     // It can do without after all.
     let without = request_with(&of_scripts[0], "scripts", json!({"spiderid": "link"}));

@@ -1,8 +1,9 @@
 //! Tests that connect to private or public addresses, or fill a disk, run inside Linux namespaces of
 //! their own. There, loopback is the only network, and no other process sees the mounts.
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Set inside the namespaces.
 const INSIDE: &str = "TEST_IS_ISOLATED";
@@ -59,6 +60,91 @@ pub fn add_address(address: &str) {
         "ip",
         &["address", "add", &format!("{address}/32"), "dev", "lo"],
     );
+}
+
+/// Takes an address away again: there is no route to it any more.
+pub fn remove_address(address: &str) {
+    run(
+        "ip",
+        &["address", "delete", &format!("{address}/32"), "dev", "lo"],
+    );
+}
+
+/// A second network, connected with the isolated one by a cable: another machine.
+pub struct Network {
+    /// A process that keeps it alive.
+    holder: Child,
+}
+
+/// The two ends of the cable.
+pub const OUR_END: &str = "10.77.0.1";
+const ITS_END: &str = "10.77.0.2";
+
+impl Network {
+    /// It reaches [`OUR_END`], and nothing else.
+    pub fn connect() -> Network {
+        assert!(
+            std::env::var_os(INSIDE).is_some(),
+            "networks are only connected in isolation"
+        );
+        let mut holder = Command::new("unshare");
+        holder.args(["--net", "sleep", "600"]);
+        let network = Network {
+            holder: holder.spawn().expect("unshare was found a moment ago"),
+        };
+        network.wait_until_there();
+        let pid = network.holder.id().to_string();
+        let cable = "link add ours type veth peer name its netns";
+        let mut cable: Vec<&str> = cable.split(' ').collect();
+        cable.push(&pid);
+        run("ip", &cable);
+        let address = format!("{OUR_END}/24");
+        run("ip", &["address", "add", &address, "dev", "ours"]);
+        run("ip", &["link", "set", "ours", "up"]);
+        let address = format!("{ITS_END}/24");
+        network.run("ip", &["address", "add", &address, "dev", "its"]);
+        network.run("ip", &["link", "set", "its", "up"]);
+        network
+    }
+
+    pub fn add_route(&self, to: &str) {
+        self.run("ip", &["route", "add", to, "via", OUR_END]);
+    }
+
+    pub fn lose_route(&self, to: &str) {
+        self.run("ip", &["route", "delete", to]);
+    }
+
+    fn wait_until_there(&self) {
+        let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
+        let pid = self.holder.id().to_string();
+        for _ in 0..1_000 {
+            let network = of(&pid);
+            if network.is_some() && network != of("self") {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("unshare has made no network");
+    }
+
+    /// The program that runs a command inside, with its first argument.
+    pub(crate) fn entry(&self) -> (&'static str, String) {
+        let pid = self.holder.id();
+        ("nsenter", format!("--net=/proc/{pid}/ns/net"))
+    }
+
+    fn run(&self, program: &str, args: &[&str]) {
+        let (enter, network) = self.entry();
+        run(enter, &[&[network.as_str(), program], args].concat());
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
 }
 
 /// Mounts an empty file system of limited size; mounted again, it changes its size.

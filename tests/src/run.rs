@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::isolation::Network;
 use crate::process::{self, MARK, Process};
 use crate::summary::Summary;
 
@@ -99,6 +100,19 @@ impl Run {
 
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
         self.command.env(name, value);
+        self
+    }
+
+    /// The run is on another machine: see [`Network`].
+    pub fn in_network(mut self, network: &Network) -> Run {
+        let (enter, argument) = network.entry();
+        let mut command = Command::new(enter);
+        command.arg(argument).arg(self.command.get_program());
+        command.env_clear();
+        let variables = self.command.get_envs();
+        command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command = command;
         self
     }
 

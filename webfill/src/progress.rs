@@ -91,6 +91,9 @@ impl Progress {
             line += &format!(", resolved {}/{}", records.resolved, records.total);
         }
         line += &format!(", errors {}", counters.errors());
+        if let Some(cut_off) = &counters.cut_off {
+            line += &format!(", {}", cut_off.text());
+        }
         match counters.resting_first.first() {
             Some(first) if counters.resting == 1 => line += &format!(", {}", first.text()),
             Some(first) => line += &format!(", {} sites rest, {}", counters.resting, first.text()),

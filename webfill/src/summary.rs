@@ -19,6 +19,8 @@ pub struct Counters {
     /// How many sites with queued tasks rest, and the first of them.
     pub resting: u64,
     pub resting_first: Vec<RestingSite>,
+    /// Set while this machine does not reach the web.
+    pub cut_off: Option<CutOff>,
     pub queued: u64,
     pub leased: u64,
     pub pages: u64,
@@ -44,6 +46,24 @@ impl Counters {
         let outcomes = self.outcomes.iter();
         let errors = outcomes.filter(|(outcome, _)| !FINE.contains(&outcome.as_str()));
         errors.map(|(_, count)| count).sum()
+    }
+}
+
+/// That this machine does not reach the web: since when, and what was seen.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CutOff {
+    pub since_ms: i64,
+    pub sign: String,
+}
+
+impl CutOff {
+    /// For people.
+    pub fn text(&self) -> String {
+        format!(
+            "paused since {}: this machine does not reach the web ({})",
+            utc(self.since_ms as f64 / 1_000.0),
+            printable(&self.sign)
+        )
     }
 }
 
@@ -183,6 +203,7 @@ impl Summary {
             "queued": counters.queued + counters.leased,
             "sites": counters.sites,
             "resting": counters.resting,
+            "cut_off_since": counters.cut_off.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
             "broken_seeds": {
                 "count": self.broken_seeds.count,
                 "file": self.broken_seeds.file,
@@ -247,6 +268,9 @@ impl Summary {
                 "  queued    {} left",
                 counters.queued + counters.leased
             );
+        }
+        if let Some(cut_off) = &counters.cut_off {
+            let _ = writeln!(text, "  {}", cut_off.text());
         }
         if counters.resting > 0 {
             let sites = if counters.resting == 1 {

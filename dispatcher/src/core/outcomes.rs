@@ -42,6 +42,9 @@ impl Core {
     }
 
     fn complete_task(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
+        if self.is_machines_failure(done, now_ms)? {
+            return Ok(());
+        }
         let counted = match self.frontier.complete(done, now_ms)? {
             Completion::Counted(counted) => counted,
             Completion::WillRetry => return self.end_lease(done, now_ms),

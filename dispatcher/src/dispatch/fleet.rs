@@ -15,6 +15,7 @@ use std::ops::Bound;
 use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
+use super::egress::{Attempt, Change, CutOff, Egress, Reach, Tally};
 use super::session::{AvailableCredit, Session};
 use crate::frontier::{SavedSupervisor, SiteId};
 
@@ -35,6 +36,7 @@ struct Supervisor {
     session: Option<Session>,
     /// Ready sites that it owns and that wait until it grants credit.
     starved: Vec<SiteId>,
+    egress: Egress,
 }
 
 /// All supervisors, by name.
@@ -90,6 +92,7 @@ impl Fleet {
             heard_ms: now_ms.saturating_sub_unsigned(kept.silent_ms),
             session: None,
             starved: Vec::new(),
+            egress: Egress::default(),
         };
         self.supervisors.insert(kept.name, supervisor);
     }
@@ -125,14 +128,15 @@ impl Fleet {
 
     /// A greeted supervisor begins a session.
     pub(super) fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) {
-        let former = self.forget(&hello.supervisor);
+        let (starved, egress) = self.take_out(&hello.supervisor);
         self.names.insert(peer.clone(), hello.supervisor.clone());
         let supervisor = Supervisor {
             instance: hello.instance,
             longest_request_ms: hello.longest_request_ms.min(LONGEST_REQUEST_MS),
             heard_ms: now_ms,
             session: Some(Session::begin(hello, peer, now_ms)),
-            starved: former,
+            starved,
+            egress,
         };
         self.supervisors
             .insert(hello.supervisor.clone(), supervisor);
@@ -140,13 +144,17 @@ impl Fleet {
 
     /// Removes a supervisor. Returns its sites that waited for credit.
     pub(super) fn forget(&mut self, name: &str) -> Vec<SiteId> {
+        self.take_out(name).0
+    }
+
+    fn take_out(&mut self, name: &str) -> (Vec<SiteId>, Egress) {
         let Some(gone) = self.supervisors.remove(name) else {
-            return Vec::new();
+            return (Vec::new(), Egress::default());
         };
         if let Some(session) = gone.session {
             self.names.remove(&session.peer);
         }
-        gone.starved
+        (gone.starved, gone.egress)
     }
 
     pub(super) fn name_of(&self, peer: &Peer) -> Option<&String> {
@@ -260,6 +268,50 @@ impl Fleet {
         })
     }
 
+    /// Notes an attempt of a supervisor.
+    pub(super) fn note_attempt(&mut self, name: &str, attempt: &Attempt<'_>) -> Option<Change> {
+        let mut others = Tally::default();
+        if attempt.reach != Reach::Answered {
+            let rest = self.supervisors.iter().filter(|(other, _)| *other != name);
+            rest.for_each(|(_, other)| others.add(other.egress.tally(attempt.at_ms)));
+        }
+        self.supervisors.get_mut(name)?.egress.note(attempt, others)
+    }
+
+    pub(super) fn egress_of(&mut self, name: &str) -> Option<&mut Egress> {
+        self.supervisors
+            .get_mut(name)
+            .map(|found| &mut found.egress)
+    }
+
+    /// Since when and why a supervisor is cut off.
+    pub(super) fn cut_off(&self, name: &str) -> Option<&CutOff> {
+        self.supervisors.get(name)?.egress.cut_off()
+    }
+
+    /// A supervisor of this lane that is cut off, and whose next probe is due.
+    pub(super) fn due_for_probe(&self, lane: Lane, now_ms: i64) -> Option<&String> {
+        let mut all = self.supervisors.iter();
+        let found = all.find(|(_, supervisor)| {
+            let at_ms = supervisor.egress.probe_at_ms();
+            supervisor.lane() == Some(lane) && at_ms.is_some_and(|at_ms| at_ms <= now_ms)
+        });
+        found.map(|(name, _)| name)
+    }
+
+    /// When the next probe of a supervisor that is cut off is due.
+    pub(super) fn next_probe_ms(&self) -> Option<i64> {
+        let connected = self.supervisors.values().filter(|one| one.lane().is_some());
+        connected.filter_map(|one| one.egress.probe_at_ms()).min()
+    }
+
+    /// The connected supervisors of a lane that have a way out.
+    pub(super) fn open_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
+        let all = self.supervisors.iter();
+        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_none())
+            .map(|(name, _)| name)
+    }
+
     /// The connected supervisors of a lane, beginning after the last chosen.
     pub(super) fn round_robin(&self, lane: Lane) -> Vec<String> {
         let last = self.last_chosen.get(&lane).cloned().unwrap_or_default();
@@ -300,9 +352,13 @@ impl Fleet {
 
     /// The sites that waited for this supervisor's credit, once it has some.
     pub(super) fn take_starved(&mut self, name: &str, now_ms: i64) -> Vec<SiteId> {
-        if self.available_credit(name, now_ms).reserved == 0 {
-            return Vec::new();
+        match self.available_credit(name, now_ms).reserved {
+            0 => Vec::new(),
+            _ => self.take_all_starved(name),
         }
+    }
+
+    pub(super) fn take_all_starved(&mut self, name: &str) -> Vec<SiteId> {
         let supervisor = self.supervisors.get_mut(name);
         supervisor.map_or(Vec::new(), |found| std::mem::take(&mut found.starved))
     }
@@ -351,9 +407,17 @@ impl Supervisor {
         self.heard_ms + lease_ms + CLOCK_SLACK_MS
     }
 
+    /// If it is cut off, only a probe that is due has credit.
     fn available_credit(&self, now_ms: i64, lease_ms: i64) -> AvailableCredit {
+        let most = match (self.egress.cut_off(), self.egress.probe_at_ms()) {
+            (None, _) => u64::MAX,
+            (Some(_), Some(at_ms)) if at_ms <= now_ms => 1,
+            (Some(_), _) => 0,
+        };
         match &self.session {
-            Some(session) if now_ms - self.heard_ms <= lease_ms => session.available_credit(),
+            Some(session) if now_ms - self.heard_ms <= lease_ms => {
+                session.available_credit().at_most(most)
+            }
             _ => AvailableCredit::default(),
         }
     }

@@ -7,9 +7,14 @@ use webfill_wire::Lane;
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{Leased, SiteId, Turn};
 
+/// A site moves to a machine with fewer sites when its owner has more than its share by one part in
+/// so many, but not for a few sites.
+const SHARE_TOLERANCE: usize = 10;
+const FEW_SITES: usize = 2;
+
 /// Which supervisor gets the next task of a site.
 enum Receiver {
-    /// Its owner.
+    /// Its owner, or the one that it moves to.
     Owner(String),
     /// Another than its owner, but the owner still holds leases of the site.
     NotYet,
@@ -26,7 +31,7 @@ impl Dispatch {
         while let Some(id) = self.schedule.first_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
-            let owner = match self.receiver(id) {
+            let owner = match self.receiver(id, priority, now_ms) {
                 Receiver::Owner(owner) => owner,
                 Receiver::NotYet => {
                     self.schedule.await_owner_change(id);
@@ -64,19 +69,51 @@ impl Dispatch {
         room.ordinary
     }
 
-    fn receiver(&self, id: SiteId) -> Receiver {
+    fn receiver(&self, id: SiteId, priority: u8, now_ms: i64) -> Receiver {
         let lane = self.lane_for(self.next_lane(id));
         let Some(owner) = self.owner_of(id) else {
             return Receiver::AnyOf(lane);
         };
-        if !self.needs_other_owner(id, &owner) {
-            return Receiver::Owner(owner);
-        }
         let is_empty = self.schedule.site(id).is_none_or(|site| site.leases == 0);
-        match is_empty {
-            true => Receiver::AnyOf(lane),
-            false => Receiver::NotYet,
+        match (self.needs_other_owner(id, &owner), is_empty) {
+            (true, true) => Receiver::AnyOf(lane),
+            (true, false) => Receiver::NotYet,
+            (false, true) => {
+                let other = self.better_owner(id, &owner, priority, now_ms);
+                Receiver::Owner(other.unwrap_or(owner))
+            }
+            (false, false) => Receiver::Owner(owner),
         }
+    }
+
+    /// Another supervisor that a site moves to: one whose way out is to be probed, or one that has
+    /// far fewer sites than its share, because it has joined late.
+    fn better_owner(&self, id: SiteId, owner: &str, priority: u8, now_ms: i64) -> Option<String> {
+        let lane = self.fleet.lane_of(owner)?;
+        let site = self.schedule.site(id)?;
+        let is_well = site.clock.delay_ms.is_some() && site.rest_until_ms.is_none();
+        if let Some(probed) = self.fleet.due_for_probe(lane, now_ms)
+            && is_well
+            && self.room(probed, priority, now_ms) > 0
+        {
+            return Some(probed.clone());
+        }
+        let owned = |name: &String| self.schedule.owned_by(name);
+        let (mut machines, mut sites) = (0, 0);
+        for name in self.fleet.open_in(lane) {
+            machines += 1;
+            sites += owned(name);
+        }
+        let share = sites / machines.max(1);
+        let tolerated = share + (share / SHARE_TOLERANCE).max(FEW_SITES);
+        if self.schedule.owned_by(owner) <= tolerated {
+            return None;
+        }
+        let below = self.fleet.open_in(lane).filter(|name| owned(name) < share);
+        below
+            .filter(|name| self.room(name, priority, now_ms) > 0)
+            .min_by_key(|name| owned(name))
+            .cloned()
     }
 
     fn next_lane(&self, id: SiteId) -> Lane {
@@ -87,21 +124,23 @@ impl Dispatch {
     /// The lane of a new owner. Where no supervisor has browsers, any owner will do: the frontier
     /// hands out nothing of the crawl, and the site passes it over.
     fn lane_for(&self, needed: Lane) -> Lane {
-        let (http, browser) = (
-            self.fleet.has_lane(Lane::Http),
-            self.fleet.has_lane(Lane::Browser),
-        );
-        match browser && (needed == Lane::Browser || !http) {
-            true => Lane::Browser,
-            false => Lane::Http,
+        let is_open = |lane| self.fleet.open_in(lane).next().is_some();
+        let has_http = is_open(Lane::Http) || !is_open(Lane::Browser);
+        match needed {
+            Lane::Browser if self.fleet.has_lane(Lane::Browser) => Lane::Browser,
+            _ if has_http && self.fleet.has_lane(Lane::Http) => Lane::Http,
+            _ if self.fleet.has_lane(Lane::Browser) => Lane::Browser,
+            _ => Lane::Http,
         }
     }
 
-    /// Whether the next task needs a browser, which the owner lacks and another supervisor has.
+    /// Whether the owner is cut off, or the next task needs a browser, which the owner lacks and
+    /// another supervisor has.
     pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
-        self.next_lane(id) == Lane::Browser
+        let lacks_browser = self.next_lane(id) == Lane::Browser
             && self.fleet.has_lane(Lane::Browser)
-            && self.fleet.lane_of(owner) != Some(Lane::Browser)
+            && self.fleet.lane_of(owner) != Some(Lane::Browser);
+        lacks_browser || self.fleet.cut_off(owner).is_some()
     }
 
     fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
@@ -130,7 +169,10 @@ impl Dispatch {
             return None;
         }
         let is_new = site.clock.owner.as_ref() != Some(&owner);
-        site.clock.owner = Some(owner.clone());
+        if is_new {
+            self.schedule.set_owner(id, Some(owner.clone()));
+        }
+        let site = self.schedule.site_mut(id)?;
         site.tell_last_request |= is_new;
         let last_request = site.clock.last_start_ms.filter(|_| site.tell_last_request);
         let millis = |span_ms: i64| span_ms.clamp(0, u32::MAX.into()) as u32;
@@ -164,6 +206,9 @@ impl Dispatch {
             };
             self.add_lease(task.task, lease);
             self.schedule.charge(task.crawl, 1);
+            if let Some(egress) = self.fleet.egress_of(&grant.supervisor) {
+                egress.handed_out(task.task);
+            }
             if let Some(session) = self.fleet.session_of(&grant.supervisor) {
                 let attrs = task.attrs.as_ref().map_or(0, String::len);
                 session.use_credit((task.url.len() + attrs) as u64);

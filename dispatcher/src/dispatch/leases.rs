@@ -45,9 +45,16 @@ impl Dispatch {
         self.leases.insert(task, lease);
     }
 
-    fn remove_lease(&mut self, task: TaskId) -> Option<Lease> {
+    pub(super) fn lease(&self, task: TaskId) -> Option<&Lease> {
+        self.leases.get(&task)
+    }
+
+    fn remove_lease(&mut self, task: TaskId, now_ms: i64) -> Option<Lease> {
         let lease = self.leases.remove(&task)?;
         self.lease_counts.remove(&lease.supervisor, lease.priority);
+        if let Some(egress) = self.fleet.egress_of(&lease.supervisor) {
+            egress.lease_over(task, now_ms);
+        }
         Some(lease)
     }
 
@@ -90,7 +97,7 @@ impl Dispatch {
         clock: SiteClock,
         now_ms: i64,
     ) -> Option<ClockUpdate> {
-        let lease = self.remove_lease(task)?;
+        let lease = self.remove_lease(task, now_ms)?;
         if let Some(site) = self.schedule.site_mut(lease.site) {
             site.set_clock(clock, now_ms);
         }
@@ -106,7 +113,7 @@ impl Dispatch {
         request: LastRequest,
         now_ms: i64,
     ) -> Option<ClockUpdate> {
-        let lease = self.remove_lease(task)?;
+        let lease = self.remove_lease(task, now_ms)?;
         let default_delay_ms = self.schedule.default_delay_ms();
         if let Some(site) = self.schedule.site_mut(lease.site) {
             match request {

@@ -39,6 +39,8 @@ pub(super) struct Schedule {
     idle: Vec<SiteId>,
     /// How many sites were admitted for each crawl.
     admitted_for: HashMap<CrawlKey, usize>,
+    /// How many sites each supervisor owns.
+    owned_by: HashMap<String, usize>,
 }
 
 impl Schedule {
@@ -50,6 +52,7 @@ impl Schedule {
             ready: Ready::default(),
             idle: Vec::new(),
             admitted_for: HashMap::new(),
+            owned_by: HashMap::new(),
         }
     }
 
@@ -70,8 +73,61 @@ impl Schedule {
         self.sites.get_mut(&id)
     }
 
-    pub(super) fn sites_mut(&mut self) -> impl Iterator<Item = &mut Site> {
-        self.sites.values_mut()
+    /// How many sites of the window a supervisor owns.
+    pub(super) fn owned_by(&self, name: &str) -> usize {
+        self.owned_by.get(name).copied().unwrap_or(0)
+    }
+
+    pub(super) fn set_owner(&mut self, id: SiteId, owner: Option<String>) {
+        let Some(site) = self.sites.get_mut(&id) else {
+            return;
+        };
+        if let Some(owner) = &owner {
+            *self.owned_by.entry(owner.clone()).or_default() += 1;
+        }
+        if let Some(former) = std::mem::replace(&mut site.clock.owner, owner) {
+            self.count_disowned(&former);
+        }
+    }
+
+    /// A supervisor is gone: its sites have no owner any more.
+    pub(super) fn disown(&mut self, name: &str) {
+        for site in self.sites.values_mut() {
+            if site.clock.owner.as_deref() == Some(name) {
+                site.clock.owner = None;
+            }
+        }
+        self.owned_by.remove(name);
+    }
+
+    fn count_disowned(&mut self, owner: &str) {
+        if let Some(n) = self.owned_by.get_mut(owner) {
+            *n -= 1;
+            if *n == 0 {
+                self.owned_by.remove(owner);
+            }
+        }
+    }
+
+    /// Hands out nothing of a site until then, unless it is [brought back](Schedule::bring_back).
+    pub(super) fn set_aside(&mut self, id: SiteId, until_ms: i64) {
+        if let Some(site) = self.sites.get_mut(&id) {
+            site.aside_until_ms = until_ms;
+            self.unschedule(id);
+            self.schedule(id);
+        }
+    }
+
+    /// Sites that were set aside are not any more.
+    pub(super) fn bring_back(&mut self) {
+        let aside = self
+            .sites
+            .iter()
+            .filter(|(_, site)| site.aside_until_ms > 0);
+        let ids: Vec<SiteId> = aside.map(|(id, _)| *id).collect();
+        for id in ids {
+            self.set_aside(id, 0);
+        }
     }
 
     /// A site enters the window.
@@ -82,6 +138,7 @@ impl Schedule {
             clock: due.clock,
             rule: due.rule,
             rest_until_ms: due.rest_until_ms,
+            aside_until_ms: 0,
             leases: 0,
             lowest_leased: u8::MAX,
             recalled_below: 0,
@@ -97,6 +154,9 @@ impl Schedule {
         if let Some(crawl) = admitted_for {
             *self.admitted_for.entry(crawl).or_default() += 1;
         }
+        if let Some(owner) = &site.clock.owner {
+            *self.owned_by.entry(owner.clone()).or_default() += 1;
+        }
         self.sites.insert(due.id, site);
         self.schedule(due.id);
     }
@@ -111,6 +171,9 @@ impl Schedule {
             if *n == 0 {
                 self.admitted_for.remove(&crawl);
             }
+        }
+        if let Some(owner) = &site.clock.owner {
+            self.count_disowned(owner);
         }
         Some((id, site.clock))
     }

@@ -48,6 +48,16 @@ pub(super) struct AvailableCredit {
     pub(super) reserve: u64,
 }
 
+impl AvailableCredit {
+    pub(super) fn at_most(self, tasks: u64) -> AvailableCredit {
+        AvailableCredit {
+            ordinary: self.ordinary.min(tasks),
+            reserved: self.reserved.min(tasks),
+            reserve: self.reserve,
+        }
+    }
+}
+
 /// A message number that should have arrived at the other end, and since when it is checked.
 #[derive(Debug, Clone, Copy)]
 struct Check {

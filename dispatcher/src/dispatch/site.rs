@@ -21,6 +21,8 @@ pub(super) struct Site {
     pub(super) rule: SiteRule,
     /// It rests until then, and one task goes first after that. `None`: it is open.
     pub(super) rest_until_ms: Option<i64>,
+    /// Nothing of it is handed out until then, because a probe of a machine has failed at it.
+    pub(super) aside_until_ms: i64,
     /// Tasks handed out and not ended.
     pub(super) leases: u32,
     /// The lowest priority that may be among them.
@@ -111,10 +113,13 @@ impl Site {
         due_at_ms.max(self.held_until_ms()) - LOOKAHEAD_MS
     }
 
-    /// The end of its block and of its rest.
+    /// The end of its block, of its rest and of the time that it is set aside for.
     fn held_until_ms(&self) -> i64 {
         let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
-        blocked_until_ms.max(self.rest_until_ms.unwrap_or(0))
+        let rests_until_ms = self.rest_until_ms.unwrap_or(0);
+        blocked_until_ms
+            .max(rests_until_ms)
+            .max(self.aside_until_ms)
     }
 
     /// When its next request may start.

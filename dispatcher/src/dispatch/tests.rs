@@ -6,6 +6,7 @@ use crate::frontier::{HeldLease, Leased, SavedSupervisor, SiteRule, Turn};
 mod granting;
 mod handover;
 mod lanes;
+mod machines;
 mod on_demand;
 mod sessions;
 

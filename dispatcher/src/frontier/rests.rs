@@ -25,7 +25,7 @@ use crate::site_state::{
 #[derive(Debug)]
 pub(super) struct Rests {
     table: RestTable,
-    known: HashSet<SiteId>,
+    pub(super) known: HashSet<SiteId>,
     /// Sites that were given up: their tasks up to this one end with this outcome.
     pub(super) given_up: HashMap<SiteId, (TaskId, Outcome)>,
     /// Rests that have begun since [`Frontier::take_begun_rests`] returned them.
@@ -419,7 +419,7 @@ fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
 }
 
 /// Whether robots.txt, or a page, of the site was read before.
-fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
+pub(super) fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
     let sql = "SELECT delay_ms NOT NULL FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }

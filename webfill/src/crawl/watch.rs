@@ -108,9 +108,12 @@ impl Watch {
                 return Ok(End::Limit("reached --max-pages"));
             }
             if self.counters.rests_until_ms.is_some() {
-                return Ok(End::Limit(
-                    "stopped: all that is left rests for longer than --max-rest",
-                ));
+                return Ok(End::Limit(match self.counters.cut_off {
+                    Some(_) => {
+                        "stopped: this machine does not reach the web, for longer than --max-rest"
+                    }
+                    None => "stopped: all that is left rests for longer than --max-rest",
+                }));
             }
             if self
                 .deadline

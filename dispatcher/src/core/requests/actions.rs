@@ -190,14 +190,10 @@ impl Core {
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         let tally = self.frontier.tally()?;
-        let supervisors = self.dispatch.supervisors();
-        let supervisors: Vec<Value> = supervisors
-            .map(|(name, lane)| json!({"id": name, "lane": lane}))
-            .collect();
         let mut answer = json!({
             "action": "status",
             "server_time": now_ms / 1_000,
-            "supervisors": supervisors,
+            "supervisors": self.supervisors_told(),
             "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
             "total_pending": tally.queued,
             "leased": tally.leased,

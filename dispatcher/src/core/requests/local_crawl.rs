@@ -1,7 +1,7 @@
 //! Carries out the requests of `webfill crawl` to the dispatcher that it started
 //! ([`crate::local_crawl`]): crawls are opened, seeds are fed, counters are told.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlSpec, RequestParser};
 use webfill_wire::CrawlKey;
 
@@ -159,7 +159,10 @@ impl Core {
             total.add(&status);
         }
         let may_rest = total.leased == 0 && seeds_ended;
+        let cut_off = self.all_cut_off().cloned();
+        let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
         let all_until_ms = match max_rest_ms.filter(|_| may_rest) {
+            Some(max_rest_ms) if cut_off_ms > max_rest_ms as i64 => Some(now_ms),
             Some(max_rest_ms) => self.all_rest_until(crawls, now_ms, max_rest_ms)?,
             None => None,
         };
@@ -169,6 +172,7 @@ impl Core {
             all_until_ms,
             sites: self.rests_told.sites,
             first: self.rests_told.first.clone(),
+            cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
         };
         let supervisors = self.dispatch.supervisor_count();
         Ok(local_crawl::status(

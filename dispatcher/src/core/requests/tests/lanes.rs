@@ -58,9 +58,14 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
     let info = fixture.accept(&about("info", "scripts"));
     assert_eq!(info.get("waiting_for"), None);
     let status = fixture.accept(&json!({"action": "status"}));
+    let supervisor = &status["supervisors"][0];
     assert_eq!(
-        status["supervisors"],
-        json!([{"id": "s", "lane": "browser"}])
+        (
+            &supervisor["id"],
+            &supervisor["lane"],
+            &supervisor["egress"]
+        ),
+        (&json!("s"), &json!("browser"), &json!("open"))
     );
 }
 

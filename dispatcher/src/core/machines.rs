@@ -1,0 +1,96 @@
+//! Failures that are a machine's. When a supervisor's machine turns out to be cut off from the web, its
+//! failures are taken back: the sites are as they were, the tasks are queued again and go, with the
+//! sites, to other supervisors. If there is no other, everything waits until a probe is answered.
+
+use serde_json::{Value, json};
+use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
+
+use super::Core;
+use crate::dispatch::{CutOff, MachineFailures};
+use crate::frontier::FrontierError;
+
+impl Core {
+    /// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
+    /// site: then its task has been taken back.
+    pub(super) fn is_machines_failure(
+        &mut self,
+        done: &TaskDone,
+        now_ms: i64,
+    ) -> Result<bool, FrontierError> {
+        let was_well = match self.dispatch.unanswered(done) {
+            Some(site) => self.frontier.is_well(site)?,
+            None => false,
+        };
+        let judgement = self.dispatch.judge_machine(done, was_well, now_ms);
+        if judgement.is_excused {
+            let returned = TaskReturned {
+                task: done.task,
+                delivery: done.delivery,
+                cause: ReturnCause::CutShort,
+                clock: Some(done.clock),
+                address: None,
+            };
+            self.take_returned(returned, now_ms)?;
+        }
+        if let Some((supervisor, failures)) = judgement.cut_off {
+            self.cut_off(&supervisor, &failures, now_ms)?;
+        }
+        if let Some(supervisor) = judgement.opened {
+            tracing::info!(
+                event = "egress_open",
+                supervisor,
+                "a machine reaches the web again"
+            );
+            self.next_site_ms = Some(now_ms);
+        }
+        Ok(judgement.is_excused)
+    }
+
+    /// What has failed there is to be tried again, and what has not started is called back.
+    fn cut_off(
+        &mut self,
+        supervisor: &str,
+        failures: &MachineFailures,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let sign = self
+            .dispatch
+            .cut_off(supervisor)
+            .map(|found| found.sign.as_str());
+        tracing::warn!(
+            event = "egress_cut_off",
+            supervisor,
+            sign,
+            failed_sites = failures.sites.len(),
+            "a machine does not reach the web: its sites go to others, or wait"
+        );
+        let woken = self
+            .frontier
+            .forgive(&failures.tasks, &failures.sites, now_ms)?;
+        self.wake(woken);
+        self.next_site_ms = Some(now_ms);
+        self.recall_from(supervisor, &RecallScope::default());
+        Ok(())
+    }
+
+    /// The connected supervisors, for operators.
+    pub(super) fn supervisors_told(&self) -> Vec<Value> {
+        let told = self.dispatch.supervisors().map(|(name, lane)| {
+            let cut_off = self.dispatch.cut_off(name);
+            json!({
+                "id": name,
+                "lane": lane,
+                "sites": self.dispatch.sites_of(name),
+                "egress": if cut_off.is_some() { "cut_off" } else { "open" },
+                "cut_off_since": cut_off.map(|found| found.since_ms as f64 / 1_000.0),
+                "sign": cut_off.map(|found| &found.sign),
+            })
+        });
+        told.collect()
+    }
+
+    /// Since when and why no connected supervisor reaches the web, if that is so.
+    pub(super) fn all_cut_off(&self) -> Option<&CutOff> {
+        self.dispatch.all_cut_off()
+    }
+}

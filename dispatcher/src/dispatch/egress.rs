@@ -1,0 +1,342 @@
+//! Whether a supervisor's machine has a way out to the web, its *egress*. Judged from what the
+//! attempts of all machines show at the same time: a failure belongs to a site or to a machine.
+//! Decisions only: no I/O, no clock.
+//!
+//! - *open*: it gets tasks.
+//! - *cut off*: it gets none but one from time to time, the *probe*; if that is answered, the egress is
+//!   open again. Failures that it reports say nothing about sites.
+//!
+//! An egress is cut off when
+//!
+//! - far more of the sites that it has tried lately have failed than of those that the others have
+//!   tried (a chance of less than one in a million, if sites alone were to blame), or
+//! - sites that were well fail one after another, and none has answered for some seconds, or
+//! - the machine has no route, or no answer from its name servers, for one site after another.
+//!
+//! The last two need no other machine. A tail of dead sites, of which each fails for itself, meets
+//! neither: they were not well, and where one name is not found, the name servers have answered. A site
+//! is excused once: if it fails again before it has answered, that counts against the site.
+
+use std::collections::{HashSet, VecDeque};
+
+use webfill_wire::{Evidence, Outcome, TaskDone};
+
+use crate::frontier::{SiteId, TaskId};
+
+/// How many sites are remembered, and for how long.
+const MOST_RECENT: usize = 1_024;
+const RECENT_MS: i64 = 300_000;
+
+/// Sites that must have been tried before machines are compared.
+const ENOUGH_TO_COMPARE: u32 = 8;
+
+/// Sites that were well and failed one after another, while none has answered for so long.
+const WELL_IN_A_ROW: usize = 5;
+const QUIET_MS: i64 = 3_000;
+
+/// Sites in a row to which there was no route: on a machine that has reached nothing yet, and on one
+/// that has.
+const NO_ROUTE_AT_FIRST: usize = 5;
+const NO_ROUTE_LATER: usize = 20;
+
+/// At most this many failed tasks of one site are remembered, and this many excused sites.
+const MOST_TASKS: usize = 64;
+const MOST_EXCUSED: usize = 100_000;
+
+/// The first probe comes after this long, each further one after twice as long as the one before.
+const FIRST_PROBE_MS: i64 = 5_000;
+const LONGEST_WAIT_MS: i64 = 60_000;
+
+/// If all probes have failed for so long, the sites that are left may be dead after all.
+const LONGEST_CUT_OFF_MS: i64 = 6 * 3_600_000;
+
+/// What an attempt shows of the egress of the machine that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// A server has answered.
+    Answered,
+    /// A name server has answered that there is no such name.
+    NoSuchName,
+    /// Nobody has answered. `no_route`: see [`Evidence`].
+    Silence { no_route: bool },
+}
+
+impl Reach {
+    /// `None` if nothing was requested, or what came of it shows nothing.
+    pub fn of(done: &TaskDone) -> Option<Reach> {
+        let Some(evidence) = &done.evidence else {
+            return done.status_code.map(|_| Reach::Answered);
+        };
+        if evidence.status_code.is_some() {
+            return Some(Reach::Answered);
+        }
+        let no_route = evidence.no_route;
+        match done.outcome {
+            Outcome::DnsError if !no_route => Some(Reach::NoSuchName),
+            Outcome::DnsError
+            | Outcome::NetworkError
+            | Outcome::Timeout
+            | Outcome::RobotsUnreachable => Some(Reach::Silence { no_route }),
+            _ => None,
+        }
+    }
+}
+
+/// One attempt.
+#[derive(Debug)]
+pub(super) struct Attempt<'a> {
+    pub(super) task: TaskId,
+    pub(super) site: SiteId,
+    pub(super) reach: Reach,
+    /// The site has answered before, and was in no trouble.
+    pub(super) was_well: bool,
+    pub(super) evidence: Option<&'a Evidence>,
+    pub(super) at_ms: i64,
+}
+
+/// How many sites were tried lately, and how many of them have failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    sites: u32,
+    failed: u32,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: Tally) {
+        self.sites += other.sites;
+        self.failed += other.failed;
+    }
+
+    /// Whether the failures are too many by five standard deviations of what the others' share of
+    /// failures lets expect (normal approximation of the binomial distribution).
+    fn stands_out(self, others: Tally) -> bool {
+        if self.sites < ENOUGH_TO_COMPARE || others.sites < ENOUGH_TO_COMPARE {
+            return false;
+        }
+        let (sites, failed) = (f64::from(self.sites), f64::from(self.failed));
+        let share = (f64::from(others.failed) / f64::from(others.sites)).clamp(0.05, 0.95);
+        let expected = sites * share;
+        let deviation = (expected * (1.0 - share)).sqrt();
+        failed * 2.0 >= sites && failed - expected > 5.0 * deviation
+    }
+}
+
+/// What an attempt has changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// These failures were the machine's.
+    CutOff(MachineFailures),
+    /// The probe has failed. The next one goes to another site, after this wait.
+    StillCutOff { wait_ms: i64 },
+    /// The egress is open again.
+    Opened,
+}
+
+/// Failures that turned out to be a machine's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MachineFailures {
+    pub tasks: Vec<TaskId>,
+    /// Sites, and whether each was well before.
+    pub sites: Vec<(SiteId, bool)>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Egress {
+    /// The latest attempt at each site, in their order.
+    recent: VecDeque<Recent>,
+    last_answer_ms: Option<i64>,
+    cut_off: Option<CutOff>,
+    /// Sites whose failures were the machine's, and that have not answered since.
+    excused: HashSet<SiteId>,
+    /// The wait after the next failed probe.
+    wait_ms: i64,
+}
+
+#[derive(Debug)]
+struct Recent {
+    site: SiteId,
+    at_ms: i64,
+    failure: Option<Failure>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    tasks: Vec<TaskId>,
+    was_well: bool,
+    reach: Reach,
+}
+
+/// Since when, and what was seen last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CutOff {
+    pub since_ms: i64,
+    pub sign: String,
+    probe_at_ms: i64,
+    probe: Option<TaskId>,
+}
+
+impl Egress {
+    pub(super) fn cut_off(&self) -> Option<&CutOff> {
+        self.cut_off.as_ref()
+    }
+
+    /// When the next probe may be handed out; `None` while there is one under way, or the egress is
+    /// open.
+    pub(super) fn probe_at_ms(&self) -> Option<i64> {
+        let cut_off = self.cut_off.as_ref()?;
+        cut_off.probe.is_none().then_some(cut_off.probe_at_ms)
+    }
+
+    /// A task was handed out to the machine: if it is cut off, that is the probe.
+    pub(super) fn handed_out(&mut self, task: TaskId) {
+        if let Some(cut_off) = &mut self.cut_off {
+            cut_off.probe = Some(task);
+        }
+    }
+
+    /// A lease has ended. If it was the probe, and has shown nothing, there may soon be another.
+    pub(super) fn lease_over(&mut self, task: TaskId, now_ms: i64) {
+        if let Some(cut_off) = &mut self.cut_off
+            && cut_off.probe == Some(task)
+        {
+            cut_off.probe = None;
+            cut_off.probe_at_ms = now_ms + FIRST_PROBE_MS;
+        }
+    }
+
+    pub(super) fn tally(&self, now_ms: i64) -> Tally {
+        let mut tally = Tally::default();
+        let recent = self.recent.iter();
+        for attempt in recent.filter(|attempt| attempt.at_ms > now_ms - RECENT_MS) {
+            tally.sites += 1;
+            tally.failed += u32::from(attempt.failure.is_some());
+        }
+        tally
+    }
+
+    /// Notes an attempt of the machine. `others`: what those of the other machines show.
+    pub(super) fn note(&mut self, attempt: &Attempt<'_>, others: Tally) -> Option<Change> {
+        if self.cut_off.is_some() {
+            return self.note_cut_off(attempt);
+        }
+        self.remember(attempt);
+        if attempt.reach == Reach::Answered {
+            self.note_answer(attempt);
+            return None;
+        }
+        let is_lost =
+            self.has_lost_its_way(attempt.at_ms) || self.tally(attempt.at_ms).stands_out(others);
+        is_lost.then(|| Change::CutOff(self.begin(attempt)))
+    }
+
+    fn note_cut_off(&mut self, attempt: &Attempt<'_>) -> Option<Change> {
+        let cut_off = self.cut_off.as_mut()?;
+        if cut_off.probe != Some(attempt.task) {
+            return None;
+        }
+        let is_over = attempt.at_ms - cut_off.since_ms > LONGEST_CUT_OFF_MS;
+        if attempt.reach == Reach::Answered || is_over {
+            self.cut_off = None;
+            self.note_answer(attempt);
+            return Some(Change::Opened);
+        }
+        let wait_ms = self.wait_ms;
+        cut_off.probe = None;
+        cut_off.probe_at_ms = attempt.at_ms + wait_ms;
+        self.wait_ms = (2 * wait_ms).min(LONGEST_WAIT_MS);
+        Some(Change::StillCutOff { wait_ms })
+    }
+
+    fn note_answer(&mut self, attempt: &Attempt<'_>) {
+        self.last_answer_ms = Some(attempt.at_ms);
+        self.excused.remove(&attempt.site);
+    }
+
+    fn remember(&mut self, attempt: &Attempt<'_>) {
+        let before = self
+            .recent
+            .iter()
+            .position(|seen| seen.site == attempt.site);
+        let before = before.and_then(|index| self.recent.remove(index));
+        let failure = (attempt.reach != Reach::Answered).then(|| {
+            let is_well = attempt.was_well && !self.excused.contains(&attempt.site);
+            let (mut tasks, was_well) = match before.and_then(|before| before.failure) {
+                Some(before) => (before.tasks, before.was_well || is_well),
+                None => (Vec::new(), is_well),
+            };
+            tasks.truncate(MOST_TASKS - 1);
+            tasks.push(attempt.task);
+            Failure {
+                tasks,
+                was_well,
+                reach: attempt.reach,
+            }
+        });
+        if self.recent.len() == MOST_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Recent {
+            site: attempt.site,
+            at_ms: attempt.at_ms,
+            failure,
+        });
+        let too_old = attempt.at_ms - RECENT_MS;
+        while self
+            .recent
+            .front()
+            .is_some_and(|seen| seen.at_ms <= too_old)
+        {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Whether what has failed in a row cannot be the sites' fault.
+    fn has_lost_its_way(&self, now_ms: i64) -> bool {
+        let (mut well, mut no_route) = (0, 0);
+        let latest_first = self.recent.iter().rev();
+        for failure in latest_first.map_while(|seen| seen.failure.as_ref()) {
+            match failure.reach {
+                Reach::NoSuchName if !failure.was_well => break,
+                Reach::Silence { no_route: true } => no_route += 1,
+                _ => {}
+            }
+            well += usize::from(failure.was_well);
+        }
+        let enough = match self.last_answer_ms {
+            Some(_) => NO_ROUTE_LATER,
+            None => NO_ROUTE_AT_FIRST,
+        };
+        let is_quiet = self
+            .last_answer_ms
+            .is_none_or(|at_ms| now_ms - at_ms >= QUIET_MS);
+        is_quiet && (well >= WELL_IN_A_ROW || no_route >= enough)
+    }
+
+    fn begin(&mut self, last: &Attempt<'_>) -> MachineFailures {
+        let mut failures = MachineFailures::default();
+        for seen in self.recent.drain(..) {
+            if let Some(failure) = seen.failure {
+                self.excused.insert(seen.site);
+                failures.sites.push((seen.site, failure.was_well));
+                failures.tasks.extend(failure.tasks);
+            }
+        }
+        if self.excused.len() > MOST_EXCUSED {
+            self.excused.clear();
+        }
+        self.wait_ms = FIRST_PROBE_MS;
+        self.cut_off = Some(CutOff {
+            since_ms: last.at_ms,
+            sign: last
+                .evidence
+                .map_or(String::new(), |evidence| evidence.sign.clone()),
+            probe_at_ms: last.at_ms + FIRST_PROBE_MS,
+            probe: None,
+        });
+        failures
+    }
+}
+
+#[cfg(test)]
+mod tests;

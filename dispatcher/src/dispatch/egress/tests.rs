@@ -1,0 +1,189 @@
+use super::*;
+
+const NOW: i64 = 1_000_000;
+const SECOND: i64 = 1_000;
+
+const NO_ROUTE: Reach = Reach::Silence { no_route: true };
+const SILENCE: Reach = Reach::Silence { no_route: false };
+
+fn attempt(site: i64, reach: Reach, was_well: bool, at_ms: i64) -> Attempt<'static> {
+    Attempt {
+        task: site as TaskId,
+        site: SiteId(site),
+        reach,
+        was_well,
+        evidence: None,
+        at_ms,
+    }
+}
+
+fn note(
+    egress: &mut Egress,
+    site: i64,
+    reach: Reach,
+    was_well: bool,
+    at_ms: i64,
+) -> Option<Change> {
+    egress.note(&attempt(site, reach, was_well, at_ms), Tally::default())
+}
+
+/// An egress over which these sites have answered a while ago.
+fn after_answers(sites: std::ops::Range<i64>) -> Egress {
+    let mut egress = Egress::default();
+    for site in sites {
+        note(&mut egress, site, Reach::Answered, false, NOW - 10 * SECOND);
+    }
+    egress
+}
+
+#[test]
+fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
+    let mut egress = after_answers(0..20);
+    for site in 0..4 {
+        assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
+    }
+    let Some(Change::CutOff(failures)) = note(&mut egress, 4, SILENCE, true, NOW) else {
+        panic!("five sites at once");
+    };
+    assert_eq!(failures.tasks, [0, 1, 2, 3, 4]);
+    let sites: Vec<(SiteId, bool)> = (0..5).map(|site| (SiteId(site), true)).collect();
+    assert_eq!(failures.sites, sites);
+    assert_eq!(egress.cut_off().map(|found| found.since_ms), Some(NOW));
+}
+
+#[test]
+fn an_answer_in_between_shows_that_it_is_the_sites() {
+    let mut egress = after_answers(0..20);
+    for site in 0..20 {
+        assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
+        if site % 4 == 3 {
+            assert_eq!(note(&mut egress, 100, Reach::Answered, false, NOW), None);
+        }
+    }
+    // Nor is it the machine's if another site has answered a moment ago.
+    let mut egress = after_answers(0..20);
+    note(&mut egress, 100, Reach::Answered, false, NOW);
+    for site in 0..20 {
+        assert_eq!(
+            note(&mut egress, site, SILENCE, true, NOW + QUIET_MS - 1),
+            None
+        );
+    }
+}
+
+#[test]
+fn a_tail_of_dead_sites_is_not_the_machines_fault() {
+    let mut egress = after_answers(0..20);
+    for site in 100..1_000 {
+        let reach = match site % 10 {
+            0 => Reach::NoSuchName,
+            1..5 => NO_ROUTE,
+            _ => SILENCE,
+        };
+        let at_ms = NOW + site * SECOND;
+        assert_eq!(note(&mut egress, site, reach, false, at_ms), None, "{site}");
+    }
+}
+
+#[test]
+fn a_machine_without_a_route_is_noticed_at_its_first_sites() {
+    let mut egress = Egress::default();
+    let found = (0..10).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
+    assert_eq!(found, Some(4));
+    // One that has reached the web before is given more time: name servers may be dead.
+    let mut egress = after_answers(0..1);
+    let found = (0..30).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
+    assert_eq!(found, Some(19));
+}
+
+#[test]
+fn a_machine_is_compared_with_the_others() {
+    let tally = |sites, failed| Tally { sites, failed };
+    assert!(tally(8, 8).stands_out(tally(100, 5)));
+    assert!(!tally(7, 7).stands_out(tally(100, 5)), "too few to say");
+    assert!(
+        !tally(8, 8).stands_out(tally(7, 0)),
+        "too few to compare with"
+    );
+    assert!(
+        !tally(20, 20).stands_out(tally(100, 50)),
+        "where half of the sites are dead"
+    );
+    assert!(tally(30, 30).stands_out(tally(100, 50)));
+    assert!(
+        !tally(64, 60).stands_out(tally(100, 90)),
+        "the others fail, too"
+    );
+    assert!(
+        !tally(64, 20).stands_out(tally(100, 5)),
+        "most of its sites answer"
+    );
+}
+
+#[test]
+fn probes_come_less_and_less_often_until_one_is_answered() {
+    let mut egress = after_answers(0..20);
+    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    let mut now_ms = NOW;
+    let mut waits = Vec::new();
+    for task in 50..56 {
+        let due_ms = egress.probe_at_ms().expect("no probe is under way");
+        waits.push((due_ms - now_ms) / SECOND);
+        now_ms = due_ms;
+        egress.handed_out(task);
+        assert_eq!(egress.probe_at_ms(), None, "one at a time");
+        // What was under way before says nothing.
+        assert_eq!(note(&mut egress, 7, Reach::Answered, false, now_ms), None);
+        let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);
+        assert!(matches!(failed, Some(Change::StillCutOff { .. })));
+    }
+    assert_eq!(waits, [5, 5, 10, 20, 40, 60]);
+    egress.handed_out(60);
+    assert_eq!(
+        note(&mut egress, 60, Reach::Answered, false, now_ms),
+        Some(Change::Opened)
+    );
+    assert_eq!(egress.cut_off(), None);
+    assert_eq!(egress.probe_at_ms(), None);
+}
+
+#[test]
+fn a_probe_that_shows_nothing_is_followed_by_another() {
+    let mut egress = after_answers(0..20);
+    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    egress.handed_out(50);
+    egress.lease_over(50, NOW + SECOND);
+    assert_eq!(egress.probe_at_ms(), Some(NOW + SECOND + FIRST_PROBE_MS));
+}
+
+#[test]
+fn a_site_is_excused_once() {
+    let mut egress = after_answers(0..20);
+    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    egress.handed_out(60);
+    note(&mut egress, 60, Reach::Answered, false, NOW);
+    let later_ms = NOW + 60 * SECOND;
+    for site in 0..5 {
+        assert_eq!(note(&mut egress, site, SILENCE, true, later_ms), None);
+    }
+    // Those that have answered meanwhile are believed again.
+    let mut egress = after_answers(0..20);
+    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    egress.handed_out(60);
+    note(&mut egress, 60, Reach::Answered, false, NOW);
+    (0..5).for_each(|site| drop(note(&mut egress, site, Reach::Answered, false, NOW)));
+    let found = (0..5).find(|site| note(&mut egress, *site, SILENCE, true, later_ms).is_some());
+    assert_eq!(found, Some(4));
+}
+
+#[test]
+fn when_all_probes_fail_for_hours_the_sites_may_be_dead_after_all() {
+    let mut egress = after_answers(0..20);
+    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    egress.handed_out(50);
+    let late_ms = NOW + LONGEST_CUT_OFF_MS + 1;
+    assert_eq!(
+        note(&mut egress, 50, SILENCE, true, late_ms),
+        Some(Change::Opened)
+    );
+}

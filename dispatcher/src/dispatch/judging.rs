@@ -1,0 +1,105 @@
+//! Whether a failure is a machine's: attempts are noted with the [`egress`](super::egress) of the
+//! supervisor that has made them, and the fleet changes when one is cut off or open again.
+
+use webfill_wire::TaskDone;
+
+use super::egress::{Attempt, Change, CutOff, MachineFailures, Reach};
+use super::{Dispatch, Lease};
+use crate::frontier::SiteId;
+
+/// What an attempt says about the machine that made it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// It says nothing about its site: the machine is cut off. The task is to be tried again.
+    pub is_excused: bool,
+    /// The machine has just been cut off: its former failures say nothing either.
+    pub cut_off: Option<(String, MachineFailures)>,
+    /// The machine is open again.
+    pub opened: Option<String>,
+}
+
+impl Dispatch {
+    /// The site of an attempt that nobody has answered, if its lease is in force.
+    pub fn unanswered(&self, done: &TaskDone) -> Option<SiteId> {
+        match Reach::of(done)? {
+            Reach::Answered => None,
+            Reach::NoSuchName | Reach::Silence { .. } => Some(self.lease_of(done)?.site),
+        }
+    }
+
+    fn lease_of(&self, done: &TaskDone) -> Option<&Lease> {
+        let lease = self.lease(done.task)?;
+        (lease.delivery == done.delivery).then_some(lease)
+    }
+
+    /// Judges the machine that has made an attempt. `was_well`: the site had answered before, and was
+    /// in no trouble.
+    pub fn judge_machine(&mut self, done: &TaskDone, was_well: bool, now_ms: i64) -> Judgement {
+        let mut judgement = Judgement::default();
+        let (Some(reach), Some(lease)) = (Reach::of(done), self.lease_of(done)) else {
+            return judgement;
+        };
+        let (name, site) = (lease.supervisor.clone(), lease.site);
+        let attempt = Attempt {
+            task: done.task,
+            site,
+            reach,
+            was_well,
+            evidence: done.evidence.as_ref(),
+            at_ms: now_ms,
+        };
+        match self.fleet.note_attempt(&name, &attempt) {
+            Some(Change::CutOff(failures)) => {
+                self.release_starved(&name);
+                judgement.cut_off = Some((name.clone(), failures));
+            }
+            Some(Change::StillCutOff { wait_ms }) => {
+                let until_ms = now_ms + i64::from(PROBES_BEFORE_RETURN) * wait_ms;
+                self.schedule.set_aside(site, until_ms);
+            }
+            Some(Change::Opened) => {
+                self.schedule.bring_back();
+                judgement.opened = Some(name.clone());
+            }
+            None => {}
+        }
+        judgement.is_excused = reach != Reach::Answered && self.fleet.cut_off(&name).is_some();
+        judgement
+    }
+
+    fn release_starved(&mut self, name: &str) {
+        for id in self.fleet.take_all_starved(name) {
+            self.schedule.make_ready(id);
+        }
+    }
+
+    /// Since when and why a supervisor's machine is cut off.
+    pub fn cut_off(&self, supervisor: &str) -> Option<&CutOff> {
+        self.fleet.cut_off(supervisor)
+    }
+
+    /// If all connected supervisors are cut off: the one that is so for longest.
+    pub fn all_cut_off(&self) -> Option<&CutOff> {
+        let mut longest: Option<&CutOff> = None;
+        for (name, _) in self.supervisors() {
+            let cut_off = self.cut_off(name)?;
+            if longest.is_none_or(|found| cut_off.since_ms < found.since_ms) {
+                longest = Some(cut_off);
+            }
+        }
+        longest
+    }
+
+    /// When the next probe of a machine that is cut off is due.
+    pub fn next_probe_ms(&self) -> Option<i64> {
+        self.fleet.next_probe_ms()
+    }
+
+    /// How many sites of the window a supervisor owns.
+    pub fn sites_of(&self, supervisor: &str) -> usize {
+        self.schedule.owned_by(supervisor)
+    }
+}
+
+/// A site at which a probe has failed waits until so many further ones have gone elsewhere.
+const PROBES_BEFORE_RETURN: u32 = 16;

@@ -1,0 +1,159 @@
+//! Machines that are cut off, and machines that join late.
+
+use webfill_wire::{Evidence, Outcome, TaskDone};
+
+use super::*;
+use crate::dispatch::judging::Judgement;
+
+/// The outcome of a task that nobody has answered.
+fn unanswered(task: TaskId) -> TaskDone {
+    TaskDone {
+        outcome: Outcome::NetworkError,
+        evidence: Some(Evidence {
+            url: "http://a.example/".into(),
+            status_code: None,
+            sign: "no route".into(),
+            no_route: true,
+        }),
+        ..answered(task)
+    }
+}
+
+fn answered(task: TaskId) -> TaskDone {
+    TaskDone {
+        task,
+        delivery: 1,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 0,
+        fields: 0,
+        links: Vec::new(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+        evidence: None,
+    }
+}
+
+/// Hands a task of each site out; returns the tasks with their supervisors.
+fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId, String)> {
+    let mut handed_out = Vec::new();
+    while let Some(grant) = dispatch.next_grant(now_ms) {
+        let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
+        dispatch.record_handed_out(&grant, &[leased(task, 50)], 9, Some(turn(50)));
+        handed_out.push((task, grant.supervisor));
+    }
+    handed_out
+}
+
+/// Ends a task that nobody has answered; it is queued again. Returns the judgement.
+fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> Judgement {
+    let judgement = dispatch.judge_machine(&unanswered(task), true, now_ms);
+    let request = LastRequest::Known(SiteClock::default());
+    dispatch.return_lease(task, Some(turn(50)), request, now_ms);
+    judgement
+}
+
+#[test]
+fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
+    let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
+    (1..=12).for_each(|id| dispatch.add_site(site(id, NOW, None)));
+    let (of_a, of_b): (Vec<_>, Vec<_>) = hand_out_all(&mut dispatch, NOW)
+        .into_iter()
+        .partition(|(_, name)| name == "a");
+    assert_eq!((of_a.len(), of_b.len()), (6, 6));
+    for (task, _) in &of_b {
+        dispatch.judge_machine(&answered(*task), false, NOW);
+        dispatch.end_lease(*task, SiteClock::default(), NOW);
+    }
+    for (task, _) in &of_a[..4] {
+        assert_eq!(fail(&mut dispatch, *task, NOW), Judgement::default());
+    }
+    let last = fail(&mut dispatch, of_a[4].0, NOW);
+    assert!(last.is_excused);
+    let (name, failures) = last.cut_off.expect("five sites that were well");
+    assert_eq!((name.as_str(), failures.tasks.len()), ("a", 5));
+    assert!(dispatch.cut_off("a").is_some());
+
+    let again = hand_out_all(&mut dispatch, NOW + 1);
+    assert_eq!(again.len(), 11, "all but the one that is still with a");
+    assert!(again.iter().all(|(_, name)| name == "b"), "{again:?}");
+    assert!(
+        fail(&mut dispatch, of_a[5].0, NOW + 1).is_excused,
+        "what was under way says nothing"
+    );
+}
+
+#[test]
+fn a_machine_alone_gets_one_probe_at_a_time_at_another_site_each_time() {
+    let mut dispatch = dispatch(&[("a", 100)]);
+    (1..=8).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+    let tasks = hand_out_all(&mut dispatch, NOW);
+    let judged: Vec<Judgement> = tasks
+        .iter()
+        .map(|(task, _)| fail(&mut dispatch, *task, NOW))
+        .collect();
+    assert!(judged[4].cut_off.is_some());
+    assert!(hear(&mut dispatch, "a", NOW));
+    assert_eq!(hand_out_all(&mut dispatch, NOW + 1), []);
+    let mut probed = Vec::new();
+    for _ in 0..3 {
+        let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+        assert!(hear_until(&mut dispatch, "a", now_ms));
+        let handed_out = hand_out_all(&mut dispatch, now_ms);
+        assert_eq!(handed_out.len(), 1);
+        probed.push(handed_out[0].0 / 100);
+        fail(&mut dispatch, handed_out[0].0, now_ms);
+    }
+    probed.sort_unstable();
+    probed.dedup();
+    assert_eq!(probed.len(), 3, "each probe goes to another site");
+
+    let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    assert!(hear_until(&mut dispatch, "a", now_ms));
+    let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
+    let judgement = dispatch.judge_machine(&answered(task), false, now_ms);
+    assert_eq!(judgement.opened.as_deref(), Some("a"));
+    dispatch.end_lease(task, SiteClock::default(), now_ms);
+    assert!(
+        hand_out_all(&mut dispatch, now_ms + 1).len() >= 7,
+        "those of failed probes, too"
+    );
+}
+
+#[test]
+fn a_probe_goes_to_a_site_that_others_reach() {
+    let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
+    (1..=12).for_each(|id| dispatch.add_site(site(id, NOW, None)));
+    let all = hand_out_all(&mut dispatch, NOW);
+    for (task, name) in &all {
+        match name == "a" {
+            true => drop(fail(&mut dispatch, *task, NOW)),
+            false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
+        }
+    }
+    assert!(dispatch.cut_off("a").is_some());
+    for (task, _) in hand_out_all(&mut dispatch, NOW + 1) {
+        dispatch.end_lease(task, SiteClock::default(), NOW + 1);
+    }
+    assert_eq!(dispatch.sites_of("a"), 0);
+    let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    for name in ["a", "b"] {
+        assert!(hear_until(&mut dispatch, name, now_ms));
+    }
+    let of_a = hand_out_all(&mut dispatch, now_ms);
+    let of_a: Vec<_> = of_a.iter().filter(|(_, name)| name == "a").collect();
+    assert_eq!(of_a.len(), 1);
+}
+
+#[test]
+fn a_machine_that_joins_late_gets_its_share() {
+    let mut dispatch = dispatch(&[("a", 1_000)]);
+    (1..=40).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+    join(&mut dispatch, "b", 1_000);
+    assert_eq!((dispatch.sites_of("a"), dispatch.sites_of("b")), (40, 0));
+    hand_out_all(&mut dispatch, NOW);
+    assert_eq!((dispatch.sites_of("a"), dispatch.sites_of("b")), (22, 18));
+    dispatch.remove_supervisor("b");
+    assert_eq!((dispatch.sites_of("a"), dispatch.sites_of("b")), (22, 0));
+}

@@ -1,0 +1,267 @@
+//! A failure that is the machine's costs no URL: a machine without a way out is noticed, its tasks and
+//! sites go to others or wait, and it is tried again later. Late machines get their share of sites.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::isolation::{Network, OUR_END, add_address, isolated, remove_address};
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+use crate::keyed_fleet::{Client, Fleet, serving, wait_for};
+
+/// Where the web is that the machines lose their way to.
+const WEB: &str = "10.88.0.1";
+
+fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
+    let site = |number: usize| {
+        let site = web.site(&format!("m{number}.example"));
+        site.robots("");
+        site.otherwise(|request| page(&request.path).into());
+        site
+    };
+    let sites: Vec<_> = (0..sites).map(site).collect();
+    let page_of_each = |page| sites.iter().map(move |site| site.url(&format!("/{page}")));
+    (0..pages).flat_map(page_of_each).collect()
+}
+
+/// Rests that would outlast the test.
+fn with_rests(run: Run) -> Run {
+    let reasons = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
+    let name = |reason| format!("WEBFILL_RESTS_{reason}");
+    reasons
+        .into_iter()
+        .fold(run, |run, reason| run.env(&name(reason), "600,3600"))
+}
+
+fn assert_each_is_there(work: &Workplace, urls: &[String]) {
+    let stored = work.stored().pages();
+    assert_eq!(stored.len(), urls.len());
+    for (url, page) in stored {
+        assert_eq!(page.outcome, "ok", "{url}");
+    }
+}
+
+/// The lines of a crawl's dispatcher about an event.
+fn told(work: &Workplace, event: &str) -> Vec<Value> {
+    let logs = work.logs().into_iter();
+    let mut lines: Vec<Value> = logs
+        .filter(|(name, _)| name.starts_with("dispatcher"))
+        .flat_map(|(_, lines)| lines)
+        .collect();
+    lines.retain(|line| line["event"] == event);
+    lines
+}
+
+fn wait_until_told(run: &mut Running, work: &Workplace, event: &str) {
+    run.wait_until(event, |_| !told(work, event).is_empty());
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_crawl_that_loses_its_way_out_pauses_and_goes_on() {
+    isolated(
+        "machines::a_crawl_that_loses_its_way_out_pauses_and_goes_on",
+        || {
+            add_address(WEB);
+            let web = Web::start_on(WEB.parse().expect("an address"));
+            let urls = pages_of(&web, 100, 12);
+            let work = Workplace::new();
+            let mut run = with_rests(work.crawl_without_delay(&web))
+                .args(["--delay", "0.5", "--progress", "plain"])
+                .args(&urls)
+                .start();
+            web.log()
+                .wait_until("it is under way", |visits| visits.pages().len() >= 300);
+            remove_address(WEB);
+            wait_until_told(&mut run, &work, "egress_cut_off");
+            let asked = web.visits().pages().len();
+            assert!(asked < urls.len(), "it was too late: {asked} pages");
+            add_address(WEB);
+            let finished = run.finish().expect(0);
+            assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
+            assert_each_is_there(&work, &urls);
+            assert!(!told(&work, "egress_open").is_empty());
+        },
+    );
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
+    isolated(
+        "machines::a_machine_that_never_had_a_way_out_says_so_and_ends_nothing",
+        || {
+            add_address(WEB);
+            let web = Web::start_on(WEB.parse().expect("an address"));
+            let urls = pages_of(&web, 20, 2);
+            remove_address(WEB);
+            let work = Workplace::new();
+            let crawl = || {
+                with_rests(work.crawl_without_delay(&web))
+                    .args(["--delay", "0.1"])
+                    .instead("--summary", "human")
+            };
+            let run = crawl()
+                .args(["--max-rest", "1s"])
+                .args(&urls)
+                .finish()
+                .expect(12);
+            for part in [
+                "does not reach the web",
+                "unreachable",
+                "40 left",
+                "resume with",
+            ] {
+                assert!(
+                    run.stdout.contains(part),
+                    "`{part}` is not in {}",
+                    run.stdout
+                );
+            }
+            add_address(WEB);
+            crawl().finish().expect(0);
+            assert_each_is_there(&work, &urls);
+        },
+    );
+}
+
+/// A crawl of 200 sites by two machines, of which the second has its own way to the web.
+struct TwoMachines {
+    web: Web,
+    fleet: Fleet,
+    client: Client,
+    processes: Vec<Running>,
+    network: Network,
+    urls: Vec<String>,
+    crawl: Value,
+}
+
+const ROUTE: &str = "10.88.0.0/16";
+
+impl TwoMachines {
+    fn under_way() -> TwoMachines {
+        add_address(WEB);
+        let network = Network::connect();
+        network.add_route(ROUTE);
+        let web = Web::start_on(WEB.parse().expect("an address"));
+        let urls = pages_of(&web, 200, 8);
+        let fleet = Fleet::at(OUR_END);
+        fleet.new_member("client", "feeder");
+        let mut processes = vec![serving(fleet.dispatcher_run())];
+        for name in ["near", "far"] {
+            fleet.new_member("supervisor", name);
+            let mut supervisor = fleet
+                .supervisor(&web, name)
+                .env("WEBFILL_POLITENESS_DELAY", "1");
+            if name == "far" {
+                supervisor = supervisor.in_network(&network);
+            }
+            processes.push(supervisor.start());
+        }
+        fleet.wait_until_told_times("supervisor_joined", 2);
+        let client = fleet.client("feeder");
+        let crawl = client.feed("two", &urls);
+        web.log()
+            .wait_until("it is under way", |visits| visits.pages().len() >= 250);
+        TwoMachines {
+            web,
+            fleet,
+            client,
+            processes,
+            network,
+            urls,
+            crawl,
+        }
+    }
+
+    fn far(&self) -> Value {
+        supervisor(&self.client, "far")
+    }
+
+    fn finish(self) {
+        self.client.wait_until_finished(&self.crawl);
+        for process in self.processes.into_iter().rev() {
+            process.signal(Signal::TERM);
+            process.finish().expect(0);
+        }
+        assert_each_is_there(&self.fleet.work, &self.urls);
+        self.web.visits().assert_polite(Duration::from_millis(900));
+    }
+}
+
+/// What `status` says of a supervisor.
+fn supervisor(client: &Client, name: &str) -> Value {
+    let status = client.ask(&json!({"action": "status"}));
+    let all = status["supervisors"].as_array().expect("a list").clone();
+    let found = all.into_iter().find(|one| one["id"] == name);
+    found.unwrap_or_else(|| panic!("no supervisor {name}: {status}"))
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
+    isolated(
+        "machines::a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again",
+        || {
+            let machines = TwoMachines::under_way();
+            assert!(
+                machines.far()["sites"].as_u64() > Some(50),
+                "{}",
+                machines.far()
+            );
+            machines.network.lose_route(ROUTE);
+            machines.fleet.wait_until_told("egress_cut_off", "\"far\"");
+            let far = machines.far();
+            assert_eq!(far["egress"], "cut_off", "{far}");
+            assert!(
+                far["sign"]
+                    .as_str()
+                    .is_some_and(|sign| sign.contains("unreachable")),
+                "{far}"
+            );
+            wait_for("its sites are with the other", || {
+                (machines.far()["sites"].as_u64() <= Some(1)).then_some(())
+            });
+            machines.network.add_route(ROUTE);
+            machines.fleet.wait_until_told("egress_open", "\"far\"");
+            assert_eq!(machines.far()["egress"], "open");
+            wait_for("it has its share again", || {
+                (machines.far()["sites"].as_u64() > Some(50)).then_some(())
+            });
+            machines.finish();
+        },
+    );
+}
+
+#[test]
+fn a_machine_that_joins_late_gets_its_share_of_the_sites() {
+    let web = Web::start();
+    let urls = pages_of(&web, 60, 40);
+    let fleet = Fleet::new();
+    fleet.new_member("client", "feeder");
+    fleet.new_member("supervisor", "first");
+    fleet.new_member("supervisor", "late");
+    let dispatcher = serving(fleet.dispatcher_run());
+    let first = fleet.supervisor(&web, "first").start();
+    let client = fleet.client("feeder");
+    let crawl = client.feed("shared", &urls);
+    web.log()
+        .wait_until("it is under way", |visits| visits.pages().len() >= 120);
+    let late = fleet.supervisor(&web, "late").start();
+    wait_for("the sites are shared", || {
+        let status = client.ask(&json!({"action": "status"}));
+        let sites = |number: usize| status["supervisors"][number]["sites"].as_u64();
+        (sites(0)? >= 25 && sites(1)? >= 25).then_some(())
+    });
+    client.wait_until_finished(&crawl);
+    for process in [first, late, dispatcher] {
+        process.signal(Signal::TERM);
+        process.finish().expect(0);
+    }
+    assert_each_is_there(&fleet.work, &urls);
+    web.visits().assert_polite(Duration::from_millis(45));
+}
