@@ -69,6 +69,7 @@ pub use self::answers::{
     SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::error::FrontierError;
+pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};

@@ -71,7 +71,9 @@ fn a_crawl_that_loses_its_way_out_pauses_and_goes_on() {
             let urls = pages_of(&web, 100, 12);
             let work = Workplace::new();
             let mut run = with_rests(work.crawl_without_delay(&web))
-                .args(["--delay", "0.5", "--progress", "plain"])
+                .args(["--delay", "0.5"])
+                .arg("--config")
+                .arg(work.short_timeouts())
                 .args(&urls)
                 .start();
             web.log()
@@ -148,7 +150,7 @@ impl TwoMachines {
         let network = Network::connect();
         network.add_route(ROUTE);
         let web = Web::start_on(WEB.parse().expect("an address"));
-        let urls = pages_of(&web, 200, 8);
+        let urls = pages_of(&web, 200, 20);
         let fleet = Fleet::at(OUR_END);
         fleet.new_member("client", "feeder");
         let mut processes = vec![serving(fleet.dispatcher_run())];
@@ -226,6 +228,14 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             wait_for("its sites are with the other", || {
                 (machines.far()["sites"].as_u64() <= Some(1)).then_some(())
             });
+            // By then no request that was under way is left in its kernel.
+            let asked = machines.web.visits().pages().len();
+            machines
+                .web
+                .log()
+                .wait_until("the other goes on", |visits| {
+                    visits.pages().len() >= asked + 600
+                });
             machines.network.add_route(ROUTE);
             machines.fleet.wait_until_told("egress_open", "\"far\"");
             assert_eq!(machines.far()["egress"], "open");

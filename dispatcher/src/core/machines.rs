@@ -7,7 +7,7 @@ use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
 use super::Core;
 use crate::dispatch::{CutOff, MachineFailures};
-use crate::frontier::FrontierError;
+use crate::frontier::{FrontierError, Standing};
 
 impl Core {
     /// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
@@ -17,11 +17,11 @@ impl Core {
         done: &TaskDone,
         now_ms: i64,
     ) -> Result<bool, FrontierError> {
-        let was_well = match self.dispatch.unanswered(done) {
-            Some(site) => self.frontier.is_well(site)?,
-            None => false,
+        let before = match self.dispatch.unanswered(done) {
+            Some(site) => self.frontier.standing(site)?,
+            None => Standing::default(),
         };
-        let judgement = self.dispatch.judge_machine(done, was_well, now_ms);
+        let judgement = self.dispatch.judge_machine(done, before, now_ms);
         if judgement.is_excused {
             let returned = TaskReturned {
                 task: done.task,

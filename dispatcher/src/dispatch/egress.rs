@@ -21,7 +21,7 @@ use std::collections::{HashSet, VecDeque};
 
 use webfill_wire::{Evidence, Outcome, TaskDone};
 
-use crate::frontier::{SiteId, TaskId};
+use crate::frontier::{SiteId, Standing, TaskId};
 
 /// How many sites are remembered, and for how long.
 const MOST_RECENT: usize = 1_024;
@@ -88,8 +88,7 @@ pub(super) struct Attempt<'a> {
     pub(super) task: TaskId,
     pub(super) site: SiteId,
     pub(super) reach: Reach,
-    /// The site has answered before, and was in no trouble.
-    pub(super) was_well: bool,
+    pub(super) before: Standing,
     pub(super) evidence: Option<&'a Evidence>,
     pub(super) at_ms: i64,
 }
@@ -136,8 +135,8 @@ pub enum Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineFailures {
     pub tasks: Vec<TaskId>,
-    /// Sites, and whether each was well before.
-    pub sites: Vec<(SiteId, bool)>,
+    /// Sites, and how each stood before.
+    pub sites: Vec<(SiteId, Standing)>,
 }
 
 /// See the module.
@@ -163,6 +162,9 @@ struct Recent {
 #[derive(Debug)]
 struct Failure {
     tasks: Vec<TaskId>,
+    /// How the site stood before the first of them.
+    before: Standing,
+    /// It was well, and not excused lately.
     was_well: bool,
     reach: Reach,
 }
@@ -260,18 +262,18 @@ impl Egress {
             .position(|seen| seen.site == attempt.site);
         let before = before.and_then(|index| self.recent.remove(index));
         let failure = (attempt.reach != Reach::Answered).then(|| {
-            let is_well = attempt.was_well && !self.excused.contains(&attempt.site);
-            let (mut tasks, was_well) = match before.and_then(|before| before.failure) {
-                Some(before) => (before.tasks, before.was_well || is_well),
-                None => (Vec::new(), is_well),
-            };
-            tasks.truncate(MOST_TASKS - 1);
-            tasks.push(attempt.task);
-            Failure {
-                tasks,
-                was_well,
-                reach: attempt.reach,
-            }
+            let mut failure = before
+                .and_then(|before| before.failure)
+                .unwrap_or_else(|| Failure {
+                    tasks: Vec::new(),
+                    before: attempt.before,
+                    was_well: attempt.before.is_well() && !self.excused.contains(&attempt.site),
+                    reach: attempt.reach,
+                });
+            failure.tasks.truncate(MOST_TASKS - 1);
+            failure.tasks.push(attempt.task);
+            failure.reach = attempt.reach;
+            failure
         });
         if self.recent.len() == MOST_RECENT {
             self.recent.pop_front();
@@ -318,7 +320,7 @@ impl Egress {
         for seen in self.recent.drain(..) {
             if let Some(failure) = seen.failure {
                 self.excused.insert(seen.site);
-                failures.sites.push((seen.site, failure.was_well));
+                failures.sites.push((seen.site, failure.before));
                 failures.tasks.extend(failure.tasks);
             }
         }

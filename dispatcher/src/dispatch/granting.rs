@@ -75,14 +75,16 @@ impl Dispatch {
             return Receiver::AnyOf(lane);
         };
         let is_empty = self.schedule.site(id).is_none_or(|site| site.leases == 0);
-        match (self.needs_other_owner(id, &owner), is_empty) {
-            (true, true) => Receiver::AnyOf(lane),
-            (true, false) => Receiver::NotYet,
-            (false, true) => {
-                let other = self.better_owner(id, &owner, priority, now_ms);
-                Receiver::Owner(other.unwrap_or(owner))
-            }
-            (false, false) => Receiver::Owner(owner),
+        if self.needs_other_owner(id, &owner) {
+            return match is_empty {
+                true => Receiver::AnyOf(lane),
+                false => Receiver::NotYet,
+            };
+        }
+        match self.better_owner(id, &owner, priority, now_ms) {
+            None => Receiver::Owner(owner),
+            Some(better) if is_empty => Receiver::Owner(better),
+            Some(_) => Receiver::NotYet,
         }
     }
 

@@ -5,7 +5,7 @@ use webfill_wire::TaskDone;
 
 use super::egress::{Attempt, Change, CutOff, MachineFailures, Reach};
 use super::{Dispatch, Lease};
-use crate::frontier::SiteId;
+use crate::frontier::{SiteId, Standing};
 
 /// What an attempt says about the machine that made it.
 #[derive(Debug, Default, PartialEq)]
@@ -32,9 +32,8 @@ impl Dispatch {
         (lease.delivery == done.delivery).then_some(lease)
     }
 
-    /// Judges the machine that has made an attempt. `was_well`: the site had answered before, and was
-    /// in no trouble.
-    pub fn judge_machine(&mut self, done: &TaskDone, was_well: bool, now_ms: i64) -> Judgement {
+    /// Judges the machine that has made an attempt. `before`: how the site stood.
+    pub fn judge_machine(&mut self, done: &TaskDone, before: Standing, now_ms: i64) -> Judgement {
         let mut judgement = Judgement::default();
         let (Some(reach), Some(lease)) = (Reach::of(done), self.lease_of(done)) else {
             return judgement;
@@ -44,7 +43,7 @@ impl Dispatch {
             task: done.task,
             site,
             reach,
-            was_well,
+            before,
             evidence: done.evidence.as_ref(),
             at_ms: now_ms,
         };

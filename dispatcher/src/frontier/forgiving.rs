@@ -7,28 +7,46 @@ use super::answers::{SiteId, TaskId, Woken};
 use super::rests::has_answered;
 use super::{Frontier, FrontierError};
 
+/// How a site stands, apart from its clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Its robots.txt, or a page, was read at some time.
+    pub has_answered: bool,
+    /// It rests, is given up or has failed lately.
+    pub is_in_trouble: bool,
+}
+
+impl Standing {
+    pub fn is_well(self) -> bool {
+        self.has_answered && !self.is_in_trouble
+    }
+}
+
 impl Frontier {
-    /// Whether a site has answered before, and is in no trouble.
-    pub fn is_well(&mut self, site: SiteId) -> std::result::Result<bool, FrontierError> {
-        self.guarded("see whether a site is well", |frontier| {
-            Ok(!frontier.rests.known.contains(&site) && has_answered(&frontier.db, site)?)
+    /// How a site stands now.
+    pub fn standing(&mut self, site: SiteId) -> std::result::Result<Standing, FrontierError> {
+        self.guarded("see how a site stands", |frontier| {
+            Ok(Standing {
+                has_answered: has_answered(&frontier.db, site)?,
+                is_in_trouble: frontier.rests.known.contains(&site),
+            })
         })
     }
 
-    /// Takes failures back. `sites`: each with whether it was well before them. Those that were are
-    /// open again; of the others, those that were given up. Returns the sites inside the window that
-    /// got tasks by it.
+    /// Takes failures back. `sites`: each with how it stood before them. Those that were in no trouble
+    /// are open, the rests of the others end now. Returns the sites inside the window that got tasks
+    /// by it.
     pub fn forgive(
         &mut self,
         tasks: &[TaskId],
-        sites: &[(SiteId, bool)],
+        sites: &[(SiteId, Standing)],
         now_ms: i64,
     ) -> std::result::Result<Vec<Woken>, FrontierError> {
         self.guarded("take failures back", |frontier| {
-            for (site, was_well) in sites {
-                match was_well {
-                    true => frontier.forget_rest(*site)?,
-                    false => frontier.wake_if_given_up(*site, now_ms)?,
+            for (site, before) in sites {
+                match before.is_in_trouble {
+                    true => frontier.wake(*site, now_ms)?,
+                    false => frontier.forget_rest(*site)?,
                 }
             }
             tasks.iter().try_for_each(|task| frontier.discount(*task))

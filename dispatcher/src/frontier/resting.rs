@@ -145,7 +145,7 @@ impl Frontier {
         }
     }
 
-    fn wake(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
+    pub(super) fn wake(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
         let mut stored = self.site_state(site)?;
         stored.state.wake(now_ms);
         self.store_phase(site, stored.state.phase)?;

@@ -186,7 +186,14 @@ impl Watch {
             client.ask_until(&drain, &|| give_up() || is_lost())?
         };
         match answer {
-            Some(counters) => self.counters = counters,
+            Some(counters) => {
+                // The supervisor has left: what is known of its machine was known before.
+                let cut_off = self.counters.cut_off.take();
+                self.counters = Counters {
+                    cut_off,
+                    ..counters
+                };
+            }
             // The answer was lost with the end of the dispatcher: the counters of before are told.
             None if fleet.has_no_dispatcher() => {}
             None => fleet.stop(),

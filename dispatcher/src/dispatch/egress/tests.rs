@@ -6,12 +6,19 @@ const SECOND: i64 = 1_000;
 const NO_ROUTE: Reach = Reach::Silence { no_route: true };
 const SILENCE: Reach = Reach::Silence { no_route: false };
 
+fn standing(was_well: bool) -> Standing {
+    Standing {
+        has_answered: was_well,
+        is_in_trouble: false,
+    }
+}
+
 fn attempt(site: i64, reach: Reach, was_well: bool, at_ms: i64) -> Attempt<'static> {
     Attempt {
         task: site as TaskId,
         site: SiteId(site),
         reach,
-        was_well,
+        before: standing(was_well),
         evidence: None,
         at_ms,
     }
@@ -46,7 +53,7 @@ fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
         panic!("five sites at once");
     };
     assert_eq!(failures.tasks, [0, 1, 2, 3, 4]);
-    let sites: Vec<(SiteId, bool)> = (0..5).map(|site| (SiteId(site), true)).collect();
+    let sites: Vec<_> = (0..5).map(|site| (SiteId(site), standing(true))).collect();
     assert_eq!(failures.sites, sites);
     assert_eq!(egress.cut_off().map(|found| found.since_ms), Some(NOW));
 }

@@ -4,6 +4,12 @@ use webfill_wire::{Evidence, Outcome, TaskDone};
 
 use super::*;
 use crate::dispatch::judging::Judgement;
+use crate::frontier::Standing;
+
+const WELL: Standing = Standing {
+    has_answered: true,
+    is_in_trouble: false,
+};
 
 /// The outcome of a task that nobody has answered.
 fn unanswered(task: TaskId) -> TaskDone {
@@ -48,7 +54,7 @@ fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId, String)> {
 
 /// Ends a task that nobody has answered; it is queued again. Returns the judgement.
 fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> Judgement {
-    let judgement = dispatch.judge_machine(&unanswered(task), true, now_ms);
+    let judgement = dispatch.judge_machine(&unanswered(task), WELL, now_ms);
     let request = LastRequest::Known(SiteClock::default());
     dispatch.return_lease(task, Some(turn(50)), request, now_ms);
     judgement
@@ -63,7 +69,7 @@ fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
         .partition(|(_, name)| name == "a");
     assert_eq!((of_a.len(), of_b.len()), (6, 6));
     for (task, _) in &of_b {
-        dispatch.judge_machine(&answered(*task), false, NOW);
+        dispatch.judge_machine(&answered(*task), WELL, NOW);
         dispatch.end_lease(*task, SiteClock::default(), NOW);
     }
     for (task, _) in &of_a[..4] {
@@ -112,7 +118,7 @@ fn a_machine_alone_gets_one_probe_at_a_time_at_another_site_each_time() {
     let now_ms = dispatch.next_probe_ms().expect("a probe comes");
     assert!(hear_until(&mut dispatch, "a", now_ms));
     let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
-    let judgement = dispatch.judge_machine(&answered(task), false, now_ms);
+    let judgement = dispatch.judge_machine(&answered(task), WELL, now_ms);
     assert_eq!(judgement.opened.as_deref(), Some("a"));
     dispatch.end_lease(task, SiteClock::default(), now_ms);
     assert!(
