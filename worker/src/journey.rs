@@ -35,7 +35,7 @@ use crate::gate::Gate;
 use crate::now::{Now, now_ms};
 use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::{Denied, Permit};
-use crate::politeness::{Answered, PolitenessConfig};
+use crate::politeness::{Answered, ClockOwner, PolitenessConfig};
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
 use crate::shared_clock::SharedClock;
@@ -55,8 +55,8 @@ pub struct Journey {
     pub resolver: Resolver,
     pub cache: Arc<dyn Cache>,
     pub sites: RefCell<Sites>,
-    /// Present if the sites' clocks are shared by all workers.
-    pub shared_clock: Option<SharedClock>,
+    /// The turns that this worker has reserved in the shared cache.
+    pub reservations: SharedClock,
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// To recognise sites that answer every URL with one page.
@@ -183,7 +183,7 @@ impl Journey {
                 evidence: None,
             };
         }
-        let looks_up_twice = self.shared_clock.is_some();
+        let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
         self.carry_out(check, &task.site, permit).await
     }
@@ -205,7 +205,8 @@ impl Journey {
     /// Another worker, or this one before a restart, may have left the site's clock in the cache.
     async fn look_up_clock(&self, site: &str) {
         // With reservations, the cache decides at each request.
-        if self.shared_clock.is_some() || !self.sites.borrow_mut().begin_clock_lookup(site) {
+        let is_shared = self.politeness.clock == ClockOwner::Shared;
+        if is_shared || !self.sites.borrow_mut().begin_clock_lookup(site) {
             return;
         }
         match self.cache.sites(vec![site.to_owned()], now_ms()).await {

@@ -39,7 +39,6 @@ use crate::fetch_slots::FetchSlots;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
 use crate::now::Now;
-use crate::politeness::ClockOwner;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
 use crate::save::Saver;
@@ -181,13 +180,7 @@ fn journey(
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
     let (reporter, told) = (reporter.clone(), reporter.clone());
-    let shared_clock = match setup.politeness.clock {
-        ClockOwner::Owner => None,
-        ClockOwner::Shared => Some(SharedClock::new(
-            Arc::clone(&cache),
-            longest_request(&setup.fetch),
-        )),
-    };
+    let reservations = SharedClock::new(Arc::clone(&cache), longest_request(&setup.fetch));
     let browser = setup.browser.clone().map(|config| {
         let folder = setup
             .sockets
@@ -203,7 +196,7 @@ fn journey(
         resolver,
         cache,
         sites: RefCell::new(Sites::default()),
-        shared_clock,
+        reservations,
         robots: RefCell::new(RobotsFiles::default()),
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),

@@ -1,12 +1,15 @@
-//! Site clocks in the shared cache, used with `politeness.clock = "shared"`.
+//! Site clocks in the shared cache.
 //!
-//! Before each request a worker reserves its site's next request in the cache
-//! ([`Cache::reserve`], one atomic step), and releases the reservation when the request has ended.
+//! With `politeness.clock = "shared"`, before each request a worker reserves its site's next request in
+//! the cache ([`Cache::reserve`], one atomic step), and releases the reservation when the request has
+//! ended.
 //! So workers never break a site's delay, even if tasks of one site go to several workers. A
 //! reservation of a worker that dies lapses.
 //!
-//! With `politeness.clock = "owner"` (the default) this module is not used: the worker that owns a
-//! site keeps its clock in memory and writes copies to the cache.
+//! With `politeness.clock = "owner"` (the default), the worker that owns a site keeps its clock in
+//! memory, writes copies to the cache, and reserves nothing. Only visits are reserved: a robots.txt
+//! may redirect to a site that another worker owns, or none. So visits from all workers take turns,
+//! and keep the delay after the last request that the owner has told of.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

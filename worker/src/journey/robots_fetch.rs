@@ -34,7 +34,7 @@ impl Journey {
         held.turn = None;
         for visited in held.visited {
             self.sites.borrow_mut().end_visit(&visited);
-            self.end_turn(&visited).await;
+            self.end_visit_turn(&visited).await;
         }
         permission.unwrap_or(match held.has_asked {
             true => Permission::CutShort,
@@ -101,15 +101,21 @@ impl Journey {
         held: &mut Held<'a>,
     ) -> Option<()> {
         if held.turn.take().is_some() {
-            self.end_turn(&held.of).await;
+            match held.of == site {
+                true => self.end_turn(&held.of).await,
+                false => self.end_visit_turn(&held.of).await,
+            }
         }
-        if of != site {
+        let turn = if of == site {
+            self.take_turn(Turn::Robots, &of, url, permit).await
+        } else {
             let default_delay = self.politeness.delay();
             self.sites.borrow_mut().begin_visit(&of, default_delay);
             held.visited.push(of.clone());
             self.look_up_clock(&of).await;
-        }
-        held.turn = Some(self.take_turn(Turn::Robots, &of, url, permit).await?);
+            self.take_visit_turn(Turn::Robots, &of, url, permit).await
+        };
+        held.turn = Some(turn?);
         held.of = of;
         Some(())
     }

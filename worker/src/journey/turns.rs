@@ -1,6 +1,7 @@
 //! The turn of a request comes when nobody else here asks its site, the site's clock allows it, its
 //! host's name is looked up and a fetch slot is free, unless its task is recalled before. Where the
-//! site's clock is shared, the request is reserved there, too.
+//! site's clock is shared, the request is reserved there, too; a *visit*, which is a request to a site
+//! that this worker may not own, is always reserved.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use webfill_urls::Url;
 use super::Journey;
 use crate::fetch_slots::FetchSlot;
 use crate::permits::Permit;
+use crate::politeness::ClockOwner;
 use crate::resolve::{HeldName, MOMENT};
 use crate::sites::Turn;
 
@@ -33,12 +35,39 @@ impl Journey {
         url: &Url,
         permit: &Permit,
     ) -> Option<TakenTurn<'_>> {
+        let is_reserved = self.politeness.clock == ClockOwner::Shared;
+        self.take(turn, site, url, permit, is_reserved).await
+    }
+
+    /// The same for a visit.
+    pub(super) async fn take_visit_turn(
+        &self,
+        turn: Turn,
+        site: &str,
+        url: &Url,
+        permit: &Permit,
+    ) -> Option<TakenTurn<'_>> {
+        self.take(turn, site, url, permit, true).await
+    }
+
+    async fn take(
+        &self,
+        turn: Turn,
+        site: &str,
+        url: &Url,
+        permit: &Permit,
+        is_reserved: bool,
+    ) -> Option<TakenTurn<'_>> {
         let alone = self.be_alone(site, permit).await?;
         loop {
             self.wait_for(turn, site, permit).await;
             let name = self.look_up(url, permit).await;
             let slot = self.take_slot(permit).await?;
-            let Err(wait) = self.reserve_turn(turn, site).await else {
+            let reserved = match is_reserved {
+                true => self.reserve(turn, site).await,
+                false => Ok(()),
+            };
+            let Err(wait) = reserved else {
                 return Some(TakenTurn {
                     _slot: slot,
                     _alone: alone,
@@ -96,11 +125,8 @@ impl Journey {
         None
     }
 
-    /// Where the clock is shared, the turn must be granted; if not now, the wait is told.
-    async fn reserve_turn(&self, turn: Turn, site: &str) -> Result<(), Duration> {
-        let Some(shared) = &self.shared_clock else {
-            return Ok(());
-        };
+    /// Reserves a turn in the shared cache; if it is not granted now, the wait is told.
+    async fn reserve(&self, turn: Turn, site: &str) -> Result<(), Duration> {
         let delay = match turn {
             Turn::Page(delay) | Turn::PageAfterRobots(delay) => delay,
             Turn::Robots => {
@@ -108,23 +134,30 @@ impl Journey {
                 delay.unwrap_or(self.politeness.delay())
             }
         };
-        shared.reserve(site, delay).await
+        self.reservations.reserve(site, delay).await
     }
 
+    /// A request was sent: if it is reserved, the site's delay counts from its end.
     pub(super) fn note_use(&self, site: &str) {
-        if let Some(shared) = &self.shared_clock {
-            shared.note_use(site);
+        self.reservations.note_use(site);
+    }
+
+    /// Where the clock is shared, the site's next turn may be another worker's.
+    pub(super) async fn end_turn(&self, site: &str) {
+        if self.politeness.clock == ClockOwner::Shared {
+            self.release(site).await;
         }
     }
 
-    /// The site's next turn may be another worker's.
-    pub(super) async fn end_turn(&self, site: &str) {
-        if let Some(shared) = &self.shared_clock {
-            let next = self.sites.borrow().next_start(site, Turn::Robots);
-            let now = Instant::now();
-            let wait = next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
-            shared.release(site, wait).await;
-        }
+    pub(super) async fn end_visit_turn(&self, site: &str) {
+        self.release(site).await;
+    }
+
+    async fn release(&self, site: &str) {
+        let next = self.sites.borrow().next_start(site, Turn::Robots);
+        let now = Instant::now();
+        let wait = next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+        self.reservations.release(site, wait).await;
     }
 
     /// Waits until the site's clock, as far as it is known here, allows the next request, or until
