@@ -1,9 +1,9 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
 //! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
-//! fleet at rest answers a request (g), and what dead names take from other sites (h). See
-//! bench/README.md.
+//! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
+//! stay in a worker's memory (i). See bench/README.md.
 //!
-//!     crawl [small | real | pace | memory | mongodb | demand]...
+//!     crawl [small | real | pace | memory | mongodb | demand | dead]...
 //!     crawl names
 //!
 //! Without a name, all of the first line: `small` and `real` pages are (c).
@@ -11,6 +11,7 @@
 mod articles;
 mod catalogue;
 mod cost;
+mod dead;
 mod demand;
 mod memory;
 mod mongodb;
@@ -29,8 +30,8 @@ use webfill_bench::{Limit, Size, Verdict, report};
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 7] = [
-    "small", "real", "pace", "memory", "mongodb", "demand", "names",
+const NAMES: [&str; 8] = [
+    "small", "real", "pace", "memory", "mongodb", "demand", "dead", "names",
 ];
 
 fn main() -> ExitCode {
@@ -76,6 +77,9 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("demand") {
         verdicts.extend(demand::run(size)?);
+    }
+    if wants("dead") {
+        verdicts.extend(dead::run(size)?);
     }
     // Only by its name, because it needs a system of its own.
     if wanted.iter().any(|wanted| wanted == "names") {

@@ -27,6 +27,9 @@ pub struct Memory {
     pub rss_kib: u64,
 }
 
+/// How many processes of each role there are, and what they hold together.
+pub type Roles = BTreeMap<String, (usize, Memory)>;
+
 /// What a finished tree of processes cost.
 #[derive(Debug, Default)]
 pub struct Cost {
@@ -37,14 +40,14 @@ pub struct Cost {
     /// The largest sum seen.
     pub peak: Memory,
     /// Memory by role at that moment.
-    pub peak_roles: BTreeMap<String, (usize, Memory)>,
+    pub peak_roles: Roles,
     pub exit_code: Option<i32>,
 }
 
 /// Runs a command to its end. `while_it_runs` is called with each sample of memory.
 pub fn measure(
     mut command: Command,
-    mut while_it_runs: impl FnMut(Memory),
+    mut while_it_runs: impl FnMut(&Roles),
 ) -> Result<Cost, Failure> {
     let before = children_cpu()?;
     let started = Instant::now();
@@ -79,9 +82,9 @@ pub fn measure(
 }
 
 impl Cost {
-    fn note_memory(&mut self, tree: &[Process], tell: &mut impl FnMut(Memory)) {
+    fn note_memory(&mut self, tree: &[Process], tell: &mut impl FnMut(&Roles)) {
         let mut sum = Memory::default();
-        let mut roles: BTreeMap<String, (usize, Memory)> = BTreeMap::new();
+        let mut roles = Roles::new();
         for process in tree.iter().filter(|process| process.role != "crawl") {
             let memory = memory(process.pid);
             sum.add(memory);
@@ -89,7 +92,7 @@ impl Cost {
             *count += 1;
             role_sum.add(memory);
         }
-        tell(sum);
+        tell(&roles);
         if sum.pss_kib > self.peak.pss_kib {
             self.peak = sum;
             self.peak_roles = roles;

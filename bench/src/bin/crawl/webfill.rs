@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::processes::{Cost, Memory, measure};
+use crate::processes::{Cost, Roles, measure};
 
 /// The values of each page's fields.
 pub type Fields = BTreeMap<String, BTreeMap<String, Value>>;
@@ -32,7 +32,7 @@ pub struct Crawled {
 
 impl Crawl {
     /// Runs it in a folder of its own. `watch` sees each sample of the processes' memory.
-    pub fn run(&self, watch: impl FnMut(Memory)) -> Result<Crawled, Failure> {
+    pub fn run(&self, watch: impl FnMut(&Roles)) -> Result<Crawled, Failure> {
         let folder = tempfile::tempdir()?;
         let mappings = folder.path().join("mappings");
         std::fs::create_dir(&mappings)?;
