@@ -9,6 +9,7 @@ use super::*;
 
 mod application_limits;
 mod feeding;
+mod forgiving;
 mod holding;
 mod lanes;
 mod leasing;

@@ -1,0 +1,82 @@
+use super::*;
+use crate::site_state::Phase;
+
+fn failed(task: &Leased, outcome: Outcome) -> TaskDone {
+    TaskDone {
+        outcome,
+        status_code: None,
+        ..report(task)
+    }
+}
+
+fn site_of(fixture: &mut Fixture, name: &str) -> SiteId {
+    fixture.frontier.site_report(name).unwrap().unwrap().id
+}
+
+fn phase(fixture: &mut Fixture, name: &str) -> Option<Phase> {
+    let report = fixture.frontier.site_report(name).unwrap().unwrap();
+    report.trouble.map(|trouble| trouble.phase)
+}
+
+#[test]
+fn failures_that_were_a_machines_leave_no_trace() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://b.org/1"]);
+    let tasks = fixture.lease_all();
+    let a = site_of(&mut fixture, "a.org");
+    let b = site_of(&mut fixture, "b.org");
+    let before = fixture.frontier.standing(a).unwrap();
+    assert_eq!(before, Standing::default());
+    // One ends, the other's site rests.
+    let ended = fixture
+        .frontier
+        .complete(&failed(&tasks[0], Outcome::Timeout), 0);
+    assert!(matches!(
+        ended.unwrap(),
+        Completion::Counted(_) | Completion::WillRetry
+    ));
+    let rests = fixture
+        .frontier
+        .complete(&failed(&tasks[1], Outcome::DnsError), 0);
+    assert!(matches!(rests.unwrap(), Completion::SiteRests(_)));
+    assert!(fixture.frontier.standing(b).unwrap().is_in_trouble);
+    fixture.assert_conserved();
+
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
+    fixture
+        .frontier
+        .forgive(&ids, &[(a, before), (b, before)], 100)
+        .unwrap();
+    fixture.assert_conserved();
+    assert_eq!(phase(&mut fixture, "a.org"), None);
+    assert_eq!(phase(&mut fixture, "b.org"), None);
+    let status = fixture.status();
+    assert_eq!((status.done, status.queued), (0, 2));
+    let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
+    let counting = "SELECT count(*) FROM tries WHERE counts = 1";
+    let tries: i64 = db.query_row(counting, [], |row| row.get(0)).unwrap();
+    assert_eq!(tries, 0);
+}
+
+#[test]
+fn a_site_that_was_in_trouble_before_is_probed_at_once() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_one();
+    fixture
+        .frontier
+        .complete(&failed(&task, Outcome::DnsError), 0)
+        .unwrap();
+    let site = site_of(&mut fixture, "a.org");
+    let before = fixture.frontier.standing(site).unwrap();
+    assert!(before.is_in_trouble && !before.has_answered && !before.is_well());
+    fixture
+        .frontier
+        .forgive(&[task.task], &[(site, before)], 100)
+        .unwrap();
+    assert_eq!(
+        phase(&mut fixture, "a.org"),
+        Some(Phase::Resting { until_ms: 100 })
+    );
+    assert_eq!(fixture.frontier.next_sites(100, 9).unwrap().len(), 1);
+}
