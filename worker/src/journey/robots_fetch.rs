@@ -31,10 +31,12 @@ impl Journey {
     ) -> Permission {
         let mut held = Held::default();
         let permission = self.take_steps(check, site, permit, &mut held).await;
+        if held.of != site {
+            self.end_held(&mut held, site).await;
+        }
         held.turn = None;
         for visited in held.visited {
             self.sites.borrow_mut().end_visit(&visited);
-            self.end_visit_turn(&visited).await;
         }
         permission.unwrap_or(match held.has_asked {
             true => Permission::CutShort,
@@ -78,17 +80,27 @@ impl Journey {
                         // If the cache is out of reach, only this worker has the files.
                         let _ = self.cache.put_robots(fetched, now_ms()).await;
                     }
-                    if held.turn.take().is_some()
-                        && held.of == site
-                        && matches!(permission.turn(), Some(Turn::Page(_)))
-                    {
+                    if matches!(permission.turn(), Some(Turn::Page(_))) {
                         // The page does not follow robots.txt in the same turn.
-                        self.end_turn(site).await;
+                        self.end_held(held, site).await;
                     }
                     return Some(permission);
                 }
             }
         }
+    }
+
+    /// Ends the turn that is held, if there is one. Its reservation ends first: who waits here for the
+    /// turn must not take it over.
+    async fn end_held(&self, held: &mut Held<'_>, site: &str) {
+        let Some(turn) = held.turn.take() else {
+            return;
+        };
+        match held.of == site {
+            true => self.end_turn(&held.of).await,
+            false => self.end_visit_turn(&held.of).await,
+        }
+        drop(turn);
     }
 
     /// Takes the turn of a request for robots.txt. The one before ends first: it was a turn of its own.
@@ -100,19 +112,13 @@ impl Journey {
         permit: &Permit,
         held: &mut Held<'a>,
     ) -> Option<()> {
-        if held.turn.take().is_some() {
-            match held.of == site {
-                true => self.end_turn(&held.of).await,
-                false => self.end_visit_turn(&held.of).await,
-            }
-        }
+        self.end_held(held, site).await;
         let turn = if of == site {
             self.take_turn(Turn::Robots, &of, url, permit).await
         } else {
             let default_delay = self.politeness.delay();
             self.sites.borrow_mut().begin_visit(&of, default_delay);
             held.visited.push(of.clone());
-            self.look_up_clock(&of).await;
             self.take_visit_turn(Turn::Robots, &of, url, permit).await
         };
         held.turn = Some(turn?);
