@@ -2,7 +2,8 @@
 //!
 //! One runner per site takes its tasks one after another, so that two requests to a site are
 //! never in flight at once. A site is forgotten once it has no task, its clock holds nothing back, and
-//! its failures do not count any more; until then its clock stays, however long that is. All of it is
+//! its failures do not count any more; until then its clock stays, however long that is. (Of many idle
+//! sites, failures count for less long.) All of it is
 //! lost with the process: tasks go back to the dispatcher, and clocks are in the shared cache and at
 //! the dispatcher.
 //!
@@ -49,6 +50,18 @@ struct Alone(Arc<Semaphore>);
 impl Default for Alone {
     fn default() -> Alone {
         Alone(Arc::new(Semaphore::new(1)))
+    }
+}
+
+/// While so many sites are idle, failures of further ones count no longer than until their next
+/// requests: dead sites may be met by the hundred thousand.
+const MOST_IDLE: usize = 4_096;
+
+/// Until when an idle site's clock is kept; `None` if it need not be.
+fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
+    match idle < MOST_IDLE {
+        true => site.clock.passes_at(site.delay),
+        false => site.clock.next(site.delay),
     }
 }
 
@@ -122,9 +135,11 @@ impl Sites {
         if site.is_watched || site.is_kept() {
             return;
         }
-        match site.clock.passes_at(site.delay) {
+        match kept_until(site, self.idle.len()) {
             Some(at) => {
                 site.is_watched = true;
+                // Sites may be idle by the thousand, and an empty queue keeps its room.
+                site.queue = VecDeque::new();
                 self.idle.push(Reverse((at, name.to_owned())));
             }
             None => {
@@ -308,8 +323,8 @@ impl Sites {
                 continue;
             };
             site.is_watched = false;
-            let passes_at = site.clock.passes_at(site.delay);
-            if passes_at.is_some_and(|at| at > now.instant) {
+            let until = kept_until(site, self.idle.len());
+            if until.is_some_and(|at| at > now.instant) {
                 self.watch(&name);
             } else if !site.is_kept() {
                 self.sites.remove(&name);

@@ -139,6 +139,23 @@ fn dead_sites_met_in_a_row_are_forgotten() {
 }
 
 #[test]
+fn however_fast_dead_sites_are_met_few_are_remembered() {
+    let (mut sites, mut now) = (Sites::default(), Now::read());
+    let mut most = 0;
+    for number in 0..200_000 {
+        meet(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
+        now.instant += Duration::from_millis(1);
+        if number % 2_000 == 0 {
+            sites.moved_clocks("one", now);
+            most = most.max(sites.sites.len());
+        }
+    }
+    // Those whose failures count, and those of the last seven seconds: a wait of five, and two until
+    // they are looked at.
+    assert!(most <= MOST_IDLE + 7_001, "{most} sites at once");
+}
+
+#[test]
 fn failures_count_until_the_site_is_forgotten() {
     let (mut sites, mut now) = (Sites::default(), Now::read());
     for wait_s in [5, 10, 20, 40, 40] {
