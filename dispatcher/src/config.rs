@@ -9,6 +9,7 @@ use webfill_store::{MappingOrder, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
+use crate::dispatch::GroupBounds;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
@@ -120,6 +121,8 @@ pub struct DispatcherSetup {
     pub mapping_order: MappingOrder,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,
+    /// The bounds of sites that share an address or a provider.
+    pub group_bounds: GroupBounds,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// For how long sites in trouble rest.

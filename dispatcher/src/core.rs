@@ -14,7 +14,7 @@ use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource};
 
 use crate::crawl_registry::CrawlRegistry;
-use crate::dispatch::{Dispatch, LOOKAHEAD_MS};
+use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
 use crate::frontier::{Frontier, FrontierError};
 use crate::outgoing::{Client, OutgoingMessage};
 use crate::store_writer::StoreWrite;
@@ -47,6 +47,8 @@ pub struct CoreSettings {
     pub lease_ms: u64,
     /// At most this many sites are in the window, that is, in memory.
     pub window_sites: usize,
+    /// The bounds of sites that share an address or a provider; `None`: there are none.
+    pub group_bounds: Option<GroupBounds>,
 }
 
 pub struct Core {
@@ -97,7 +99,11 @@ impl Core {
         now_ms: i64,
     ) -> Result<Core, FrontierError> {
         let mut core = Core {
-            dispatch: Dispatch::new(settings.default_delay_ms, settings.lease_ms),
+            dispatch: Dispatch::new(
+                settings.default_delay_ms,
+                settings.lease_ms,
+                settings.group_bounds,
+            ),
             settings,
             frontier,
             crawls: CrawlRegistry::default(),

@@ -1,8 +1,9 @@
 //! Which site's tasks go to which supervisor, and when. Decisions only: no sockets, no disk, no
 //! clock; times are milliseconds that the caller passes in.
 //!
-//! The [`schedule`] knows when a site's next request is allowed, the [`fleet`] which supervisors
-//! are connected and how much credit they have. [`Dispatch`] combines them and holds the leases.
+//! The [`schedule`] knows when a site's next request is allowed, and which sites share the bounds of an
+//! address or a provider ([`groups`]); the [`fleet`] knows which supervisors are connected and how much
+//! credit they have. [`Dispatch`] combines them and holds the leases.
 //!
 //! A new site goes to the next supervisor with credit, round-robin; this supervisor is the site's
 //! *owner* from then on. The site gets another owner when
@@ -18,7 +19,9 @@
 use std::collections::BTreeMap;
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, Credit, Hello, Lane, RecallScope, SupervisorHeartbeat};
+use webfill_wire::{
+    AddressBounds, CrawlKey, Credit, Hello, Lane, RecallScope, SupervisorHeartbeat,
+};
 
 use self::fleet::Fleet;
 use self::lease_counts::LeaseCounts;
@@ -28,6 +31,7 @@ use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
 mod egress;
 mod fleet;
 mod granting;
+mod groups;
 mod judging;
 mod lease_counts;
 mod leases;
@@ -38,6 +42,7 @@ mod site;
 
 pub use self::egress::{CutOff, MachineFailures};
 pub use self::fleet::{Greeting, HeartbeatReply};
+pub use self::groups::GroupBounds;
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
 pub use self::site::LOOKAHEAD_MS;
@@ -51,7 +56,9 @@ pub struct Grant {
     pub lane: Lane,
     /// At most this many tasks.
     pub tasks: usize,
-    /// The first task must not start before this many milliseconds have passed.
+    /// The first task must not start before this time.
+    pub start_ms: i64,
+    /// How long that is from now.
     pub wait_ms: u32,
     /// See [`webfill_wire::Task`].
     pub last_request_ago_ms: Option<u32>,
@@ -74,9 +81,10 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    pub fn new(default_delay_ms: u32, lease_ms: u64) -> Dispatch {
+    /// Without bounds of groups, each site is bounded by its own delay only.
+    pub fn new(default_delay_ms: u32, lease_ms: u64, bounds: Option<GroupBounds>) -> Dispatch {
         Dispatch {
-            schedule: Schedule::new(default_delay_ms),
+            schedule: Schedule::new(default_delay_ms, bounds),
             fleet: Fleet::new(lease_ms),
             leases: BTreeMap::new(),
             lease_counts: LeaseCounts::default(),
@@ -153,10 +161,17 @@ impl Dispatch {
         self.schedule.evict_distant(most, few, now_ms)
     }
 
-    /// Evicts sites while more than `most` wait in the window for a browser, so that other sites
-    /// have room in it.
+    /// Evicts sites while more than `most` wait in the window for a browser, or more than `most` in their
+    /// groups, so that other sites have room in it.
     pub fn evict_surplus(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
-        self.schedule.evict_surplus(Lane::Browser, most, now_ms)
+        let mut left = self.schedule.evict_surplus(Lane::Browser, most, now_ms);
+        left.extend(self.schedule.evict_surplus_of_groups(most, now_ms));
+        left
+    }
+
+    /// Whether the address of a task's host is to be compared; see [`AddressBounds`].
+    pub fn address_bounds(&self, site: SiteId, delivery: u32) -> AddressBounds {
+        self.schedule.address_bounds(site, delivery)
     }
 
     /// When the next site becomes ready.

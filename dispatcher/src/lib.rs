@@ -36,6 +36,7 @@ mod store_writer;
 pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
+pub use dispatch::GroupBounds;
 pub use outgoing::{Client, OutgoingMessage};
 pub use rest_table::RestTable;
 pub use retry_table::RetryTable;

@@ -118,6 +118,7 @@ fn open(
         default_delay_ms: setup.default_delay_ms,
         lease_ms: setup.config.lease_ms(),
         window_sites: setup.config.window_sites,
+        group_bounds: Some(setup.group_bounds),
     };
     let now_ms = clock.now_ms();
     Frontier::open(&setup.state, config, now_ms)

@@ -1,5 +1,6 @@
 //! Whole crawls by the real binary over real sockets, checked from outside.
 
+mod address_bounds;
 mod addresses;
 mod bad_usage;
 mod blocks;

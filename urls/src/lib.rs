@@ -12,5 +12,5 @@ mod site;
 pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical};
 pub use escapes::normalised_escapes;
 pub use hashes::{content_hash, page_hash};
-pub use site::{origin, site};
+pub use site::{origin, provider, site};
 pub use url::{Host, Position, Url};

@@ -15,6 +15,18 @@ pub fn site(url: &Url) -> String {
     }
 }
 
+/// The provider of a site: the public suffix that the site lies below, or is, if the suffix is one of the
+/// list's private section (`github.io` for `alice.github.io`). Such sites are hosted by one party.
+pub fn provider(site: &str) -> Option<&str> {
+    let suffix = psl::suffix(site.as_bytes())?;
+    if suffix.typ() != Some(psl::Type::Private) {
+        return None;
+    }
+    // The suffix is the end of the name.
+    let start = site.len().checked_sub(suffix.as_bytes().len())?;
+    site.get(start..)
+}
+
 /// Scheme, host and port of a URL, the default port left out:
 /// `https://example.com`, `http://[::1]:8080`. User name and password are no
 /// part of it (RFC 6454, section 4).
@@ -62,6 +74,25 @@ mod tests {
         assert_eq!(site(&url("http://127.0.0.1:8080/")), "127.0.0.1");
         assert_eq!(site(&url("http://2130706433/")), "127.0.0.1");
         assert_eq!(site(&url("http://[2001:DB8:0::1]/")), "[2001:db8::1]");
+    }
+
+    #[test]
+    fn sites_below_a_private_suffix_have_a_provider() {
+        for (site, expected) in [
+            ("alice.github.io", Some("github.io")),
+            ("github.io", Some("github.io")),
+            ("alice.blogspot.com", Some("blogspot.com")),
+            ("example.com", None),
+            ("example.co.uk", None),
+            ("com", None),
+            ("localhost", None),
+            ("b.no-such-tld", None),
+            ("127.0.0.1", None),
+            ("[2001:db8::1]", None),
+            ("", None),
+        ] {
+            assert_eq!(provider(site), expected, "{site}");
+        }
     }
 
     #[test]

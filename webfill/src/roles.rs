@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use webfill_dispatcher::{DispatcherSetup, Endpoints};
+use webfill_dispatcher::{DispatcherSetup, Endpoints, GroupBounds};
 use webfill_mapping::MappingSet;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
@@ -11,7 +11,7 @@ use webfill_store::MappingOrder;
 use webfill_supervisor::SupervisorSetup;
 use webfill_wire::MappingSource;
 use webfill_wire::keys::Role;
-use webfill_worker::WorkerSetup;
+use webfill_worker::{PolitenessConfig, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, SupervisorOptions, WorkerOptions};
 use crate::keys::{KeyFolder, check_reach};
@@ -55,6 +55,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
         default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
+        group_bounds: group_bounds(&settings.politeness),
         retries: settings.retries,
         rests: settings.rests,
         applications: settings.applications,
@@ -66,6 +67,15 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         text: source.text.clone(),
     });
     log_fault(webfill_dispatcher::run(setup, sources.collect()))
+}
+
+fn group_bounds(politeness: &PolitenessConfig) -> GroupBounds {
+    let is_set = politeness.address_delay.is_some() || politeness.address_in_flight.is_some();
+    GroupBounds {
+        delay_ms: (politeness.address_delay() * 1_000.0).ceil() as u32,
+        in_flight: politeness.address_in_flight(),
+        of_private: is_set,
+    }
 }
 
 pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {

@@ -10,6 +10,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,7 @@ use crate::task_result::TaskResult;
 
 use self::rendering::{GivenBack, is_rendered_in_browser};
 
+mod address;
 mod rendering;
 mod robots_fetch;
 mod turns;
@@ -125,6 +127,9 @@ impl Journey {
         }
         // The requests for robots.txt and the page share one look-up.
         let _name = self.resolver.hold(&url);
+        if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
+            return self.return_counted_elsewhere(&task, address);
+        }
         let (delay, turn) = match self.permission(&task, &url, permit).await {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { outcome, evidence } => {
@@ -326,6 +331,15 @@ impl Journey {
         self.return_as(ReturnCause::Unstarted, task, clock);
     }
 
+    /// Gives a task back before any request for it, so that the dispatcher counts it for this address.
+    fn return_counted_elsewhere(&self, task: &Task, address: IpAddr) {
+        let returned = returned(ReturnCause::Unstarted, task, None);
+        (self.give_back)(vec![TaskReturned {
+            address: Some(address),
+            ..returned
+        }]);
+    }
+
     /// Gives a task back whose request was broken off because this process was stopped meanwhile, or
     /// whose robots.txt fetch was denied after a redirect. The page is not to blame.
     fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
@@ -337,13 +351,17 @@ impl Journey {
     }
 
     fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
-        (self.give_back)(vec![TaskReturned {
-            task: task.task,
-            delivery: task.delivery,
-            cause,
-            clock,
-            address: None,
-        }]);
+        (self.give_back)(vec![returned(cause, task, clock)]);
+    }
+}
+
+fn returned(cause: ReturnCause, task: &Task, clock: Option<SiteClock>) -> TaskReturned {
+    TaskReturned {
+        task: task.task,
+        delivery: task.delivery,
+        cause,
+        clock,
+        address: None,
     }
 }
 

@@ -22,6 +22,13 @@ pub struct PolitenessConfig {
     /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds; what
     /// asks for more waits this long. Nothing is dropped for a long wait.
     pub max_delay: f64,
+    /// Seconds between the starts of two requests to one address, over all workers and machines, and to
+    /// all sites of one provider. See [`address_in_flight`](Self::address_in_flight).
+    pub address_delay: Option<f64>,
+    /// Requests to one address, or to one provider, at the same time. If neither this nor `address_delay`
+    /// is set, 0.2 seconds and 8 requests hold for public addresses; loopback and private ones are the
+    /// operator's own. If one of them is set, they hold for every address.
+    pub address_in_flight: Option<u32>,
     /// The page that explains the crawl, sent in the user agent; required for public addresses.
     pub contact: Option<String>,
     /// Do not ask for robots.txt on loopback and private addresses.
@@ -50,6 +57,8 @@ impl Default for PolitenessConfig {
         PolitenessConfig {
             delay: 15.0,
             max_delay: 86_400.0,
+            address_delay: None,
+            address_in_flight: None,
             contact: None,
             ignore_robots: false,
             allow_private_networks: false,
@@ -59,7 +68,21 @@ impl Default for PolitenessConfig {
     }
 }
 
+/// What holds for public addresses if nothing else is set.
+const ADDRESS_DELAY_S: f64 = 0.2;
+const ADDRESS_IN_FLIGHT: u32 = 8;
+
 impl PolitenessConfig {
+    /// Seconds between the starts of two requests to one address.
+    pub fn address_delay(&self) -> f64 {
+        self.address_delay.unwrap_or(ADDRESS_DELAY_S)
+    }
+
+    /// Requests to one address at the same time.
+    pub fn address_in_flight(&self) -> u32 {
+        self.address_in_flight.unwrap_or(ADDRESS_IN_FLIGHT)
+    }
+
     pub fn delay(&self) -> Duration {
         self.bounded(self.delay)
     }

@@ -143,6 +143,24 @@ impl Resolver {
         }
     }
 
+    /// The addresses of a URL's host that may be connected to; none if that is not known here.
+    pub async fn allowed_addresses(&self, url: &Url) -> Vec<IpAddr> {
+        let host = url.host_str().unwrap_or_default();
+        let addresses = match literal(url) {
+            _ if self.shared.proxy.is_some() => Vec::new(),
+            Some(address) => vec![SocketAddr::new(address, 0)],
+            None => {
+                let found = self.addresses(host, url.port_or_known_default()).await;
+                found.unwrap_or_default()
+            }
+        };
+        let allowed = self.keep_allowed(host, addresses).unwrap_or_default();
+        allowed
+            .iter()
+            .map(|address| address.ip().to_canonical())
+            .collect()
+    }
+
     /// Whether all addresses of a URL's host are private or loopback ones.
     pub async fn is_private_host(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use webfill_wire::{AddressBounds, CrawlKey, DispatcherToSupervisor, Task};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
 
 use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
@@ -69,8 +69,8 @@ impl Core {
         self.evict_surplus(now_ms)
     }
 
-    /// Keeps sites that wait for a browser out of one half of the window: the surplus leaves the
-    /// window and is due again [`SURPLUS_RETURNS_AFTER_MS`] later.
+    /// Keeps sites that wait for a browser, or in their groups, out of one half of the window: the
+    /// surplus leaves the window and is due again [`SURPLUS_RETURNS_AFTER_MS`] later or still later.
     fn evict_surplus(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let surplus = self
             .dispatch
@@ -241,7 +241,7 @@ impl Core {
                 delay_ms: grant.delay_ms,
                 failed_attempts: task.failed_attempts,
                 given_up: task.given_up,
-                address_bounds: AddressBounds::None,
+                address_bounds: self.dispatch.address_bounds(grant.site, task.delivery),
             });
         }
         let message = DispatcherToSupervisor::Tasks {

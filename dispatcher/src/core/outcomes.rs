@@ -196,6 +196,9 @@ impl Core {
         if given_back == GivenBack::Stale {
             return Ok(());
         }
+        if let Some(address) = returned.address {
+            self.dispatch.note_address(returned.task, address);
+        }
         let request = match (returned.cause, returned.clock) {
             (ReturnCause::Unstarted, None) => LastRequest::None,
             (ReturnCause::Unstarted | ReturnCause::CutShort, Some(clock)) => {

@@ -31,6 +31,9 @@ impl Dispatch {
         while let Some(id) = self.schedule.first_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
+            if self.schedule.must_await_group(id, now_ms) {
+                continue;
+            }
             let owner = match self.receiver(id, priority, now_ms) {
                 Receiver::Owner(owner) => owner,
                 Receiver::NotYet => {
@@ -165,6 +168,7 @@ impl Dispatch {
 
     fn make_grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
         let pace = self.schedule.pace(id);
+        let (group_room, next_start_ms) = self.schedule.room_in_group(id);
         let site = self.schedule.site_mut(id)?;
         site.scheduled = false;
         if pace == 0 {
@@ -178,12 +182,14 @@ impl Dispatch {
         site.tell_last_request |= is_new;
         let last_request = site.clock.last_start_ms.filter(|_| site.tell_last_request);
         let millis = |span_ms: i64| span_ms.clamp(0, u32::MAX.into()) as u32;
+        let start_ms = site.next_request_ms().max(next_start_ms).max(now_ms);
         Some(Grant {
             site: id,
             lane: self.fleet.lane_of(&owner).unwrap_or(Lane::Http),
             supervisor: owner,
-            tasks: u64::from(pace).min(room) as usize,
-            wait_ms: millis(site.next_request_ms().saturating_sub(now_ms)),
+            tasks: u64::from(pace.min(group_room)).min(room) as usize,
+            start_ms,
+            wait_ms: millis(start_ms.saturating_sub(now_ms)),
             last_request_ago_ms: last_request.map(|at_ms| millis(now_ms.saturating_sub(at_ms))),
             delay_ms: site.rule.delay_ms,
             new_owner: is_new.then(|| site.clock.clone()),
@@ -199,8 +205,10 @@ impl Dispatch {
         left: u64,
         next: Option<Turn>,
     ) {
+        let group = self.schedule.group_of(grant.site);
         for task in tasks {
             let lease = Lease {
+                group: group.clone(),
                 delivery: task.delivery,
                 supervisor: grant.supervisor.clone(),
                 site: grant.site,
@@ -216,6 +224,8 @@ impl Dispatch {
                 session.use_credit((task.url.len() + attrs) as u64);
             }
         }
+        self.schedule
+            .put_off_group(grant.site, tasks.len(), grant.start_ms);
         if let Some(site) = self.schedule.site_mut(grant.site) {
             site.queued = left;
             site.set_next(next);

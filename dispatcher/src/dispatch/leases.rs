@@ -1,7 +1,10 @@
 //! The leases: recorded when tasks are handed out, removed when they end, restored after a start.
 
+use std::net::IpAddr;
+
 use webfill_wire::SiteClock;
 
+use super::groups::Group;
 use super::{ClockUpdate, Dispatch};
 use crate::frontier::{HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn, Woken};
 
@@ -12,6 +15,8 @@ pub struct Lease {
     pub supervisor: String,
     pub site: SiteId,
     pub priority: u8,
+    /// The group that it takes up room of; the site may be in another one by now.
+    pub group: Option<Group>,
 }
 
 /// What is known of the last request that was made under a lease that came back.
@@ -42,6 +47,9 @@ impl Dispatch {
             site.recalled_below = 0;
         }
         self.lease_counts.add(&lease.supervisor, lease.priority);
+        if let Some(group) = &lease.group {
+            self.schedule.groups.lease(group);
+        }
         self.leases.insert(task, lease);
     }
 
@@ -55,6 +63,9 @@ impl Dispatch {
         if let Some(egress) = self.fleet.egress_of(&lease.supervisor) {
             egress.lease_over(task, now_ms);
         }
+        if let Some(group) = &lease.group {
+            self.schedule.groups.end_lease(group);
+        }
         Some(lease)
     }
 
@@ -67,6 +78,9 @@ impl Dispatch {
         leases: Vec<HeldLease>,
         now_ms: i64,
     ) -> Vec<(TaskId, Lease)> {
+        if !supervisors.is_empty() {
+            self.schedule.groups.start_late(now_ms);
+        }
         for kept in supervisors {
             self.fleet.await_return(kept, now_ms);
         }
@@ -81,6 +95,7 @@ impl Dispatch {
                 supervisor: owner.clone().unwrap_or_default(),
                 site: held.site,
                 priority: held.priority,
+                group: self.schedule.group_of(held.site),
             };
             self.add_lease(held.task, lease.clone());
             if owner.is_none() {
@@ -129,6 +144,13 @@ impl Dispatch {
             self.schedule.wake(Woken { site, turn });
         }
         self.lease_over(lease.site)
+    }
+
+    /// A leased task came back because its site is at this address.
+    pub fn note_address(&mut self, task: TaskId, address: IpAddr) {
+        if let Some(lease) = self.leases.get(&task) {
+            self.schedule.set_address(lease.site, address);
+        }
     }
 
     fn lease_over(&mut self, site: SiteId) -> Option<ClockUpdate> {

@@ -6,6 +6,8 @@
 //! - *ready*: its next task may be handed out now;
 //! - *starved*: ready, but its owner has no credit (the site waits in the [`fleet`](super::fleet)),
 //!   or no supervisor of the lane that it needs has credit (it waits in the queue of the lane);
+//! - *waiting in its group*: ready, but the address or the provider that it shares with other sites may
+//!   not be asked more now (the site waits in [`groups`](super::groups));
 //! - *changing owner*: its next task needs another owner, which it gets when no task of it is
 //!   leased;
 //! - *full*: as many of its tasks are leased as its pace allows;
@@ -18,9 +20,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use webfill_wire::{CrawlKey, Lane};
 
+use super::groups::{GroupBounds, Groups};
 use super::ready::Ready;
 use super::site::Site;
 use crate::frontier::{Clock, SiteDue, SiteId, Woken};
+
+mod grouped;
 
 /// A site that is not due for this long may be evicted from a full window.
 const LONG_MS: i64 = 1_000;
@@ -35,6 +40,7 @@ pub(super) struct Schedule {
     sites: HashMap<SiteId, Site>,
     delayed: BTreeSet<(i64, SiteId)>,
     ready: Ready,
+    pub(super) groups: Groups,
     /// Sites that have nothing leased and nothing to hand out.
     idle: Vec<SiteId>,
     /// How many sites were admitted for each crawl.
@@ -44,12 +50,13 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(default_delay_ms: u32) -> Schedule {
+    pub(super) fn new(default_delay_ms: u32, bounds: Option<GroupBounds>) -> Schedule {
         Schedule {
             default_delay_ms,
             sites: HashMap::new(),
             delayed: BTreeSet::new(),
             ready: Ready::default(),
+            groups: Groups::new(bounds),
             idle: Vec::new(),
             admitted_for: HashMap::new(),
             owned_by: HashMap::new(),
@@ -134,6 +141,8 @@ impl Schedule {
     pub(super) fn add(&mut self, due: SiteDue) {
         let admitted_for = due.next.map(|turn| turn.crawl);
         let site = Site {
+            group: self.groups.of(&due.name, due.clock.address),
+            place_in_group: None,
             name: due.name,
             clock: due.clock,
             rule: due.rule,
@@ -229,8 +238,9 @@ impl Schedule {
         }
     }
 
-    /// Removes a site from the delayed and from the ready sites.
+    /// Removes a site from the delayed sites, from the ready ones and from those that wait in groups.
     fn unschedule(&mut self, id: SiteId) {
+        self.leave_group(id);
         let Some(site) = self.sites.get_mut(&id) else {
             return;
         };
@@ -245,7 +255,11 @@ impl Schedule {
 
     /// When the next site becomes ready.
     pub(super) fn next_ready_ms(&self) -> Option<i64> {
-        self.delayed.first().map(|(from_ms, _)| *from_ms)
+        let delayed_ms = self.delayed.first().map(|(from_ms, _)| *from_ms);
+        delayed_ms
+            .into_iter()
+            .chain(self.groups.next_call_ms())
+            .min()
     }
 
     /// The ready site that is next: the highest priority, then crawls in turn, then the longest
@@ -261,6 +275,7 @@ impl Schedule {
             self.make_ready(id);
         }
         loop {
+            self.make_called_ready(now_ms);
             let id = self.ready.first(full)?;
             if self
                 .sites
@@ -269,7 +284,8 @@ impl Schedule {
             {
                 return Some(id);
             }
-            // Its clock or rule has changed while it waited for credit.
+            // Its clock or rule has changed while it waited for credit, or in its group.
+            self.leave_group(id);
             self.remove_from_ready(id);
             self.delay_until_due(id);
         }
@@ -289,7 +305,8 @@ impl Schedule {
         let Some(site) = self.sites.get_mut(&id) else {
             return;
         };
-        let waits_elsewhere = site.place.is_some() || site.ready_from_ms.is_some();
+        let waits_elsewhere =
+            site.place.is_some() || site.ready_from_ms.is_some() || site.place_in_group.is_some();
         if !site.scheduled || waits_elsewhere {
             return;
         }
@@ -318,8 +335,9 @@ impl Schedule {
     }
 
     /// Another turn is next at a site: if it is ready, its place in the order changes, and if it
-    /// waits for credit in a lane, it may not have to any more.
+    /// waits for credit in a lane, or in its group, it may not have to any more.
     fn requeue_ready(&mut self, id: SiteId) {
+        self.leave_group(id);
         self.remove_from_ready(id);
         self.make_ready(id);
     }

@@ -2,6 +2,7 @@
 
 use webfill_wire::{CrawlKey, Lane, SiteClock};
 
+use super::groups::{self, Group};
 use super::ready::Place;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 
@@ -35,6 +36,10 @@ pub(super) struct Site {
     pub(super) ready_from_ms: Option<i64>,
     /// If it is ready: its place there.
     pub(super) place: Option<Place>,
+    /// The sites that it shares bounds with.
+    pub(super) group: Option<Group>,
+    /// If it waits in its group: its place there.
+    pub(super) place_in_group: Option<groups::Place>,
     /// An upper bound of its queued tasks that can be handed out, as the frontier last reported it.
     pub(super) queued: u64,
     /// The turn that is next; to be changed by [`set_next`](Site::set_next).

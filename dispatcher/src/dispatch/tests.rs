@@ -4,6 +4,7 @@ use super::*;
 use crate::frontier::{HeldLease, Leased, SavedSupervisor, SiteRule, Turn};
 
 mod granting;
+mod groups;
 mod handover;
 mod lanes;
 mod machines;
@@ -15,7 +16,7 @@ const LEASE_MS: i64 = 10_000;
 const LONGEST_REQUEST_MS: u64 = 60_000;
 
 fn dispatch(supervisors: &[(&str, u64)]) -> Dispatch {
-    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     for (name, room) in supervisors {
         join(&mut dispatch, name, *room);
     }
@@ -98,6 +99,7 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
             delay_ms: Some(15_000),
             last_start_ms: None,
             owner: owner.map(str::to_owned),
+            address: None,
         },
         rule: SiteRule::default(),
         rest_until_ms: None,

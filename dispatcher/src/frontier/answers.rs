@@ -1,6 +1,7 @@
 //! The frontier's arguments and results, as plain values.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use webfill_wire::{CrawlKey, Evidence, FailedAttempt, Lane, Outcome, Reason, RestReason};
@@ -223,6 +224,8 @@ pub struct Clock {
     pub last_start_ms: Option<i64>,
     /// The supervisor that the site's tasks go to.
     pub owner: Option<String>,
+    /// The address that the site's requests are counted for.
+    pub address: Option<IpAddr>,
 }
 
 /// A site with queued tasks.

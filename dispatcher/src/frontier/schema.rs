@@ -83,7 +83,8 @@ CREATE TABLE sites (
     rule_delay_ms INTEGER,                    -- set by hand, as are the next two
     block_until_ms INTEGER NOT NULL DEFAULT 0,
     pages_left    INTEGER,                    -- so many may still be handed out
-    rest_until_ms INTEGER NOT NULL DEFAULT 0  -- it rests until then, and is probed after; 0: it is open
+    rest_until_ms INTEGER NOT NULL DEFAULT 0, -- it rests until then, and is probed after; 0: it is open
+    address       TEXT                        -- that its requests are counted for
 ) STRICT;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 
@@ -199,9 +200,10 @@ CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms
 CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
 ";
 
-/// Migrates from version 2 to 3: sites that rest.
+/// Migrates from version 2 to 3: sites that rest, and their addresses.
 const FROM_2: &str = "
 ALTER TABLE sites ADD COLUMN rest_until_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sites ADD COLUMN address TEXT;
 DROP INDEX IF EXISTS sites_waiting;
 ";
 

@@ -108,7 +108,7 @@ pub(super) struct SiteRow {
 /// The columns of a [`SiteRow`]; the last is the crawl that is next.
 pub(super) const COLUMNS: &str =
     "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority, rule_delay_ms,
-     block_until_ms, pages_left, rest_until_ms,
+     block_until_ms, pages_left, rest_until_ms, address,
      (SELECT crawl FROM crawl_sites WHERE site = sites.id AND crawl_sites.top_priority > 0
       ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1)";
 
@@ -118,10 +118,13 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
         delay_ms: row.get(3)?,
         last_start_ms: row.get(4)?,
         owner: row.get(5)?,
+        address: row
+            .get::<_, Option<String>>(12)?
+            .and_then(|text| text.parse().ok()),
     };
     let priority: u8 = row.get(7)?;
     let rest_until_ms: i64 = row.get(11)?;
-    let crawl: Option<CrawlKey> = row.get(12)?;
+    let crawl: Option<CrawlKey> = row.get(13)?;
     let site = SiteDue {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -152,14 +155,16 @@ pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
 }
 
 fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
-    let sql = "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5
+    let sql = "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5,
+                   address = ?6
                WHERE id = ?1";
     let values = params![
         site,
         clock.due_at_ms,
         clock.delay_ms,
         clock.last_start_ms,
-        clock.owner
+        clock.owner,
+        clock.address.map(|address| address.to_string())
     ];
     db.prepare_cached(sql)?.execute(values)?;
     Ok(())

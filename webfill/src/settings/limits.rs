@@ -34,6 +34,7 @@ fn check_seconds(settings: &Settings) -> Result<(), Fault> {
     let waits = [
         ("politeness.delay", politeness.delay),
         ("politeness.max_delay", politeness.max_delay),
+        ("politeness.address_delay", politeness.address_delay()),
     ];
     for (key, seconds) in waits {
         if !(0.0..=YEAR_S).contains(&seconds) {
@@ -77,6 +78,11 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             1..=1 << 20,
         ),
         ("supervisor.workers", u64::from(supervisor.workers), 0..=999),
+        (
+            "politeness.address_in_flight",
+            u64::from(settings.politeness.address_in_flight()),
+            1..=1_000_000,
+        ),
         (
             "supervisor.queue_url_bytes",
             supervisor.queue_url_bytes,
@@ -158,6 +164,8 @@ mod tests {
         for (section, key, value) in [
             ("politeness", "delay", "-1"),
             ("politeness", "max_delay", "nan"),
+            ("politeness", "address_delay", "-0.1"),
+            ("politeness", "address_in_flight", "0"),
             ("politeness", "contact", "\"me@example.org\""),
             ("politeness", "contact", "\"http://example.org/\\r\\nX: y\""),
             ("worker", "page_deadline", "0"),

@@ -44,6 +44,8 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("worker.page_deadline", Kind::Number),
     ("politeness.delay", Kind::Number),
     ("politeness.max_delay", Kind::Number),
+    ("politeness.address_delay", Kind::Number),
+    ("politeness.address_in_flight", Kind::Whole),
     ("politeness.contact", Kind::Text),
     ("politeness.ignore_robots", Kind::Switch),
     ("politeness.allow_private_networks", Kind::Switch),

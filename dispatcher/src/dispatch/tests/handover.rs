@@ -75,7 +75,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
 
 /// As after a restart: supervisor `a` was known, and held task 7 of site 1.
 fn restarted() -> Dispatch {
-    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     let kept = SavedSupervisor {
         name: "a".into(),
         instance: 1,
@@ -127,7 +127,7 @@ fn after_a_restart_an_owner_that_stays_away_is_lost_in_the_end() {
 fn a_dispatcher_that_restarts_often_still_finds_silent_supervisors_lost() {
     let mut silent_ms = 0;
     for _ in 0..1_000 {
-        let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+        let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
         let kept = SavedSupervisor {
             name: "a".into(),
             instance: 1,
@@ -145,7 +145,7 @@ fn a_dispatcher_that_restarts_often_still_finds_silent_supervisors_lost() {
 
 #[test]
 fn a_lease_of_an_unknown_supervisor_comes_back_at_once() {
-    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64);
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     let lease = HeldLease {
         task: 7,
         delivery: 3,

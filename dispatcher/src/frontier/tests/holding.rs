@@ -253,6 +253,7 @@ fn a_site_that_is_forgotten_keeps_the_time_of_its_last_request() {
         delay_ms: Some(20_000),
         last_start_ms: Some(5_000),
         owner: Some("vm".into()),
+        address: None,
     };
     fixture.frontier.return_site(site.id, &clock).unwrap();
     let rule = SiteRule {

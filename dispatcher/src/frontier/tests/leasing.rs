@@ -86,6 +86,7 @@ fn a_clock_is_kept_with_its_owner() {
         delay_ms: Some(2_500),
         last_start_ms: Some(4_500),
         owner: Some("vm-3".into()),
+        address: Some("2001:db8::7".parse().unwrap()),
     };
     fixture.frontier.save_clock(site.id, &clock).unwrap();
     fixture.frontier.commit().unwrap();

@@ -68,6 +68,7 @@ fn due_after_restart(due_at_ms: i64, now_ms: i64) -> i64 {
         delay_ms: Some(1_000),
         last_start_ms: Some(due_at_ms - 1_000),
         owner: None,
+        address: None,
     };
     let kept = clock_after_restart(clock, now_ms);
     assert!(kept.last_start_ms.unwrap() <= kept.due_at_ms);

@@ -102,7 +102,8 @@ CREATE TABLE sites (
     rule_delay_ms INTEGER,                    -- set by hand, as are the next two
     block_until_ms INTEGER NOT NULL DEFAULT 0,
     pages_left    INTEGER,                    -- so many may still be handed out
-    rest_until_ms INTEGER NOT NULL DEFAULT 0  -- it rests until then, and is probed after; 0: it is open
+    rest_until_ms INTEGER NOT NULL DEFAULT 0, -- it rests until then, and is probed after; 0: it is open
+    address       TEXT                        -- that its requests are counted for
 ) STRICT;
 CREATE TABLE skipped (
     crawl  INTEGER NOT NULL,

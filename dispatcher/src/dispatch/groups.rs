@@ -1,0 +1,282 @@
+//! Bounds that several sites share: those of an address, and those of a provider. The sites that share
+//! bounds are a *group*; its bounds hold over all supervisors and workers together.
+//!
+//! Tasks of a group may be handed out while fewer than `in_flight` of them are leased, and from the
+//! lookahead before its next start on. Each task puts the next start off.
+//!
+//! A ready site whose group has no room waits in the group. When there is room, the group *calls* the
+//! first in order of those that wait: the highest priority, then the longest due. The next is called when
+//! tasks of that one were handed out, or a moment later if none were. So however many sites wait, one of
+//! them is looked at for each request.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use webfill_urls::address::{Judgement, judge};
+use webfill_urls::provider;
+
+use super::site::LOOKAHEAD_MS;
+use crate::frontier::SiteId;
+
+/// The next site is called this long after one of which no task could be handed out.
+const MOMENT_MS: i64 = 20;
+
+/// Above this many groups, those that bound nothing for now are dropped.
+const MANY_GROUPS: usize = 4_096;
+
+/// What a group of sites may be asked, and which addresses make a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupBounds {
+    /// Between the starts of two requests.
+    pub delay_ms: u32,
+    /// At least 1.
+    pub in_flight: u32,
+    /// Loopback and private addresses are bounded as well as public ones.
+    pub of_private: bool,
+}
+
+/// What sites have in common that share bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// The public suffix that they lie below.
+    Provider(Arc<str>),
+    Address(IpAddr),
+}
+
+/// The place of a site that waits in its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) priority: Reverse<u8>,
+    pub(super) due_at_ms: i64,
+    pub(super) site: SiteId,
+}
+
+/// All groups that bound something now. Without bounds, no site belongs to a group.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    bounds: Option<GroupBounds>,
+    groups: HashMap<Group, State>,
+    /// The groups that will call a site, by when.
+    calls: BTreeSet<(i64, Group)>,
+    /// How many sites wait in groups.
+    waiting: usize,
+    /// No group's request starts before this.
+    first_start_ms: i64,
+    dropped_above: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    leased: u32,
+    next_start_ms: i64,
+    waiting: BTreeSet<Place>,
+    called: Option<SiteId>,
+    /// Nobody is called before this.
+    call_from_ms: i64,
+    /// Its time in `calls`.
+    calls_at_ms: Option<i64>,
+}
+
+impl State {
+    fn has_room(&self, in_flight: u32, now_ms: i64) -> bool {
+        self.leased < in_flight && self.next_start_ms - LOOKAHEAD_MS <= now_ms
+    }
+
+    fn next_call_ms(&self, in_flight: u32) -> Option<i64> {
+        let calls = !self.waiting.is_empty() && self.called.is_none() && self.leased < in_flight;
+        calls.then(|| (self.next_start_ms - LOOKAHEAD_MS).max(self.call_from_ms))
+    }
+
+    fn bounds_something(&self, now_ms: i64) -> bool {
+        self.leased > 0
+            || self.next_start_ms > now_ms
+            || !self.waiting.is_empty()
+            || self.called.is_some()
+    }
+}
+
+impl Groups {
+    pub(super) fn new(bounds: Option<GroupBounds>) -> Groups {
+        Groups {
+            bounds,
+            dropped_above: MANY_GROUPS,
+            ..Groups::default()
+        }
+    }
+
+    pub(super) fn bounds(&self) -> Option<GroupBounds> {
+        self.bounds
+    }
+
+    /// The group of a site, as far as its address is known.
+    pub(super) fn of(&self, site: &str, address: Option<IpAddr>) -> Option<Group> {
+        let bounds = self.bounds?;
+        if let Some(provider) = provider(site) {
+            return Some(Group::Provider(provider.into()));
+        }
+        let literal = site.trim_start_matches('[').trim_end_matches(']').parse();
+        let address = literal.ok().or(address)?;
+        let is_bounded = match judge(address) {
+            Judgement::Public => true,
+            Judgement::Private => bounds.of_private,
+            Judgement::Never => false,
+        };
+        is_bounded.then_some(Group::Address(address))
+    }
+
+    /// Requests may have been made until now that nobody remembers.
+    pub(super) fn start_late(&mut self, now_ms: i64) {
+        let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
+        self.first_start_ms = now_ms + i64::from(delay_ms);
+    }
+
+    /// Whether tasks of a ready site may be handed out now. A site that was called comes before all
+    /// others.
+    pub(super) fn admits(&mut self, group: &Group, site: SiteId, now_ms: i64) -> bool {
+        let in_flight = self.in_flight();
+        let state = self.state(group);
+        let was_called = state.called == Some(site);
+        if was_called {
+            state.called = None;
+            state.call_from_ms = now_ms + MOMENT_MS;
+        }
+        let is_next = was_called || (state.waiting.is_empty() && state.called.is_none());
+        let admits = is_next && state.has_room(in_flight, now_ms);
+        self.plan_call(group);
+        admits
+    }
+
+    pub(super) fn await_room(&mut self, group: &Group, place: Place) {
+        let is_new = self.state(group).waiting.insert(place);
+        self.waiting += usize::from(is_new);
+        self.plan_call(group);
+    }
+
+    /// A site does not wait any more, or was called and is not ready any more.
+    pub(super) fn leave(&mut self, group: &Group, site: SiteId, place: Option<Place>) {
+        let Some(state) = self.groups.get_mut(group) else {
+            return;
+        };
+        if state.called == Some(site) {
+            state.called = None;
+        }
+        let waited = place.is_some_and(|place| state.waiting.remove(&place));
+        self.waiting -= usize::from(waited);
+        self.plan_call(group);
+    }
+
+    /// The next site that is called by now.
+    pub(super) fn call(&mut self, now_ms: i64) -> Option<SiteId> {
+        let (at_ms, group) = self.calls.first()?;
+        if *at_ms > now_ms {
+            return None;
+        }
+        let group = group.clone();
+        let state = self.state(&group);
+        let first = state.waiting.pop_first()?;
+        state.called = Some(first.site);
+        self.waiting -= 1;
+        self.plan_call(&group);
+        Some(first.site)
+    }
+
+    /// When the next site will be called.
+    pub(super) fn next_call_ms(&self) -> Option<i64> {
+        self.calls.first().map(|(at_ms, _)| *at_ms)
+    }
+
+    /// The most tasks of one site that may be handed out together, and when the first may start.
+    pub(super) fn room(&self, group: &Group) -> (u32, i64) {
+        let state = self.groups.get(group);
+        let leased = state.map_or(0, |state| state.leased);
+        let next_start_ms = state.map_or(self.first_start_ms, |state| state.next_start_ms);
+        let free = self.in_flight().saturating_sub(leased);
+        match self.bounds {
+            Some(GroupBounds { delay_ms: 1.., .. }) => (free.min(1), next_start_ms),
+            _ => (free, next_start_ms),
+        }
+    }
+
+    /// A task was handed out.
+    pub(super) fn lease(&mut self, group: &Group) {
+        self.state(group).leased += 1;
+        self.plan_call(group);
+    }
+
+    /// The lease of a task has ended.
+    pub(super) fn end_lease(&mut self, group: &Group) {
+        let Some(state) = self.groups.get_mut(group) else {
+            return;
+        };
+        state.leased = state.leased.saturating_sub(1);
+        self.plan_call(group);
+    }
+
+    /// Puts the next start off: the first of so many requests starts at this time.
+    pub(super) fn put_off_next_start(&mut self, group: &Group, requests: u32, start_ms: i64) {
+        let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
+        let state = self.state(group);
+        state.next_start_ms =
+            state.next_start_ms.max(start_ms) + i64::from(requests.saturating_mul(delay_ms));
+        state.call_from_ms = 0;
+        self.plan_call(group);
+        if self.groups.len() > self.dropped_above {
+            self.groups
+                .retain(|_, state| state.bounds_something(start_ms));
+            self.dropped_above = MANY_GROUPS.max(2 * self.groups.len());
+        }
+    }
+
+    /// The sites that wait beyond `most`, as far as they are in the group with the most, and how long
+    /// each would wait there. The last in order go first, and `few` are left.
+    pub(super) fn surplus(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
+        let too_many = self.waiting.saturating_sub(most);
+        let groups = self.groups.values().filter(|_| too_many > 0);
+        let Some(longest) = groups.max_by_key(|state| state.waiting.len()) else {
+            return Vec::new();
+        };
+        let delay_ms = self.bounds.map_or(0, |bounds| i64::from(bounds.delay_ms));
+        let last_first = longest.waiting.iter().rev();
+        let places = (few..longest.waiting.len()).rev();
+        last_first
+            .zip(places)
+            .take(too_many)
+            .map(|(waits, place)| (waits.site, place as i64 * delay_ms))
+            .collect()
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.bounds.map_or(u32::MAX, |bounds| bounds.in_flight)
+    }
+
+    fn state(&mut self, group: &Group) -> &mut State {
+        let next_start_ms = self.first_start_ms;
+        self.groups.entry(group.clone()).or_insert_with(|| State {
+            next_start_ms,
+            ..State::default()
+        })
+    }
+
+    /// Brings the time of a group's next call up to date.
+    fn plan_call(&mut self, group: &Group) {
+        let in_flight = self.in_flight();
+        let Some(state) = self.groups.get_mut(group) else {
+            return;
+        };
+        let next_ms = state.next_call_ms(in_flight);
+        if next_ms == state.calls_at_ms {
+            return;
+        }
+        if let Some(before_ms) = state.calls_at_ms {
+            self.calls.remove(&(before_ms, group.clone()));
+        }
+        self.calls
+            .extend(next_ms.map(|at_ms| (at_ms, group.clone())));
+        state.calls_at_ms = next_ms;
+    }
+}
+
+#[cfg(test)]
+mod tests;

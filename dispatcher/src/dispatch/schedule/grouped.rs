@@ -1,0 +1,152 @@
+//! The sites of the window as members of their groups ([`groups`](super::super::groups)).
+
+use std::cmp::Reverse;
+use std::net::IpAddr;
+
+use webfill_wire::AddressBounds;
+
+use super::Schedule;
+use crate::dispatch::groups::{Group, Place};
+use crate::frontier::{Clock, SiteId};
+
+/// A task that was handed out more often than this is not counted for another address any more: its
+/// site's name leads to another one each time.
+const MOST_DELIVERIES_MOVED: u32 = 5;
+
+/// A worker requests robots.txt again if the last request is this long ago.
+const ROBOTS_KEPT_MS: i64 = 3_600_000;
+
+/// In a group with so many waiting sites or fewer, all stay in the window.
+const FEW_WAITING: usize = 64;
+
+/// A site that leaves the window because too many of its group wait is due again within these bounds.
+const SURPLUS_RETURNS_MS: (i64, i64) = (10_000, 600_000);
+
+impl Schedule {
+    pub(in crate::dispatch) fn group_of(&self, id: SiteId) -> Option<Group> {
+        self.sites.get(&id)?.group.clone()
+    }
+
+    /// Whether tasks of the group may not be handed out now: the ready site waits in it then.
+    pub(in crate::dispatch) fn must_await_group(&mut self, id: SiteId, now_ms: i64) -> bool {
+        let Some(group) = self.group_of(id) else {
+            return false;
+        };
+        if self.groups.admits(&group, id, now_ms) {
+            return false;
+        }
+        self.remove_from_ready(id);
+        if let Some(site) = self.sites.get_mut(&id) {
+            let place = Place {
+                priority: Reverse(site.turn().priority),
+                due_at_ms: site.clock.due_at_ms,
+                site: id,
+            };
+            self.groups.await_room(&group, place);
+            site.place_in_group = Some(place);
+        }
+        true
+    }
+
+    /// The sites that their groups call become ready.
+    pub(super) fn make_called_ready(&mut self, now_ms: i64) {
+        while let Some(id) = self.groups.call(now_ms) {
+            if let Some(site) = self.sites.get_mut(&id) {
+                site.place_in_group = None;
+            }
+            self.make_ready(id);
+        }
+    }
+
+    /// A site waits no more, or is not ready any more, if its group has called it.
+    pub(super) fn leave_group(&mut self, id: SiteId) {
+        if let Some(site) = self.sites.get_mut(&id)
+            && let Some(group) = &site.group
+        {
+            self.groups.leave(group, id, site.place_in_group.take());
+        }
+    }
+
+    /// The most tasks of the site that its group has room for, and when the first may start.
+    pub(in crate::dispatch) fn room_in_group(&self, id: SiteId) -> (u32, i64) {
+        let group = self.sites.get(&id).and_then(|site| site.group.as_ref());
+        group.map_or((u32::MAX, i64::MIN), |group| self.groups.room(group))
+    }
+
+    /// Tasks that were handed out put the next start of their group off: they start at this time, and
+    /// robots.txt may be requested before.
+    pub(in crate::dispatch) fn put_off_group(&mut self, id: SiteId, tasks: usize, start_ms: i64) {
+        let Some(site) = self.sites.get(&id).filter(|_| tasks > 0) else {
+            return;
+        };
+        let last_ms = site.clock.last_start_ms;
+        let asks_robots = last_ms.is_none_or(|last_ms| start_ms - last_ms >= ROBOTS_KEPT_MS);
+        if let Some(group) = &site.group {
+            let requests = tasks as u32 + u32::from(asks_robots);
+            self.groups.put_off_next_start(group, requests, start_ms);
+        }
+    }
+
+    /// A site turns out to be at this address.
+    pub(in crate::dispatch) fn set_address(&mut self, id: SiteId, address: IpAddr) {
+        let Some(site) = self.sites.get(&id) else {
+            return;
+        };
+        let group = self.groups.of(&site.name, Some(address));
+        let waited = site.place_in_group.is_some();
+        if group != site.group {
+            self.leave_group(id);
+        }
+        if let Some(site) = self.sites.get_mut(&id) {
+            site.clock.address = Some(address);
+            site.group = group;
+        }
+        if waited {
+            self.make_ready(id);
+        }
+    }
+
+    /// Whether the worker is to compare the address of a task's host with the one that it is counted
+    /// for. A provider's bounds hold wherever the site is.
+    pub(in crate::dispatch) fn address_bounds(&self, id: SiteId, delivery: u32) -> AddressBounds {
+        let (Some(bounds), Some(site)) = (self.groups.bounds(), self.sites.get(&id)) else {
+            return AddressBounds::None;
+        };
+        let address = match &site.group {
+            Some(Group::Provider(_)) => return AddressBounds::None,
+            Some(Group::Address(address)) => Some(*address),
+            None => site.clock.address,
+        };
+        if address.is_some() && delivery > MOST_DELIVERIES_MOVED {
+            return AddressBounds::None;
+        }
+        match bounds.of_private {
+            true => AddressBounds::OfAny(address),
+            false => AddressBounds::OfPublic(address),
+        }
+    }
+
+    /// Evicts sites while more than `most` wait in groups: the last in order of the group with the
+    /// most, so that a group of many sites keeps no others out of the window.
+    pub(in crate::dispatch) fn evict_surplus_of_groups(
+        &mut self,
+        most: usize,
+        now_ms: i64,
+    ) -> Vec<(SiteId, Clock)> {
+        let mut left = Vec::new();
+        loop {
+            let surplus = self.groups.surplus(most, FEW_WAITING);
+            if surplus.is_empty() {
+                return left;
+            }
+            for (id, wait_ms) in surplus {
+                let (soonest_ms, latest_ms) = SURPLUS_RETURNS_MS;
+                let back_ms = now_ms + wait_ms.clamp(soonest_ms, latest_ms);
+                if let Some((_, mut clock)) = self.remove(id) {
+                    clock.due_at_ms = clock.due_at_ms.max(back_ms);
+                    left.push((id, clock));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Bounds that sites share because they are at one address, or with one provider, judged by the access
+//! log of all of them together.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use webfill_test_needs::needs;
+use webfill_tests::isolation::{add_address, isolated};
+use webfill_tests::name_server::NameServer;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Visits, Web, page};
+use webfill_tests::stored::Stored;
+use webfill_tests::workplace::Workplace;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A request that was late may be followed sooner by the next.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Two public addresses of the isolated machine.
+const PUBLIC: [&str; 2] = ["93.184.216.34", "93.184.216.35"];
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// Hosts that serve one page each and take so long for it; returns their names.
+fn hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<String> {
+    let names = (0..count).map(|number| format!("s{number}{domain}"));
+    let names: Vec<String> = names.collect();
+    for name in &names {
+        let site = web.site(name);
+        site.otherwise(|_| page("T").into());
+        site.latency(latency);
+    }
+    names
+}
+
+fn urls(names: &[String]) -> impl Iterator<Item = String> {
+    names.iter().map(|name| format!("http://{name}/"))
+}
+
+/// A crawl of so many seeds that they do not fit into a command line, without delays of sites.
+fn crawl_of_many(work: &Workplace, web: &Web, urls: impl Iterator<Item = String>) -> Run {
+    let seeds: Vec<String> = urls.collect();
+    let seeds = work.write("seeds.txt", seeds.join("\n"));
+    work.crawl_without_delay(web)
+        .args(["--delay", "0"])
+        .arg("--seeds")
+        .arg(seeds)
+        .time_limit(120_000 * MS)
+}
+
+/// The most requests that were in flight at the same time.
+fn most_at_once(visits: &Visits) -> usize {
+    let mut changes = Vec::new();
+    for visit in &visits.0 {
+        let ended_at = visit.ended_at.expect("the request has ended");
+        changes.extend([(visit.started_at, 1), (ended_at, -1)]);
+    }
+    changes.sort();
+    let mut now = 0_isize;
+    let in_flight = changes.iter().map(|(_, change)| {
+        now += change;
+        now
+    });
+    in_flight.max().unwrap_or(0) as usize
+}
+
+/// The time from the start of the first request to the start of the last.
+fn span(visits: &Visits) -> Duration {
+    let starts = visits.0.iter().map(|visit| visit.started_at);
+    let (first, last) = (starts.clone().min(), starts.max());
+    let (first, last) = (first.expect("a request"), last.expect("a request"));
+    last.duration_since(first)
+}
+
+/// The requests are as far apart as the delay demands. The page after a robots.txt follows at once.
+fn assert_spread(visits: &Visits, delay: Duration) {
+    let least = delay * (visits.len() as u32 - 2) - SLACK;
+    let span = span(visits);
+    assert!(
+        span >= least,
+        "{} requests in {span:?}, not in {least:?}",
+        visits.len()
+    );
+}
+
+/// Each page was requested once, and nothing but the pages and their robots.txt.
+fn assert_each_once(visits: &Visits, pages: usize) {
+    let counts = visits.counts();
+    let repeated: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(repeated.is_empty(), "{repeated:?}");
+    assert_eq!(visits.pages().len(), pages);
+}
+
+/// How often the task with the most deliveries was handed out.
+fn most_deliveries(work: &Workplace) -> i64 {
+    let frontier = Stored::open(&work.path("state/dispatcher.db"));
+    frontier.number("SELECT max(attempt) FROM tasks")
+}
+
+#[test]
+fn the_sites_of_one_address_share_its_bounds() {
+    let web = Web::start();
+    let names = hosts(&web, 300, ".example", 20 * MS);
+    let work = Workplace::new();
+    let run = crawl_of_many(&work, &web, urls(&names))
+        .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.01")
+        .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "4")
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 300);
+    let visits = web.visits();
+    assert_each_once(&visits, 300);
+    assert_eq!(visits.len(), 600);
+    assert!(most_at_once(&visits) <= 4, "{}", most_at_once(&visits));
+    assert_spread(&visits, 10 * MS);
+}
+
+#[test]
+fn five_thousand_sites_of_one_address_are_asked_by_and_by() {
+    let web = Web::start();
+    let names = hosts(&web, 5_000, ".example", 20 * MS);
+    let work = Workplace::new();
+    let run = crawl_of_many(&work, &web, urls(&names))
+        .args(["--ignore-robots"])
+        .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0")
+        .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "30")
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 5_000);
+    let visits = web.visits();
+    assert_each_once(&visits, 5_000);
+    assert!(most_at_once(&visits) <= 30, "{}", most_at_once(&visits));
+}
+
+#[test]
+fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
+    let webs = ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(|at| Web::start_on(ip(at)));
+    let work = Workplace::new();
+    let mut run = work
+        .plain_crawl()
+        .args(["--allow-private-networks", "--delay", "0"]);
+    for (number, web) in webs.iter().enumerate() {
+        let names = hosts(web, 4, &format!("-{number}.github.io"), 20 * MS);
+        let port = web.plain_address().port();
+        for name in &names {
+            let at = web.plain_address().ip();
+            run = run.args(["--resolve", &format!("{name}:80:{at}:{port}")]);
+        }
+        run = run.args(urls(&names));
+    }
+    let run = run
+        .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.2")
+        .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "1")
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 12);
+    let visits = Visits(webs.iter().flat_map(|web| web.visits().0).collect());
+    assert_each_once(&visits, 12);
+    assert_eq!(most_at_once(&visits), 1);
+    assert_spread(&visits, 200 * MS);
+    assert_eq!(
+        most_deliveries(&work),
+        1,
+        "bounded from the first request on"
+    );
+}
+
+#[test]
+fn loopback_is_not_bounded_unless_that_is_asked_for() {
+    let web = Web::start();
+    let names = hosts(&web, 300, ".example", 300 * MS);
+    let work = Workplace::new();
+    let run = crawl_of_many(&work, &web, urls(&names)).finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 300);
+    assert!(most_at_once(&web.visits()) > 8);
+    assert_eq!(most_deliveries(&work), 1);
+}
+
+#[needs(namespaces)]
+#[test]
+fn public_addresses_are_bounded_by_default() {
+    isolated(
+        "address_bounds::public_addresses_are_bounded_by_default",
+        || {
+            add_address(PUBLIC[0]);
+            let web = Web::start_on(ip(PUBLIC[0]));
+            let names = hosts(&web, 15, ".example", 20 * MS);
+            let work = Workplace::new();
+            let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PUBLIC[0])]);
+            let port = web.plain_address().port();
+            let urls = names.iter().map(|name| format!("http://{name}:{port}/"));
+            public_crawl(&work).args(urls).finish().expect(0);
+            let visits = web.visits();
+            assert_each_once(&visits, 15);
+            assert_spread(&visits, 200 * MS);
+            assert_eq!(most_deliveries(&work), 2, "once to learn the address");
+        },
+    );
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same() {
+    isolated(
+        "address_bounds::a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same",
+        || {
+            PUBLIC.iter().for_each(|address| add_address(address));
+            let web = Web::start_on(ip("0.0.0.0"));
+            let names = hosts(&web, 1, ".example", 20 * MS);
+            let work = Workplace::new();
+            let _names = NameServer::start(&work.path(""), |_, asked| {
+                vec![ip(PUBLIC[asked as usize % 2])]
+            });
+            let port = web.plain_address().port();
+            let urls = (0..4).map(|number| format!("http://{}:{port}/{number}", names[0]));
+            public_crawl(&work).args(urls).finish().expect(0);
+            assert_each_once(&web.visits(), 4);
+            let most = most_deliveries(&work);
+            assert!((2..=6).contains(&most), "{most}");
+        },
+    );
+}
+
+fn public_crawl(work: &Workplace) -> Run {
+    work.plain_crawl().args([
+        "--delay",
+        "0.05",
+        "--contact",
+        "https://crawler.example/about",
+    ])
+}

@@ -1,0 +1,90 @@
+//! Which address a task's requests are counted for. The dispatcher bounds the requests to each address;
+//! where names lead, only workers know.
+
+use std::net::IpAddr;
+
+use webfill_urls::Url;
+use webfill_urls::address::{Judgement, judge};
+use webfill_wire::{AddressBounds, Task};
+
+use super::Journey;
+use crate::permits::Permit;
+
+impl Journey {
+    /// The address that the task is to be counted for, if it was counted for another one. It must be
+    /// asked before the first request for the task, and holds no fetch slot.
+    pub(super) async fn counted_elsewhere(
+        &self,
+        task: &Task,
+        url: &Url,
+        permit: &Permit,
+    ) -> Option<IpAddr> {
+        if task.address_bounds == AddressBounds::None {
+            return None;
+        }
+        let _name = self.look_up(url, permit).await;
+        if self.is_called_back(permit) {
+            return None;
+        }
+        let addresses = self.resolver.allowed_addresses(url).await;
+        address_to_count(task.address_bounds, &addresses)
+    }
+}
+
+/// The address to count a task for, if its host's addresses do not include the one that it was counted
+/// for. Always the smallest, so that all hosts with the same addresses are counted together.
+fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<IpAddr> {
+    let (counted, of_private) = match bounds {
+        AddressBounds::None => return None,
+        AddressBounds::OfPublic(counted) => (counted, false),
+        AddressBounds::OfAny(counted) => (counted, true),
+    };
+    if counted.is_some_and(|address| addresses.contains(&address)) {
+        return None;
+    }
+    let is_bounded = |address: &&IpAddr| of_private || judge(**address) == Judgement::Public;
+    addresses.iter().filter(is_bounded).min().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ips(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_task_is_counted_for_the_smallest_address_of_its_host() {
+        let found = ips(&["2606:4700::1", "9.9.9.9", "1.1.1.1"]);
+        let of = |counted: &str| AddressBounds::OfPublic(Some(counted.parse().unwrap()));
+        let smallest = ips(&["1.1.1.1"]).pop();
+        assert_eq!(
+            address_to_count(AddressBounds::OfPublic(None), &found),
+            smallest
+        );
+        assert_eq!(address_to_count(of("8.8.8.8"), &found), smallest);
+        assert_eq!(address_to_count(of("9.9.9.9"), &found), None);
+        assert_eq!(address_to_count(of("2606:4700::1"), &found), None);
+        assert_eq!(address_to_count(AddressBounds::None, &found), None);
+        assert_eq!(address_to_count(AddressBounds::OfPublic(None), &[]), None);
+    }
+
+    #[test]
+    fn private_addresses_are_counted_only_if_all_are() {
+        let found = ips(&["10.0.0.1", "127.0.0.1"]);
+        assert_eq!(
+            address_to_count(AddressBounds::OfPublic(None), &found),
+            None
+        );
+        assert_eq!(
+            address_to_count(AddressBounds::OfAny(None), &found),
+            ips(&["10.0.0.1"]).pop()
+        );
+        let mixed = ips(&["10.0.0.1", "1.1.1.1"]);
+        assert_eq!(
+            address_to_count(AddressBounds::OfPublic(None), &mixed),
+            ips(&["1.1.1.1"]).pop()
+        );
+    }
+}
