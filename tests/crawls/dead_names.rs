@@ -56,6 +56,9 @@ fn crawl(work: &Workplace) -> Run {
         .instead("--workers", "1")
         .args(["--delay", &DELAY.as_secs().to_string()])
         .args(["--contact", "https://crawler.example/about"])
+        // All hosts are at one address.
+        .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0")
+        .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "1000000")
 }
 
 /// The time between the first and the last page of each host, sorted.

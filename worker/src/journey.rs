@@ -43,6 +43,7 @@ use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
 use crate::task_result::TaskResult;
 
+use self::address::NamesGivenBack;
 use self::rendering::{GivenBack, is_rendered_in_browser};
 
 mod address;
@@ -55,6 +56,7 @@ pub struct Journey {
     pub politeness: PolitenessConfig,
     pub gate: Gate,
     pub resolver: Resolver,
+    pub names_given_back: RefCell<NamesGivenBack>,
     pub cache: Arc<dyn Cache>,
     pub sites: RefCell<Sites>,
     /// The turns that this worker has reserved in the shared cache.

@@ -28,7 +28,7 @@ use webfill_urls::{Host, Url};
 pub use clients::{ClientPart, Clients};
 pub use lookup_threads::PLACES;
 pub use memory::MOMENT;
-pub use names::HeldName;
+pub use names::{FRESH_FOR, HeldName};
 pub use overrides::OverrideError;
 pub use refusal::{LookupError, Refused, ResolveError};
 

@@ -194,6 +194,7 @@ fn journey(
             &setup.fetch,
         ),
         resolver,
+        names_given_back: RefCell::default(),
         cache,
         sites: RefCell::new(Sites::default()),
         reservations,

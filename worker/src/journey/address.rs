@@ -1,7 +1,9 @@
 //! Which address a task's requests are counted for. The dispatcher bounds the requests to each address;
 //! where names lead, only workers know.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use webfill_urls::Url;
 use webfill_urls::address::{Judgement, judge};
@@ -9,6 +11,9 @@ use webfill_wire::{AddressBounds, Task};
 
 use super::Journey;
 use crate::permits::Permit;
+use crate::resolve::{FRESH_FOR, HeldName};
+
+const MOST_NAMES_KEPT: usize = 4_096;
 
 impl Journey {
     /// The address that the task is to be counted for, if it was counted for another one. It must be
@@ -22,12 +27,32 @@ impl Journey {
         if task.address_bounds == AddressBounds::None {
             return None;
         }
-        let _name = self.look_up(url, permit).await;
+        let name = self.look_up(url, permit).await;
         if self.is_called_back(permit) {
             return None;
         }
         let addresses = self.resolver.allowed_addresses(url).await;
-        address_to_count(task.address_bounds, &addresses)
+        let address = address_to_count(task.address_bounds, &addresses)?;
+        if let Some(name) = name {
+            self.names_given_back.borrow_mut().keep(name);
+        }
+        Some(address)
+    }
+}
+
+/// The names of tasks that were given back to be counted elsewhere are held for a while, so that the
+/// same answer serves when a task comes again soon.
+#[derive(Debug, Default)]
+pub struct NamesGivenBack(VecDeque<(Instant, HeldName)>);
+
+impl NamesGivenBack {
+    fn keep(&mut self, name: HeldName) {
+        let now = Instant::now();
+        let is_over = |at: &Instant| now.duration_since(*at) > FRESH_FOR;
+        while self.0.front().is_some_and(|(at, _)| is_over(at)) || self.0.len() >= MOST_NAMES_KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, name));
     }
 }
 

@@ -26,7 +26,7 @@ use super::refusal::LookupError;
 pub(super) type Answer = Result<Arc<[SocketAddr]>, Arc<LookupError>>;
 
 /// A task that waits for long prepares its next request anew when its answer is older.
-const FRESH_FOR: Duration = Duration::from_secs(30);
+pub const FRESH_FOR: Duration = Duration::from_secs(30);
 
 /// A look-up that gets no thread in this time fails.
 const LONGEST_WAIT_IN_LINE: Duration = Duration::from_secs(60);
