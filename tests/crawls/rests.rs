@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use webfill_tests::run::Run;
-use webfill_tests::site::{Site, Web, page, status};
+use webfill_tests::site::{Site, Web, page, redirect, script, status};
 use webfill_tests::workplace::Workplace;
 
 fn urls(site: &Site, pages: usize) -> Vec<String> {
@@ -49,6 +49,71 @@ fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     assert!(visits.pages().0[0].started_at >= start + down_for);
     let refused = visits.robots().len();
     assert!((2..=5).contains(&refused), "robots.txt: {refused} requests");
+}
+
+#[test]
+fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
+    let web = Web::start();
+    let site = web.site("hangs.example");
+    let first = Arc::new(AtomicBool::new(true));
+    site.serve_with("/robots.txt", move |_| {
+        match first.swap(false, Ordering::SeqCst) {
+            true => script().hold_open().into(),
+            false => status(404).into(),
+        }
+    });
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .arg("--config")
+        .arg(work.short_timeouts())
+        .env("WEBFILL_RESTS_ROBOTS", "1,1,1")
+        .args(urls(&site, 20))
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 20);
+    assert_all_ok(&work, 20);
+    assert_eq!(site.visits().robots().len(), 2, "one in vain, one probe");
+    assert_eq!(site.visits().pages().len(), 20, "each page once");
+}
+
+/// Of every two requests for a robots.txt the first fails, whichever of the site's hosts it is for.
+#[test]
+fn a_robots_txt_that_flaps_costs_no_url() {
+    let (hosts, pages) = (6, 5);
+    let web = Web::start();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let sites: Vec<Site> = (0..hosts)
+        .map(|n| web.site(&format!("h{n}.flaps.example")))
+        .collect();
+    for site in &sites {
+        let asked = Arc::clone(&asked);
+        site.serve_with("/robots.txt", move |_| {
+            match asked.fetch_add(1, Ordering::SeqCst) % 2 {
+                0 => status(503).into(),
+                _ => status(404).into(),
+            }
+        });
+        site.otherwise(|_| page("T").into());
+    }
+    let work = Workplace::new();
+    let all: Vec<String> = sites.iter().flat_map(|site| urls(site, pages)).collect();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_RESTS_ROBOTS", vec!["0.3"; 20].join(","))
+        .args(&all)
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), all.len() as u64);
+    assert_all_ok(&work, all.len());
+    for site in &sites {
+        let (robots, fetched) = (site.visits().robots(), site.visits().pages());
+        assert_eq!(fetched.len(), pages, "{}: each page once", site.host());
+        let good = robots.0.last().expect("it was asked for");
+        assert_eq!(good.status, Some(404), "{}", site.host());
+        assert!(fetched.0[0].started_at > good.started_at, "{}", site.host());
+    }
+    let robots = web.visits().robots().len();
+    assert!((12..=40).contains(&robots), "robots.txt: {robots} requests");
 }
 
 #[test]
@@ -98,6 +163,74 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     let visits = site.visits().pages();
     let rest = visits.0[25].started_at - visits.0[24].started_at;
     assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
+}
+
+/// As a large search engine does: every page redirects to a captcha, which answers well.
+#[test]
+fn a_site_that_redirects_everything_to_a_captcha_rests_and_loses_nothing() {
+    let web = Web::start();
+    let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
+    blocks.robots("");
+    well.robots("");
+    blocks.otherwise(|request| match request.path.starts_with("/sorry") {
+        true => page("captcha").into(),
+        false => {
+            let back = format!("http://blocks.example{}", request.path);
+            redirect(&format!("/sorry/index?continue={back}&q=abc")).into()
+        }
+    });
+    well.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_RESTS_BLOCKED", "0.5,3600")
+        .args(urls(&blocks, 30))
+        .args(urls(&well, 30))
+        .finish()
+        .expect(12);
+    let summary = run.summary();
+    let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
+    assert_eq!(counts, [30, 0, 0], "{}", summary.json);
+    assert_eq!(summary.json["queued"], 30, "no task ended");
+    assert_eq!(well.visits().pages().len(), 30);
+    let asked = blocks.visits().pages();
+    assert_eq!(asked.len(), 2, "one and the probe: {:?}", asked.paths());
+    let sorry = |path: &String| path.contains("/sorry");
+    assert!(!asked.paths().iter().any(sorry), "{:?}", asked.paths());
+}
+
+#[test]
+fn a_site_that_answers_429_for_ever_is_asked_less_and_less_and_loses_nothing() {
+    let web = Web::start();
+    let site = web.site("busy.example");
+    site.robots("");
+    let busy = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&busy);
+    site.otherwise(move |_| match still.load(Ordering::SeqCst) {
+        true => status(429).header("retry-after", "1").into(),
+        false => page("T").into(),
+    });
+    let work = Workplace::new();
+    let crawl = || crawl(&work, &web).env("WEBFILL_RESTS_BUSY", "1,12");
+    let run = crawl()
+        .args(["--max-rest", "8s"])
+        .args(urls(&site, 20))
+        .finish()
+        .expect(12);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("http_error"), 0, "{}", summary.json);
+    assert_eq!(summary.json["queued"], 20, "{}", summary.json);
+    let gaps = site.visits().pages().gaps();
+    let least = [1, 2, 4].map(Duration::from_secs);
+    assert!(
+        gaps.len() == 3 && gaps.iter().zip(least).all(|(gap, least)| *gap >= least),
+        "three refusals and the probe after the rest: {gaps:?}"
+    );
+
+    busy.store(false, Ordering::SeqCst);
+    let run = crawl().args(["--max-rest", "1m"]).finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 20);
+    assert_all_ok(&work, 20);
+    assert_eq!(site.visits().pages().len(), 4 + 20, "each page once");
 }
 
 #[test]
@@ -166,7 +299,7 @@ fn a_rest_outlives_a_killed_dispatcher() {
     let refused = web
         .log()
         .wait_until("robots.txt was asked for", |visits| visits.len() == 1);
-    std::thread::sleep(Duration::from_millis(500));
+    running.wait_until("the site rests", |_| work.has_logged("site_rests"));
     running.kill_role("dispatcher");
     running.finish().expect(0);
     let visits = site.visits();

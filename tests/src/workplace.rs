@@ -117,6 +117,15 @@ impl Workplace {
         }
         logs
     }
+
+    /// Whether an event stands in a log by now; for processes that are still writing.
+    pub fn has_logged(&self, event: &str) -> bool {
+        let line = format!("\"event\":\"{event}\"");
+        let logs = files_under(&self.path("state/logs"));
+        logs.iter()
+            .filter_map(|path| fs::read_to_string(path).ok())
+            .any(|text| text.contains(&line))
+    }
 }
 
 /// A failed test leaves its folder for a look at the logs and the store, and shows what the logs
