@@ -4,6 +4,7 @@ use webfill_test_needs::needs;
 
 use crate::plan::{Fault, Kind, Point, only};
 use crate::round::{self, Round, Store};
+use crate::trouble::Trouble;
 
 /// For each kind of fault a small crawl with a few faults of this kind. The crawls run in parallel.
 fn each_alone(store: Store, rounds: &[(Kind, Fault)]) {
@@ -77,6 +78,9 @@ on_each_store! {
     the_wall_clock_may_jump_an_hour_forth_and_back needs libfaketime:
         [both(Fault::Clock(1)), both(Fault::Clock(-1))].concat();
     what_was_leased_and_not_sent_is_sent_again: both(Fault::KillAt(Point::AfterLease));
+    a_site_in_trouble_loses_nothing:
+        [Trouble::Fails(403), Trouble::Fails(503), Trouble::Blocks, Trouble::Resets]
+            .map(|trouble| (Kind::Crawl, Fault::Site(trouble, 2_500)));
     a_commit_that_was_cut_short_is_undone: both(Fault::KillAt(Point::DuringCommit));
 }
 

@@ -1,10 +1,14 @@
 //! The processes of one round: starts them, restarts them when they have died, as an init system would,
 //! and injects faults.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use webfill_tests::process::Process;
 use webfill_tests::run::{Run, Running};
@@ -22,6 +26,10 @@ const CONTROL: u16 = 5557;
 const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
+/// Sites rest briefly, and so often that none is given up.
+const RESTS: &str =
+    "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
+const REASONS: [&str; 5] = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY", "BLOCKED"];
 
 /// One process that is started again whenever it ends.
 struct Member {
@@ -66,7 +74,12 @@ pub(crate) struct Crew {
     /// The crawl's key, once all seeds are accepted.
     fed: Option<Value>,
     finished: bool,
+    /// Tasks that failed are to be tried again.
+    retries: Rc<Cell<bool>>,
 }
+
+/// How tasks end whose site was in trouble.
+const FAILURES: &str = "http_error,network_error,timeout,robots_unreachable,blocked";
 
 impl Crew {
     pub(crate) fn new(kind: Kind, work: &Workplace, web: &Web, store: &str) -> Crew {
@@ -82,6 +95,8 @@ impl Crew {
         let args: Vec<String> = work_args(work, store);
         let resolve = web.resolve_args();
         let (folder, own_clock) = (work.path("."), clock.clone());
+        let retries = Rc::new(Cell::new(false));
+        let retries_now = Rc::clone(&retries);
         let crawl = move || {
             let run = Run::new(["crawl", "--crawl", "test", "--depth", "50", "--state"])
                 .arg(&state)
@@ -91,6 +106,10 @@ impl Crew {
                 .arg(&seeds)
                 .args(&resolve)
                 .in_folder(&folder);
+            let run = match retries_now.get() {
+                true => run.args(["--retry", FAILURES]),
+                false => run,
+            };
             common(run, &own_clock)
         };
         Crew {
@@ -103,6 +122,7 @@ impl Crew {
             intruder: Box::new(|_| unreachable!("only a fleet has intruders")),
             fed: None,
             finished: false,
+            retries,
         }
     }
 
@@ -148,6 +168,7 @@ impl Crew {
             intruder: Box::new(move |number| supervisor(number, "intruder")),
             fed: None,
             finished: false,
+            retries: Rc::default(),
         }
     }
 
@@ -186,6 +207,49 @@ impl Crew {
         self.ask(&json!({"action": "end_of_seeds", "crawl": crawl}))?;
         self.fed = Some(crawl.clone());
         Some(false)
+    }
+
+    /// Lets the tasks that failed be tried again: the crawl is not finished any more.
+    pub(crate) fn retry(&mut self) {
+        self.retries.set(true);
+        if self.kind == Kind::Fleet {
+            let outcomes: Vec<&str> = FAILURES.split(',').collect();
+            let retry =
+                json!({"action": "retry", "appid": "test", "crawlid": "test", "outcome": outcomes});
+            let deadline = Instant::now() + ROUND_LIMIT;
+            while self
+                .ask(&retry)
+                .is_none_or(|answer| answer["total_requeued"].is_null())
+            {
+                assert!(Instant::now() < deadline, "no answer to {retry}");
+                self.members
+                    .iter_mut()
+                    .for_each(|member| _ = member.look_after());
+            }
+        }
+        self.finished = false;
+    }
+
+    /// The URLs of tasks that are handed out, or of those that failed.
+    fn urls(&self, condition: &str) -> BTreeSet<String> {
+        let read = || {
+            let db =
+                Connection::open_with_flags(self.frontier(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            let mut select = db.prepare(&format!("SELECT url FROM tasks WHERE {condition}"))?;
+            select.query_map([], |row| row.get(0))?.collect()
+        };
+        // There is no file yet, or its dispatcher is being started.
+        let found: rusqlite::Result<BTreeSet<String>> = read();
+        found.unwrap_or_default()
+    }
+
+    /// The URLs of tasks that some process holds.
+    pub(crate) fn held(&self) -> BTreeSet<String> {
+        self.urls("state = 1")
+    }
+
+    pub(crate) fn failed(&self) -> BTreeSet<String> {
+        self.urls("state = 2 AND outcome NOT IN ('ok', 'disallowed')")
     }
 
     fn ask(&self, request: &Value) -> Option<Value> {
@@ -261,6 +325,8 @@ fn common(run: Run, clock: &std::path::Path) -> Run {
         .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
         .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "4");
+    let rests = |run: Run, reason| run.env(&format!("WEBFILL_RESTS_{reason}"), RESTS);
+    let run = REASONS.into_iter().fold(run, rests);
     match faketime() {
         Some(library) => run
             .env("LD_PRELOAD", library)

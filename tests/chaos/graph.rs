@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
-use webfill_tests::site::{Page, Web, page};
+use webfill_tests::site::{Page, Site, Web, document, page};
+
+use crate::trouble::Troubles;
 
 /// The delay of sites whose robots.txt names none.
 pub(crate) const DEFAULT_DELAY: Duration = Duration::from_millis(200);
@@ -26,6 +28,15 @@ pub(crate) struct Graph {
     pub(crate) roots: Vec<String>,
     /// Every URL that becomes a task.
     pub(crate) expected: BTreeMap<String, Expected>,
+    pub(crate) troubles: Troubles,
+}
+
+impl Graph {
+    /// One of the hosts.
+    pub(crate) fn host(&self, pick: usize) -> &str {
+        let number = pick % self.delays.len();
+        self.delays.keys().nth(number).expect("one of them")
+    }
 }
 
 /// Every page is found from the root of its site; some links go to other sites, some to what
@@ -35,6 +46,7 @@ pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Gra
         delays: BTreeMap::new(),
         roots: Vec::new(),
         expected: BTreeMap::new(),
+        troubles: Troubles::default(),
     };
     for site in 0..sites {
         let host = host_of(site);
@@ -42,7 +54,8 @@ pub(crate) fn serve(web: &Web, sites: usize, pages: usize, rng: &mut Rng) -> Gra
         graph
             .delays
             .insert(host.clone(), Duration::from_millis(delay_ms));
-        web.site(&host).robots(&robots(delay_ms));
+        let file = document("text/plain", robots(delay_ms));
+        serve_in_trouble(&web.site(&host), "/robots.txt", file, &graph.troubles);
         graph.roots.push(url(site, 0));
         let links = links_of_site(site, sites, pages, rng);
         for (number, links) in links.iter().enumerate() {
@@ -128,5 +141,14 @@ fn serve_page(
     };
     graph.expected.insert(url(site, number), expected);
     let content = content.latency(Duration::from_millis(slow));
-    web.site(&host_of(site)).serve(&path(number), content);
+    let own = web.site(&host_of(site));
+    serve_in_trouble(&own, &path(number), content, &graph.troubles);
+}
+
+/// Serves a page, except while its site is in trouble.
+fn serve_in_trouble(site: &Site, path: &str, content: Page, troubles: &Troubles) {
+    let troubles = troubles.clone();
+    site.serve_with(path, move |request| {
+        troubles.answer(&request.host, &request.path, &content)
+    });
 }

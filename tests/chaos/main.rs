@@ -17,3 +17,4 @@ mod points;
 mod proxy;
 mod resources;
 mod round;
+mod trouble;

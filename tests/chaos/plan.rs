@@ -4,6 +4,8 @@ use std::fmt;
 
 use fastrand::Rng;
 
+use crate::trouble::Trouble;
+
 /// A fault, with its duration in milliseconds. If there are several processes or supervisors,
 /// `Planned::pick` selects one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,13 +34,15 @@ pub(crate) enum Fault {
     SecondDispatcher,
     /// From now on, the wall clock of all processes is wrong by this many hours.
     Clock(i8),
+    /// A site is in trouble.
+    Site(Trouble, u64),
 }
 
 impl Fault {
     pub(crate) fn duration_ms(self) -> u64 {
         match self {
             Fault::Stop(_, ms) | Fault::Cut(ms) | Fault::Silence(ms) | Fault::Slow(ms) => ms,
-            Fault::Twice(ms) | Fault::Swap(ms) | Fault::SameId(ms) => ms,
+            Fault::Twice(ms) | Fault::Swap(ms) | Fault::SameId(ms) | Fault::Site(_, ms) => ms,
             Fault::SecondDispatcher => 1_500,
             Fault::Kill(_) | Fault::KillAll | Fault::KillAt(_) | Fault::Clock(_) => 0,
         }
@@ -112,7 +116,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
     // Around the lease of one second: some pauses are shorter, most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
-    let common = match rng.usize(..14) {
+    let common = match rng.usize(..18) {
         0..3 => Some(Fault::Kill("worker")),
         3 => Some(Fault::Kill("supervisor")),
         4 => Some(Fault::Kill("dispatcher")),
@@ -124,6 +128,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         10 => Some(Fault::KillAt(
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
+        11..15 => Some(Fault::Site(any_trouble(rng), ms)),
         _ => None,
     };
     match (common, kind, rng.usize(..8)) {
@@ -138,6 +143,14 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         (None, Kind::Fleet, 5) => Fault::Swap(ms),
         (None, Kind::Fleet, 6) => Fault::SameId(ms),
         (None, Kind::Fleet, _) => Fault::SecondDispatcher,
+    }
+}
+
+fn any_trouble(rng: &mut Rng) -> Trouble {
+    match rng.usize(..5) {
+        0 => Trouble::Blocks,
+        1 => Trouble::Resets,
+        kind => Trouble::Fails([403, 500, 503][kind - 2]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One round: crawls a generated web while the faults of a plan are injected, and checks the results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -48,6 +48,9 @@ pub(crate) struct Injected {
     pub(crate) planned: Planned,
     pub(crate) from: Instant,
     pub(crate) until: Instant,
+    /// The URLs of the tasks that some process held when the fault began, while it lasted, and when it
+    /// ended.
+    pub(crate) held: BTreeSet<String>,
 }
 
 /// The result of a round.
@@ -70,12 +73,14 @@ enum Mend {
     Fair(usize),
     Remove(Running),
     Refused(Running, Vec<u32>),
+    Recover(String),
 }
 
 struct Scene {
     crew: Crew,
     store: std::path::PathBuf,
     log: AccessLog,
+    graph: Graph,
     mends: Vec<(Instant, Mend)>,
     injected: Vec<Injected>,
     wrong: Vec<String>,
@@ -100,16 +105,19 @@ pub(crate) fn run(round: &Round) -> Report {
         crew: Crew::new(round.kind, &work, &web, &store),
         store: work.path("store.db"),
         log: web.log().clone(),
+        graph,
         mends: Vec::new(),
         injected: Vec::new(),
         wrong: Vec::new(),
     };
-    scene.play(&round.plan, &graph);
+    scene.play(&round.plan);
+    scene.finish();
     scene.crew.end();
+    let graph = &scene.graph;
     let pages = pages_of(&work, database.as_ref());
-    let mut report = judge::report(&graph, &web.visits(), &scene.injected, &pages);
+    let mut report = judge::report(graph, &web.visits(), &scene.injected, &pages);
     report.wrong.append(&mut scene.wrong);
-    let frontier = judge::frontier(&scene.crew.frontier(), &graph);
+    let frontier = judge::frontier(&scene.crew.frontier(), graph);
     report.wrong.extend(frontier);
     report.elapsed = started.elapsed();
     if !report.wrong.is_empty() {
@@ -132,12 +140,14 @@ fn keep(work: Workplace) {
 }
 
 impl Scene {
-    fn play(&mut self, plan: &[Planned], graph: &Graph) {
+    /// Injects the faults of a plan until the crawl is finished.
+    fn play(&mut self, plan: &[Planned]) {
         let mut plan = plan.iter();
         let mut next = plan.next();
         let mut last = Instant::now();
         loop {
-            let finished = self.crew.look_after(&graph.roots);
+            let finished = self.crew.look_after(&self.graph.roots);
+            self.note_held();
             self.mend(Instant::now());
             if finished {
                 break;
@@ -158,14 +168,52 @@ impl Scene {
         self.mend(Instant::now() + Duration::from_secs(3_600));
     }
 
+    /// Without faults: what failed because its site was in trouble is tried again, as users do. Nothing
+    /// else may have failed.
+    fn finish(&mut self) {
+        let failed = self.crew.failed();
+        if failed.is_empty() || !self.wrong.is_empty() {
+            return;
+        }
+        let visits = self.log.visits();
+        let in_trouble = |url: &&String| visits.0.iter().any(|visit| judge::has_failed(visit, url));
+        for url in failed.iter().filter(|url| !in_trouble(url)) {
+            self.wrong
+                .push(format!("{url} failed, and its site did not"));
+        }
+        // As far ahead as it was ever set: what was kept with times lies in the future otherwise.
+        self.crew.set_clock(1);
+        self.crew.retry();
+        let deadline = Instant::now() + PATIENCE;
+        while !self.crew.look_after(&self.graph.roots) {
+            if Instant::now() > deadline {
+                return self.wrong.push("what was tried again does not end".into());
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Looks at what is held while faults last.
+    fn note_held(&mut self) {
+        let now = Instant::now();
+        if self.injected.iter().any(|fault| fault.until >= now) {
+            let held = self.crew.held();
+            let lasting = self.injected.iter_mut().filter(|fault| fault.until >= now);
+            lasting.for_each(|fault| fault.held.extend(held.iter().cloned()));
+        }
+    }
+
     fn inject(&mut self, planned: Planned) {
         let from = Instant::now();
         let until = from + Duration::from_millis(planned.fault.duration_ms());
+        let mut held = self.crew.held();
         if self.do_harm(planned, until) {
+            held.append(&mut self.crew.held());
             let injected = Injected {
                 planned,
                 from,
                 until: until.max(Instant::now()),
+                held,
             };
             self.injected.push(injected);
         }
@@ -206,6 +254,11 @@ impl Scene {
                 self.crew.set_clock(hours);
                 return faketime().is_some();
             }
+            Fault::Site(trouble, _) => {
+                let host = self.graph.host(pick).to_owned();
+                self.graph.troubles.begin(&host, trouble);
+                self.mends.push((until, Mend::Recover(host)));
+            }
         }
         true
     }
@@ -241,6 +294,7 @@ impl Scene {
                 Mend::Fair(number) => self.crew.proxies[number].set(Weather::Fair),
                 Mend::Remove(intruder) => drop(intruder),
                 Mend::Refused(second, first) => self.judge_second(second, &first),
+                Mend::Recover(host) => self.graph.troubles.end(&host),
             }
         }
     }
