@@ -41,10 +41,25 @@ fn fixture() -> Fixture {
 }
 
 fn fixture_with(change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
-    let dir = tempfile::tempdir().unwrap();
-    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    fixture_of(FrontierConfig::default(), |spec| {
+        spec.max_depth = 3;
+        change(spec);
+    })
+}
+
+/// A frontier under these settings, with one crawl.
+fn fixture_of(config: FrontierConfig, change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
+    fixture_in(tempfile::tempdir().unwrap(), config, change)
+}
+
+/// The same in a folder that may hold a frontier.
+fn fixture_in(
+    dir: TempDir,
+    config: FrontierConfig,
+    change: impl FnOnce(&mut CrawlSpec),
+) -> Fixture {
+    let mut frontier = Frontier::open(dir.path(), config, 0).unwrap();
     let mut spec = CrawlSpec::new("app", "crawl");
-    spec.max_depth = 3;
     change(&mut spec);
     let crawl = frontier.open_crawl(&spec).unwrap();
     Fixture {

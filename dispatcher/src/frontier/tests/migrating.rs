@@ -115,7 +115,7 @@ fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
     db.execute_batch(TO_VERSION_2).unwrap();
     drop(db);
 
-    let mut fixture = retrying::fixture_at(dir);
+    let mut fixture = retrying::fixture_that_retries_in(dir);
     fixture.frontier.requeue_due_retries(11_000).unwrap();
     let task = fixture.lease_all_at(11_000).remove(0);
     assert_eq!(task.failed_attempts.len(), 1);

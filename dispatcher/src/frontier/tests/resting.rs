@@ -5,20 +5,11 @@ use crate::rest_table::RestTable;
 use crate::site_state::Phase;
 
 fn fixture_with_rests(rests: RestTable) -> Fixture {
-    let dir = tempfile::tempdir().unwrap();
     let config = FrontierConfig {
         rests,
         ..FrontierConfig::default()
     };
-    let mut frontier = Frontier::open(dir.path(), config, 0).unwrap();
-    let spec = CrawlSpec::new("app", "crawl");
-    let crawl = frontier.open_crawl(&spec).unwrap();
-    Fixture {
-        dir,
-        frontier,
-        spec,
-        crawl,
-    }
+    fixture_of(config, |_| ())
 }
 
 fn table() -> RestTable {

@@ -3,11 +3,11 @@ use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
 pub(super) fn fixture_that_retries() -> Fixture {
-    fixture_at(tempfile::tempdir().unwrap())
+    fixture_that_retries_in(tempfile::tempdir().unwrap())
 }
 
-/// The same with a frontier that may exist.
-pub(super) fn fixture_at(dir: TempDir) -> Fixture {
+/// The same in a folder that may hold a frontier.
+pub(super) fn fixture_that_retries_in(dir: TempDir) -> Fixture {
     let config = FrontierConfig {
         retries: RetryTable {
             timeout: vec![10.0, 100.0],
@@ -19,16 +19,7 @@ pub(super) fn fixture_at(dir: TempDir) -> Fixture {
         },
         ..FrontierConfig::default()
     };
-    let mut frontier = Frontier::open(dir.path(), config, 0).unwrap();
-    let mut spec = CrawlSpec::new("app", "crawl");
-    spec.retry = true;
-    let crawl = frontier.open_crawl(&spec).unwrap();
-    Fixture {
-        dir,
-        frontier,
-        spec,
-        crawl,
-    }
+    fixture_in(dir, config, |spec| spec.retry = true)
 }
 
 pub(super) fn timed_out(task: &Leased) -> TaskDone {
