@@ -2,17 +2,16 @@
 //! access log records their requests.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::{TcpListener, UdpSocket};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use webfill_test_needs::needs;
-use webfill_tests::Signal;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Site, Web, document, page, script};
+use webfill_tests::site::{Site, Web, document, page};
 use webfill_tests::workplace::Workplace;
+
+mod processes;
 
 /// The delay of [`Workplace::crawl`].
 const DELAY: Duration = Duration::from_millis(200);
@@ -319,142 +318,4 @@ fn hostile_scripts_end_in_outcomes() {
         let asked = site.visits().pages().len();
         assert!(asked <= 2 + 20, "{name} asked {asked} times");
     }
-}
-
-/// Processes of browsers that keep their profiles below this folder.
-fn browsers_of(folder: &Path) -> Vec<u32> {
-    let folder = folder.display().to_string();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        line.contains(&format!("--user-data-dir={folder}"))
-    })
-    .collect()
-}
-
-/// The first of them: the others are its children.
-fn browser_of(folder: &Path) -> Option<u32> {
-    let is_main = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        !String::from_utf8_lossy(&line).contains("--type=")
-    };
-    browsers_of(folder).into_iter().find(is_main)
-}
-
-fn assert_no_browser_is_left(folder: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !browsers_of(folder).is_empty() {
-        assert!(Instant::now() < deadline, "left: {:?}", browsers_of(folder));
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-#[needs(chromium)]
-#[test]
-fn a_browser_that_dies_costs_no_page() {
-    let web = Web::start();
-    let site = web.site("people.example");
-    serve_people(&site, 12);
-    let work = Workplace::new();
-    let state = work.path("state");
-    let urls = (1..=12).map(|n| site.url(&format!("/people/{n}")));
-    let mut run = crawl(&work, &web)
-        .args(["--depth", "0"])
-        .env("WEBFILL_BROWSER_PAGES", "5")
-        .args(urls)
-        .start();
-    for kills in 0..2 {
-        let seen = site.visits().pages().len();
-        run.wait_until("it goes on", |_| site.visits().pages().len() > seen + 4);
-        run.wait_until("there is a browser", |_| browser_of(&state).is_some());
-        if let Some(pid) = browser_of(&state) {
-            webfill_tests::process::send_signal(pid, Signal::KILL);
-        }
-        println!("killed {}", kills + 1);
-    }
-    let run = run.finish().expect(0);
-    assert_eq!(run.summary().outcome("ok"), 12, "{}", run.summary().json);
-    let pages = work.stored().pages();
-    assert_eq!(pages.len(), 12);
-    for n in 1..=12 {
-        let page = &pages[&site.url(&format!("/people/{n}"))];
-        assert_eq!(page.fields["title"], format!("Person {n}"));
-    }
-    site.visits().assert_polite(DELAY);
-    let logs = work.logs();
-    let started = logs
-        .values()
-        .flatten()
-        .filter(|line| line["event"] == "browser_started");
-    assert!(
-        started.count() >= 4,
-        "killed twice, and replaced after five pages"
-    );
-    assert_no_browser_is_left(&state);
-}
-
-#[needs(chromium)]
-#[test]
-fn no_browser_outlives_its_crawl() {
-    let web = Web::start();
-    let site = web.site("slow.example");
-    site.serve("/", scripted("fetch('/never')"));
-    site.serve("/never", script().hold_open());
-    let work = Workplace::new();
-    let state = work.path("state");
-    let mut run = crawl(&work, &web).arg(site.url("/")).start();
-    run.wait_until("a page is shown", |_| {
-        site.visits().of_path("/never").len() == 1
-    });
-    assert!(browser_of(&state).is_some());
-    run.signal(Signal::KILL);
-    run.finish();
-    assert_no_browser_is_left(&state);
-}
-
-#[needs(chromium)]
-#[test]
-fn a_browser_that_cannot_be_had_is_told_at_once() {
-    let web = Web::start();
-    let site = web.site("a.example");
-    let work = Workplace::new();
-    let run = crawl(&work, &web)
-        .arg(site.url("/"))
-        .env("WEBFILL_BROWSER_COMMAND", "no-such-browser")
-        .finish()
-        .expect(2);
-    let sentence = run.one_sentence();
-    assert!(
-        sentence.contains("browser.command") && sentence.contains("no-such-browser"),
-        "{sentence}"
-    );
-    let run = crawl(&work, &web)
-        .arg(site.url("/"))
-        .env("WEBFILL_BROWSER_SANDBOX", "true");
-    let run = run.finish().expect(2);
-    assert!(
-        run.one_sentence().contains("browser.sandbox"),
-        "{}",
-        run.one_sentence()
-    );
-    assert!(site.visits().is_empty());
-    assert!(!work.path("state").exists(), "nothing was opened");
-
-    let requests = [
-        json!({"url": site.url("/shown"), "appid": "app", "crawlid": "c1", "spiderid": "browser"}),
-        json!({"url": site.url("/plain"), "appid": "app", "crawlid": "c2", "spiderid": "link"}),
-    ];
-    let seeds = work.write_lines("seeds.jsonl", &requests);
-    site.serve("/plain", page("plain"));
-    let run = work
-        .crawl(&web)
-        .arg("--seeds")
-        .arg(seeds)
-        .finish()
-        .expect(0);
-    let json = run.summary().json.to_string();
-    assert!(json.contains("--lane browser"), "{json}");
-    assert_eq!(site.visits().pages().paths(), ["a.example/plain"]);
 }

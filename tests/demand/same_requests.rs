@@ -18,14 +18,10 @@ use webfill_tests::workplace::Workplace;
 use crate::clients::http;
 use crate::fleet::{Fleet, HTTP, wait_for};
 
-/// What must become of a line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Fate {
-    Accepted,
-    /// With a fault at this JSON path.
-    Refused(&'static str),
-}
-use Fate::{Accepted, Refused};
+mod table;
+
+use table::Fate::{Accepted, Refused};
+use table::{line, table};
 
 /// A way in, with what it came to.
 struct Way {
@@ -40,132 +36,6 @@ struct Way {
 
 /// Path and message by line number.
 type Refusals = BTreeMap<usize, (String, String)>;
-
-/// A request for one page of the site in a crawl of the same name, with further keys.
-fn line(name: &str, keys: Value) -> String {
-    let mut request =
-        json!({"url": format!("http://a.example/{name}"), "appid": "app", "crawlid": name});
-    for (key, value) in keys.as_object().expect("keys") {
-        request[key] = value.clone();
-    }
-    request.to_string()
-}
-
-fn without(key: &str) -> String {
-    let mut request = json!({"url": "http://a.example/no", "appid": "app", "crawlid": "no"});
-    request.as_object_mut().expect("an object").remove(key);
-    request.to_string()
-}
-
-/// Each key with good and bad values.
-fn table() -> Vec<(String, Fate)> {
-    let good = |name: &str, keys: Value| (line(name, keys), Accepted);
-    let bad = |keys: Value, path| (line("no", keys), Refused(path));
-    let mut table = vec![
-        good("bare", json!({})),
-        good("body", json!({"body": true})),
-        good("no-body", json!({"body": false})),
-        good("expires", json!({"expires": 1_999_999_999.5})),
-        good("expires-whole", json!({"expires": 4_102_444_800_u64})),
-        good(
-            "agent",
-            json!({"useragent": "shopbot/2.0 (+http://shop.example/)"}),
-        ),
-        good("attrs", json!({"attrs": {"k": [1, "two", null]}})),
-        good(
-            "depth",
-            json!({"maxdepth": 1, "spiderid": "link", "deny_regex": ["/denied"]}),
-        ),
-        good(
-            "domains",
-            json!({"maxdepth": 1, "allowed_domains": ["A.example"], "domain_max_pages": 1}),
-        ),
-        good(
-            "patterns",
-            json!({"allow_regex": ["/patterns$"], "deny_extensions": [".PDF", "x"]}),
-        ),
-        good("priority-90", json!({"priority": 90})),
-        good("priority-1", json!({"priority": 1})),
-        good("priority-100", json!({"priority": 100})),
-        // A later line updates the settings that it names, and no others.
-        good(
-            "update",
-            json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
-        ),
-        (
-            line(
-                "update",
-                json!({"url": "http://a.example/update/2", "priority": 95,
-            "useragent": "second/2", "maxdepth": 0, "body": true}),
-            ),
-            Accepted,
-        ),
-        (
-            line(
-                "update",
-                json!({"url": "http://a.example/update/3", "attrs": {"n": 3}}),
-            ),
-            Accepted,
-        ),
-        // Accepted, and not crawled: seen before, and out of its crawl's scope.
-        good("bare", json!({})),
-        (
-            line("patterns", json!({"url": "http://a.example/elsewhere"})),
-            Accepted,
-        ),
-        (r#"{"url": "http://a.example/""#.to_owned(), Refused("$")),
-        ("{}".to_owned(), Refused("$.url")),
-        (without("url"), Refused("$.url")),
-        (without("appid"), Refused("$.appid")),
-        (without("crawlid"), Refused("$.crawlid")),
-    ];
-    table.extend([
-        bad(json!({"maxdept": 1}), "$.maxdept"),
-        bad(json!({"colour": "red"}), "$.colour"),
-        // Nearly a key of records, but a request by its other keys.
-        bad(json!({"fieldss": {}}), "$.fieldss"),
-        bad(json!({"my key": 1}), r#"$["my key"]"#),
-        bad(json!({"url": "ftp://a.example/"}), "$.url"),
-        bad(json!({"url": 7}), "$.url"),
-        bad(
-            json!({"url": format!("http://a.example/{}", "x".repeat(5_000))}),
-            "$.url",
-        ),
-        bad(json!({"appid": "a/b"}), "$.appid"),
-        bad(json!({"appid": null}), "$.appid"),
-        bad(json!({"crawlid": "a/b"}), "$.crawlid"),
-        bad(json!({"crawlid": "x".repeat(201)}), "$.crawlid"),
-        bad(json!({"spiderid": "wandering"}), "$.spiderid"),
-        bad(json!({"maxdepth": 65_536}), "$.maxdepth"),
-        bad(json!({"maxdepth": 1.5}), "$.maxdepth"),
-        bad(json!({"priority": 0}), "$.priority"),
-        bad(json!({"priority": "90"}), "$.priority"),
-        bad(
-            json!({"allowed_domains": ["b.example", "http://a.example/"]}),
-            "$.allowed_domains[1]",
-        ),
-        bad(json!({"allow_regex": "one"}), "$.allow_regex"),
-        bad(
-            json!({"allow_regex": ["fine", "(open"]}),
-            "$.allow_regex[1]",
-        ),
-        bad(
-            json!({"deny_regex": ["(\\w{100}){100}"]}),
-            "$.deny_regex[0]",
-        ),
-        bad(json!({"deny_extensions": [7]}), "$.deny_extensions[0]"),
-        bad(json!({"expires": 1_423_591_888}), "$.expires"),
-        bad(json!({"expires": 1e300}), "$.expires"),
-        bad(json!({"useragent": "a\nb"}), "$.useragent"),
-        bad(json!({"attrs": []}), "$.attrs"),
-        bad(json!({"attrs": null}), "$.attrs"),
-        bad(json!({"attrs": {"k": "x".repeat(65_536)}}), "$.attrs"),
-        bad(json!({"domain_max_pages": 0}), "$.domain_max_pages"),
-        bad(json!({"domain_max_pages": u64::MAX}), "$.domain_max_pages"),
-        bad(json!({"body": "yes"}), "$.body"),
-    ]);
-    table
-}
 
 fn serve(web: &Web) {
     web.site("a.example").otherwise(|request| {
