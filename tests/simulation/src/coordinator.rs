@@ -89,6 +89,11 @@ impl Coordinator {
         self.dispatcher = Some(dispatcher.expect("it goes on"));
     }
 
+    /// The dispatcher's time, less the true one, since its start.
+    pub(crate) fn ahead_ms(&self) -> i64 {
+        self.ahead_ms
+    }
+
     /// What the wall clock of the dispatcher's machine says.
     pub(crate) fn wall_ms(&self, true_ms: u64) -> i64 {
         EPOCH_MS + self.clock_ahead_ms + true_ms as i64
@@ -118,7 +123,14 @@ impl World {
         if self.suffers(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
             self.coordinator.witness().forget_lanes();
         }
-        let tables = (self.plan.retry_table(), self.plan.rest_table());
+        self.prolong_rests();
+        if self.suffers(Sabotage::RestsAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.witness().forget_rests();
+        }
+        let mut tables = (self.plan.retry_table(), self.plan.rest_table());
+        if self.suffers(Sabotage::BlocksEndTasks) {
+            tables.1.blocked.clear();
+        }
         self.coordinator.open(terms, tables, self.now_ms);
         self.unstop(Place::Dispatcher);
         for machine in 0..self.machines.len() {
@@ -161,6 +173,7 @@ impl World {
         let is_stale = witness.all_stale(&outcomes);
         let before = witness.counters();
         let turned = self.turn(|dispatcher, now_ms| dispatcher.handle_outcomes(outcomes, now_ms));
+        self.note_rests();
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
             // What else happens in a turn may lease tasks or take them back, or end a stopped crawl.
@@ -220,15 +233,16 @@ impl World {
         worked.expect("the database is healthy");
         if !dies_early {
             dispatcher.commit(now_ms).expect("the database is healthy");
+            self.rests.note_commit(self.now_ms);
         }
+        let messages = dispatcher.take_outgoing();
+        let writes = dispatcher.take_store_writes();
         if dies_early || dies_late {
             self.coordinator.deaths_in_turn += 1;
             let down_ms = self.dice.magnitude(20, 60_000);
             self.kill_dispatcher(down_ms);
             return Turn::Died;
         }
-        let messages = dispatcher.take_outgoing();
-        let writes = dispatcher.take_store_writes();
         self.schedule_wake();
         for write in writes {
             if let StoreWrite::Backfill(application) = write {

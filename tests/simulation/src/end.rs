@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use webfill_wire::CrawlKey;
 
 use crate::client::CRAWLS;
-use crate::plan::{FAILS_FOR_GOOD, PageFailure, PagePlan, Plan, SitePlan};
+use crate::plan::Plan;
 use crate::robots::RobotsState;
+use crate::sites::{FAILS_FOR_GOOD, PageFailure, PagePlan, SitePlan};
 use crate::store::Store;
 use crate::worker::{place_of, url};
 use crate::world::World;
@@ -111,6 +112,7 @@ fn check_page(
         let may_be_missed = match outcome {
             None => was_stopped,
             Some("stopped") => was_stopped || is_complete,
+            Some("blocked") => was_stopped && of_site.blocks.is_some(),
             Some(outcome) if Some(outcome) == failure(planned) => was_stopped || is_complete,
             Some(_) => false,
         };
@@ -127,7 +129,7 @@ fn check_page(
     let attempts = planned.attempts();
     let is_exact = world.plan.is_peaceful()
         && !of_site.robots.fails()
-        && !(world.plan.rests && of_site.pages.iter().any(|page| page.fails > 0));
+        && !(world.plan.rests && of_site.fails());
     if asked.is_none() || (is_exact && asked != Some(attempts)) {
         return vec![format!(
             "{url} of crawl {crawl} was requested {asked:?} times"

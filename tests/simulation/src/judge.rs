@@ -18,8 +18,9 @@ use std::collections::BTreeMap;
 use webfill_store::RobotsEntry;
 use webfill_worker::Answer;
 
-use crate::plan::{LONGEST_WAIT_MS, SitePlan};
+use crate::plan::LONGEST_WAIT_MS;
 use crate::robots::{MOST_REDIRECTS, RobotsPlan, RobotsState};
+use crate::sites::SitePlan;
 use crate::web::{Request, Response};
 
 /// A worker process: machine, index, incarnation.

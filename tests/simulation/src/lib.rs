@@ -20,10 +20,12 @@
 //!
 //! - time, as one queue of events ([`world`]), and wall clocks, of which the dispatcher's is set;
 //! - the network between supervisors and the dispatcher: it loses, delays, repeats and reorders;
-//! - processes: they die, are stopped and go on, leave and come again ([`trouble`]);
+//! - processes: they die, are stopped and go on, leave and come again, alone or all at once when their
+//!   machine starts anew ([`trouble`]);
 //! - the web ([`mod@web`]): pages that fail for a while or for good (429, 503, no answer), with and
-//!   without `Retry-After`; pages that kill their workers; robots.txt files that change, forbid,
-//!   redirect in chains or without end, fail for a while or for good ([`robots`]);
+//!   without `Retry-After`; pages that kill their workers; sites that block everybody for a while;
+//!   robots.txt files that change, forbid, redirect in chains or without end, fail for a while or for
+//!   good ([`robots`]);
 //! - the shared cache ([`cache`]) and the store with its records ([`store`]);
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
 //!   ([`operator`]).
@@ -33,7 +35,8 @@
 //!
 //! # What is judged
 //!
-//! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off. The database
+//! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off; and nothing is
+//! requested that was handed out while its site rested ([`rests`]). The database
 //! must add up at any time ([`witness`]). At the end each reachable page has ended exactly once, as it
 //! should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each of which must be found.
 
@@ -42,13 +45,16 @@ mod client;
 mod coordinator;
 mod dice;
 mod end;
+mod faults;
 mod fleet;
 mod judge;
 mod operator;
 mod orders;
 mod plan;
+mod rests;
 mod robots;
 mod sabotage;
+mod sites;
 mod store;
 mod supervisors;
 mod trouble;

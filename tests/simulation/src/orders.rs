@@ -1,7 +1,8 @@
 //! What is planned for the operator to want, and when.
 
 use crate::dice::Dice;
-use crate::plan::{Fault, Plan};
+use crate::faults::Fault;
+use crate::plan::Plan;
 
 /// What an operator may want: of a crawl, of a site.
 #[derive(Debug, Clone, Copy)]

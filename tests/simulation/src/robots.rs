@@ -5,7 +5,8 @@ use webfill_wire::Outcome;
 use webfill_worker::Answer;
 
 use crate::dice::Dice;
-use crate::plan::{LONGEST_WAIT_MS, SitePlan};
+use crate::plan::LONGEST_WAIT_MS;
+use crate::sites::SitePlan;
 use crate::web::Response;
 
 /// What a site answers for robots.txt over time.

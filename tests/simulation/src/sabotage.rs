@@ -38,6 +38,10 @@ pub enum Sabotage {
     RefusalsMoveNoClock,
     /// A redirect of robots.txt is followed at once.
     RobotsHopsTakeNoTurn,
+    /// A site does not rest after a block, which ends the task that met it.
+    BlocksEndTasks,
+    /// The database does not say which sites rest.
+    RestsAreForgotten,
 }
 
 impl World {

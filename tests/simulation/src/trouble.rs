@@ -1,7 +1,7 @@
 //! The faults, as they happen to the world.
 
+use crate::faults::Fault;
 use crate::fleet::Machine;
-use crate::plan::Fault;
 use crate::sabotage::Sabotage;
 use crate::world::{Event, Place, World};
 

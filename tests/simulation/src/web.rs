@@ -2,13 +2,14 @@
 //! times, and nothing of what webfill thinks.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use webfill_wire::{CrawlKey, Outcome};
 use webfill_worker::Answer;
 
 use crate::judge::{Judge, Process};
-use crate::plan::{PageFailure, SitePlan};
 use crate::robots::{RobotsPlan, overload};
+use crate::sites::{PageFailure, SitePlan};
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +52,14 @@ impl Response {
         }
     }
 
+    /// A challenge instead of the page.
+    pub(crate) fn blocked() -> Response {
+        Response {
+            outcome: Outcome::Blocked,
+            ..Response::overloaded(403, None)
+        }
+    }
+
     /// No answer at all.
     pub(crate) fn none(outcome: Outcome) -> Response {
         Response {
@@ -65,8 +74,9 @@ impl Response {
 #[derive(Debug)]
 pub(crate) struct Web {
     robots: Vec<RobotsPlan>,
+    blocks: Vec<Option<Range<u64>>>,
     pub(crate) judge: Judge,
-    /// Crawls, sites and pages by how often each was requested.
+    /// Crawls, sites and pages by how often each was requested, while its site did not block.
     pub(crate) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 
@@ -74,6 +84,7 @@ impl Web {
     pub(crate) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Web {
         Web {
             robots: plans.iter().map(|plan| plan.robots.clone()).collect(),
+            blocks: plans.iter().map(|plan| plan.blocks.clone()).collect(),
             judge: Judge::new(plans, default_delay_ms),
             asked: BTreeMap::new(),
         }
@@ -92,6 +103,7 @@ impl Web {
             .begins(site, request, (now_ms, ends_ms), (process, who));
         match request {
             Request::Robots { hop } => self.robots[site].response(hop, now_ms),
+            Request::Page { .. } if self.blocks(site, now_ms) => Response::blocked(),
             Request::Page { crawl, page, .. } => {
                 let times = self.asked.entry((crawl, site, page)).or_default();
                 *times += 1;
@@ -101,5 +113,11 @@ impl Web {
                 }
             }
         }
+    }
+
+    /// Whether a site blocks everybody now.
+    fn blocks(&self, site: usize, now_ms: u64) -> bool {
+        let blocks = self.blocks[site].as_ref();
+        blocks.is_some_and(|while_ms| while_ms.contains(&now_ms))
     }
 }

@@ -1,11 +1,13 @@
 //! Looks at the dispatcher's database as another program would.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::Connection;
 use webfill_dispatcher::frontier::FILE_NAME;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
+
+use crate::rests::Lease;
 
 pub(crate) struct Witness {
     db: Connection,
@@ -116,6 +118,30 @@ impl Witness {
     pub(crate) fn forget_owners(&self) {
         let forget = "UPDATE sites SET owner = NULL";
         self.db.execute_batch(forget).expect("it runs");
+    }
+
+    pub(crate) fn forget_rests(&self) {
+        let forget = "UPDATE sites SET rest_until_ms = 0; DELETE FROM site_states";
+        self.db.execute_batch(forget).expect("it runs");
+    }
+
+    /// The sites that rest after this time, by the dispatcher's clock, each with its id and the end of
+    /// its rest.
+    pub(crate) fn rests(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
+        let sql = "SELECT id, name, rest_until_ms FROM sites WHERE rest_until_ms > ?1";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let rows = select.query_map([now_ms], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let rows: Result<_, _> = rows.expect("it runs").collect();
+        rows.expect("its types")
+    }
+
+    /// The tasks of a site that are handed out.
+    pub(crate) fn leases(&self, site: i64) -> BTreeSet<Lease> {
+        let sql = "SELECT id, attempt FROM tasks WHERE site = ?1 AND state = 1";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let rows = select.query_map([site], |row| Ok((row.get(0)?, row.get(1)?)));
+        let rows: Result<_, _> = rows.expect("it runs").collect();
+        rows.expect("its types")
     }
 
     pub(crate) fn forget_lanes(&self) {

@@ -20,6 +20,7 @@ use webfill_worker::{
 
 use crate::cache::{Away, SharedCache};
 use crate::judge::{Judge, Process};
+use crate::rests::Lease;
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
 use crate::web::{Request, Response};
@@ -224,6 +225,12 @@ impl Worker {
         if around.cache.put_sites(moved.clone()).is_err() {
             sites.write_again(moved);
         }
+    }
+
+    /// The task that a site's runner has taken up, and its delivery.
+    pub(crate) fn lease(&self, site: usize) -> Option<Lease> {
+        let runner = self.runners.get(&site)?;
+        Some((runner.task.task as i64, runner.task.delivery))
     }
 
     /// Sites with a request under way.

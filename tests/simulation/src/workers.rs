@@ -4,7 +4,7 @@ use webfill_wire::{CrawlKey, Lane, Outcome, SupervisorToWorker, WorkerToSupervis
 
 use crate::client::CRAWLS;
 use crate::judge::Process;
-use crate::plan::PagePlan;
+use crate::sites::PagePlan;
 use crate::web::Request;
 use crate::worker::{Around, FinishedTask, Next, Pending, Worker, page_of, site_number, url};
 use crate::world::{Event, Place, World};
@@ -276,6 +276,7 @@ impl World {
         let name = self.machines[machine].name();
         let who = format!("{name}/{slot}.{incarnation} of machine {machine}");
         self.trace(|_| format!("site {site}: {request:?} by {who} until {ends_ms}"));
+        self.judge_by_rests(machine, slot, site, request, &who);
         let mut failure = None;
         if let Request::Page { crawl, page, .. } = request {
             self.judge_by_orders(crawl, site, &who);
@@ -337,6 +338,7 @@ impl World {
         let (worker, mut around) = self.worker_and_around(machine, slot);
         if let Some(over) = worker.answered(site, &mut around) {
             if let Next::Finish(finished) = &over
+                && finished.outcome != Outcome::Blocked
                 && self.planned(finished).kills_its_worker
             {
                 let blamed = finished.task.task;

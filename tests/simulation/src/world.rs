@@ -14,9 +14,11 @@ use crate::cache::SharedCache;
 use crate::client::Client;
 use crate::coordinator::{Coordinator, EPOCH_MS};
 use crate::dice::Dice;
+use crate::faults::Fault;
 use crate::fleet::{Machine, Upwards};
 use crate::operator::Operator;
-use crate::plan::{Fault, Plan};
+use crate::plan::Plan;
+use crate::rests::SeenRests;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::web::Web;
@@ -37,6 +39,7 @@ pub(crate) struct World {
     stopped_until_ms: BTreeMap<Place, u64>,
     pub(crate) cache: SharedCache,
     pub(crate) store: Store,
+    pub(crate) rests: SeenRests,
     /// What monotonic clocks say at the beginning.
     epoch: Instant,
     pub(crate) connections: u64,
@@ -184,6 +187,7 @@ impl World {
             stopped_until_ms: BTreeMap::new(),
             cache: SharedCache::new(plan.cache_fails),
             store: Store::default(),
+            rests: SeenRests::default(),
             epoch: Instant::now(),
             connections: 0,
             traces,

@@ -140,7 +140,7 @@ fn a_lease_that_counts_from_the_arrival_of_its_answer_is_found() {
 
 #[test]
 fn workers_that_ignore_recalls_are_found() {
-    assert_is_found(Sabotage::RecallsAreIgnored, 49);
+    assert_is_found(Sabotage::RecallsAreIgnored, 65);
 }
 
 #[test]
@@ -164,9 +164,8 @@ fn supervisors_that_cannot_be_told_apart_are_found() {
 }
 
 #[test]
-#[ignore = "no seed up to 1,400 finds it; search with WEBFILL_SIMULATION_RUNS"]
 fn a_clock_that_is_set_farther_than_allowed_is_found() {
-    assert_is_found(Sabotage::TheClockIsSetByADay, 295);
+    assert_is_found(Sabotage::TheClockIsSetByADay, 138);
 }
 
 #[test]
@@ -202,4 +201,14 @@ fn a_refusal_that_moves_no_clock_is_found() {
 #[test]
 fn a_redirect_of_robots_txt_that_takes_no_turn_is_found() {
     assert_is_found(Sabotage::RobotsHopsTakeNoTurn, 2);
+}
+
+#[test]
+fn a_block_that_ends_its_task_is_found() {
+    assert_is_found(Sabotage::BlocksEndTasks, 25);
+}
+
+#[test]
+fn a_dispatcher_that_forgets_rests_is_found() {
+    assert_is_found(Sabotage::RestsAreForgotten, 34);
 }

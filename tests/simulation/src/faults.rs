@@ -1,0 +1,159 @@
+//! What is planned to go wrong with processes and with the network between them.
+
+use crate::dice::Dice;
+use crate::plan::Plan;
+
+/// How messages travel between supervisors and the dispatcher.
+#[derive(Debug, Clone)]
+pub(crate) struct NetworkPlan {
+    pub(crate) loss_once_in: u64,
+    pub(crate) twice_once_in: u64,
+    pub(crate) late_once_in: u64,
+    pub(crate) latest_ms: u64,
+    pub(crate) reorders: bool,
+}
+
+/// Something that goes wrong. Times are how long it lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fault {
+    DispatcherDies {
+        down_ms: u64,
+    },
+    SupervisorDies {
+        supervisor: usize,
+        down_ms: u64,
+    },
+    /// Is told to drain, and comes again later.
+    SupervisorLeaves {
+        supervisor: usize,
+        down_ms: u64,
+    },
+    WorkerDies {
+        supervisor: usize,
+        slot: u16,
+    },
+    DispatcherStops {
+        for_ms: u64,
+    },
+    SupervisorStops {
+        supervisor: usize,
+        for_ms: u64,
+    },
+    WorkerStops {
+        supervisor: usize,
+        slot: u16,
+        for_ms: u64,
+    },
+    /// Messages are lost: upwards, downwards, or both.
+    CutOff {
+        supervisor: usize,
+        up: bool,
+        down: bool,
+        for_ms: u64,
+    },
+    /// The connection breaks, with what is on its way, and is made again.
+    Reconnects {
+        supervisor: usize,
+    },
+    /// The wall clock of the dispatcher's machine is set, to this much ahead of the true time.
+    ClockIsSet {
+        ahead_ms: i64,
+    },
+    /// Another supervisor of this one's name starts elsewhere.
+    Namesake {
+        supervisor: usize,
+        for_ms: u64,
+    },
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+impl Plan {
+    /// The machine on which everything runs starts anew, and sets its clock. Without a shared cache
+    /// nothing is known then but what the dispatcher has stored.
+    pub(crate) fn add_reboot(&mut self, dice: &mut Dice) {
+        if !dice.once_in(4) {
+            return;
+        }
+        self.cache_fails = true;
+        let at_ms = dice.between(0, self.estimate_ms);
+        let down_ms = dice.magnitude(1_000, 300_000);
+        let ahead_ms = HOUR_MS;
+        self.faults.push((at_ms, Fault::ClockIsSet { ahead_ms }));
+        self.faults.push((at_ms, Fault::DispatcherDies { down_ms }));
+        for supervisor in 0..self.supervisors {
+            let dies = Fault::SupervisorDies {
+                supervisor,
+                down_ms,
+            };
+            self.faults.push((at_ms, dies));
+        }
+    }
+
+    pub(crate) fn fault(&self, dice: &mut Dice) -> Fault {
+        let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
+        let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
+        // A blink, or long enough for the sites to be given to others.
+        let hand_over_ms = self.lease_ms + self.longest_request_ms;
+        let for_ms = match dice.once_in(3) {
+            true => dice.between(hand_over_ms, 4 * hand_over_ms),
+            false => dice.magnitude(20, hand_over_ms),
+        };
+        let down_ms = for_ms;
+        match dice.between(0, 11) {
+            0 => Fault::DispatcherDies { down_ms },
+            1 => Fault::SupervisorDies {
+                supervisor,
+                down_ms,
+            },
+            2 => Fault::SupervisorLeaves {
+                supervisor,
+                down_ms,
+            },
+            3 => Fault::WorkerDies { supervisor, slot },
+            4 => Fault::DispatcherStops { for_ms },
+            5 => Fault::SupervisorStops { supervisor, for_ms },
+            6 => Fault::WorkerStops {
+                supervisor,
+                slot,
+                for_ms,
+            },
+            7 | 8 => {
+                let (up, down) = dice.one_of(&[(true, false), (false, true), (true, true)]);
+                Fault::CutOff {
+                    supervisor,
+                    up,
+                    down,
+                    for_ms,
+                }
+            }
+            9 => Fault::Reconnects { supervisor },
+            10 => Fault::ClockIsSet {
+                ahead_ms: dice.one_of(&[0, HOUR_MS]),
+            },
+            _ => Fault::Namesake { supervisor, for_ms },
+        }
+    }
+}
+
+impl NetworkPlan {
+    pub(crate) fn of(dice: &mut Dice, lease_ms: u64) -> NetworkPlan {
+        NetworkPlan {
+            loss_once_in: dice.one_of(&[0, 0, 1_000, 50]),
+            twice_once_in: dice.one_of(&[0, 100]),
+            late_once_in: dice.one_of(&[0, 0, 300]),
+            latest_ms: dice.magnitude(100, 3 * lease_ms),
+            reorders: dice.once_in(3),
+        }
+    }
+
+    pub(crate) fn perfect() -> NetworkPlan {
+        NetworkPlan {
+            loss_once_in: 0,
+            twice_once_in: 0,
+            late_once_in: 0,
+            latest_ms: 0,
+            reorders: false,
+        }
+    }
+}

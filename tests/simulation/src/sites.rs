@@ -1,0 +1,181 @@
+//! What is planned for the simulated sites: their pages, and how requests for them fail.
+
+use std::ops::Range;
+
+use webfill_wire::Outcome;
+
+use crate::dice::Dice;
+use crate::plan::{LONGEST_WAIT_MS, Plan, REST_S, RETRY_AFTER_S};
+use crate::robots::{RobotsPlan, retry_after_ms};
+use crate::web::Response;
+
+/// All attempts fail.
+pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(crate) struct SitePlan {
+    pub(crate) robots: RobotsPlan,
+    pub(crate) answers_within_ms: u64,
+    pub(crate) pages: Vec<PagePlan>,
+    /// When it blocks everybody who requests a page.
+    pub(crate) blocks: Option<Range<u64>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PagePlan {
+    /// Sites and pages.
+    pub(crate) links: Vec<(usize, usize)>,
+    pub(crate) kills_its_worker: bool,
+    /// How many requests in each crawl fail before one succeeds.
+    pub(crate) fails: u32,
+    pub(crate) failure: PageFailure,
+    /// It completes the records that it serves.
+    pub(crate) completes: bool,
+}
+
+/// How the requests for a page fail that may succeed later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageFailure {
+    /// 503 or 429.
+    Overloaded {
+        status: u16,
+        retry_after_ms: Option<u64>,
+    },
+    NoAnswer,
+}
+
+impl PageFailure {
+    pub(crate) fn response(self) -> Response {
+        match self {
+            PageFailure::Overloaded {
+                status,
+                retry_after_ms,
+            } => Response::overloaded(status, retry_after_ms),
+            PageFailure::NoAnswer => Response::none(Outcome::Timeout),
+        }
+    }
+
+    fn of(dice: &mut Dice) -> PageFailure {
+        match dice.between(0, 2) {
+            0 => PageFailure::NoAnswer,
+            _ => PageFailure::Overloaded {
+                status: dice.one_of(&[429, 503]),
+                retry_after_ms: retry_after_ms(dice),
+            },
+        }
+    }
+}
+
+impl PagePlan {
+    /// How often each crawl requests it if nothing goes wrong.
+    pub(crate) fn attempts(&self) -> u32 {
+        1 + self.fails.min(RETRY_AFTER_S.len() as u32)
+    }
+}
+
+impl SitePlan {
+    pub(crate) fn has_killers(&self) -> bool {
+        self.pages.iter().any(|page| page.kills_its_worker)
+    }
+
+    /// Whether anything at it fails, for a while or for good.
+    pub(crate) fn fails(&self) -> bool {
+        self.robots.fails() || self.pages.iter().any(|page| page.fails > 0)
+    }
+
+    /// The longest delay that is ever in force.
+    fn longest_delay_ms(&self, default_delay_ms: u64) -> u64 {
+        let delays = self.robots.states();
+        let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
+        delays.fold(default_delay_ms, u64::max)
+    }
+}
+
+pub(crate) fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
+    let count = dice.between(1, 7) as usize;
+    let sizes: Vec<usize> = (0..count).map(|_| dice.magnitude(1, 20) as usize).collect();
+    let crawl_delays = dice.one_of(&[500, 20_000, 600_000, 3_600_000, 20_000_000]);
+    let killers = dice.one_of(&[0, 0, 40]);
+    let completing = dice.one_of(&[0, 4, 20]);
+    let site = |pages: &usize| SitePlan {
+        robots: RobotsPlan::steady(
+            (!dice.once_in(3)).then(|| exact_ms(dice.magnitude(20, crawl_delays))),
+        ),
+        answers_within_ms: dice.magnitude(5, longest_request_ms),
+        pages: (0..*pages)
+            .map(|_| page(dice, &sizes, killers, completing))
+            .collect(),
+        blocks: None,
+    };
+    sizes.iter().map(site).collect()
+}
+
+fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> PagePlan {
+    let links = dice.between(0, 5);
+    let mut link = |_| {
+        let site = dice.between(0, sizes.len() as u64 - 1) as usize;
+        (site, dice.between(0, sizes[site] as u64 - 1) as usize)
+    };
+    PagePlan {
+        links: (0..links).map(&mut link).collect(),
+        kills_its_worker: dice.once_in(killers),
+        fails: 0,
+        failure: PageFailure::NoAnswer,
+        completes: dice.once_in(completing),
+    }
+}
+
+/// In some worlds pages fail for a while, or for good.
+pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
+    let failing = dice.one_of(&[0, 0, 5]);
+    for page in sites.iter_mut().flat_map(|site| &mut site.pages) {
+        if dice.once_in(failing) {
+            page.fails = dice.one_of(&[1, 2, FAILS_FOR_GOOD]);
+            page.failure = PageFailure::of(dice);
+        }
+    }
+}
+
+/// A site's last rest is never reached: each failed request takes at least a rest.
+const MOST_RESTS_OF_A_BLOCK: u64 = 10;
+
+impl Plan {
+    /// In some worlds sites block for a while. Only sites without other trouble do: theirs would count
+    /// for the same rests.
+    pub(crate) fn add_blocks(&mut self, dice: &mut Dice) {
+        let blocking = dice.one_of(&[0, 1, 3]);
+        for site in &mut self.sites {
+            if !dice.once_in(blocking) || site.fails() {
+                continue;
+            }
+            let wait_ms = site.longest_delay_ms(self.default_delay_ms);
+            let longest_ms = MOST_RESTS_OF_A_BLOCK * wait_ms.max((REST_S * 1e3) as u64);
+            let from_ms = dice.between(0, self.estimate_ms / 2);
+            site.blocks = Some(from_ms..from_ms + dice.magnitude(1_000, longest_ms));
+        }
+    }
+}
+
+/// A delay that robots.txt can say exactly: it is read as a number of seconds in single precision.
+fn exact_ms(delay_ms: u64) -> u64 {
+    match delay_ms {
+        0..1_000_000 => delay_ms,
+        _ => delay_ms / 1_000 * 1_000,
+    }
+}
+
+pub(crate) fn estimate_ms(sites: &[SitePlan], default_delay_ms: u64) -> u64 {
+    let longest = sites.iter().map(|site| {
+        let delay_ms = site.longest_delay_ms(default_delay_ms);
+        // Each page may wait for an answer of robots.txt.
+        let back_off_ms = match site.robots.fails() {
+            true => (8 * default_delay_ms).clamp(60_000, LONGEST_WAIT_MS),
+            false => 0,
+        };
+        let pages = site.pages.len() as u64;
+        let failing = site.pages.iter().filter(|page| page.fails > 0).count() as u64;
+        let failures_ms = failing * (8 * delay_ms.max(1_000)).min(LONGEST_WAIT_MS);
+        pages * (delay_ms + back_off_ms + site.answers_within_ms) + failures_ms
+    });
+    longest.max().unwrap_or(0) + 10_000
+}
