@@ -1,5 +1,5 @@
-//! What webfill stores: records, pages and crawls behind the [`Store`] trait; robots.txt files and
-//! site clocks behind the [`Cache`] trait.
+//! What webfill stores: records, pages, crawls and states of sites behind the [`Store`] trait;
+//! robots.txt files and site clocks behind the [`Cache`] trait.
 //!
 //! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many
 //! processes use one store at the same time: all workers, the dispatcher, exports.
@@ -20,6 +20,7 @@ mod mongodb;
 mod page;
 mod record;
 mod site_clock;
+mod site_state;
 mod source_document;
 mod sqlite;
 mod store;
@@ -36,6 +37,7 @@ pub use error::StoreError;
 pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
+pub use site_state::{SitePhase, SiteState};
 pub use source_document::{DatasetRecord, FilledField, SourceDocument, Unwritten};
 pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,

@@ -1,4 +1,4 @@
-//! The [`Store`] trait: records, pages and crawls.
+//! The [`Store`] trait: records, pages, crawls and states of sites.
 
 use std::io;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, Unwritten};
 
 /// A page to store, and the records that it may fill.
@@ -79,7 +80,7 @@ pub enum ExportError {
     Output(#[from] io::Error),
 }
 
-/// A store of records, pages and crawls. Threads may share it, and many processes may open it at the
+/// A store of records, pages, crawls and states of sites. Threads may share it, and many processes may open it at the
 /// same time.
 #[async_trait]
 pub trait Store: Send + Sync {
@@ -141,6 +142,15 @@ pub trait Store: Send + Sync {
     async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError>;
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
+
+    /// Stores the states of sites in trouble. Each replaces what is stored of its site.
+    async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError>;
+
+    /// Removes the states of sites that are open again; those without one are passed over.
+    async fn remove_site_states(&self, sites: Vec<String>) -> Result<(), StoreError>;
+
+    /// The stored state of a site, by its name.
+    async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError>;
 
     /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
     /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so

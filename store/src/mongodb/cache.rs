@@ -147,14 +147,14 @@ pub(super) fn forget_at() -> RawDocumentBuf {
     ]}
 }
 
-fn time(stored: &RawDocument, name: &str) -> Option<i64> {
+pub(super) fn time(stored: &RawDocument, name: &str) -> Option<i64> {
     stored
         .get_datetime(name)
         .ok()
         .map(DateTime::timestamp_millis)
 }
 
-fn integer(stored: &RawDocument, name: &str) -> Option<i64> {
+pub(super) fn integer(stored: &RawDocument, name: &str) -> Option<i64> {
     let short = || stored.get_i32(name).ok().map(i64::from);
     stored.get_i64(name).ok().or_else(short)
 }

@@ -131,6 +131,21 @@ impl Db {
         Ok(updated)
     }
 
+    /// Deletes the documents with these keys.
+    pub(super) async fn delete(&self, collection: &str, ids: &[String]) -> Result<Updated, Fault> {
+        let mut updated = Updated::default();
+        if !ids.is_empty() {
+            let keys: RawArrayBuf = ids.iter().map(String::as_str).collect();
+            let mut command = rawdoc! {
+                "delete": collection,
+                "deletes": [{"q": {"_id": {"$in": keys}}, "limit": 0}],
+            };
+            command.append(cstr!("writeConcern"), majority());
+            updated.add(&self.run(command).await?, 0);
+        }
+        Ok(updated)
+    }
+
     /// The documents with these keys, in any order, as a majority of the members has them.
     pub(super) async fn find_all(
         &self,

@@ -24,6 +24,7 @@ mod pages;
 mod records;
 mod reservations;
 mod runtime_thread;
+mod site_states;
 mod source_documents;
 mod uri;
 mod value;
@@ -43,6 +44,7 @@ use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::record::{MappingOrder, RecordCounts, RecordState};
+use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, Unwritten};
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
@@ -206,6 +208,22 @@ impl Store for Mongo {
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
         let id = id.clone();
         self.call(async move |db: Db| crawls::get(&db, &id).await)
+            .await
+    }
+
+    async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| site_states::put(&db, &states).await)
+            .await
+    }
+
+    async fn remove_site_states(&self, sites: Vec<String>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| site_states::remove(&db, &sites).await)
+            .await
+    }
+
+    async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError> {
+        let site = site.to_owned();
+        self.call(async move |db: Db| site_states::get(&db, &site).await)
             .await
     }
 

@@ -21,6 +21,7 @@ mod pages;
 mod records;
 mod reservations;
 mod schema;
+mod site_states;
 mod source_documents;
 
 use std::io;
@@ -38,6 +39,7 @@ use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::record::{MappingOrder, RecordCounts, RecordState};
+use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, Unwritten};
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
@@ -173,6 +175,25 @@ impl Store for Sqlite {
         let key = id.to_string();
         self.thread
             .call(move |db| db.read(|conn| crawls::get(conn, &key)))
+            .await?
+    }
+
+    async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| site_states::put(conn, &states)))
+            .await?
+    }
+
+    async fn remove_site_states(&self, sites: Vec<String>) -> Result<(), StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| site_states::remove(conn, &sites)))
+            .await?
+    }
+
+    async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError> {
+        let site = site.to_owned();
+        self.thread
+            .call(move |db| db.read(|conn| site_states::get(conn, &site)))
             .await?
     }
 

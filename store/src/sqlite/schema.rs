@@ -13,7 +13,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 3;
+const SCHEMA_VERSION: i32 = 4;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -137,6 +137,21 @@ CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
 END;
 ";
 
+/// A copy of what the dispatcher knows of sites in trouble.
+const SITE_STATES: &str = "
+CREATE TABLE site_states (
+    _id TEXT PRIMARY KEY,        -- site
+    state TEXT NOT NULL,         -- resting, given_up
+    reason TEXT NOT NULL,
+    since TEXT NOT NULL,
+    until TEXT,                  -- NULL: a person wakes it, or it was given up
+    url TEXT NOT NULL,           -- the evidence: what was requested,
+    status_code INTEGER,         -- what was answered,
+    sign TEXT NOT NULL,          -- and what was seen
+    updated_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -248,6 +263,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
     if identify(conn)? == Identity::Empty {
         conn.execute_batch(TABLES)?;
         conn.execute_batch(PAGES)?;
+        conn.execute_batch(SITE_STATES)?;
         conn.pragma_update(None, "application_id", APPLICATION_ID)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
@@ -260,10 +276,13 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         if version < 2 {
             conn.execute_batch(FROM_VERSION_1)?;
         }
-        let [before, after] = FROM_VERSION_2;
-        for statements in [before, PAGES, after] {
-            conn.execute_batch(statements)?;
+        if version < 3 {
+            let [before, after] = FROM_VERSION_2;
+            for statements in [before, PAGES, after] {
+                conn.execute_batch(statements)?;
+            }
         }
+        conn.execute_batch(SITE_STATES)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

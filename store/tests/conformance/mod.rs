@@ -13,6 +13,7 @@ pub(crate) mod filling;
 pub(crate) mod reserving;
 pub(crate) mod saving;
 pub(crate) mod sharing;
+pub(crate) mod site_states;
 pub(crate) mod writing_back;
 
 use serde_json::{Map, Value, json};
@@ -91,6 +92,10 @@ macro_rules! conformance_tests {
             writing_back: what_the_store_knew_before_is_unwritten_at_once,
             writing_back: two_documents_are_not_one_record,
             writing_back: a_refresh_wants_again_what_is_known_once_for_each_crawl,
+            site_states: the_state_of_a_site_comes_back_as_it_was_put_last,
+            site_states: states_are_removed_alone_and_more_than_once,
+            site_states: many_states_are_put_and_removed_at_once,
+            site_states: hostile_texts_of_a_state_come_back_as_they_went_in,
             sharing: two_clients_see_what_the_other_kept,
             sharing: two_clients_fill_one_record_without_losing_a_field,
             sharing: two_clients_write_at_once_and_lose_nothing,

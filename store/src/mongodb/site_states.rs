@@ -1,0 +1,64 @@
+//! The collection `site_states`.
+
+use mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
+
+use super::cache::{integer, time};
+use super::command::Db;
+use super::fault::Fault;
+use super::pages::date;
+use super::value::or_null;
+use crate::site_state::SiteState;
+
+pub(super) async fn put(db: &Db, states: &[SiteState]) -> Result<(), Fault> {
+    let statements: Vec<RawDocumentBuf> = states.iter().map(statement).collect();
+    db.upsert("site_states", &statements).await?.into_result()
+}
+
+fn statement(state: &SiteState) -> RawDocumentBuf {
+    let stored = rawdoc! {
+        "_id": state.site.as_str(),
+        "state": state.phase.as_str(),
+        "reason": state.reason.as_str(),
+        "since": date(state.since_ms),
+        "until": or_null(state.until_ms.map(date)),
+        "url": state.url.as_str(),
+        "status_code": or_null(state.status_code.map(i32::from)),
+        "sign": state.sign.as_str(),
+        "updated_at": date(state.updated_at_ms),
+    };
+    rawdoc! {"q": {"_id": state.site.as_str()}, "u": stored, "upsert": true}
+}
+
+pub(super) async fn remove(db: &Db, sites: &[String]) -> Result<(), Fault> {
+    db.delete("site_states", sites).await?.into_result()
+}
+
+/// The state of a site; `None` if it is open.
+pub(super) async fn get(db: &Db, site: &str) -> Result<Option<SiteState>, Fault> {
+    let stored = db.find_one("site_states", site).await?;
+    stored.as_deref().map(read).transpose()
+}
+
+fn read(stored: &RawDocument) -> Result<SiteState, Fault> {
+    let broken = |name: &str| {
+        Fault::InvalidEntry(format!(
+            "`{name}` of a stored state of a site is not as webfill writes it"
+        ))
+    };
+    let text = |name: &str| match stored.get_str(name) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(broken(name)),
+    };
+    let at = |name: &str| time(stored, name).ok_or_else(|| broken(name));
+    Ok(SiteState {
+        site: text("_id")?,
+        phase: text("state")?.parse().map_err(Fault::InvalidEntry)?,
+        reason: text("reason")?,
+        since_ms: at("since")?,
+        until_ms: time(stored, "until"),
+        url: text("url")?,
+        status_code: integer(stored, "status_code").and_then(|code| u16::try_from(code).ok()),
+        sign: text("sign")?,
+        updated_at_ms: at("updated_at")?,
+    })
+}

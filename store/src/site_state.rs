@@ -1,0 +1,56 @@
+//! The state of a site in trouble, as the dispatcher has it in its own file: a copy for people's
+//! queries. The dispatcher that writes last wins.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A site in trouble. Sites that are open have none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteState {
+    pub site: String,
+    pub phase: SitePhase,
+    /// The stable name of the reason.
+    pub reason: String,
+    /// When the current rest began, or the site was given up.
+    pub since_ms: i64,
+    /// When the rest ends; `None` for a site that rests until a person wakes it, or was given up.
+    pub until_ms: Option<i64>,
+    /// The evidence: what was requested, what was answered, and what was seen.
+    pub url: String,
+    pub status_code: Option<u16>,
+    pub sign: String,
+    pub updated_at_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SitePhase {
+    Resting,
+    GivenUp,
+}
+
+impl SitePhase {
+    /// The stable name, as stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SitePhase::Resting => "resting",
+            SitePhase::GivenUp => "given_up",
+        }
+    }
+}
+
+impl fmt::Display for SitePhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for SitePhase {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SitePhase, String> {
+        [SitePhase::Resting, SitePhase::GivenUp]
+            .into_iter()
+            .find(|phase| phase.as_str() == text)
+            .ok_or_else(|| format!("`{text}` is no state of a site in trouble"))
+    }
+}

@@ -1,0 +1,63 @@
+//! The table `site_states`.
+
+use rusqlite::{Connection, params};
+
+use super::crawls::time;
+use super::fault::Fault;
+use crate::site_state::SiteState;
+use crate::timestamp::iso_time;
+
+const REPLACE: &str = "
+INSERT OR REPLACE INTO site_states (_id, state, reason, since, until, url, status_code, sign,
+    updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+pub(super) fn put(conn: &Connection, states: &[SiteState]) -> Result<(), Fault> {
+    let mut replace = conn.prepare_cached(REPLACE)?;
+    for state in states {
+        replace.execute(params![
+            state.site,
+            state.phase.as_str(),
+            state.reason,
+            iso_time(state.since_ms),
+            state.until_ms.map(iso_time),
+            state.url,
+            state.status_code,
+            state.sign,
+            iso_time(state.updated_at_ms),
+        ])?;
+    }
+    Ok(())
+}
+
+pub(super) fn remove(conn: &Connection, sites: &[String]) -> Result<(), Fault> {
+    let mut delete = conn.prepare_cached("DELETE FROM site_states WHERE _id = ?1")?;
+    for site in sites {
+        delete.execute([site])?;
+    }
+    Ok(())
+}
+
+/// The state of a site; `None` if it is open.
+pub(super) fn get(conn: &Connection, site: &str) -> Result<Option<SiteState>, Fault> {
+    let sql = "SELECT state, reason, since, until, url, status_code, sign, updated_at
+        FROM site_states WHERE _id = ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([site])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let state: String = row.get(0)?;
+    let until: Option<String> = row.get(3)?;
+    Ok(Some(SiteState {
+        site: site.to_owned(),
+        phase: state.parse().map_err(Fault::InvalidEntry)?,
+        reason: row.get(1)?,
+        since_ms: time(&row.get::<_, String>(2)?)?,
+        until_ms: until.as_deref().map(time).transpose()?,
+        url: row.get(4)?,
+        status_code: row.get(5)?,
+        sign: row.get(6)?,
+        updated_at_ms: time(&row.get::<_, String>(7)?)?,
+    }))
+}
