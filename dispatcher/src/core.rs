@@ -24,11 +24,13 @@ mod machines;
 mod outcomes;
 mod recalls;
 mod requests;
+mod site_states;
 mod supervisors;
 
 use self::handing_out::UnderservedCrawls;
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, ReopeningCrawls, RestsTold, WaitingAnswer};
+use self::site_states::SiteStateWrites;
 
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
@@ -64,6 +66,7 @@ pub struct Core {
     /// When to check next for supervisors that have left or are lost.
     next_check_ms: i64,
     crawls_at_ms: i64,
+    site_state_writes: SiteStateWrites,
     /// When the first site outside the window is due.
     next_site_ms: Option<i64>,
     /// Crawls with few sites in a full window, which are admitted first.
@@ -113,6 +116,7 @@ impl Core {
             last_tick_ms: now_ms,
             next_check_ms: now_ms,
             crawls_at_ms: now_ms,
+            site_state_writes: SiteStateWrites::default(),
             next_site_ms: Some(now_ms),
             underserved: UnderservedCrawls::default(),
             fill_again_ms: i64::MIN,
@@ -186,7 +190,8 @@ impl Core {
     }
 
     /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
-    /// expired crawls, queues ended tasks again, sends waiting answers, writes the states of crawls.
+    /// expired crawls, queues ended tasks again, sends waiting answers, writes the states of crawls and
+    /// sites.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
         if now_ms - self.last_tick_ms > lease_ms / 2 {
@@ -207,6 +212,7 @@ impl Core {
         self.advance_closing(now_ms)?;
         self.advance_reopening(now_ms)?;
         self.answer_waiting(now_ms)?;
+        self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {
             self.crawls
                 .open_crawls()
@@ -278,6 +284,8 @@ impl Core {
             .open_crawls()
             .for_each(|crawl| self.frontier.touch(crawl));
         self.commit(now_ms)?;
+        // Further states of sites are written after the next start.
+        self.write_site_states(now_ms)?;
         self.write_crawls(usize::MAX, now_ms).map(drop)
     }
 }

@@ -62,6 +62,7 @@ mod schema;
 mod application_limits;
 mod sites;
 mod supervisors;
+mod unsaved_states;
 
 pub use self::answers::{
     AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus, FeedTally,
@@ -74,6 +75,7 @@ pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};
 pub use self::supervisors::SavedSupervisor;
+pub use self::unsaved_states::UnsavedState;
 
 /// The frontier's file within the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";
@@ -148,6 +150,7 @@ impl Frontier {
         let fault = |source| FrontierError::database("open the frontier", &path, source);
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
+        unsaved_states::note_all(&db).map_err(fault)?;
         let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
         let retries = Retries::open(&db, config.retries).map_err(fault)?;
         let rests = Rests::open(&db, config.rests).map_err(fault)?;

@@ -212,6 +212,9 @@ impl Process {
                 }) => self
                     .core
                     .backfill_applied(&backfill, resolved, &links, now_ms),
+                Event::WriteResult(WriteResult::SiteStatesWritten { last }) => {
+                    self.core.site_states_written(last)
+                }
             }
             .map_err(frontier_fault)?;
         }

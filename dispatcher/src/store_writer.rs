@@ -1,11 +1,11 @@
 //! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of
-//! crawls, pages that killed their workers, and backfills (stored pages applied to further
-//! records).
+//! crawls and of sites in trouble, pages that killed their workers, and backfills (stored pages
+//! applied to further records).
 //!
 //! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages
-//! are few; the number of backfills is bounded by the pages that records want. After a crash the
-//! frontier yields them again: pending backfills, crashed pages and changed crawls are queued once
-//! more.
+//! are few; the number of backfills is bounded by the pages that records want; states of sites come in
+//! batches, one at a time. After a crash the frontier yields them again: pending backfills, crashed
+//! pages, changed crawls and states of sites are queued once more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use webfill_startup::Fault;
-use webfill_store::{ApplyPage, Crawl, CrawlId, Page, RecordState, Save, Store, StoreError};
+use webfill_store::{
+    ApplyPage, Crawl, CrawlId, Page, RecordState, Save, SiteState, Store, StoreError,
+};
 use webfill_wire::CrawlKey;
 
 use crate::config::DispatcherSetup;
@@ -26,6 +28,7 @@ pub enum StoreWrite {
     /// A page whose task ended without a worker that could save it.
     Page(Box<Page>),
     Backfill(BackfillWrite),
+    SiteStates(SiteStatesWrite),
 }
 
 /// A stored page that is to be applied to a further record.
@@ -36,12 +39,25 @@ pub struct BackfillWrite {
     pub page: Backfill,
 }
 
+/// What has become of sites.
+#[derive(Debug, Clone, Default)]
+pub struct SiteStatesWrite {
+    pub in_trouble: Vec<SiteState>,
+    /// The names of sites that are open: their states are removed.
+    pub open: Vec<String>,
+    /// The number of the last state, for the frontier.
+    pub last: i64,
+}
+
 /// The result of a write that the dispatcher's loop must know.
 pub enum WriteResult {
     Backfilled {
         backfill: BackfillWrite,
         resolved: bool,
         links: Vec<String>,
+    },
+    SiteStatesWritten {
+        last: i64,
     },
     /// The store fails for good; the dispatcher ends with this fault.
     Failed(Fault),
@@ -153,6 +169,10 @@ async fn write_all(
                 }
                 Err(error) if error.is_entry() => {
                     log_refused(&entry, &error);
+                    // The others of its batch can go on.
+                    if let StoreWrite::SiteStates(states) = &entry {
+                        on_written(WriteResult::SiteStatesWritten { last: states.last });
+                    }
                 }
                 Err(error) => return on_written(WriteResult::Failed(store_fault(error))),
             }
@@ -164,11 +184,16 @@ async fn write_all(
 /// Logs a write that the store refuses for good.
 fn log_refused(write: &StoreWrite, error: &StoreError) {
     let (task, crawl_id, url) = match write {
-        StoreWrite::Crawl(crawl) => (None, &crawl.id.crawl_id, None),
-        StoreWrite::Page(page) => (None, &page.crawl_id, Some(page.url.as_str())),
+        StoreWrite::Crawl(crawl) => (None, Some(&crawl.id.crawl_id), None),
+        StoreWrite::Page(page) => (None, Some(&page.crawl_id), Some(page.url.as_str())),
+        StoreWrite::SiteStates(_) => (None, None, None),
         StoreWrite::Backfill(backfill) => {
             let page = &backfill.page;
-            (Some(page.task), &backfill.crawl_id, Some(page.url.as_str()))
+            (
+                Some(page.task),
+                Some(&backfill.crawl_id),
+                Some(page.url.as_str()),
+            )
         }
     };
     tracing::error!(
@@ -208,6 +233,12 @@ async fn write(
                 .map_or(Ok(None), |answer| answer.map(|_| None))
         }
         StoreWrite::Backfill(backfill) => apply(store, backfill).await.map(Some),
+        StoreWrite::SiteStates(states) => {
+            store.put_site_states(states.in_trouble.clone()).await?;
+            store.remove_site_states(states.open.clone()).await?;
+            let last = states.last;
+            Ok(Some(WriteResult::SiteStatesWritten { last }))
+        }
     }
 }
 

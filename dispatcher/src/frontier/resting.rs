@@ -33,7 +33,8 @@ pub struct Trouble {
 /// How many sites one call looks at.
 const MOST_LOOKED_AT: i64 = 50_000;
 
-const COLUMNS: &str = "sites.id, name, queued, block_until_ms, rest_until_ms, reason, given_up_to,
+pub(super) const COLUMNS: &str =
+    "sites.id, name, queued, block_until_ms, rest_until_ms, reason, given_up_to,
     since_ms, url, status_code, sign";
 
 impl Frontier {
@@ -153,7 +154,7 @@ impl Frontier {
     }
 }
 
-fn read_report(row: &Row<'_>) -> Result<SiteReport> {
+pub(super) fn read_report(row: &Row<'_>) -> Result<SiteReport> {
     let blocked_until_ms: i64 = row.get(3)?;
     let is_known = row.get_ref(5)? != rusqlite::types::ValueRef::Null;
     Ok(SiteReport {

@@ -306,7 +306,7 @@ impl Frontier {
         })
     }
 
-    /// Makes a phase known to the queue of sites and to the dispatch.
+    /// Makes a phase known to the queue of sites, to the dispatch, and later to the store.
     pub(super) fn store_phase(&mut self, site: SiteId, phase: Phase) -> Result<()> {
         let until_ms = match phase {
             Phase::Resting { until_ms } => until_ms,
@@ -320,7 +320,11 @@ impl Frontier {
         if changed > 0 {
             self.holding.changed_sites.push(site);
         }
-        Ok(())
+        let is_given_up = phase == Phase::GivenUp || self.rests.given_up.contains_key(&site);
+        match changed > 0 || is_given_up {
+            true => self.note_unsaved(site),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn site_state(&self, site: SiteId) -> Result<StoredState> {

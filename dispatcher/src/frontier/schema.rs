@@ -195,6 +195,11 @@ CREATE TABLE site_states (                    -- of sites that are or were latel
     suspects    TEXT NOT NULL DEFAULT '[]'    -- JSON: tasks that failed before the rest began
 ) STRICT;
 
+CREATE TABLE unsaved_site_states (            -- changed since the store got them
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
+    site   INTEGER NOT NULL UNIQUE
+) STRICT;
+
 CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
     WHERE top_priority > 0 AND in_window = 0;
 CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;

@@ -13,6 +13,7 @@ const TO_VERSION_1: &str = "
     ALTER TABLE crawl_sites DROP COLUMN turn;
     ALTER TABLE tasks DROP COLUMN not_before_ms; ALTER TABLE tasks DROP COLUMN attrs;
     DROP TABLE attrs; DROP INDEX sites_resting; DROP TABLE site_states;
+    DROP TABLE unsaved_site_states;
     ALTER TABLE sites DROP COLUMN rest_until_ms; ALTER TABLE sites DROP COLUMN address;
     CREATE INDEX sites_waiting ON sites (top_priority, due_at_ms)
         WHERE queued > 0 AND in_window = 0;
@@ -22,6 +23,7 @@ const TO_VERSION_1: &str = "
 /// What version 2 had, and this one has otherwise.
 const TO_VERSION_2: &str = "
     DROP INDEX sites_waiting; DROP INDEX sites_resting; DROP TABLE site_states;
+    DROP TABLE unsaved_site_states;
     ALTER TABLE tries DROP COLUMN counts;
     ALTER TABLE sites DROP COLUMN rest_until_ms; ALTER TABLE sites DROP COLUMN address;
     CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))

@@ -183,3 +183,57 @@ fn tasks_of_a_site_that_was_given_up_are_requested_again_when_a_person_wants_the
     );
     fixture.assert_conserved();
 }
+
+/// The sites whose states are to be saved, each with its phase.
+fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
+    let unsaved = fixture.frontier.unsaved_states(0, 9).unwrap();
+    let phase = |one: UnsavedState| {
+        assert_eq!(one.report.name, "a.org");
+        let trouble = one.report.trouble;
+        (
+            one.number,
+            trouble.map_or(Phase::Open, |trouble| trouble.phase),
+        )
+    };
+    unsaved.into_iter().map(phase).collect()
+}
+
+#[test]
+fn a_changed_state_is_unsaved_until_the_store_has_it() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1"]);
+    assert_eq!(unsaved(&mut fixture), []);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(rests(&mut fixture, &unreachable(&task), 0));
+    let resting = |until_ms| Phase::Resting { until_ms };
+    assert_eq!(unsaved(&mut fixture), [(1, resting(1_000))]);
+
+    // It changes again while the store writes.
+    fixture.frontier.wake_site("a.org", 500).unwrap();
+    fixture.frontier.states_saved(1).unwrap();
+    assert_eq!(unsaved(&mut fixture), [(2, resting(500))]);
+    fixture.frontier.states_saved(2).unwrap();
+    assert_eq!(unsaved(&mut fixture), []);
+
+    let task = fixture.lease_all_at(500).remove(0);
+    fixture.frontier.complete(&report(&task), 600).unwrap();
+    assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)]);
+    fixture.frontier.note_time(700).unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(700);
+    assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)], "over a restart");
+}
+
+#[test]
+fn all_states_are_saved_again_after_a_start() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(rests(&mut fixture, &unreachable(&task), 0));
+    fixture.frontier.states_saved(1).unwrap();
+    fixture.frontier.note_time(100).unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(100);
+    let until_ms = 1_000;
+    assert_eq!(unsaved(&mut fixture), [(2, Phase::Resting { until_ms })]);
+}

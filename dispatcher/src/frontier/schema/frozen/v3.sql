@@ -144,3 +144,7 @@ CREATE TABLE tries (                          -- those that were followed by ano
     status_code INTEGER, counts INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (task, ended_at_ms)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE unsaved_site_states (            -- changed since the store got them
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
+    site   INTEGER NOT NULL UNIQUE
+) STRICT;

@@ -1,0 +1,70 @@
+//! Which states of sites the store has not got yet. The store keeps a copy of the states of sites in
+//! trouble, for people's queries.
+//!
+//! A site is noted here, in the same transaction, whenever its state changes, and crossed out once
+//! the store has what was read after that. So the copy becomes right whichever process dies and however
+//! long the store is away, and nothing waits in memory. At a start all states are noted: the ends of
+//! rests have moved, and what was lost with a store is written again.
+
+use rusqlite::{Connection, Result, params};
+
+use super::answers::SiteId;
+use super::resting::{COLUMNS, read_report};
+use super::{Frontier, FrontierError, SiteReport};
+
+/// A site whose state is to be copied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnsavedState {
+    /// Notes are numbered in ascending order.
+    pub number: i64,
+    pub report: SiteReport,
+}
+
+/// Notes every site that has a state.
+pub(super) fn note_all(db: &Connection) -> Result<()> {
+    db.execute_batch(
+        "INSERT OR REPLACE INTO unsaved_site_states (site) SELECT site FROM site_states",
+    )
+}
+
+impl Frontier {
+    /// The first sites whose states the store has not got, behind a number.
+    pub fn unsaved_states(
+        &mut self,
+        after: i64,
+        limit: usize,
+    ) -> std::result::Result<Vec<UnsavedState>, FrontierError> {
+        self.guarded("look for states that are not saved", |frontier| {
+            let sql = format!(
+                "SELECT {COLUMNS}, number FROM unsaved_site_states AS unsaved
+                 JOIN sites ON sites.id = unsaved.site
+                 LEFT JOIN site_states ON site_states.site = sites.id
+                 WHERE number > ?1 ORDER BY number LIMIT ?2"
+            );
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let unsaved = select.query_map(params![after, limit as i64], |row| {
+                Ok(UnsavedState {
+                    number: row.get("number")?,
+                    report: read_report(row)?,
+                })
+            })?;
+            unsaved.collect()
+        })
+    }
+
+    /// The store has the states up to this number. What has changed since has a greater one.
+    pub fn states_saved(&mut self, last: i64) -> std::result::Result<(), FrontierError> {
+        self.guarded("cross out saved states", |frontier| {
+            let sql = "DELETE FROM unsaved_site_states WHERE number <= ?1";
+            frontier.db.prepare_cached(sql)?.execute([last])?;
+            Ok(())
+        })
+    }
+
+    /// The state of a site changes.
+    pub(super) fn note_unsaved(&self, site: SiteId) -> Result<()> {
+        let sql = "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (?1)";
+        self.db.prepare_cached(sql)?.execute([site])?;
+        Ok(())
+    }
+}
