@@ -307,3 +307,39 @@ fn a_rest_outlives_a_killed_dispatcher() {
     assert!(rest >= Duration::from_secs(3), "asked again after {rest:?}");
     assert_all_ok(&work, 10);
 }
+
+/// What the embedded store tells of sites in trouble.
+fn told(work: &Workplace) -> Vec<String> {
+    let sql = "SELECT concat_ws(' ', _id, state, reason, status_code, url) FROM site_states
+               WHERE since < until AND updated_at >= since AND sign <> '' ORDER BY _id";
+    work.stored().texts(sql)
+}
+
+#[test]
+fn the_store_tells_which_sites_rest_until_they_are_well_again() {
+    let web = Web::start();
+    let site = web.site("ill.example");
+    let is_well = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&is_well);
+    site.serve_with("/robots.txt", move |_| {
+        match answers.load(Ordering::SeqCst) {
+            true => status(404).into(),
+            false => status(503).into(),
+        }
+    });
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let mut running = crawl(&work, &web)
+        .env("WEBFILL_RESTS_ROBOTS", "2,2,2,2,2,2,2,2,2")
+        .args(urls(&site, 3))
+        .start();
+    web.log()
+        .wait_until("robots.txt was asked for", |visits| visits.len() == 1);
+    let expected = "ill.example resting robots 503 http://ill.example/robots.txt";
+    running.wait_until("the store tells of the rest", |_| told(&work) == [expected]);
+    running.kill_role("dispatcher");
+    is_well.store(true, Ordering::SeqCst);
+    running.finish().expect(0);
+    assert_all_ok(&work, 3);
+    assert_eq!(work.stored().number("SELECT count(*) FROM site_states"), 0);
+}
