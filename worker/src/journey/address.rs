@@ -1,7 +1,7 @@
 //! Which address a task's requests are counted for. The dispatcher bounds the requests to each address;
 //! where names lead, only workers know.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -32,27 +32,36 @@ impl Journey {
             return None;
         }
         let addresses = self.resolver.allowed_addresses(url).await;
-        let address = address_to_count(task.address_bounds, &addresses)?;
-        if let Some(name) = name {
-            self.names_given_back.borrow_mut().keep(name);
+        let address = address_to_count(task.address_bounds, &addresses);
+        let mut given_back = self.names_given_back.borrow_mut();
+        match (name, address) {
+            (Some(name), Some(_)) => given_back.keep(url, name),
+            _ => given_back.drop_name(url),
         }
-        Some(address)
+        address
     }
 }
 
-/// The names of tasks that were given back to be counted elsewhere are held for a while, so that the
-/// same answer serves when a task comes again soon.
+/// The names of tasks that were given back to be counted elsewhere are held until the task comes again,
+/// so that the same answer serves it, unless that takes long.
 #[derive(Debug, Default)]
-pub struct NamesGivenBack(VecDeque<(Instant, HeldName)>);
+pub struct NamesGivenBack(HashMap<String, (HeldName, Instant)>);
 
 impl NamesGivenBack {
-    fn keep(&mut self, name: HeldName) {
+    fn keep(&mut self, url: &Url, name: HeldName) {
         let now = Instant::now();
-        let is_over = |at: &Instant| now.duration_since(*at) > FRESH_FOR;
-        while self.0.front().is_some_and(|(at, _)| is_over(at)) || self.0.len() >= MOST_NAMES_KEPT {
-            self.0.pop_front();
+        if self.0.len() >= MOST_NAMES_KEPT {
+            self.0
+                .retain(|_, (_, since)| now.duration_since(*since) <= FRESH_FOR);
         }
-        self.0.push_back((now, name));
+        let host = url.host_str().unwrap_or_default();
+        if self.0.len() < MOST_NAMES_KEPT {
+            self.0.insert(host.to_owned(), (name, now));
+        }
+    }
+
+    fn drop_name(&mut self, url: &Url) {
+        self.0.remove(url.host_str().unwrap_or_default());
     }
 }
 
