@@ -58,6 +58,7 @@ mod rests;
 mod retries;
 mod rules;
 mod schema;
+mod site_states;
 
 mod application_limits;
 mod sites;

@@ -4,7 +4,7 @@
 use rusqlite::Result;
 
 use super::answers::{SiteId, TaskId, Woken};
-use super::rests::has_answered;
+use super::site_states::has_answered;
 use super::{Frontier, FrontierError};
 
 /// How a site stands, apart from its clock.

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Result, Row, params};
 use webfill_wire::{CrawlKey, Evidence, RestReason};
 
 use super::answers::SiteId;
-use super::rests::read_reason;
+use super::site_states::{phase_of, read_reason};
 use super::{Frontier, FrontierError};
 use crate::site_state::Phase;
 
@@ -169,13 +169,8 @@ pub(super) fn read_report(row: &Row<'_>) -> Result<SiteReport> {
 fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
     let until_ms: i64 = row.get(4)?;
     let given_up_to: Option<i64> = row.get(6)?;
-    let phase = match (given_up_to, until_ms) {
-        (Some(_), _) => Phase::GivenUp,
-        (None, 0) => Phase::Open,
-        (None, until_ms) => Phase::Resting { until_ms },
-    };
     Ok(Trouble {
-        phase,
+        phase: phase_of(given_up_to, until_ms),
         reason: read_reason(row, 5)?,
         since_ms: row.get(7)?,
         evidence: Evidence {

@@ -1,25 +1,22 @@
-//! Rests of sites: what attempts say of a site moves its [`SiteState`], which is stored here, with
-//! the evidence. While a site rests nothing of it is handed out; a task whose failure is the site's
+//! Rests of sites: what attempts say of a site moves its state, which is stored with the evidence
+//! ([`site_states`](super::site_states)). While a site rests nothing of it is handed out; a task whose failure is the site's
 //! is queued again. The tasks of a site that is given up are handed out once more, to be recorded as
 //! failed without a request.
 //!
 //! What is known of sites is told in [`resting`](super::resting).
-//!
-//! Rows are kept only of sites that are in trouble, or were lately.
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, Result, params};
 use webfill_wire::{Evidence, Outcome, RestReason, TaskDone};
 
 use super::answers::{RestBegun, SiteId, TaskId, Turn};
 use super::give_back::HeldTask;
+use super::site_states::{StoredState, has_answered, is_resting, read_reason, site_name};
 use super::sites::NextCrawl;
 use super::{Frontier, retries, sites};
 use crate::rest_table::RestTable;
-use crate::site_state::{
-    MOST_SUSPECTS, Phase, Sign, SiteState, UNTIL_WOKEN_MS, Verdict, outcome_of,
-};
+use crate::site_state::{MOST_SUSPECTS, Phase, Sign, Verdict, outcome_of};
 
 /// The rest table, and the sites that have a state other than the default.
 #[derive(Debug)]
@@ -99,13 +96,6 @@ impl Leasable {
             Leasable::All | Leasable::Probe | Leasable::None => None,
         }
     }
-}
-
-/// A stored state.
-pub(super) struct StoredState {
-    pub(super) state: SiteState,
-    /// Failed tasks of the current run of failures.
-    suspects: Vec<TaskId>,
 }
 
 impl Frontier {
@@ -305,111 +295,6 @@ impl Frontier {
             Phase::Open | Phase::GivenUp => Leasable::All,
         })
     }
-
-    /// Makes a phase known to the queue of sites, to the dispatch, and later to the store.
-    pub(super) fn store_phase(&mut self, site: SiteId, phase: Phase) -> Result<()> {
-        let until_ms = match phase {
-            Phase::Resting { until_ms } => until_ms,
-            Phase::Open | Phase::GivenUp => 0,
-        };
-        let sql = "UPDATE sites SET rest_until_ms = ?2 WHERE id = ?1 AND rest_until_ms <> ?2";
-        let changed = self
-            .db
-            .prepare_cached(sql)?
-            .execute(params![site, until_ms])?;
-        if changed > 0 {
-            self.holding.changed_sites.push(site);
-        }
-        let is_given_up = phase == Phase::GivenUp || self.rests.given_up.contains_key(&site);
-        match changed > 0 || is_given_up {
-            true => self.note_unsaved(site),
-            false => Ok(()),
-        }
-    }
-
-    pub(super) fn site_state(&self, site: SiteId) -> Result<StoredState> {
-        let sql = "SELECT reason, failures, rest_index, given_up_to, suspects, rest_until_ms
-                   FROM site_states JOIN sites ON id = site WHERE site = ?1";
-        let mut select = self.db.prepare_cached(sql)?;
-        let stored = select.query_row([site], read_state).optional()?;
-        Ok(stored.unwrap_or(StoredState {
-            state: SiteState::default(),
-            suspects: Vec::new(),
-        }))
-    }
-
-    fn insert_state(
-        &mut self,
-        site: SiteId,
-        stored: &StoredState,
-        evidence: &Evidence,
-        was_resting: bool,
-        now_ms: i64,
-    ) -> Result<()> {
-        let sql = "INSERT INTO site_states
-                       (site, reason, failures, rest_index, since_ms, url, status_code, sign)
-                   VALUES (?1, '', 0, 0, ?2, ?3, ?4, ?5)
-                   ON CONFLICT (site) DO UPDATE SET
-                       since_ms = iif(?6, since_ms, ?2), url = ?3, status_code = ?4, sign = ?5";
-        let (url, status, sign) = (&evidence.url, evidence.status_code, &evidence.sign);
-        let values = params![site, now_ms, url, status, sign, was_resting];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        self.rests.known.insert(site);
-        self.update_state(site, stored)
-    }
-
-    pub(super) fn update_state(&mut self, site: SiteId, stored: &StoredState) -> Result<()> {
-        let StoredState { state, suspects } = stored;
-        let given_up_to = match state.phase {
-            Phase::GivenUp => Some(self.last_task()?),
-            _ => None,
-        };
-        let sql = "UPDATE site_states SET reason = ?2, failures = ?3, rest_index = ?4,
-                       given_up_to = ?5, suspects = ?6 WHERE site = ?1";
-        let values = params![
-            site,
-            state.reason.as_str(),
-            state.failures,
-            state.rest_index,
-            given_up_to,
-            serde_json::to_string(suspects).unwrap_or_default(),
-        ];
-        self.db.prepare_cached(sql)?.execute(values)?;
-        match given_up_to {
-            Some(task) => {
-                let given_up = (task as TaskId, outcome_of(state.reason));
-                self.rests.given_up.insert(site, given_up);
-            }
-            None => drop(self.rests.given_up.remove(&site)),
-        }
-        Ok(())
-    }
-
-    /// The site is open, and nothing is remembered of its failures.
-    pub(super) fn forget_rest(&mut self, site: SiteId) -> Result<()> {
-        self.store_phase(site, Phase::Open)?;
-        self.forget_state(site)
-    }
-
-    fn forget_state(&mut self, site: SiteId) -> Result<()> {
-        let sql = "DELETE FROM site_states WHERE site = ?1";
-        self.db.prepare_cached(sql)?.execute([site])?;
-        self.rests.known.remove(&site);
-        self.rests.given_up.remove(&site);
-        Ok(())
-    }
-
-    /// The newest task there is: none of a site's queued tasks is newer.
-    fn last_task(&self) -> Result<i64> {
-        let sql = "SELECT coalesce(max(id), 0) FROM tasks";
-        self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))
-    }
-
-    fn rests_until_woken(&self, site: SiteId) -> Result<bool> {
-        let sql = "SELECT rest_until_ms >= ?2 FROM sites WHERE id = ?1";
-        let mut select = self.db.prepare_cached(sql)?;
-        select.query_row(params![site, UNTIL_WOKEN_MS], |row| row.get(0))
-    }
 }
 
 /// What shows a failure, as its worker saw it; without a worker's word, what the outcome says.
@@ -419,49 +304,5 @@ fn evidence_of(task: &HeldTask, report: &TaskDone) -> Evidence {
         status_code: report.status_code,
         sign: report.outcome.to_string(),
         no_route: false,
-    })
-}
-
-/// Whether robots.txt, or a page, of the site was read before.
-pub(super) fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
-    let sql = "SELECT delay_ms NOT NULL FROM sites WHERE id = ?1";
-    db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
-}
-
-fn is_resting(db: &Connection, site: SiteId) -> Result<bool> {
-    let sql = "SELECT rest_until_ms > 0 FROM sites WHERE id = ?1";
-    db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
-}
-
-fn site_name(db: &Connection, site: SiteId) -> Result<String> {
-    let sql = "SELECT name FROM sites WHERE id = ?1";
-    db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
-}
-
-fn read_state(row: &Row<'_>) -> Result<StoredState> {
-    let given_up_to: Option<i64> = row.get(3)?;
-    let suspects: String = row.get(4)?;
-    let until_ms: i64 = row.get(5)?;
-    let phase = match (given_up_to, until_ms) {
-        (Some(_), _) => Phase::GivenUp,
-        (None, 0) => Phase::Open,
-        (None, until_ms) => Phase::Resting { until_ms },
-    };
-    Ok(StoredState {
-        state: SiteState {
-            phase,
-            reason: read_reason(row, 0)?,
-            failures: row.get(1)?,
-            rest_index: row.get(2)?,
-        },
-        suspects: serde_json::from_str(&suspects).unwrap_or_default(),
-    })
-}
-
-pub(super) fn read_reason(row: &Row<'_>, column: usize) -> Result<RestReason> {
-    let reason: String = row.get(column)?;
-    reason.parse().map_err(|error: String| {
-        let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(column, kind, error.into())
     })
 }
