@@ -35,8 +35,10 @@ pub struct Site {
     inherited: bool,
     /// The shared cache was asked for the clock that another worker may have left there.
     clock_looked_up: bool,
-    /// Start of the last request, for the shared cache; `None` once it was written there.
-    unsaved_start_ms: Option<i64>,
+    /// When the last request of this worker started.
+    last_start: Option<Instant>,
+    /// It was not written to the shared cache yet.
+    is_unsaved: bool,
     /// It is among [`Sites::idle`].
     is_watched: bool,
     alone: Alone,
@@ -257,11 +259,8 @@ impl Sites {
     fn answered(&mut self, name: &str, request: Answered, pace: Pace) -> Option<&mut Site> {
         let site = self.sites.get_mut(name)?;
         site.clock.answered(request, pace);
-        if site
-            .unsaved_start_ms
-            .replace(request.started.wall_ms)
-            .is_none()
-        {
+        site.last_start = Some(request.started.instant);
+        if !std::mem::replace(&mut site.is_unsaved, true) {
             self.moved.push(name.to_owned());
         }
         Some(site)
@@ -291,16 +290,22 @@ impl Sites {
         let mut moved = Vec::new();
         for name in std::mem::take(&mut self.moved) {
             if let Some(site) = self.sites.get_mut(&name)
-                && let Some(last_start_ms) = site.unsaved_start_ms.take()
+                && std::mem::take(&mut site.is_unsaved)
+                && let Some(last_start) = site.last_start
                 && let Some(next) = site
                     .clock
                     .next(site.delay)
                     .filter(|next| *next > now.instant)
             {
                 let wait_ms = now.until(next).as_millis() as i64;
+                // Both by the wall clock of now: it may have been set since the request.
+                let ago_ms = now
+                    .instant
+                    .saturating_duration_since(last_start)
+                    .as_millis() as i64;
                 moved.push(SiteEntry {
                     site: name,
-                    last_start_ms,
+                    last_start_ms: now.wall_ms - ago_ms,
                     delay_ms: site.delay.as_millis() as u64,
                     blocked_until_ms: Some(now.wall_ms + wait_ms),
                     owner: Some(owner.to_owned()),
@@ -337,10 +342,9 @@ impl Sites {
     pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
         for entry in moved {
             if let Some(site) = self.sites.get_mut(&entry.site) {
-                if site.unsaved_start_ms.is_none() {
+                if !std::mem::replace(&mut site.is_unsaved, true) {
                     self.moved.push(entry.site);
                 }
-                site.unsaved_start_ms = site.unsaved_start_ms.max(Some(entry.last_start_ms));
             }
         }
     }

@@ -172,6 +172,25 @@ fn failures_count_until_the_site_is_forgotten() {
 }
 
 #[test]
+fn a_wall_clock_that_was_set_and_set_back_makes_nobody_wait_longer() {
+    let (mut sites, now) = (Sites::default(), Now::read());
+    meet(&mut sites, "a.org", Answer::Silent, now);
+    let hour_ms = 3_600_000;
+    let ahead = Now {
+        wall_ms: now.wall_ms + hour_ms,
+        ..now
+    };
+    let entry = sites.moved_clocks("one", ahead).remove(0);
+    let mut other = Sites::default();
+    other.begin_visit("a.org", Duration::from_secs(5));
+    other.take_shared_clock(&entry, now);
+    let next = other
+        .next_start("a.org", Turn::Robots)
+        .map(|next| now.until(next));
+    assert_eq!(next, Some(Duration::from_secs(5)));
+}
+
+#[test]
 fn a_clock_is_listed_once_after_it_has_moved_and_again_if_it_was_not_written() {
     let (mut sites, now) = (Sites::default(), Now::read());
     meet(&mut sites, "a.org", Answer::Served, now);
