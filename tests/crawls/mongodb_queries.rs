@@ -173,6 +173,7 @@ fn the_query_of_the_docs_tells_which_sites_rest_until_they_are_well_in_mongodb()
     let mut running = work
         .crawl_without_delay(&web)
         .instead("--store", database.uri())
+        .args(["--delay", "0.1"])
         .env("WEBFILL_RESTS_ROBOTS", "0.3")
         .env("WEBFILL_RESTS_BLOCKED", "3,3,3,3,3,3,3,3")
         .arg("http://gone.example/")
