@@ -341,10 +341,10 @@ impl Sites {
     /// them again. A site that was forgotten meanwhile needs no entry there.
     pub fn write_again(&mut self, moved: Vec<SiteEntry>) {
         for entry in moved {
-            if let Some(site) = self.sites.get_mut(&entry.site) {
-                if !std::mem::replace(&mut site.is_unsaved, true) {
-                    self.moved.push(entry.site);
-                }
+            if let Some(site) = self.sites.get_mut(&entry.site)
+                && !std::mem::replace(&mut site.is_unsaved, true)
+            {
+                self.moved.push(entry.site);
             }
         }
     }
