@@ -62,7 +62,7 @@ pub struct SiteEntry {
     pub delay_ms: u64,
     /// No fetch before this time: `Retry-After` or a back-off.
     pub blocked_until_ms: Option<i64>,
-    /// The supervisor that the site's tasks go to.
+    /// The worker that the site's tasks go to, as `SUPERVISOR/WORKER`, if the last request was its own.
     pub owner: Option<String>,
 }
 

@@ -86,6 +86,8 @@ impl SiteClock {
         let last_start_ms = granted_at_ms.map_or(self.last_start_ms, |granted_at_ms| {
             granted_at_ms.max(self.last_start_ms)
         });
+        // A reserved request may be any worker's.
+        let owner = owner.filter(|_| granted_at_ms.is_none_or(|at| at <= self.last_start_ms));
         let blocked_until_ms = self.blocked_until_ms.max(free_at_ms);
         let touched_at_ms = blocked_until_ms.unwrap_or(last_start_ms).max(last_start_ms);
         let is_kept = touched_at_ms >= now_ms.saturating_sub(SITE_KEPT_MS);

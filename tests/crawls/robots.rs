@@ -293,6 +293,40 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
 }
 
 #[test]
+fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
+    let web = Web::start();
+    let registrar = web.site("registrar.example");
+    registrar.otherwise(|_| page("T").into());
+    let mut urls: Vec<String> = (0..12).map(|n| registrar.url(&format!("/{n}"))).collect();
+    for number in 0..8 {
+        let site = web.site(&format!("parked{number}.example"));
+        let target = registrar.url(&format!("/rules/{number}"));
+        // By then the registrar's pages are being fetched.
+        let later = redirect(&target).latency(Duration::from_secs(4));
+        site.serve("/robots.txt", later);
+        site.serve("/", page("T"));
+        urls.push(site.url("/"));
+    }
+    let work = Workplace::new();
+    let run = work
+        .crawl_without_delay(&web)
+        .args(["--delay", "1"])
+        .instead("--workers", "4")
+        .env("WEBFILL_RESTS_ROBOTS", "1")
+        .args(urls)
+        .finish()
+        .expect(0);
+    let asked = registrar.visits();
+    let (overlaps, gaps) = (asked.overlaps(), asked.pages().gaps());
+    assert_eq!(overlaps, [""; 0]);
+    let least = Duration::from_secs(1);
+    assert!(gaps.iter().all(|gap| *gap >= least), "{gaps:?}");
+    let refused = run.summary().outcome("robots_unreachable");
+    assert!(refused >= 1, "at least one has another worker");
+    assert_eq!(run.summary().outcome("ok"), 20 - refused);
+}
+
+#[test]
 fn a_busy_robots_file_pushes_the_clock_of_the_site() {
     let web = Web::start();
     let site = web.site("busy.example");

@@ -53,6 +53,8 @@ mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
 pub struct Journey {
+    /// The worker's name in the cache and the store.
+    pub name: String,
     pub politeness: PolitenessConfig,
     pub gate: Gate,
     pub resolver: Resolver,
@@ -213,7 +215,12 @@ impl Journey {
     async fn look_up_clock(&self, site: &str) {
         // With reservations, the cache decides at each request.
         let is_shared = self.politeness.clock == ClockOwner::Shared;
-        if is_shared || !self.sites.borrow_mut().begin_clock_lookup(site) {
+        if is_shared
+            || !self
+                .sites
+                .borrow_mut()
+                .begin_clock_lookup(site, Now::read())
+        {
             return;
         }
         match self.cache.sites(vec![site.to_owned()], now_ms()).await {

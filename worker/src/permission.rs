@@ -68,7 +68,7 @@ pub enum Step {
     /// [`PermissionCheck::looked_up`].
     LookUp(String),
     /// Wait for [`Turn::Robots`] of this site, the task's or one that a redirect has led to; then
-    /// [`PermissionCheck::turn_came`].
+    /// [`PermissionCheck::turn_came`], or [`PermissionCheck::no_turn`] if that one is another worker's.
     AwaitTurn(String),
     /// Request this URL of robots.txt; then [`PermissionCheck::answered`].
     Request(Url),
@@ -185,6 +185,13 @@ impl PermissionCheck {
             }
             false => self.request(known, now),
         }
+    }
+
+    /// The site whose turn was awaited belongs to another worker: there is no turn, and what robots.txt
+    /// says there counts as unreachable.
+    pub fn no_turn(&mut self, known: Knowledge<'_>, now: Now) {
+        self.fetch.leave_to_owner();
+        self.end_fetch(known, now);
     }
 
     /// A request of the fetch was answered, or denied by the gate.

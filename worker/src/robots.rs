@@ -209,6 +209,8 @@ pub struct RobotsFetch {
     /// The last request that was answered, with its answer.
     last: Option<(Url, RobotsResponse)>,
     denied: Option<Denied>,
+    /// The request that is not made, because its site belongs to another worker.
+    anothers: Option<Url>,
 }
 
 /// What a robots.txt fetch has found out.
@@ -231,6 +233,7 @@ impl RobotsFetch {
             redirects_left: MOST_REDIRECTS,
             last: None,
             denied: None,
+            anothers: None,
         }
     }
 
@@ -271,8 +274,25 @@ impl RobotsFetch {
         }
     }
 
+    /// The request that [`RobotsFetch::next_request`] named is not made: the site that a redirect has
+    /// led to belongs to another worker, which does not expect it.
+    pub fn leave_to_owner(&mut self) {
+        self.anothers = self.next.take();
+    }
+
     /// What was found out, once there is no next request.
     pub fn finish(&mut self, now: Now) -> RobotsAnswer {
+        if let Some(url) = &self.anothers {
+            // The origin itself has answered, which says that neither it nor this machine is in trouble.
+            let status_code = self.last.as_ref().and_then(|(_, response)| response.status);
+            let evidence = Evidence {
+                url: url.to_string(),
+                status_code,
+                sign: String::from("robots.txt is at a site that another worker is crawling"),
+                no_route: false,
+            };
+            return RobotsAnswer::Unreachable(Outcome::RobotsUnreachable, evidence);
+        }
         match (self.last.take(), self.denied) {
             (Some(_), Some(_)) => RobotsAnswer::Denied(Denied::CutShort),
             (None, Some(denied)) => RobotsAnswer::Denied(denied),

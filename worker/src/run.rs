@@ -107,7 +107,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         let saver = Saver {
             store: Arc::clone(&backends.store),
             pace: backends.store.save_pace(setup.workers),
-            worker: format!("{}/{}", setup.supervisor, setup.worker_index),
+            worker: name(&setup),
         };
         let reporter = reporter.clone();
         tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
@@ -143,7 +143,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             },
             () = worker.runner_ended.notified() => {}
             _ = clocks.tick(), if writing_clocks.is_finished() => {
-                let writing = write_clocks(Rc::clone(&journey), setup.supervisor.clone());
+                let writing = write_clocks(Rc::clone(&journey));
                 writing_clocks = tokio::task::spawn_local(writing);
             }
             // While a page hangs beyond its deadline, no heartbeats are sent, so that the supervisor
@@ -157,7 +157,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     }
     // It holds a reference to the journey, which must be dropped below.
     let _ = writing_clocks.await;
-    write_clocks(Rc::clone(&journey), setup.supervisor.clone()).await;
+    write_clocks(Rc::clone(&journey)).await;
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = (&mut saver).await;
@@ -167,6 +167,11 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         return Ok(ExitStatus::Done);
     }
     Err(saver_fault(saved))
+}
+
+/// The worker's name in the cache and the store.
+fn name(setup: &WorkerSetup) -> String {
+    format!("{}/{}", setup.supervisor, setup.worker_index)
 }
 
 fn journey(
@@ -188,6 +193,7 @@ fn journey(
         Browser::new(config, folder, setup.fetch.max_body_bytes)
     });
     Ok(Journey {
+        name: name(setup),
         politeness: setup.politeness.clone(),
         gate: Gate::new(
             Fetcher::new(clients, resolver.clone(), setup.fetch.clone()),
@@ -363,8 +369,9 @@ impl Worker {
 }
 
 /// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.
-async fn write_clocks(journey: Rc<Journey>, owner: String) {
-    let moved = journey.sites.borrow_mut().moved_clocks(&owner, Now::read());
+async fn write_clocks(journey: Rc<Journey>) {
+    let now = Now::read();
+    let moved = journey.sites.borrow_mut().moved_clocks(&journey.name, now);
     if moved.is_empty() {
         return;
     }

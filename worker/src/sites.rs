@@ -28,13 +28,15 @@ pub struct Site {
     clock: Clock,
     /// The delay last in force.
     delay: Duration,
+    /// It was given tasks, so this worker is its owner. Otherwise it is only visited.
+    is_owned: bool,
     /// A runner is at work.
     running: bool,
     /// The worker before this one may have requested something of the site, and this worker has
     /// requested no page yet. Until then the site's delay is unknown, so the clock is kept.
     inherited: bool,
-    /// The shared cache was asked for the clock that another worker may have left there.
-    clock_looked_up: bool,
+    /// When the shared cache was asked for the clock that another worker may have left there.
+    clock_looked_up: Option<Instant>,
     /// When the last request of this worker started.
     last_start: Option<Instant>,
     /// It was not written to the shared cache yet.
@@ -54,6 +56,9 @@ impl Default for Alone {
         Alone(Arc::new(Semaphore::new(1)))
     }
 }
+
+/// After so long without a request, a site's clock is looked up again before the next one.
+pub const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// While so many sites are idle, failures of further ones count no longer than until their next
 /// requests: dead sites may be met by the hundred thousand.
@@ -86,6 +91,7 @@ impl Sites {
             delay: default_delay,
             ..Site::default()
         });
+        site.is_owned = true;
         if !wait.is_zero() {
             site.clock.hold_until(now.instant + wait);
         }
@@ -122,6 +128,11 @@ impl Sites {
 
     pub fn end_visit(&mut self, name: &str) {
         self.watch(name);
+    }
+
+    /// Whether its tasks come to this worker.
+    pub fn is_owned(&self, name: &str) -> bool {
+        self.sites.get(name).is_some_and(|site| site.is_owned)
     }
 
     /// What one must hold to ask a site.
@@ -210,19 +221,26 @@ impl Sites {
         self.sites.get(name).map(|site| site.delay)
     }
 
-    /// Whether the caller is to look the site's clock up in the shared cache now. True once: the
-    /// look-up counts as made unless [`Sites::clock_lookup_failed`] is called.
-    pub fn begin_clock_lookup(&mut self, name: &str) -> bool {
-        match self.sites.get_mut(name) {
-            Some(site) => !std::mem::replace(&mut site.clock_looked_up, true),
-            None => false,
+    /// Whether the caller is to look the site's clock up in the shared cache now: at first, and again
+    /// after [`LOOK_AGAIN_AFTER`] without a request, because others may have visited the site meanwhile.
+    /// The look-up counts as made unless [`Sites::clock_lookup_failed`] is called.
+    pub fn begin_clock_lookup(&mut self, name: &str, now: Now) -> bool {
+        let Some(site) = self.sites.get_mut(name) else {
+            return false;
+        };
+        let known = site.clock_looked_up.max(site.last_start);
+        let is_known = site.clock_looked_up.is_some()
+            && known.is_some_and(|known| now.instant < known + LOOK_AGAIN_AFTER);
+        if !is_known {
+            site.clock_looked_up = Some(now.instant);
         }
+        !is_known
     }
 
     /// The shared cache could not be reached; the next task's look-up tries again.
     pub fn clock_lookup_failed(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
-            site.clock_looked_up = false;
+            site.clock_looked_up = None;
         }
     }
 
@@ -292,12 +310,10 @@ impl Sites {
             if let Some(site) = self.sites.get_mut(&name)
                 && std::mem::take(&mut site.is_unsaved)
                 && let Some(last_start) = site.last_start
-                && let Some(next) = site
-                    .clock
-                    .next(site.delay)
-                    .filter(|next| *next > now.instant)
             {
-                let wait_ms = now.until(next).as_millis() as i64;
+                let next = site.clock.next(site.delay);
+                let next = next.filter(|next| *next > now.instant);
+                let wait_ms = next.map(|next| now.until(next).as_millis() as i64);
                 // Both by the wall clock of now: it may have been set since the request.
                 let ago_ms = now
                     .instant
@@ -307,8 +323,8 @@ impl Sites {
                     site: name,
                     last_start_ms: now.wall_ms - ago_ms,
                     delay_ms: site.delay.as_millis() as u64,
-                    blocked_until_ms: Some(now.wall_ms + wait_ms),
-                    owner: Some(owner.to_owned()),
+                    blocked_until_ms: wait_ms.map(|wait_ms| now.wall_ms + wait_ms),
+                    owner: site.is_owned.then(|| owner.to_owned()),
                 });
             }
         }

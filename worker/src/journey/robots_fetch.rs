@@ -4,7 +4,7 @@
 use webfill_urls::Url;
 
 use super::Journey;
-use super::turns::TakenTurn;
+use super::turns::{NoTurn, TakenTurn};
 use crate::now::{Now, now_ms};
 use crate::permission::{Permission, PermissionCheck, Step};
 use crate::permits::Permit;
@@ -62,8 +62,11 @@ impl Journey {
                 }
                 Step::AwaitTurn(of) => {
                     let url = check.awaits();
-                    self.take_robots_turn(of, site, url, permit, held).await?;
-                    check.turn_came(self.known(), Now::read());
+                    match self.take_robots_turn(of, site, url, permit, held).await {
+                        Ok(()) => check.turn_came(self.known(), Now::read()),
+                        Err(NoTurn::Anothers) => check.no_turn(self.known(), Now::read()),
+                        Err(NoTurn::CalledBack) => return None,
+                    }
                 }
                 Step::Request(url) => {
                     let answer = self.gate.robots(permit, &url, robots::MOST_BYTES).await;
@@ -111,10 +114,11 @@ impl Journey {
         url: &Url,
         permit: &Permit,
         held: &mut Held<'a>,
-    ) -> Option<()> {
+    ) -> Result<(), NoTurn> {
         self.end_held(held, site).await;
         let turn = if of == site {
-            self.take_turn(Turn::Robots, &of, url, permit).await
+            let turn = self.take_turn(Turn::Robots, &of, url, permit).await;
+            turn.ok_or(NoTurn::CalledBack)
         } else {
             let default_delay = self.politeness.delay();
             self.sites.borrow_mut().begin_visit(&of, default_delay);
@@ -123,6 +127,6 @@ impl Journey {
         };
         held.turn = Some(turn?);
         held.of = of;
-        Some(())
+        Ok(())
     }
 }

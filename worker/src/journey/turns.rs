@@ -1,7 +1,8 @@
 //! The turn of a request comes when nobody else here asks its site, the site's clock allows it, its
 //! host's name is looked up and a fetch slot is free, unless its task is recalled before. Where the
-//! site's clock is shared, the request is reserved there, too; a *visit*, which is a request to a site
-//! that this worker may not own, is always reserved.
+//! site's clock is shared, the request is reserved there, too. A *visit*, which is a request to a site
+//! that this worker does not own, is always reserved, and has no turn at all while another worker owns the
+//! site: that one keeps its clock, and would not know of the request.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -12,10 +13,11 @@ use webfill_urls::Url;
 
 use super::Journey;
 use crate::fetch_slots::FetchSlot;
+use crate::now::now_ms;
 use crate::permits::Permit;
 use crate::politeness::ClockOwner;
 use crate::resolve::{HeldName, MOMENT};
-use crate::sites::Turn;
+use crate::sites::{LOOK_AGAIN_AFTER, Turn};
 
 /// The right to ask a site now, until it is dropped.
 pub(super) struct TakenTurn<'a> {
@@ -23,6 +25,20 @@ pub(super) struct TakenTurn<'a> {
     _alone: OwnedSemaphorePermit,
     /// The addresses that the request uses.
     _name: Option<HeldName>,
+}
+
+/// A site belongs to its worker until this long after its clock has passed. A worker that has sent no
+/// request for half that time looks at the cache again before the next one. The difference is for the
+/// time until the cache knows of a request, and for machines whose clocks differ.
+const OWNED_FOR_MS: i64 = 2 * LOOK_AGAIN_AFTER.as_millis() as i64;
+
+/// Why there is no turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoTurn {
+    /// The task is called back.
+    CalledBack,
+    /// The site of the visit belongs to another worker.
+    Anothers,
 }
 
 impl Journey {
@@ -35,8 +51,7 @@ impl Journey {
         url: &Url,
         permit: &Permit,
     ) -> Option<TakenTurn<'_>> {
-        let is_reserved = self.politeness.clock == ClockOwner::Shared;
-        self.take(turn, site, url, permit, is_reserved).await
+        self.take(turn, site, url, permit, false).await.ok()
     }
 
     /// The same for a visit.
@@ -46,7 +61,7 @@ impl Journey {
         site: &str,
         url: &Url,
         permit: &Permit,
-    ) -> Option<TakenTurn<'_>> {
+    ) -> Result<TakenTurn<'_>, NoTurn> {
         self.take(turn, site, url, permit, true).await
     }
 
@@ -56,19 +71,24 @@ impl Journey {
         site: &str,
         url: &Url,
         permit: &Permit,
-        is_reserved: bool,
-    ) -> Option<TakenTurn<'_>> {
-        let alone = self.be_alone(site, permit).await?;
+        is_visit: bool,
+    ) -> Result<TakenTurn<'_>, NoTurn> {
+        let is_shared = self.politeness.clock == ClockOwner::Shared;
+        let alone = self.be_alone(site, permit).await;
+        let alone = alone.ok_or(NoTurn::CalledBack)?;
         loop {
             self.wait_for(turn, site, permit).await;
             let name = self.look_up(url, permit).await;
-            let slot = self.take_slot(permit).await?;
-            let reserved = match is_reserved {
+            let slot = self.take_slot(permit).await.ok_or(NoTurn::CalledBack)?;
+            if is_visit && !is_shared && self.is_anothers(site).await {
+                return Err(NoTurn::Anothers);
+            }
+            let reserved = match is_visit || is_shared {
                 true => self.reserve(turn, site).await,
                 false => Ok(()),
             };
             let Err(wait) = reserved else {
-                return Some(TakenTurn {
+                return Ok(TakenTurn {
                     _slot: slot,
                     _alone: alone,
                     _name: name,
@@ -77,6 +97,22 @@ impl Journey {
             drop(slot);
             self.wait_until(Instant::now() + wait, permit).await;
         }
+    }
+
+    /// Whether another worker owns a site, as far as the cache knows: the last request there is its own,
+    /// and the next one may be under way. A cache that is out of reach grants no reservation either.
+    async fn is_anothers(&self, site: &str) -> bool {
+        if self.sites.borrow().is_owned(site) {
+            return false;
+        }
+        let now_ms = now_ms();
+        let entries = self.cache.sites(vec![site.to_owned()], now_ms).await;
+        let entry = entries.ok().and_then(|mut entries| entries.pop().flatten());
+        entry.is_some_and(|entry| {
+            let next_ms = entry.blocked_until_ms.max(Some(entry.last_start_ms));
+            let is_recent = next_ms.is_some_and(|next_ms| next_ms + OWNED_FOR_MS > now_ms);
+            is_recent && entry.owner.is_some_and(|owner| owner != self.name)
+        })
     }
 
     /// Waits until nobody else here asks the site. `None` if the task is called back.

@@ -40,7 +40,7 @@ impl Worker {
 
     fn look_up_clock(&self, site: &str, around: &mut Around<'_>) {
         let mut sites = self.sites.borrow_mut();
-        if !sites.begin_clock_lookup(site) {
+        if !sites.begin_clock_lookup(site, around.now) {
             return;
         }
         match around.cache.site(site, around.now.wall_ms) {
