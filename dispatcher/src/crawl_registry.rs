@@ -10,9 +10,9 @@ use std::collections::btree_map::Entry;
 use serde_json::{Map, Value, json};
 use webfill_api::CrawlSpec;
 use webfill_store::{Crawl, CrawlId, CrawlState, Page};
-use webfill_wire::{CrawlKey, CrawlSettings, Outcome};
+use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Outcome};
 
-use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskSketch};
+use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskId, TaskSketch};
 
 /// A crawl that `webfill crawl` has opened.
 #[derive(Debug)]
@@ -187,11 +187,17 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
 }
 
 /// The stored page of a task that ended in `crashed`: no worker could save it.
-pub(crate) fn crashed_page(spec: &CrawlSpec, task: TaskSketch, delivery: u32, now_ms: i64) -> Page {
+pub(crate) fn crashed_page(
+    spec: &CrawlSpec,
+    (id, delivery): (TaskId, Delivery),
+    task: TaskSketch,
+    now_ms: i64,
+) -> Page {
     let crawl = CrawlId::new(&spec.app_id, &spec.crawl_id);
     Page {
         depth: task.depth,
         started_at_ms: now_ms,
+        task: id,
         delivery,
         worker: "dispatcher".into(),
         attrs: match task.attrs {

@@ -26,6 +26,7 @@ use webfill_wire::CrawlKey;
 
 use self::application_limits::LimitedApplications;
 use self::crawls::Crawl;
+use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
@@ -41,6 +42,7 @@ mod answers;
 mod backfill;
 mod completion;
 mod crawls;
+mod epochs;
 mod error;
 mod feed;
 mod forgiving;
@@ -133,6 +135,7 @@ pub struct Frontier {
     /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
     /// order.
     last_turn: i64,
+    epoch: Epoch,
     in_transaction: bool,
     /// The time that the next commit notes.
     now_ms: i64,
@@ -159,6 +162,7 @@ impl Frontier {
         let limited_applications =
             LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
+        let epoch = epochs::begin(&db, now_ms).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         Ok(Frontier {
             path,
@@ -175,6 +179,7 @@ impl Frontier {
             limited_applications,
             lanes: Lanes::default(),
             last_turn,
+            epoch,
             in_transaction: false,
             now_ms,
             changes: 0,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use webfill_wire::{FailedAttempt, Outcome};
+use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
 
@@ -37,11 +37,15 @@ pub struct Page {
     /// Decoded body bytes.
     pub bytes: u64,
     pub content_hash: Option<String>,
-    /// Start of the fetch, milliseconds since the epoch. Of two saves of a page the later wins.
+    /// Start of the fetch, milliseconds since the epoch.
     pub started_at_ms: i64,
     pub elapsed_ms: u64,
-    /// Which delivery of the task brought this outcome, from 1; stored as `attempts`.
-    pub delivery: u32,
+    /// The task at its dispatcher.
+    pub task: u64,
+    /// Which delivery of the task brought this outcome; its number is stored as `attempts`. Of two saves
+    /// of a page that of the later delivery wins, and of two tasks' that of the later task, whatever the
+    /// clocks say.
+    pub delivery: Delivery,
     /// The worker that fetched it.
     pub worker: String,
     /// The application's own JSON, passed through.
@@ -75,7 +79,8 @@ impl Page {
             content_hash: None,
             started_at_ms: 0,
             elapsed_ms: 0,
-            delivery: 1,
+            task: 0,
+            delivery: Delivery::new(0, 1),
             worker: String::new(),
             attrs: None,
             failed_attempts: Vec::new(),

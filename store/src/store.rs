@@ -91,8 +91,8 @@ pub trait Store: Send + Sync {
     fn set_mapping_order(&self, order: MappingOrder);
 
     /// Stores pages and fills their records. Answers in the order given, once everything is durable.
-    /// An entry that cannot be stored fails alone. A repeated save changes nothing, and a page that
-    /// was started before the stored version does not replace it.
+    /// An entry that cannot be stored fails alone. A repeated save changes nothing, and a page of an
+    /// earlier delivery than the stored one (or of the same, but started before) does not replace it.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
     /// Adds records to a crawl, which must have been [put](Store::put_crawl) before. Answers in the

@@ -9,14 +9,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_wire::{CrawlKey, Credit, ReturnCause, Task, TaskReturned};
+use webfill_wire::{CrawlKey, Credit, Delivery, ReturnCause, Task, TaskReturned};
 
 /// A lease held by this supervisor.
 #[derive(Debug, Clone)]
 struct Held {
     crawl: CrawlKey,
     site: String,
-    delivery: u32,
+    delivery: Delivery,
     worker_index: u16,
     url_bytes: u64,
     /// The task was sent to the worker; otherwise it waits until the worker is ready.
@@ -73,7 +73,7 @@ impl Queue {
     }
 
     /// The leases held, as hello lists them.
-    pub fn leases(&self) -> Vec<(u64, u32)> {
+    pub fn leases(&self) -> Vec<(u64, Delivery)> {
         let leases = self.held.iter();
         leases.map(|(task, held)| (*task, held.delivery)).collect()
     }
@@ -99,7 +99,7 @@ impl Queue {
 
     /// A task waits for a name server: it gives its credit back before it ends, unless too many
     /// others did.
-    pub fn note_waiting(&mut self, task: u64, delivery: u32) {
+    pub fn note_waiting(&mut self, task: u64, delivery: Delivery) {
         let Some(held) = self.held.get_mut(&task) else {
             return;
         };
@@ -114,7 +114,7 @@ impl Queue {
 
     /// Ends a lease. Returns false if it is not held, or not any more: its end must not be reported
     /// twice.
-    pub fn release(&mut self, task: u64, delivery: u32) -> bool {
+    pub fn release(&mut self, task: u64, delivery: Delivery) -> bool {
         match self.held.get(&task) {
             Some(held) if held.delivery == delivery => {
                 match held.is_uncounted {
@@ -189,7 +189,7 @@ mod tests {
         Task {
             attrs: None,
             task: id,
-            delivery: 1,
+            delivery: Delivery::new(0, 1),
             crawl: 1,
             url: "https://example.com/".into(),
             site: "example.com".into(),
@@ -217,9 +217,12 @@ mod tests {
         queue.hold(&task(1), 0, true);
         queue.hold(&task(2), 0, true);
         assert_eq!(queue.credit(), LIMIT);
-        assert!(queue.release(1, 1));
-        assert!(!queue.release(1, 1), "a lease ends once");
-        assert!(!queue.release(2, 9), "another delivery is another lease");
+        assert!(queue.release(1, Delivery::new(0, 1)));
+        assert!(!queue.release(1, Delivery::new(0, 1)), "a lease ends once");
+        assert!(
+            !queue.release(2, Delivery::new(0, 9)),
+            "another delivery is another lease"
+        );
         assert_eq!(queue.credit().tasks, 11);
         assert_eq!(queue.fresh_credit().tasks, 9);
         assert_eq!(queue.credit().url_bytes, 1_000 - 20);
@@ -232,14 +235,14 @@ mod tests {
             queue.hold(&task(id), 0, true);
         }
         for (id, delivery) in [(1, 1), (1, 1), (2, 9), (2, 1), (3, 1), (4, 1)] {
-            queue.note_waiting(id, delivery);
+            queue.note_waiting(id, Delivery::new(0, delivery));
         }
         assert_eq!(queue.credit().tasks, 12);
-        assert!(queue.release(1, 1));
+        assert!(queue.release(1, Delivery::new(0, 1)));
         assert_eq!(queue.credit().tasks, 12, "it was given back before");
-        queue.note_waiting(3, 1);
+        queue.note_waiting(3, Delivery::new(0, 1));
         assert_eq!(queue.credit().tasks, 13);
-        assert!(queue.release(2, 1) && queue.release(3, 1));
+        assert!(queue.release(2, Delivery::new(0, 1)) && queue.release(3, Delivery::new(0, 1)));
         assert_eq!(queue.credit().tasks, 13);
         assert_eq!(queue.fresh_credit(), LIMIT, "nothing is held");
     }

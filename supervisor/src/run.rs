@@ -12,6 +12,7 @@ use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{Credit, WorkerToSupervisor, codec};
+use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
 use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
@@ -170,7 +171,7 @@ impl Process {
     }
 
     fn keep_time(&mut self) {
-        self.supervisor.keep_time(boot_ms());
+        self.supervisor.keep_time(boot_ms(), Now::read().wall_ms);
         self.send();
     }
 

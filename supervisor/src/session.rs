@@ -109,12 +109,18 @@ impl Session {
         self.lease_until_ms
     }
 
-    pub(crate) fn heartbeat(&mut self, credit: Credit, now_ms: u64) -> SupervisorHeartbeat {
+    pub(crate) fn heartbeat(
+        &mut self,
+        credit: Credit,
+        now_ms: u64,
+        wall_ms: i64,
+    ) -> SupervisorHeartbeat {
         let pause_ms = self.lease_ms.unwrap_or_default() / HEARTBEATS_PER_LEASE;
         self.next_send_ms = now_ms + pause_ms;
         SupervisorHeartbeat {
             session: self.id,
             sent_ms: now_ms,
+            wall_ms,
             credit,
             received: self.arrived.complete(),
             outcomes_sent: self.outcomes_sent,

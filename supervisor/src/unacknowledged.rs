@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use webfill_wire::SupervisorOutcomes;
+use webfill_wire::{Delivery, SupervisorOutcomes};
 
 #[derive(Debug, Default)]
 pub(crate) struct UnacknowledgedOutcomes {
@@ -29,7 +29,7 @@ impl UnacknowledgedOutcomes {
     }
 
     /// The leases that the unacknowledged messages end.
-    pub(crate) fn leases(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub(crate) fn leases(&self) -> impl Iterator<Item = (u64, Delivery)> {
         self.sent.iter().flat_map(|sent| leases_of(sent))
     }
 
@@ -41,7 +41,7 @@ impl UnacknowledgedOutcomes {
 }
 
 /// The leases that outcomes end.
-pub(crate) fn leases_of(outcomes: &SupervisorOutcomes) -> impl Iterator<Item = (u64, u32)> {
+pub(crate) fn leases_of(outcomes: &SupervisorOutcomes) -> impl Iterator<Item = (u64, Delivery)> {
     let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
     let returned = outcomes.returned.iter();
     done.chain(returned.map(|returned| (returned.task, returned.delivery)))
@@ -55,7 +55,7 @@ mod tests {
     fn sent(number: u64, task: u64) -> Arc<SupervisorOutcomes> {
         let returned = TaskReturned {
             task,
-            delivery: 1,
+            delivery: Delivery::new(0, 1),
             cause: ReturnCause::Unstarted,
             clock: None,
             address: None,
@@ -79,7 +79,7 @@ mod tests {
         unacknowledged.acknowledge(1);
         assert_eq!(
             unacknowledged.leases().collect::<Vec<_>>(),
-            [(20, 1), (30, 1)]
+            [(20, Delivery::new(0, 1)), (30, Delivery::new(0, 1))]
         );
         unacknowledged.acknowledge(0);
         assert_eq!(unacknowledged.take_all().len(), 2);

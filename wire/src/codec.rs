@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of this build's messages. Raise it with every change of a message's shape.
-pub const WIRE_VERSION: u8 = 5;
+pub const WIRE_VERSION: u8 = 6;
 
 /// Why a frame could not be decoded. The receiver logs and drops such a frame.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{AddressBounds, DispatcherToSupervisor, Task};
+    use crate::message::{AddressBounds, Delivery, DispatcherToSupervisor, Task};
 
     fn task(url: &str) -> Task {
         Task {
             attrs: None,
             task: u64::MAX,
-            delivery: 3,
+            delivery: Delivery::new(1_795_000_000_000, 3),
             crawl: 1,
             url: url.into(),
             site: "example.com".into(),

@@ -40,12 +40,28 @@ pub struct MappingSource {
     pub text: String,
 }
 
+/// Identifies one hand-out of a task. Of two deliveries of a task the greater is the later one, whatever
+/// the clocks of the machines say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The *epoch* in which it was made: a number that each start of a dispatcher gets, greater than those
+    /// of all starts before. It tells deliveries apart that two copies of one frontier have made.
+    pub epoch: u64,
+    /// How many times the task has been handed out, this time included: 1 for the first.
+    pub number: u32,
+}
+
+impl Delivery {
+    pub const fn new(epoch: u64, number: u32) -> Delivery {
+        Delivery { epoch, number }
+    }
+}
+
 /// One URL to fetch. `task` and `delivery` together are the lease that the outcome must carry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub task: u64,
-    /// How many times the task has been handed out, this time included: 1 for the first.
-    pub delivery: u32,
+    pub delivery: Delivery,
     pub crawl: CrawlKey,
     pub url: String,
     /// The site, as the dispatcher routes by it.
@@ -126,7 +142,7 @@ impl RecallScope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskDone {
     pub task: u64,
-    pub delivery: u32,
+    pub delivery: Delivery,
     pub outcome: Outcome,
     /// The HTTP status, if there was an answer.
     pub status_code: Option<u16>,
@@ -171,7 +187,7 @@ pub struct SiteClock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskReturned {
     pub task: u64,
-    pub delivery: u32,
+    pub delivery: Delivery,
     pub cause: ReturnCause,
     /// The site's clock, if requests for this task may have been sent.
     pub clock: Option<SiteClock>,
@@ -222,7 +238,7 @@ pub struct Hello {
     pub credit: Credit,
     /// Leases still held, or ended without a word from the dispatcher that it knows: tasks with
     /// their deliveries.
-    pub held: Vec<(u64, u32)>,
+    pub held: Vec<(u64, Delivery)>,
 }
 
 /// A sign of life of a supervisor, with its progress.
@@ -231,6 +247,8 @@ pub struct SupervisorHeartbeat {
     pub session: u64,
     /// When this was sent, by the supervisor's machine's clock since boot; the answer returns it.
     pub sent_ms: u64,
+    /// The same by its machine's wall clock, milliseconds since the epoch: to notice clocks that differ.
+    pub wall_ms: i64,
     pub credit: Credit,
     /// All of the session's numbered messages up to this one have arrived.
     pub received: u64,
@@ -353,7 +371,7 @@ pub struct WorkerToSupervisor {
     /// Recalls that are carried out, as in [`SupervisorOutcomes`].
     pub recalled: Vec<u64>,
     /// Tasks, with their deliveries, whose look-up of a name takes long.
-    pub waiting: Vec<(u64, u32)>,
+    pub waiting: Vec<(u64, Delivery)>,
     /// Set once, when the worker is ready for tasks.
     pub ready: bool,
 }

@@ -15,10 +15,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use webfill_wire::codec::{self, WIRE_VERSION};
 use webfill_wire::{
-    AddressBounds, CrawlSettings, Credit, DispatcherToSupervisor, Evidence, FailedAttempt, Follow,
-    Hello, Lane, MappingSource, Outcome, Reason, RecallScope, ReturnCause, SiteClock,
-    SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
-    TaskDone, TaskReturned, WorkerToSupervisor,
+    AddressBounds, CrawlSettings, Credit, Delivery, DispatcherToSupervisor, Evidence,
+    FailedAttempt, Follow, Hello, Lane, MappingSource, Outcome, Reason, RecallScope, ReturnCause,
+    SiteClock, SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker,
+    Task, TaskDone, TaskReturned, WorkerToSupervisor,
 };
 
 const WRITE: &str = "UPDATE_COMMITTED";
@@ -89,10 +89,14 @@ fn failed_attempt() -> FailedAttempt {
     }
 }
 
+fn delivery(number: u32) -> Delivery {
+    Delivery { epoch: 30, number }
+}
+
 fn task() -> Task {
     Task {
         task: 31,
-        delivery: 32,
+        delivery: delivery(32),
         crawl: 33,
         url: "https://example.com/a".into(),
         site: "example.com".into(),
@@ -129,7 +133,7 @@ fn clock() -> SiteClock {
 fn done() -> TaskDone {
     TaskDone {
         task: 61,
-        delivery: 62,
+        delivery: delivery(62),
         outcome: Outcome::Redirected,
         status_code: Some(301),
         body_bytes: 63,
@@ -150,7 +154,7 @@ fn done() -> TaskDone {
 fn returned() -> TaskReturned {
     TaskReturned {
         task: 71,
-        delivery: 72,
+        delivery: delivery(72),
         cause: ReturnCause::CutShort,
         clock: Some(clock()),
         address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -174,7 +178,7 @@ fn hello() -> Hello {
         workers: 94,
         longest_request_ms: 95,
         credit: credit(),
-        held: vec![(96, 97)],
+        held: vec![(96, delivery(97))],
     }
 }
 
@@ -182,6 +186,7 @@ fn heartbeat() -> SupervisorHeartbeat {
     SupervisorHeartbeat {
         session: 101,
         sent_ms: 102,
+        wall_ms: 105,
         credit: credit(),
         received: 103,
         outcomes_sent: 104,
@@ -310,7 +315,7 @@ fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
         done: vec![done()],
         returned: vec![returned()],
         recalled: vec![163],
-        waiting: vec![(164, 2)],
+        waiting: vec![(164, delivery(2))],
         ready: true,
     };
     freeze(&mut frozen, "WorkerToSupervisor".into(), &from_worker);

@@ -124,7 +124,7 @@ async fn until<T>(deadline_ms: u64, future: impl Future<Output = T>) -> Option<T
 
 #[cfg(test)]
 mod tests {
-    use webfill_wire::CrawlKey;
+    use webfill_wire::{CrawlKey, Delivery};
 
     use super::*;
     use crate::politeness::PolitenessConfig;
@@ -148,7 +148,7 @@ mod tests {
         Task {
             attrs: None,
             task: 1,
-            delivery: 1,
+            delivery: Delivery::new(0, 1),
             crawl,
             url: format!("http://{site}/"),
             site: site.into(),

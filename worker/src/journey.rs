@@ -22,7 +22,8 @@ use webfill_startup::log::task_span;
 use webfill_store::Cache;
 use webfill_urls::Url;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
+    CrawlKey, CrawlSettings, Delivery, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task,
+    TaskReturned,
 };
 
 use crate::block_outcome;
@@ -81,7 +82,7 @@ pub struct Journey {
     /// Wakes runners that wait for a site's clock or a slot, when tasks are to be given back.
     pub called_back: Notify,
     /// Tells the supervisor of a task, by its id and delivery, that waits for a name server.
-    pub tell_waiting: Box<dyn Fn((u64, u32))>,
+    pub tell_waiting: Box<dyn Fn((u64, Delivery))>,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
 }

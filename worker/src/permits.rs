@@ -11,7 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-use webfill_wire::{CrawlKey, RecallScope, Task};
+use webfill_wire::{CrawlKey, Delivery, RecallScope, Task};
 
 /// Why a request has no answer, and none is to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Permit {
     }
 
     /// The task's id and delivery.
-    pub fn task(&self) -> (u64, u32) {
+    pub fn task(&self) -> (u64, Delivery) {
         self.task.id
     }
 
@@ -53,7 +53,7 @@ impl Permit {
 #[derive(Debug)]
 struct PermittedTask {
     /// With its delivery.
-    id: (u64, u32),
+    id: (u64, Delivery),
     crawl: CrawlKey,
     site: String,
     priority: u8,
@@ -153,7 +153,7 @@ mod tests {
         let task = Task {
             attrs: None,
             task: 1,
-            delivery: 1,
+            delivery: Delivery::new(0, 1),
             crawl: 1,
             url: String::from("http://a.org/"),
             site: String::from("a.org"),

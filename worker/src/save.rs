@@ -140,6 +140,7 @@ impl Saver {
             content_hash: result.content_hash.clone(),
             started_at_ms: result.started_at_ms,
             elapsed_ms: result.elapsed.as_millis() as u64,
+            task: result.task.task,
             delivery: result.task.delivery,
             worker: self.worker.clone(),
             attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
@@ -184,7 +185,7 @@ fn log_result(result: &TaskResult) {
         links = result.links.len(),
         body_bytes = result.body_bytes,
         elapsed_ms = result.elapsed.as_millis() as u64,
-        attempt = result.task.delivery,
+        attempt = result.task.delivery.number,
         "task ended"
     );
 }

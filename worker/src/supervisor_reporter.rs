@@ -1,7 +1,7 @@
 //! What a worker tells its supervisor.
 
 use webfill_wire::socket::{Outbox, SocketName};
-use webfill_wire::{TaskDone, TaskReturned, WorkerToSupervisor, codec};
+use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec};
 
 /// See the module.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl SupervisorReporter {
     }
 
     /// This task's look-up of a name takes long.
-    pub fn waiting(&self, task: (u64, u32)) {
+    pub fn waiting(&self, task: (u64, Delivery)) {
         self.send(WorkerToSupervisor {
             waiting: vec![task],
             ..self.empty_message()

@@ -241,7 +241,9 @@ impl Core {
                 delay_ms: grant.delay_ms,
                 failed_attempts: task.failed_attempts,
                 given_up: task.given_up,
-                address_bounds: self.dispatch.address_bounds(grant.site, task.delivery),
+                address_bounds: self
+                    .dispatch
+                    .address_bounds(grant.site, task.delivery.number),
             });
         }
         let message = DispatcherToSupervisor::Tasks {

@@ -3,11 +3,15 @@
 //! sites, to other supervisors. If there is no other, everything waits until a probe is answered.
 
 use serde_json::{Value, json};
+use webfill_wire::socket::Peer;
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
 use super::Core;
 use crate::dispatch::{CutOff, MachineFailures};
 use crate::frontier::{FrontierError, Standing};
+
+/// Above this, two machines' clocks are told to differ.
+const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
 impl Core {
     /// Judges the machine that has made an attempt. Returns whether the attempt says nothing about its
@@ -73,6 +77,22 @@ impl Core {
         Ok(())
     }
 
+    /// Warns of a machine whose clock differs from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`],
+    /// once for as long as it does.
+    pub(super) fn watch_clock(&mut self, peer: &Peer, before_ms: i64) {
+        let ahead_ms = self.dispatch.clock_ahead_ms_of(peer);
+        let supervisor = self.dispatch.name_of(peer);
+        let differs = |ms: i64| ms.abs() > MOST_CLOCK_SKEW_MS;
+        if differs(ahead_ms) && !differs(before_ms) {
+            tracing::warn!(
+                event = "clocks_differ",
+                supervisor,
+                ahead_ms,
+                "the clock of a supervisor's machine differs from the dispatcher's: times in the store are wrong by that much; run NTP on both, then restart the dispatcher if its clock was the wrong one"
+            );
+        }
+    }
+
     /// The connected supervisors, for operators.
     pub(super) fn supervisors_told(&self) -> Vec<Value> {
         let told = self.dispatch.supervisors().map(|(name, lane)| {
@@ -81,6 +101,7 @@ impl Core {
                 "id": name,
                 "lane": lane,
                 "sites": self.dispatch.sites_of(name),
+                "clock_ahead_s": self.dispatch.clock_ahead_ms(name) as f64 / 1_000.0,
                 "egress": if cut_off.is_some() { "cut_off" } else { "open" },
                 "cut_off_since": cut_off.map(|found| found.since_ms as f64 / 1_000.0),
                 "sign": cut_off.map(|found| &found.sign),

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use webfill_wire::{
-    CrawlKey, Evidence, RecallScope, RestReason, ReturnCause, SupervisorOutcomes, TaskDone,
-    TaskReturned,
+    CrawlKey, Delivery, Evidence, RecallScope, RestReason, ReturnCause, SupervisorOutcomes,
+    TaskDone, TaskReturned,
 };
 
 use super::Core;
@@ -12,8 +12,8 @@ use crate::crawl_registry::crashed_page;
 use crate::dispatch::LastRequest;
 use crate::firehose::FinishedPage;
 use crate::frontier::{
-    Backfill, Candidate, Completion, FeedTally, FrontierError, GivenBack, RestBegun, TaskSketch,
-    Turn,
+    Backfill, Candidate, Completion, FeedTally, FrontierError, GivenBack, RestBegun, TaskId,
+    TaskSketch, Turn,
 };
 use crate::outgoing::OutgoingMessage;
 use crate::site_state::until_seconds;
@@ -81,7 +81,7 @@ impl Core {
             task = done.task,
             crawl_id,
             url = task.as_ref().map(|task| task.url.as_str()),
-            attempt = done.delivery,
+            attempt = done.delivery.number,
             "an outcome came too late and changed nothing"
         );
         Ok(())
@@ -232,20 +232,20 @@ impl Core {
             task = returned.task,
             crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
             url = task.url,
-            attempt = returned.delivery,
+            attempt = returned.delivery.number,
             "a page has killed three workers and is not fetched again"
         );
         self.announce_finished(task.crawl, task.url.clone())?;
-        self.store_crashed_page(task, returned.delivery, now_ms)
+        self.store_crashed_page((returned.task, returned.delivery), task, now_ms)
     }
 
     /// After a start: stores the recent pages of quarantined tasks again, because the write may
     /// have been lost. A page that is stored already does not change.
     pub(super) fn store_recent_crashed_pages(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let since_ms = now_ms - CRASHED_PAGES_REWRITTEN_MS;
-        for (task, delivery, at_ms) in self.frontier.crashed_since(since_ms)? {
-            if let Some(task) = self.frontier.task(task)? {
-                self.store_crashed_page(task, delivery, at_ms)?;
+        for (id, delivery, at_ms) in self.frontier.crashed_since(since_ms)? {
+            if let Some(task) = self.frontier.task(id)? {
+                self.store_crashed_page((id, delivery), task, at_ms)?;
             }
         }
         Ok(())
@@ -253,12 +253,12 @@ impl Core {
 
     fn store_crashed_page(
         &mut self,
+        lease: (TaskId, Delivery),
         task: TaskSketch,
-        delivery: u32,
         at_ms: i64,
     ) -> Result<(), FrontierError> {
         let spec = self.frontier.spec(task.crawl)?;
-        let page = crashed_page(spec, task, delivery, at_ms);
+        let page = crashed_page(spec, lease, task, at_ms);
         self.store_writes.push(StoreWrite::Page(Box::new(page)));
         Ok(())
     }

@@ -87,12 +87,14 @@ impl Core {
 
     fn answer_heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) {
         let session = beat.session;
+        let ahead_ms = self.dispatch.clock_ahead_ms_of(peer);
         let answer = match self.dispatch.heartbeat(peer, beat, now_ms) {
             HeartbeatReply::InSync {
                 heard_ms,
                 outcomes_heard,
             } => {
                 self.extend_recall_deadlines(peer, beat.received);
+                self.watch_clock(peer, ahead_ms);
                 DispatcherToSupervisor::Heartbeat {
                     session,
                     heard_ms,

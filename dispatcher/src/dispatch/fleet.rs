@@ -37,6 +37,8 @@ struct Supervisor {
     /// Ready sites that it owns and that wait until it grants credit.
     starved: Vec<SiteId>,
     egress: Egress,
+    /// By how much its machine's wall clock is ahead of the dispatcher's clock.
+    clock_ahead_ms: i64,
 }
 
 /// All supervisors, by name.
@@ -93,6 +95,7 @@ impl Fleet {
             session: None,
             starved: Vec::new(),
             egress: Egress::default(),
+            clock_ahead_ms: 0,
         };
         self.supervisors.insert(kept.name, supervisor);
     }
@@ -137,6 +140,7 @@ impl Fleet {
             session: Some(Session::begin(hello, peer, now_ms)),
             starved,
             egress,
+            clock_ahead_ms: 0,
         };
         self.supervisors
             .insert(hello.supervisor.clone(), supervisor);
@@ -186,6 +190,7 @@ impl Fleet {
             return HeartbeatReply::OutOfSync;
         }
         supervisor.heard_ms = now_ms;
+        supervisor.clock_ahead_ms = beat.wall_ms - now_ms;
         HeartbeatReply::InSync {
             heard_ms: session.heard_sent_ms,
             outcomes_heard: session.outcomes_heard(),
@@ -282,6 +287,13 @@ impl Fleet {
         self.supervisors
             .get_mut(name)
             .map(|found| &mut found.egress)
+    }
+
+    /// By how much a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
+    pub(super) fn clock_ahead_ms(&self, name: &str) -> i64 {
+        self.supervisors
+            .get(name)
+            .map_or(0, |supervisor| supervisor.clock_ahead_ms)
     }
 
     /// Since when and why a supervisor is cut off.

@@ -2,6 +2,7 @@
 //! supervisor that has made them, and the fleet changes when one is cut off or open again.
 
 use webfill_wire::TaskDone;
+use webfill_wire::socket::Peer;
 
 use super::egress::{Attempt, Change, CutOff, MachineFailures, Reach};
 use super::{Dispatch, Lease};
@@ -75,6 +76,21 @@ impl Dispatch {
     /// Since when and why a supervisor's machine is cut off.
     pub fn cut_off(&self, supervisor: &str) -> Option<&CutOff> {
         self.fleet.cut_off(supervisor)
+    }
+
+    /// By how much a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
+    pub fn clock_ahead_ms(&self, supervisor: &str) -> i64 {
+        self.fleet.clock_ahead_ms(supervisor)
+    }
+
+    pub fn clock_ahead_ms_of(&self, peer: &Peer) -> i64 {
+        let name = self.fleet.name_of(peer);
+        name.map_or(0, |name| self.fleet.clock_ahead_ms(name))
+    }
+
+    /// The name of a connected supervisor.
+    pub fn name_of(&self, peer: &Peer) -> Option<&String> {
+        self.fleet.name_of(peer)
     }
 
     /// If all connected supervisors are cut off: the one that is so for longest.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use webfill_wire::SiteClock;
+use webfill_wire::{Delivery, SiteClock};
 
 use super::groups::Group;
 use super::{ClockUpdate, Dispatch};
@@ -11,7 +11,7 @@ use crate::frontier::{HeldLease, SavedSupervisor, SiteDue, SiteId, TaskId, Turn,
 /// A task that was handed out and has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    pub delivery: u32,
+    pub delivery: Delivery,
     pub supervisor: String,
     pub site: SiteId,
     pub priority: u8,

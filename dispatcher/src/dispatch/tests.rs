@@ -1,4 +1,4 @@
-use webfill_wire::{Lane, SiteClock};
+use webfill_wire::{Delivery, Lane, SiteClock};
 
 use super::*;
 use crate::frontier::{HeldLease, Leased, SavedSupervisor, SiteRule, Turn};
@@ -57,6 +57,7 @@ fn hello(name: &str, session: u64) -> Hello {
 
 fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
     SupervisorHeartbeat {
+        wall_ms: 0,
         session,
         sent_ms,
         credit: credit(room),
@@ -120,7 +121,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
     Leased {
         attrs: None,
         task,
-        delivery: 1,
+        delivery: Delivery::new(0, 1),
         crawl: 1,
         url: "http://a.example/12345".into(),
         depth: 0,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use webfill_wire::{CrawlKey, Evidence, FailedAttempt, Lane, Outcome, Reason, RestReason};
+use webfill_wire::{
+    CrawlKey, Delivery, Evidence, FailedAttempt, Lane, Outcome, Reason, RestReason,
+};
 
 /// Identifies a task within one frontier; older tasks have lower ids.
 pub type TaskId = u64;
@@ -111,8 +113,7 @@ pub struct Backfill {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leased {
     pub task: TaskId,
-    /// How many times the task was handed out, this time included.
-    pub delivery: u32,
+    pub delivery: Delivery,
     pub crawl: CrawlKey,
     pub url: String,
     pub depth: u16,
@@ -135,7 +136,7 @@ pub struct Leased {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldLease {
     pub task: TaskId,
-    pub delivery: u32,
+    pub delivery: Delivery,
     pub site: SiteId,
     pub priority: u8,
 }

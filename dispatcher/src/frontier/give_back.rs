@@ -1,12 +1,12 @@
 //! The end of a lease without an outcome (the task is given back), and the closing of tasks.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
-use webfill_wire::{CrawlKey, Outcome};
+use webfill_wire::{CrawlKey, Delivery, Outcome};
 
 use super::answers::{AttrsId, GivenBack, SiteId, TaskId, TaskSketch};
 use super::schema::{DONE, LEASED, QUEUED};
 use super::sites::NextCrawl;
-use super::{Frontier, FrontierError, sites};
+use super::{Frontier, FrontierError, epochs, sites};
 
 /// A task that has killed this many workers ends in `crashed`.
 const MOST_DEATHS: u32 = 3;
@@ -17,7 +17,7 @@ impl Frontier {
     pub fn give_back(
         &mut self,
         task: TaskId,
-        delivery: u32,
+        delivery: Delivery,
         blamed: bool,
         now_ms: i64,
     ) -> Result<GivenBack, FrontierError> {
@@ -76,13 +76,21 @@ impl Frontier {
     }
 
     /// Tasks that have ended in `crashed` since then: id, delivery and time.
-    pub fn crashed_since(&mut self, ms: i64) -> Result<Vec<(TaskId, u32, i64)>, FrontierError> {
+    pub fn crashed_since(
+        &mut self,
+        ms: i64,
+    ) -> Result<Vec<(TaskId, Delivery, i64)>, FrontierError> {
         self.guarded("look for crashed tasks", |frontier| {
-            let sql = "SELECT id, attempt, done_at_ms FROM tasks
-                       WHERE outcome = 'crashed' AND done_at_ms >= ?1";
+            let sql = concat!(
+                "SELECT ",
+                epochs::delivery!(),
+                ", id, done_at_ms FROM tasks
+                 WHERE outcome = 'crashed' AND done_at_ms >= ?1"
+            );
             let mut select = frontier.db.prepare_cached(sql)?;
             let crashed = select.query_map([ms], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))
+                let task = row.get::<_, i64>(2)? as u64;
+                Ok((task, epochs::read_delivery(row)?, row.get(3)?))
             })?;
             crashed.collect()
         })
@@ -133,23 +141,33 @@ pub(super) struct HeldTask {
 }
 
 /// The task, if this lease of it is in force.
-pub(super) fn held_task(db: &Connection, task: TaskId, delivery: u32) -> Result<Option<HeldTask>> {
-    let sql = "SELECT crawl, site, depth, priority, redirects, deaths, url, attrs FROM tasks
-               WHERE id = ?1 AND state = ?2 AND attempt = ?3";
+pub(super) fn held_task(
+    db: &Connection,
+    task: TaskId,
+    delivery: Delivery,
+) -> Result<Option<HeldTask>> {
+    let sql = concat!(
+        "SELECT ",
+        epochs::delivery!(),
+        ",
+             crawl, site, depth, priority, redirects, deaths, url, attrs FROM tasks
+         WHERE id = ?1 AND state = ?2"
+    );
     let mut select = db.prepare_cached(sql)?;
     let held = |row: &Row<'_>| {
-        Ok(HeldTask {
-            crawl: row.get(0)?,
-            site: row.get(1)?,
-            depth: row.get(2)?,
-            priority: row.get(3)?,
-            redirects: row.get(4)?,
-            deaths: row.get(5)?,
-            url: row.get(6)?,
-            attrs: row.get(7)?,
-        })
+        let in_force = epochs::read_delivery(row)? == delivery;
+        let held = HeldTask {
+            crawl: row.get(2)?,
+            site: row.get(3)?,
+            depth: row.get(4)?,
+            priority: row.get(5)?,
+            redirects: row.get(6)?,
+            deaths: row.get(7)?,
+            url: row.get(8)?,
+            attrs: row.get(9)?,
+        };
+        Ok(in_force.then_some(held))
     };
-    select
-        .query_row(params![task as i64, LEASED, delivery], held)
-        .optional()
+    let held = select.query_row(params![task as i64, LEASED], held);
+    Ok(held.optional()?.flatten())
 }

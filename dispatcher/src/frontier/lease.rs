@@ -5,7 +5,7 @@
 //! delays only that crawl. Within a crawl the oldest task goes first.
 
 use rusqlite::{Connection, Result, params};
-use webfill_wire::{CrawlKey, Lane, Outcome};
+use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
 use super::crawls::Crawl;
@@ -181,11 +181,10 @@ impl Frontier {
         crawl: CrawlKey,
         given_up: Option<Outcome>,
     ) -> Result<Leased> {
-        let sql = "UPDATE tasks SET state = ?2, attempt = ?3 WHERE id = ?1";
-        let delivery = task.deliveries + 1;
-        self.db
-            .prepare_cached(sql)?
-            .execute(params![task.id as i64, LEASED, delivery])?;
+        let sql = "UPDATE tasks SET state = ?2, attempt = ?3, epoch = ?4 WHERE id = ?1";
+        let delivery = Delivery::new(self.epoch.number, task.deliveries + 1);
+        let values = params![task.id as i64, LEASED, delivery.number, self.epoch.id];
+        self.db.prepare_cached(sql)?.execute(values)?;
         let mut failed_attempts = Vec::new();
         if task.deliveries > 0 {
             // Records that were added since the last delivery travel with the task now: they need

@@ -11,7 +11,7 @@ use super::{FrontierConfig, FrontierError};
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change of the tables that an older webfill cannot read.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
 /// checkpoint's fsyncs block the dispatcher.
@@ -205,6 +205,16 @@ CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms
 CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
 ";
 
+/// The tables that version 4 added.
+const SINCE_4: &str = "
+CREATE TABLE epochs (                         -- one for each start of a dispatcher on this file
+    id    INTEGER PRIMARY KEY,
+    epoch INTEGER NOT NULL UNIQUE             -- later ones are greater, on copies of this file as well
+) STRICT;
+ALTER TABLE tasks ADD COLUMN
+    epoch INTEGER NOT NULL DEFAULT 0;         -- epochs.id: when it was last handed out
+";
+
 /// Migrates from version 2 to 3: sites that rest, and their addresses.
 const FROM_2: &str = "
 ALTER TABLE sites ADD COLUMN rest_until_ms INTEGER NOT NULL DEFAULT 0;
@@ -269,7 +279,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
                 known: VERSION,
             });
         }
-        Ok(Some(found @ (1 | 2))) => migrate(&db, found).map_err(at_path)?,
+        Ok(Some(found @ (1..=3))) => migrate(&db, found).map_err(at_path)?,
         Ok(None) if is_empty(&db).map_err(at_path)? => create(&db).map_err(at_path)?,
         Ok(_) => {
             return Err(FrontierError::Foreign {
@@ -310,6 +320,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          {TABLES}
          {SINCE_2}
          {SINCE_3}
+         {SINCE_4}
          COMMIT;"
     ))
 }
@@ -321,12 +332,11 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
         "bringing the frontier's tables up to date"
     );
     db.pragma_update(None, "temp_store", "MEMORY")?;
-    let to_2 = match found {
-        1 => [FROM_1, SINCE_2].concat(),
-        _ => String::new(),
-    };
+    let steps = [[FROM_1, SINCE_2], [FROM_2, SINCE_3], ["", SINCE_4]];
+    let steps = steps.into_iter().skip(found as usize - 1);
+    let steps: String = steps.flatten().collect();
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {to_2} {FROM_2} {SINCE_3} PRAGMA user_version = {VERSION}; COMMIT;"
+        "BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;"
     ))
     .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }

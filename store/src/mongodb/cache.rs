@@ -11,7 +11,7 @@ use mongodb::bson::{DateTime, RawBinaryRef, RawDocument, RawDocumentBuf, rawdoc}
 
 use super::command::{Db, Updated};
 use super::fault::Fault;
-use super::pages::{date, replace_unless_older};
+use super::pages::{date, is_not_older, replace_if};
 use super::value::or_null;
 use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
 use crate::site_clock::{HeldReservation, SiteClock, clamped};
@@ -63,12 +63,8 @@ fn robots_statement(entry: &RobotsEntry) -> RawDocumentBuf {
         bytes: &entry.body,
     };
     stored.append(cstr!("body"), body);
-    replace_unless_older(
-        &entry.origin,
-        "fetched_at",
-        date(entry.fetched_at_ms),
-        stored,
-    )
+    let condition = is_not_older("fetched_at", date(entry.fetched_at_ms));
+    replace_if(&entry.origin, condition, stored)
 }
 
 /// The clocks of sites, unless untouched for too long.

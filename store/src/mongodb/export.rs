@@ -19,8 +19,9 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 /// The result of one step.
 pub(super) type Step = Result<Vec<Value>, Fault>;
 
-/// Members that only this backend has; an export leaves them out.
-const OWN: [&str; 4] = ["version", "crawls", "origins", "unwritten"];
+/// Members of records and pages that are the store's own; an export leaves them out.
+const OWN_OF_RECORDS: &[&str] = &["version", "crawls", "origins", "unwritten"];
+const OWN_OF_PAGES: &[&str] = &["epoch", "task"];
 
 /// Sends step after step until the end of the collection. An error is the last step. Stops when the
 /// receiver is dropped.
@@ -118,8 +119,10 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
 /// A document in the form that is the same for every backend.
 fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
     let mut members: Map<String, Value> = value::object(stored);
-    if kind == ExportKind::Records {
-        members.retain(|name, _| !OWN.contains(&name.as_str()));
-    }
+    let own = match kind {
+        ExportKind::Records => OWN_OF_RECORDS,
+        ExportKind::Pages => OWN_OF_PAGES,
+    };
+    members.retain(|name, _| !own.contains(&name.as_str()));
     Value::Object(members)
 }

@@ -100,28 +100,40 @@ fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
             "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
         )));
     }
-    let started_at = date(page.started_at_ms);
-    Ok(replace_unless_older(
-        &page.id(),
-        "started_at",
-        started_at,
-        stored,
-    ))
+    Ok(replace_if(&page.id(), is_not_earlier(page), stored))
 }
 
-/// The statement that replaces a document, unless the stored one has a later time in `time_field`.
-/// Values from outside stand below `$literal`, where the server does not evaluate them.
-pub(super) fn replace_unless_older(
+/// The condition that the stored page is not of a later delivery or, of the same one, was not started
+/// later. Arrays are compared member by member; what pages of earlier versions lack counts as less.
+fn is_not_earlier(page: &Page) -> RawDocumentBuf {
+    rawdoc! {"$gte": [
+        [
+            {"$literal": clamped(page.delivery.epoch)},
+            {"$literal": clamped(page.task)},
+            {"$literal": i64::from(page.delivery.number)},
+            {"$literal": date(page.started_at_ms)},
+        ],
+        ["$epoch", "$task", "$attempts", "$started_at"],
+    ]}
+}
+
+/// The condition that the stored document has no later time in `time_field`.
+pub(super) fn is_not_older(time_field: &str, time: DateTime) -> RawDocumentBuf {
+    let stored_time = format!("${time_field}");
+    rawdoc! {"$gte": [{"$literal": time}, stored_time]}
+}
+
+/// The statement that replaces a document if a condition about the stored one holds. Values from outside
+/// stand below `$literal`, where the server does not evaluate them.
+pub(super) fn replace_if(
     id: &str,
-    time_field: &str,
-    time: DateTime,
+    condition: RawDocumentBuf,
     replacement: RawDocumentBuf,
 ) -> RawDocumentBuf {
-    let stored_time = format!("${time_field}");
     rawdoc! {
         "q": {"_id": id},
         "u": [{"$replaceWith": {"$cond": [
-            {"$gte": [{"$literal": time}, stored_time]},
+            condition,
             {"$literal": replacement},
             "$$ROOT",
         ]}}],
@@ -154,7 +166,7 @@ fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
     stored.append(cstr!("content_hash"), or_null(page.content_hash.as_deref()));
     stored.append(cstr!("started_at"), date(page.started_at_ms));
     stored.append(cstr!("elapsed_ms"), clamped(page.elapsed_ms));
-    stored.append(cstr!("attempts"), i64::from(page.delivery));
+    stored.append(cstr!("attempts"), i64::from(page.delivery.number));
     stored.append(cstr!("worker"), page.worker.as_str());
     let attrs = page.attrs.as_ref().map(bson).transpose()?;
     stored.append(cstr!("attrs"), or_null(attrs));
@@ -162,6 +174,8 @@ fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
     let headers = page.headers.as_ref().map(document).transpose()?;
     stored.append(cstr!("headers"), or_null(headers));
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
+    stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
+    stored.append(cstr!("task"), clamped(page.task));
     Ok(stored)
 }
 

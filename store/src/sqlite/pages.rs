@@ -15,9 +15,9 @@ use crate::timestamp::{iso_time, parse_iso_time};
 const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, fields, links, tries, headers, body, position)
+    worker, attrs, fields, links, tries, headers, body, epoch, task, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -28,12 +28,15 @@ ON CONFLICT (_id) DO UPDATE SET
     elapsed_ms = excluded.elapsed_ms, attempts = excluded.attempts, worker = excluded.worker,
     attrs = excluded.attrs, fields = excluded.fields, links = excluded.links,
     tries = excluded.tries, headers = excluded.headers, body = excluded.body,
+    epoch = excluded.epoch, task = excluded.task,
     position = CASE
         -- The same save, repeated.
-        WHEN excluded.started_at = pages.started_at AND excluded.attempts = pages.attempts
-            AND excluded.outcome = pages.outcome THEN pages.position
+        WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
+            = (pages.epoch, pages.task, pages.attempts, pages.started_at, pages.outcome)
+            THEN pages.position
         ELSE excluded.position END
-WHERE excluded.started_at >= pages.started_at";
+WHERE (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at)
+    >= (pages.epoch, pages.task, pages.attempts, pages.started_at)";
 
 /// How errors name a save.
 pub(super) fn describe_save(save: &Save) -> String {
@@ -85,7 +88,7 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
         page.content_hash,
         iso_time(page.started_at_ms),
         clamped(page.elapsed_ms),
-        page.delivery,
+        page.delivery.number,
         page.worker,
         attrs,
         fields,
@@ -99,6 +102,8 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
         )?,
         headers,
         body,
+        clamped(page.delivery.epoch),
+        clamped(page.task),
     ])?;
     Ok(())
 }

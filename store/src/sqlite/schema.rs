@@ -13,7 +13,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 4;
+const SCHEMA_VERSION: i32 = 5;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -152,6 +152,12 @@ CREATE TABLE site_states (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What version 5 added: by these a page's later save is told from an earlier one.
+const DELIVERIES: &str = "
+ALTER TABLE pages ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0; -- of the delivery; attempts: its number
+ALTER TABLE pages ADD COLUMN task INTEGER NOT NULL DEFAULT 0;  -- at its dispatcher
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -264,6 +270,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
         conn.execute_batch(TABLES)?;
         conn.execute_batch(PAGES)?;
         conn.execute_batch(SITE_STATES)?;
+        conn.execute_batch(DELIVERIES)?;
         conn.pragma_update(None, "application_id", APPLICATION_ID)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
@@ -282,7 +289,10 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
                 conn.execute_batch(statements)?;
             }
         }
-        conn.execute_batch(SITE_STATES)?;
+        if version < 4 {
+            conn.execute_batch(SITE_STATES)?;
+        }
+        conn.execute_batch(DELIVERIES)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

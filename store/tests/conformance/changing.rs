@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use webfill_store::{Cursor, ExportError, Page, Save, page_id};
 
+use webfill_wire::Delivery;
+
 use super::*;
 
 /// What a reader gets behind a cursor, and where it goes on.
@@ -165,7 +167,7 @@ pub(crate) async fn a_page_that_was_saved_anew_comes_anew(clients: &Clients) {
     let (_, end) = changes(store, &Cursor::start(), &everything()).await;
     let again = Page {
         started_at_ms: NOON_MS + 1,
-        delivery: 2,
+        delivery: Delivery::new(0, 2),
         ..page(&url(1))
     };
     save(store, again, &[]).await.unwrap();
@@ -178,8 +180,8 @@ pub(crate) async fn a_stale_save_hides_no_page(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..3).await;
     let stale = Page {
-        started_at_ms: NOON_MS - 1,
-        delivery: 9,
+        started_at_ms: NOON_MS + 1,
+        delivery: Delivery::new(0, 0),
         ..page(&url(1))
     };
     save(store, stale, &[]).await.unwrap();

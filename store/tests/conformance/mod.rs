@@ -39,6 +39,8 @@ macro_rules! conformance_tests {
             saving: what_a_page_does_not_keep_is_null,
             saving: a_later_fetch_replaces_an_earlier_one,
             saving: a_stale_save_never_replaces_a_newer_page,
+            saving: of_two_deliveries_the_later_one_wins_whatever_the_clocks_say,
+            saving: what_a_restored_dispatcher_hands_out_is_later,
             saving: an_entry_that_cannot_be_kept_fails_alone,
             saving: one_page_in_two_crawls_is_kept_twice,
             saving: an_empty_batch_is_answered_by_nothing,

@@ -1,6 +1,6 @@
 use serde_json::json;
 use webfill_store::{ExportKind, MAX_ENTRY_BYTES, Page, Save, page_id};
-use webfill_wire::{FailedAttempt, Outcome};
+use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use super::*;
 
@@ -15,7 +15,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         links: vec![String::from("https://example.com/b")],
         content_hash: Some(String::from("abc")),
         bytes: 1 << 40,
-        delivery: 2,
+        delivery: Delivery::new(0, 2),
         attrs: Some(json!({"deep": [1, 2.5, {"x": null}]})),
         failed_attempts: vec![FailedAttempt {
             ended_at_ms: NOON_MS - 1_000,
@@ -129,6 +129,47 @@ pub(crate) async fn a_stale_save_never_replaces_a_newer_page(clients: &Clients) 
     save(store, newer, &[]).await.unwrap();
     save(store, stale, &[]).await.unwrap();
     assert_eq!(only_page(store).await["fields"]["name"], "new");
+}
+
+pub(crate) async fn of_two_deliveries_the_later_one_wins_whatever_the_clocks_say(
+    clients: &Clients,
+) {
+    let store = &*clients.first.store;
+    let failed = Page {
+        outcome: Outcome::HttpError,
+        status_code: Some(503),
+        ..page("https://example.com/a")
+    };
+    let fetched = Page {
+        delivery: Delivery::new(0, 2),
+        started_at_ms: NOON_MS - 3_600_000,
+        ..page_with("https://example.com/a", json!({"name": "Ada"}))
+    };
+    save(store, failed.clone(), &[]).await.unwrap();
+    save(store, fetched, &[]).await.unwrap();
+    save(store, failed, &[]).await.unwrap();
+    let kept = only_page(store).await;
+    assert_eq!(kept["outcome"], "ok");
+    assert_eq!(kept["fields"], json!({"name": "Ada"}));
+}
+
+pub(crate) async fn what_a_restored_dispatcher_hands_out_is_later(clients: &Clients) {
+    let store = &*clients.first.store;
+    let of = |epoch, task, number, name: &str| Page {
+        delivery: Delivery::new(epoch, number),
+        task,
+        ..page_with("https://example.com/a", json!({"name": name}))
+    };
+    // A task that was added anew, then a restored dispatcher with an older task, then a late save.
+    for page in [
+        of(5, 7, 9, "first"),
+        of(5, 8, 1, "added anew"),
+        of(6, 3, 1, "restored"),
+        of(5, 9, 4, "late"),
+    ] {
+        save(store, page, &[]).await.unwrap();
+    }
+    assert_eq!(only_page(store).await["fields"]["name"], "restored");
 }
 
 pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) {

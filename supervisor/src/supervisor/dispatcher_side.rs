@@ -25,12 +25,12 @@ impl Supervisor {
     }
 
     /// Sends what is due at this time: a hello or a heartbeat.
-    pub fn keep_time(&mut self, now_ms: u64) {
+    pub fn keep_time(&mut self, now_ms: u64, wall_ms: i64) {
         match self.session.due(now_ms) {
             Due::Nothing => {}
             Due::Hello => self.say_hello(now_ms),
             Due::Heartbeat => {
-                let beat = self.session.heartbeat(self.queue.credit(), now_ms);
+                let beat = self.session.heartbeat(self.queue.credit(), now_ms, wall_ms);
                 let beat = SupervisorToDispatcher::Heartbeat(beat);
                 self.outgoing.push(OutgoingMessage::ToDispatcherNow(beat));
             }

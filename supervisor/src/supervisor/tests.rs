@@ -1,6 +1,6 @@
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlSettings, DispatcherToSupervisor, Follow, RecallScope, Task, WorkerToSupervisor,
+    CrawlSettings, Delivery, DispatcherToSupervisor, Follow, RecallScope, Task, WorkerToSupervisor,
 };
 
 use super::*;
@@ -23,7 +23,7 @@ fn welcomed(ready: &[u16]) -> Supervisor {
     for worker_index in 0..2 {
         supervisor.worker_started(worker_index, 1, None);
     }
-    supervisor.keep_time(NOW_MS);
+    supervisor.keep_time(NOW_MS, 0);
     supervisor.take_from_dispatcher(
         DispatcherToSupervisor::Welcome {
             session: NOW_MS,
@@ -58,7 +58,7 @@ fn empty_message(worker_index: u16) -> WorkerToSupervisor {
 fn task(id: u64, crawl: u32) -> Task {
     Task {
         task: id,
-        delivery: 1,
+        delivery: Delivery::new(0, 1),
         crawl,
         url: "http://a.org/".into(),
         site: format!("site-{id}.org"),

@@ -20,7 +20,7 @@ impl World {
         for slot in 0..self.plan.workers {
             self.start_worker(machine, life, slot, None);
         }
-        self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms));
+        self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
     }
 
     /// It takes its workers with it.
@@ -35,7 +35,7 @@ impl World {
         // An earlier one has taken the place of others.
         if self.now_ms >= self.machines[machine].speaks_at_ms {
             self.machines[machine].speaks_at_ms = u64::MAX;
-            self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms));
+            self.with_supervisor(machine, |core, boot_ms| core.keep_time(boot_ms, 0));
         }
     }
 

@@ -170,11 +170,12 @@ impl Witness {
         let returned = outcomes.returned.iter();
         let returned = returned.map(|returned| (returned.task, returned.delivery));
         let mut leases = done.chain(returned);
-        let sql =
-            "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND attempt = ?2 AND state = 1)";
+        let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND attempt = ?2 AND state = 1
+             AND epoch = (SELECT id FROM epochs WHERE epochs.epoch = ?3))";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
         !leases.any(|(task, delivery)| {
-            let in_force = select.query_row((task as i64, delivery), |row| row.get(0));
+            let lease = (task as i64, delivery.number, delivery.epoch as i64);
+            let in_force = select.query_row(lease, |row| row.get(0));
             in_force.expect("there is one row")
         })
     }

@@ -230,7 +230,7 @@ impl Worker {
     /// The task that a site's runner has taken up, and its delivery.
     pub(crate) fn lease(&self, site: usize) -> Option<Lease> {
         let runner = self.runners.get(&site)?;
-        Some((runner.task.task as i64, runner.task.delivery))
+        Some((runner.task.task as i64, runner.task.delivery.number))
     }
 
     /// Sites with a request under way.

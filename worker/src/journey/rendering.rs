@@ -167,7 +167,7 @@ impl Journey {
                 Ok(ended(page, outcome, reason))
             }
             RenderError::Read(ReadError::BrowserGone)
-                if page.result.task.delivery >= MAX_DELIVERIES =>
+                if page.result.task.delivery.number >= MAX_DELIVERIES =>
             {
                 Ok(ended(
                     page,

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use webfill_wire::Delivery;
+
 use super::*;
 use crate::politeness::Answer;
 
@@ -32,7 +34,7 @@ impl Bench {
 fn task() -> Task {
     Task {
         task: 1,
-        delivery: 1,
+        delivery: Delivery::new(0, 1),
         crawl: 1,
         url: String::from("http://a.org/page"),
         site: String::from("a.org"),

@@ -1,10 +1,12 @@
+use webfill_wire::Delivery;
+
 use super::*;
 use crate::politeness::Answer;
 
 fn task(id: u64, site: &str, priority: u8) -> Task {
     Task {
         task: id,
-        delivery: 1,
+        delivery: Delivery::new(0, 1),
         crawl: 1,
         url: format!("http://{site}/{id}"),
         site: site.into(),

@@ -167,6 +167,7 @@ impl Fixture {
     fn is_in_step(&mut self, received: u64) -> bool {
         let before = self.outgoing.len();
         self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
+            wall_ms: 0,
             session: 1,
             sent_ms: 2,
             credit: Credit::default(),

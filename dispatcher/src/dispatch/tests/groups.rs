@@ -305,7 +305,7 @@ fn leases_count_for_their_groups_after_a_restart() {
     let mut dispatch = bounded(0, 1);
     let held = HeldLease {
         task: 100,
-        delivery: 1,
+        delivery: Delivery::new(0, 1),
         site: SiteId(1),
         priority: 50,
     };

@@ -8,7 +8,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
     dispatch.add_site(site(1, 0, None));
     assert!(hand_out(&mut dispatch, NOW).is_some());
     let holds = Hello {
-        held: vec![(100, 1)],
+        held: vec![(100, Delivery::new(0, 1))],
         ..hello("a", 2)
     };
     assert!(dispatch.join(&holds, peer("a"), NOW).is_empty());
@@ -84,7 +84,7 @@ fn restarted() -> Dispatch {
     };
     let lease = HeldLease {
         task: 7,
-        delivery: 3,
+        delivery: Delivery::new(0, 3),
         site: SiteId(1),
         priority: 50,
     };
@@ -100,7 +100,7 @@ fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
     dispatch.add_site(site(2, 0, Some("a")));
     assert!(hand_out(&mut dispatch, NOW).is_none());
     let holds = Hello {
-        held: vec![(7, 3)],
+        held: vec![(7, Delivery::new(0, 3))],
         credit: credit(10),
         ..hello("a", 1)
     };
@@ -148,7 +148,7 @@ fn a_lease_of_an_unknown_supervisor_comes_back_at_once() {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     let lease = HeldLease {
         task: 7,
-        delivery: 3,
+        delivery: Delivery::new(0, 3),
         site: SiteId(1),
         priority: 50,
     };

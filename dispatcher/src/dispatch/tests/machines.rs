@@ -28,7 +28,7 @@ fn unanswered(task: TaskId) -> TaskDone {
 fn answered(task: TaskId) -> TaskDone {
     TaskDone {
         task,
-        delivery: 1,
+        delivery: Delivery::new(0, 1),
         outcome: Outcome::Ok,
         status_code: Some(200),
         body_bytes: 0,

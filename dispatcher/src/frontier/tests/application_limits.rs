@@ -52,7 +52,9 @@ fn max_pages_holds_after_a_restart_too() {
     fixture.feed(&URLS);
     let tasks = turn(&mut fixture, 0);
     assert_eq!(tasks.len(), 2);
-    let back = fixture.frontier.give_back(tasks[0].task, 1, false, 0);
+    let back = fixture
+        .frontier
+        .give_back(tasks[0].task, tasks[0].delivery, false, 0);
     assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
     fixture.done(&tasks[1], &[]);
     let again = turn(&mut fixture, 0);

@@ -1,5 +1,10 @@
 use super::*;
 
+/// What version 3 had, and this one has otherwise. The others go back from there.
+const TO_VERSION_3: &str = "
+    ALTER TABLE tasks DROP COLUMN epoch; DROP TABLE epochs;
+    PRAGMA user_version = 3;";
+
 /// What version 1 had, and this one has otherwise.
 const TO_VERSION_1: &str = "
     DROP INDEX crawls_expiring; DROP INDEX sites_waiting; DROP INDEX crawl_sites_turns;
@@ -31,6 +36,24 @@ const TO_VERSION_2: &str = "
     PRAGMA user_version = 2;";
 
 #[test]
+fn a_lease_of_version_3_stays_in_force() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    let leased = fixture.lease_one();
+    fixture.frontier.commit().unwrap();
+    let dir = fixture.dir;
+    drop(fixture.frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_3).unwrap();
+    drop(db);
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let leases = frontier.leases().unwrap();
+    assert_eq!(leases.len(), 1);
+    let back = frontier.give_back(leased.task, leases[0].delivery, false, 0);
+    assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+}
+
+#[test]
 fn a_frontier_of_version_2_goes_on_where_it_was() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
@@ -38,6 +61,7 @@ fn a_frontier_of_version_2_goes_on_where_it_was() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_2).unwrap();
     drop(db);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
@@ -65,6 +89,7 @@ fn a_frontier_of_version_1_goes_on_where_it_was() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_1).unwrap();
     drop(db);
 
@@ -114,6 +139,7 @@ fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
     let Fixture { dir, frontier, .. } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_2).unwrap();
     drop(db);
 

@@ -32,7 +32,7 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
     fixture.assert_conserved();
     let held = HeldLease {
         task: leased.task,
-        delivery: 1,
+        delivery: leased.delivery,
         site: site.id,
         priority: 50,
     };
@@ -216,7 +216,7 @@ fn a_file_of_a_newer_webfill_is_left_alone() {
     drop(db);
     let error = error_on_opening(dir.path());
     assert!(
-        error.contains("a newer webfill (format 99, this one knows 3)"),
+        error.contains("a newer webfill (format 99, this one knows 4)"),
         "{error}"
     );
 }

@@ -1,5 +1,7 @@
 //! Ended tasks that are queued again.
 
+use webfill_wire::Delivery;
+
 use super::*;
 
 fn failed(task: &Leased) -> TaskDone {
@@ -37,7 +39,7 @@ fn an_ended_task_is_queued_again_and_ends_once_more() {
     assert_eq!(fixture.outcomes(), [(Outcome::HttpError, 1)]);
 
     let again = fixture.lease_one();
-    assert_eq!((again.task, again.delivery), (tasks[0], 2));
+    assert_eq!((again.task, again.delivery.number), (tasks[0], 2));
     assert_eq!(again.records, ["r"]);
     let tried: Vec<_> = again
         .failed_attempts
@@ -183,7 +185,10 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
     let task = fixture.lease_one();
     for (failed_at_ms, due_at_ms) in [(1_000, 11_000), (11_000, 111_000)] {
         let task = Leased {
-            delivery: task.delivery + u32::from(failed_at_ms > 1_000),
+            delivery: Delivery::new(
+                task.delivery.epoch,
+                task.delivery.number + u32::from(failed_at_ms > 1_000),
+            ),
             ..task.clone()
         };
         assert!(retrying::fails(&mut fixture, &task, failed_at_ms));
@@ -191,7 +196,7 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
         fixture.lease_all_at(due_at_ms);
     }
     let last = Leased {
-        delivery: 3,
+        delivery: Delivery::new(task.delivery.epoch, 3),
         ..task.clone()
     };
     assert!(!retrying::fails(&mut fixture, &last, 111_000));

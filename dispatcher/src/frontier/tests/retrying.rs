@@ -55,7 +55,7 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
 
     fixture.frontier.requeue_due_retries(11_000).unwrap();
     let task = fixture.lease_all_at(11_000).remove(0);
-    assert_eq!((task.delivery, task.priority), (2, 40));
+    assert_eq!((task.delivery.number, task.priority), (2, 40));
     assert_eq!(task.failed_attempts.len(), 1);
     assert!(fails(&mut fixture, &task, 11_000));
     assert_eq!(fixture.frontier.next_retry_ms(), Some(111_000));

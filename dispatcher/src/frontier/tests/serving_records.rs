@@ -220,7 +220,7 @@ fn a_stopped_page_is_fetched_for_a_further_record_that_wants_it() {
     assert_eq!(fixture.outcomes(), []);
     fixture.assert_conserved();
     let page = fixture.lease_one();
-    assert_eq!((page.task, page.delivery), (1, 1));
+    assert_eq!((page.task, page.delivery.number), (1, 1));
     assert_eq!(page.records, ["ada", "bob", "eve"]);
     assert!(fixture.done(&page, &[]).backfill_records.is_empty());
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 1)]);

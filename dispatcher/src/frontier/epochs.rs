@@ -1,0 +1,45 @@
+//! The epochs of this file: each start of a dispatcher on it is one, and each lease is of the epoch in
+//! which it was made.
+//!
+//! An epoch is a number that is greater than those of all earlier starts, and also of starts on other
+//! copies of the file: the time of the start, by the wall clock, unless the clock was set back. So an
+//! outcome of a task that another copy has handed out is never taken for an outcome of the task that
+//! has the same number here.
+
+use rusqlite::{Connection, OptionalExtension, Result, Row};
+use webfill_wire::Delivery;
+
+/// One start of a dispatcher on this file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Epoch {
+    /// Counted from 1 on; stands for the epoch in `tasks`.
+    pub(super) id: i64,
+    pub(super) number: u64,
+}
+
+/// Begins an epoch.
+pub(super) fn begin(db: &Connection, now_ms: i64) -> Result<Epoch> {
+    let sql = "SELECT max(epoch) FROM epochs";
+    let last: Option<i64> = db
+        .query_row(sql, [], |row| row.get(0))
+        .optional()?
+        .flatten();
+    let number = now_ms.max(last.unwrap_or(0) + 1);
+    db.execute("INSERT INTO epochs (epoch) VALUES (?1)", [number])?;
+    Ok(Epoch {
+        id: db.last_insert_rowid(),
+        number: number as u64,
+    })
+}
+
+/// The columns of a task's last delivery, to be the first of a query and read by [`read_delivery`].
+macro_rules! delivery {
+    () => {
+        "coalesce((SELECT epochs.epoch FROM epochs WHERE epochs.id = tasks.epoch), 0), attempt"
+    };
+}
+pub(super) use delivery;
+
+pub(super) fn read_delivery(row: &Row<'_>) -> Result<Delivery> {
+    Ok(Delivery::new(row.get::<_, i64>(0)? as u64, row.get(1)?))
+}
