@@ -10,6 +10,7 @@ use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
 use crate::dispatch::GroupBounds;
+use crate::frontier::Restored;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
@@ -129,6 +130,8 @@ pub struct DispatcherSetup {
     pub rests: RestTable,
     /// Limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
+    /// The state folder may be a restored backup.
+    pub restored: Option<Restored>,
     pub config: DispatcherConfig,
 }
 

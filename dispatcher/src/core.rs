@@ -51,6 +51,9 @@ pub struct CoreSettings {
     pub window_sites: usize,
     /// The bounds of sites that share an address or a provider; `None`: there are none.
     pub group_bounds: Option<GroupBounds>,
+    /// No supervisor is welcome for so long after the start: requests of a former fleet may still be
+    /// under way.
+    pub quiet_ms: i64,
 }
 
 pub struct Core {
@@ -61,6 +64,8 @@ pub struct Core {
     mappings: Vec<MappingSource>,
     outgoing: Vec<OutgoingMessage>,
     store_writes: Vec<StoreWrite>,
+    /// Until then hellos are not answered.
+    quiet_until_ms: i64,
     /// When [`on_tick`](Core::on_tick) last ran.
     last_tick_ms: i64,
     /// When to check next for supervisors that have left or are lost.
@@ -107,6 +112,7 @@ impl Core {
                 settings.lease_ms,
                 settings.group_bounds,
             ),
+            quiet_until_ms: now_ms + settings.quiet_ms,
             settings,
             frontier,
             crawls: CrawlRegistry::default(),

@@ -56,6 +56,7 @@ mod recovery;
 mod reopen;
 mod resolved;
 mod resting;
+mod restore;
 mod rests;
 mod retries;
 mod rules;
@@ -77,6 +78,7 @@ pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};
+pub use self::restore::Restored;
 pub use self::supervisors::SavedSupervisor;
 pub use self::unsaved_states::UnsavedState;
 
@@ -99,6 +101,8 @@ pub struct FrontierConfig {
     pub rests: RestTable,
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
+    /// The file is a backup, or another copy that may be older than what the fleet has done.
+    pub restored: Option<Restored>,
 }
 
 impl Default for FrontierConfig {
@@ -110,6 +114,7 @@ impl Default for FrontierConfig {
             retries: RetryTable::default(),
             rests: RestTable::default(),
             applications: BTreeMap::new(),
+            restored: None,
         }
     }
 }
@@ -154,6 +159,7 @@ impl Frontier {
         let fault = |source| FrontierError::database("open the frontier", &path, source);
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
+        restore::check(&db, &path, config.restored, now_ms)?;
         unsaved_states::note_all(&db).map_err(fault)?;
         let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
         let retries = Retries::open(&db, config.retries).map_err(fault)?;

@@ -90,6 +90,16 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
         firehose,
         pending_requests,
     };
+    if let Some(wait_ms) = setup
+        .restored
+        .map(|restored| restored.quiet_ms)
+        .filter(|ms| *ms > 0)
+    {
+        let wait_s = (wait_ms + 999) / 1_000;
+        eprintln!(
+            "restored: no supervisor is let in for {wait_s} s, while requests of the former fleet may be under way"
+        );
+    }
     eprintln!("ready");
     let ended = process.run_until_drained(&arrived);
     process.close();
@@ -113,12 +123,14 @@ fn open(
         retries: setup.retries.clone(),
         rests: setup.rests.clone(),
         applications: setup.applications.clone(),
+        restored: setup.restored,
     };
     let settings = CoreSettings {
         default_delay_ms: setup.default_delay_ms,
         lease_ms: setup.config.lease_ms(),
         window_sites: setup.config.window_sites,
         group_bounds: Some(setup.group_bounds),
+        quiet_ms: setup.restored.map_or(0, |restored| restored.quiet_ms),
     };
     let now_ms = clock.now_ms();
     Frontier::open(&setup.state, config, now_ms)
@@ -314,9 +326,10 @@ fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
 
 fn frontier_fault(error: FrontierError) -> Fault {
     match error {
-        FrontierError::Foreign { .. } | FrontierError::Newer { .. } | FrontierError::Scope(_) => {
-            Fault::usage(error)
-        }
+        FrontierError::Foreign { .. }
+        | FrontierError::Newer { .. }
+        | FrontierError::Backup { .. }
+        | FrontierError::Scope(_) => Fault::usage(error),
         other => Fault::fatal(other),
     }
 }

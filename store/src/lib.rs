@@ -43,4 +43,4 @@ pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 pub use timestamp::iso_time;
-pub use uri::{Backends, StoreUri, open, open_existing};
+pub use uri::{Backends, StoreUri, back_up, open, open_existing};

@@ -2,14 +2,14 @@
 //! variant.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::cache::Cache;
 use crate::error::StoreError;
 use crate::mongodb::{Mongo, MongoUri};
-use crate::sqlite::Sqlite;
+use crate::sqlite::{self, Sqlite};
 use crate::store::Store;
 
 /// The address of a store or a cache.
@@ -113,6 +113,15 @@ pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends
 pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(opened.store)
+}
+
+/// Copies a store's file into a folder while others write to it; returns the copy. `None` for a store
+/// whose server has means of its own.
+pub fn back_up(store: &StoreUri, into: &Path) -> Result<Option<PathBuf>, StoreError> {
+    match store {
+        StoreUri::Sqlite(path) => sqlite::backup::back_up(path, into).map(Some),
+        StoreUri::MongoDb(_) => Ok(None),
+    }
 }
 
 async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends, StoreError> {

@@ -35,6 +35,8 @@ pub(crate) struct Fleet {
     pub(crate) host: String,
     settings: Vec<(String, String)>,
     config: Option<PathBuf>,
+    /// Which of the dispatchers, if they have different state folders.
+    dispatcher_id: &'static str,
     dispatcher: Option<Running>,
     supervisors: Vec<(String, Running)>,
 }
@@ -80,20 +82,57 @@ impl Fleet {
             host: format!("127.{}.{high}.{low}", 100 + number % 100),
             settings: settings.iter().map(own).collect(),
             config: None,
+            dispatcher_id: "0",
             dispatcher: None,
             supervisors: Vec::new(),
         }
     }
 
     pub(crate) fn start_dispatcher(&mut self) {
-        let mut running = self
-            .role("dispatcher", "0")
+        let mut running = self.dispatcher_role().start();
+        running.wait_for_stderr("ready");
+        self.dispatcher = Some(running);
+    }
+
+    fn dispatcher_role(&self) -> Run {
+        self.role("dispatcher", self.dispatcher_id)
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
             .args(["--http", &format!("{}:{HTTP}", self.host)])
-            .start();
+    }
+
+    /// Copies the dispatcher's files and the store while they are in use; the folder's name.
+    pub(crate) fn back_up(&self) -> PathBuf {
+        let folder = self.work.path("backup");
+        let state = self.dispatcher_state();
+        Run::new(["backup", "--store", &self.store_uri()])
+            .arg("--state")
+            .arg(&state)
+            .arg(&folder)
+            .finish()
+            .expect(0);
+        folder
+    }
+
+    /// Starts a dispatcher from a backup on an address and with a state folder of its own: first without
+    /// a word about it, which is refused.
+    pub(crate) fn start_restored(&mut self, backup: &std::path::Path) {
+        let (_, own) = self.host.rsplit_once('.').expect("it is an address");
+        self.host = format!("127.250.{}.{own}", std::process::id() % 250);
+        self.dispatcher_id = "restored";
+        let state = self.dispatcher_state();
+        fs::create_dir_all(&state).expect("a folder");
+        fs::copy(backup.join("dispatcher.db"), state.join("dispatcher.db")).expect("a copy");
+        let refused = self.dispatcher_role().finish().expect(2);
+        assert!(refused.stderr.contains("--restored"), "{}", refused.stderr);
+        let mut running = self.dispatcher_role().arg("--restored").start();
         running.wait_for_stderr("ready");
         self.dispatcher = Some(running);
+    }
+
+    fn dispatcher_state(&self) -> PathBuf {
+        self.work
+            .path(&format!("state/dispatcher-{}", self.dispatcher_id))
     }
 
     /// Starts a supervisor and waits until it has joined.
@@ -247,7 +286,7 @@ impl Fleet {
 
     /// What the dispatcher has logged of an event so far.
     pub(crate) fn told(&self, event: &str) -> Vec<Value> {
-        let files = files_under(&self.work.path("state/dispatcher-0/logs"));
+        let files = files_under(&self.dispatcher_state().join("logs"));
         let texts = files
             .iter()
             .filter(|file| !file.is_symlink())

@@ -3,6 +3,7 @@
 //! Python.
 
 mod actions;
+mod backups;
 mod browser;
 mod clients;
 mod fields;

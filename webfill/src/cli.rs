@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
 use webfill_wire::{Follow, Lane, Outcome};
 
+use crate::backup::BackupOptions;
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DumpOptions, FeedOptions, RetryOptions,
@@ -59,6 +60,8 @@ pub enum Command {
     Dump(DumpOptions),
     /// Write the pages or records of a store as JSON lines or CSV
     Export(ExportOptions),
+    /// Copy the dispatcher's file and the store into a folder, while the fleet is at work
+    Backup(BackupOptions),
     /// Check, try and describe mappings
     #[command(subcommand)]
     Mapping(MappingCommand),

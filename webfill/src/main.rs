@@ -1,5 +1,6 @@
 //! The `webfill` command: parses the command line, runs the subcommand, and returns its exit status.
 
+mod backup;
 mod cli;
 mod control_client;
 mod crawl;
@@ -60,6 +61,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Sites(options) => demand::sites(options),
         Command::Dump(options) => demand::dump(options),
         Command::Export(options) => export::run(options),
+        Command::Backup(options) => backup::run(options),
         Command::Mapping(command) => mapping_command::run(command),
         Command::Keys(command) => keys_command::run(command),
         Command::Dispatcher(options) => roles::dispatcher(options),

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use webfill_dispatcher::frontier::Restored;
 use webfill_dispatcher::{DispatcherSetup, Endpoints, GroupBounds};
 use webfill_mapping::MappingSet;
 use webfill_startup::state::{StateFolder, socket_folder};
@@ -47,6 +48,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     };
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let setup = DispatcherSetup {
+        restored: restored(&settings, options.restored, options.local),
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
@@ -54,7 +56,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         state: state.path().to_owned(),
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
-        default_delay_ms: (settings.politeness.delay * 1_000.0).ceil() as u32,
+        default_delay_ms: default_delay_ms(&settings.politeness),
         group_bounds: group_bounds(&settings.politeness),
         retries: settings.retries,
         rests: settings.rests,
@@ -67,6 +69,22 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         text: source.text.clone(),
     });
     log_fault(webfill_dispatcher::run(setup, sources.collect()))
+}
+
+/// A dispatcher of a fleet must be told of a backup. That of `webfill crawl` has no supervisor but its own,
+/// which starts with it.
+fn restored(settings: &Settings, is_told: bool, is_local: bool) -> Option<Restored> {
+    let longest_request = webfill_worker::longest_request(&settings.fetch);
+    let quiet_ms = settings.dispatcher.lease_ms() + longest_request.as_millis() as u64;
+    (is_told || is_local).then(|| Restored {
+        quiet_ms: if is_local { 0 } else { quiet_ms as i64 },
+        default_delay_ms: default_delay_ms(&settings.politeness),
+        if_marked: is_local,
+    })
+}
+
+fn default_delay_ms(politeness: &PolitenessConfig) -> u32 {
+    (politeness.delay * 1_000.0).ceil() as u32
 }
 
 fn group_bounds(politeness: &PolitenessConfig) -> GroupBounds {

@@ -36,6 +36,10 @@ impl Core {
     }
 
     fn greet(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+        if now_ms < self.quiet_until_ms {
+            // An answer would prolong its lease, and it may hold tasks of the former dispatcher.
+            return Ok(());
+        }
         match self.dispatch.greet(hello) {
             Greeting::Joins => self.welcome(peer, hello, now_ms),
             Greeting::Outdated => Ok(()),

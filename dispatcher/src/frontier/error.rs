@@ -32,6 +32,17 @@ pub enum FrontierError {
         known: i64,
     },
     #[error(
+        "{path} is a backup, made at {at}: start with `webfill dispatcher --restored`, so that nothing \
+         is requested while requests of the former fleet may be under way",
+        path = path.display(), at = webfill_store::iso_time(*made_at_ms)
+    )]
+    Backup { path: PathBuf, made_at_ms: i64 },
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Copy {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(
         "no space left on disk for {path}: free some and start again; \
          everything up to the last commit is safe",
         path = path.display()

@@ -305,6 +305,11 @@ fn version(db: &Connection) -> rusqlite::Result<Option<i64>> {
     Ok((application == APPLICATION_ID).then_some(version))
 }
 
+/// Whether the file is a frontier of this version.
+pub(super) fn is_current(db: &Connection) -> rusqlite::Result<bool> {
+    Ok(version(db)? == Some(VERSION))
+}
+
 fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
     db.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
         row.get(0)

@@ -9,6 +9,7 @@
 //!
 //! Only this folder knows rusqlite.
 
+pub(crate) mod backup;
 mod batch;
 mod cache;
 mod changes;

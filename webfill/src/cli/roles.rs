@@ -34,6 +34,10 @@ pub struct DispatcherOptions {
     /// Folder of keys, made by `webfill keys`; needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
+    /// The state folder was restored from a backup: begin when no request of the former fleet can be
+    /// under way any more
+    #[arg(long)]
+    pub restored: bool,
     /// Sockets in the state folder instead of ports
     #[arg(long, hide = true)]
     pub local: bool,

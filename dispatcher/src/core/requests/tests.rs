@@ -33,6 +33,7 @@ struct Fixture {
 fn open(dir: &TempDir, now_ms: i64) -> Core {
     let settings = CoreSettings {
         default_delay_ms: 0,
+        quiet_ms: 0,
         group_bounds: None,
         lease_ms: 10_000,
         window_sites: 1_000,

@@ -1,0 +1,92 @@
+//! `webfill backup`: copies of the dispatcher's file and of the store, while the fleet is at work.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use webfill_dispatcher::frontier::{FILE_NAME, Frontier};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::StoreUri;
+
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+pub struct BackupOptions {
+    /// The folder that the copies are put into; it is created
+    pub folder: PathBuf,
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of the dispatcher's files [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    #[arg(long, value_name = "URI")]
+    pub cache: Option<String>,
+}
+
+/// The dispatcher's file is copied first: a task that is done there has its page in every later copy of
+/// the store.
+pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    settings.state = options.state.unwrap_or(settings.state);
+    settings.store = options.store.unwrap_or(settings.store);
+    settings.cache = options.cache.or(settings.cache);
+    settings.validate()?;
+    let frontier = settings.state.join(FILE_NAME);
+    if !frontier.is_file() {
+        return Err(Fault::usage(format!(
+            "there is no {}: name the dispatcher's folder by --state",
+            frontier.display()
+        )));
+    }
+    create(&options.folder)?;
+    let copy = Frontier::back_up(&settings.state, &options.folder, now_ms());
+    println!("{}", copy.map_err(Fault::error)?.display());
+    let store = settings.store_uri()?;
+    back_up_store("store", &store, &options.folder)?;
+    match settings.cache_uri()? {
+        Some(cache) if cache != store => back_up_store("cache", &cache, &options.folder)?,
+        _ => {}
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Fault> {
+    match webfill_store::back_up(store, folder).map_err(Fault::error)? {
+        Some(copy) => println!("{}", copy.display()),
+        None => eprintln!(
+            "webfill: the {what} {store} is not copied: back it up with mongodump after this"
+        ),
+    }
+    Ok(())
+}
+
+/// Only its owner may read a backup, as with the state folder.
+fn create(folder: &Path) -> Result<(), Fault> {
+    let unwritable = |error: std::io::Error| {
+        Fault::usage(format!("cannot create {}: {error}", folder.display()))
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(unwritable)?;
+    match std::fs::read_dir(folder).map_err(unwritable)?.next() {
+        None => Ok(()),
+        Some(_) => Err(Fault::usage(format!(
+            "{} is not empty: name a folder of its own for each backup",
+            folder.display()
+        ))),
+    }
+}
+
+fn now_ms() -> i64 {
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    since_epoch.as_millis() as i64
+}
