@@ -1,7 +1,7 @@
 //! The dispatcher's state machine: its state, and what each message does to it. It has no sockets,
 //! no threads and no clock. The caller passes messages in together with the time; what is to leave
-//! is collected as outgoing messages and store writes, which the caller takes after
-//! [`commit`](Core::commit) and sends.
+//! is collected as outgoing messages and store writes, which a successful [`commit`](Core::commit)
+//! returns for the caller to send.
 //!
 //! A URL arrives by [`requests`] or among the links of an outcome ([`outcomes`]), waits in the
 //! frontier, and leaves by [`handing_out`] to one of the [`supervisors`].
@@ -16,7 +16,7 @@ use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource};
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
 use crate::frontier::{Frontier, FrontierError};
-use crate::outgoing::{Client, OutgoingMessage};
+use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::store_writer::StoreWrite;
 
 mod handing_out;
@@ -178,21 +178,16 @@ impl Core {
         waits.fold(self.next_check_ms, i64::min)
     }
 
-    /// Commits everything since the last commit; outgoing messages and store writes may leave now.
-    pub fn commit(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    /// Commits everything since the last commit, and returns what may leave now: a message must not
+    /// leave before the state that it tells of is durable. After an error every further commit fails
+    /// as well.
+    pub fn commit(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         self.frontier.set_now(now_ms);
-        self.frontier.commit()
-    }
-
-    /// The messages to send now. To be called after [`commit`](Core::commit) only: a message must
-    /// not leave before the state that it tells of is durable.
-    pub fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
-        std::mem::take(&mut self.outgoing)
-    }
-
-    /// The writes for the store. To be called after [`commit`](Core::commit) only.
-    pub fn take_store_writes(&mut self) -> Vec<StoreWrite> {
-        std::mem::take(&mut self.store_writes)
+        self.frontier.commit()?;
+        Ok(Committed {
+            outgoing: std::mem::take(&mut self.outgoing),
+            store_writes: std::mem::take(&mut self.store_writes),
+        })
     }
 
     /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
@@ -279,8 +274,9 @@ impl Core {
         self.draining && self.dispatch.supervisor_count() == 0
     }
 
-    /// Queues the final states of the crawls, and answers the client that waits for the drain.
-    pub(crate) fn close(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    /// Commits for the last time: with the final states of the crawls, and the answer to the client
+    /// that waits for the drain.
+    pub(crate) fn close(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         if let Some((peer, crawls)) = self.drain_asked.take() {
             let answer = self.crawl_status(&crawls, None, now_ms)?;
             self.outgoing.push(OutgoingMessage::ToClient(peer, answer));
@@ -289,9 +285,13 @@ impl Core {
         self.crawls
             .open_crawls()
             .for_each(|crawl| self.frontier.touch(crawl));
-        self.commit(now_ms)?;
+        // A crawl that has changed is written with its counters as they are committed.
+        let mut last = self.commit(now_ms)?;
         // Further states of sites are written after the next start.
         self.write_site_states(now_ms)?;
-        self.write_crawls(usize::MAX, now_ms).map(drop)
+        self.write_crawls(usize::MAX, now_ms)?;
+        let states = self.commit(now_ms)?;
+        last.store_writes.extend(states.store_writes);
+        Ok(last)
     }
 }

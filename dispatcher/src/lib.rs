@@ -37,7 +37,7 @@ pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use dispatch::GroupBounds;
-pub use outgoing::{Client, OutgoingMessage};
+pub use outgoing::{Client, Committed, OutgoingMessage};
 pub use rest_table::RestTable;
 pub use retry_table::RetryTable;
 pub use run::run;

@@ -1,10 +1,11 @@
-//! The messages that leave the dispatcher after the next commit.
+//! What leaves the dispatcher after a commit.
 
 use serde_json::Value;
 use webfill_wire::DispatcherToSupervisor;
 use webfill_wire::socket::Peer;
 
 use crate::firehose::FinishedPage;
+use crate::store_writer::StoreWrite;
 
 /// The client that a request came from and its answer goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,4 +29,13 @@ pub enum OutgoingMessage {
         app_id: String,
         notice: Value,
     },
+}
+
+/// What may leave, because a commit has made durable what it tells of. Only a commit hands it out, so
+/// that after a failed one nothing leaves.
+#[derive(Default)]
+#[must_use = "the commit is told to nobody unless this is sent"]
+pub struct Committed {
+    pub outgoing: Vec<OutgoingMessage>,
+    pub store_writes: Vec<StoreWrite>,
 }

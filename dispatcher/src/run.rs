@@ -19,7 +19,7 @@ use crate::excluded_sites::ExcludedSites;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
 use crate::http::{self, PendingRequests};
-use crate::outgoing::{Client, OutgoingMessage};
+use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
 
@@ -102,9 +102,9 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     }
     eprintln!("ready");
     let ended = process.run_until_drained(&arrived);
-    process.close();
+    let closed = process.close();
     drop(sockets);
-    ended
+    ended.and_then(|status| closed.map(|()| status))
 }
 
 fn open(
@@ -160,13 +160,14 @@ impl Process {
             }
             self.core.store_is_behind = self.store_writer.is_behind();
             let now_ms = self.clock.now_ms();
-            self.core
+            let to_send = self
+                .core
                 .on_tick(now_ms)
                 .and_then(|()| self.core.hand_out(now_ms))
                 .and_then(|()| self.core.commit(now_ms))
                 .map_err(frontier_fault)?;
             committed = Instant::now();
-            self.send_committed();
+            self.send(to_send);
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -233,9 +234,9 @@ impl Process {
         Ok(())
     }
 
-    /// Sends the messages and store writes of the last commit.
-    fn send_committed(&mut self) {
-        for message in self.core.take_outgoing() {
+    /// Sends the messages and store writes of a commit.
+    fn send(&mut self, committed: Committed) {
+        for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => {
                     self.outbox.send_to(TASKS, &peer, codec::encode(&message));
@@ -253,20 +254,23 @@ impl Process {
                 }
             }
         }
-        for write in self.core.take_store_writes() {
+        for write in committed.store_writes {
             self.store_writer.write(write);
         }
     }
 
-    /// Sends the final counters and the final states of the crawls, and ends the threads.
-    fn close(mut self) {
-        if let Err(error) = self.core.close(self.clock.now_ms()) {
+    /// Sends the final counters and the final states of the crawls, and ends the threads. After a
+    /// fault of the frontier nothing more can be committed, and so nothing more leaves.
+    fn close(mut self) -> Result<(), Fault> {
+        let closed = self.core.close(self.clock.now_ms());
+        let closed = closed.map(|last| self.send(last)).map_err(|error| {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
-        }
-        self.send_committed();
+            frontier_fault(error)
+        });
         self.pending_requests.forget_all();
         self.store_writer.finish();
         self.firehose.finish();
+        closed
     }
 }
 

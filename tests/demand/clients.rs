@@ -38,6 +38,25 @@ impl Client {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
+    /// The answer to a request, unless `is_gone` becomes true before there is one.
+    pub(crate) fn ask_unless(
+        &self,
+        request: &Value,
+        mut is_gone: impl FnMut() -> bool,
+    ) -> Option<Value> {
+        self.socket.send(request.to_string().as_bytes(), 0).ok()?;
+        let mut was_gone = false;
+        while self.socket.poll(zmq::POLLIN, 50).ok()? == 0 {
+            if was_gone {
+                return None;
+            }
+            // An answer that it has sent may still be on its way.
+            was_gone = is_gone();
+        }
+        let answer = self.socket.recv_bytes(0).ok()?;
+        serde_json::from_slice(&answer).ok()
+    }
+
     /// Sends a request that must be refused; returns path and message.
     pub(crate) fn refusal(&self, request: &Value) -> (String, String) {
         let answer = self.ask(request);
@@ -131,34 +150,47 @@ impl Firehose {
 
 /// The answer to an HTTP request: status and body.
 pub(crate) fn http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect((fleet.host.as_str(), HTTP)).expect("it listens");
+    try_http(&fleet.host, head, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
+}
+
+/// The same of a server that may be gone; then what there is of the answer.
+fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), String> {
+    let stream = TcpStream::connect((host, HTTP));
+    let mut stream = stream.map_err(|error| error.to_string())?;
     stream.set_read_timeout(Some(WAIT)).expect("an option");
     let mut request = head.join("\r\n");
     request += &format!(
         "\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    stream.write_all(request.as_bytes()).expect("it reads");
     // Who refuses a request by its head need not read the rest.
+    let _ = stream.write_all(request.as_bytes());
     let _ = stream.write_all(body.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     let answer = String::from_utf8(answer).expect("UTF-8");
     let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let status = status.unwrap_or_else(|| panic!("no HTTP: {answer:?}"));
-    (status, body.to_owned())
+    match status {
+        Some(status) => Ok((status, body.to_owned())),
+        None => Err(answer),
+    }
 }
 
 /// `POST` of JSON, answered by JSON.
 pub(crate) fn post(fleet: &Fleet, path: &str, body: &Value) -> (u16, Value) {
+    try_post(&fleet.host, path, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
+}
+
+/// The same to a server that may be gone; then what there is of the answer.
+pub(crate) fn try_post(host: &str, path: &str, body: &Value) -> Result<(u16, Value), String> {
     let head = [
         &format!("POST {path} HTTP/1.1"),
-        &format!("Host: {}:{HTTP}", fleet.host),
+        &format!("Host: {host}:{HTTP}"),
         "Content-Type: application/json",
     ];
-    let (status, body) = http(fleet, &head.map(|line| line as &str), &body.to_string());
-    (status, json_of(&body))
+    let (status, body) = try_http(host, &head.map(|line| line as &str), &body.to_string())?;
+    Ok((status, json_of(&body)))
 }
 
 pub(crate) fn get(fleet: &Fleet, path: &str) -> (u16, Value) {

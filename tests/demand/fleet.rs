@@ -2,7 +2,7 @@
 //! their clients.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,9 @@ const CONTROL: u16 = 5557;
 const FIREHOSE: u16 = 5558;
 pub(crate) const HTTP: u16 = 8080;
 
+/// Within the workplace.
+const DISPATCHER_STATE: &str = "state/dispatcher-0";
+
 /// The application of the tests.
 pub(crate) const APP: &str = "testapp";
 
@@ -33,10 +36,9 @@ pub(crate) struct Fleet {
     pub(crate) web: Web,
     pub(crate) work: Workplace,
     pub(crate) host: String,
+    pub(crate) dispatcher_state: PathBuf,
     settings: Vec<(String, String)>,
     config: Option<PathBuf>,
-    /// Which of the dispatchers, if they have different state folders.
-    dispatcher_id: &'static str,
     dispatcher: Option<Running>,
     supervisors: Vec<(String, Running)>,
 }
@@ -71,18 +73,28 @@ impl Fleet {
         fleet
     }
 
-    fn unstarted(settings: &[(&str, &str)]) -> Fleet {
+    /// The same, with everything in the given folder.
+    pub(crate) fn dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
+        let mut fleet = Fleet::unstarted(settings);
+        fleet.work = Workplace::in_folder(folder);
+        fleet.dispatcher_state = fleet.work.path(DISPATCHER_STATE);
+        fleet.start_dispatcher();
+        fleet
+    }
+
+    pub(crate) fn unstarted(settings: &[(&str, &str)]) -> Fleet {
         static FLEETS: AtomicU32 = AtomicU32::new(0);
         let number = FLEETS.fetch_add(1, Ordering::Relaxed);
         let [.., high, low] = std::process::id().to_be_bytes();
         let own = |(name, value): &(&str, &str)| (format!("WEBFILL_{name}"), (*value).to_owned());
+        let work = Workplace::new();
         Fleet {
             web: Web::start(),
-            work: Workplace::new(),
+            dispatcher_state: work.path(DISPATCHER_STATE),
+            work,
             host: format!("127.{}.{high}.{low}", 100 + number % 100),
             settings: settings.iter().map(own).collect(),
             config: None,
-            dispatcher_id: "0",
             dispatcher: None,
             supervisors: Vec::new(),
         }
@@ -95,7 +107,7 @@ impl Fleet {
     }
 
     fn dispatcher_role(&self) -> Run {
-        self.role("dispatcher", self.dispatcher_id)
+        self.role("dispatcher", &self.dispatcher_state)
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
             .args(["--http", &format!("{}:{HTTP}", self.host)])
@@ -104,10 +116,9 @@ impl Fleet {
     /// Copies the dispatcher's files and the store while they are in use; the folder's name.
     pub(crate) fn back_up(&self) -> PathBuf {
         let folder = self.work.path("backup");
-        let state = self.dispatcher_state();
         Run::new(["backup", "--store", &self.store_uri()])
             .arg("--state")
-            .arg(&state)
+            .arg(&self.dispatcher_state)
             .arg(&folder)
             .finish()
             .expect(0);
@@ -119,8 +130,8 @@ impl Fleet {
     pub(crate) fn start_restored(&mut self, backup: &std::path::Path) {
         let (_, own) = self.host.rsplit_once('.').expect("it is an address");
         self.host = format!("127.250.{}.{own}", std::process::id() % 250);
-        self.dispatcher_id = "restored";
-        let state = self.dispatcher_state();
+        let state = self.work.path("state/dispatcher-restored");
+        self.dispatcher_state.clone_from(&state);
         fs::create_dir_all(&state).expect("a folder");
         fs::copy(backup.join("dispatcher.db"), state.join("dispatcher.db")).expect("a copy");
         let refused = self.dispatcher_role().finish().expect(2);
@@ -130,10 +141,6 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    fn dispatcher_state(&self) -> PathBuf {
-        self.work
-            .path(&format!("state/dispatcher-{}", self.dispatcher_id))
-    }
 
     /// Starts a supervisor and waits until it has joined.
     pub(crate) fn add_supervisor(&mut self, name: &str) {
@@ -151,7 +158,8 @@ impl Fleet {
             .map(String::as_str)
             .collect();
         let own = settings.iter();
-        let role = own.fold(self.role("supervisor", name), |role, (name, value)| {
+        let state = self.work.path(&format!("state/supervisor-{name}"));
+        let role = own.fold(self.role("supervisor", &state), |role, (name, value)| {
             role.env(&format!("WEBFILL_{name}"), value)
         });
         let running = role
@@ -165,10 +173,10 @@ impl Fleet {
         });
     }
 
-    fn role(&self, role: &str, id: &str) -> Run {
+    fn role(&self, role: &str, state: &Path) -> Run {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
         let run = Run::new([role, "--store", &store, "--state"])
-            .arg(self.work.path(&format!("state/{role}-{id}")))
+            .arg(state)
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
             .time_limit(Duration::from_secs(600));
@@ -186,6 +194,16 @@ impl Fleet {
 
     pub(crate) fn supervisor(&self) -> &Running {
         &self.supervisors[0].1
+    }
+
+    pub(crate) fn has_dispatcher_ended(&mut self) -> bool {
+        self.dispatcher.as_mut().expect("it runs").ended().is_some()
+    }
+
+    /// Waits until the dispatcher has ended by itself, with this exit code; returns what it said.
+    pub(crate) fn dispatcher_ended(&mut self, code: i32) -> String {
+        let dispatcher = self.dispatcher.take().expect("it runs");
+        dispatcher.finish().expect(code).stderr
     }
 
     /// `kill -9` of the dispatcher.
@@ -286,7 +304,7 @@ impl Fleet {
 
     /// What the dispatcher has logged of an event so far.
     pub(crate) fn told(&self, event: &str) -> Vec<Value> {
-        let files = files_under(&self.dispatcher_state().join("logs"));
+        let files = files_under(&self.dispatcher_state.join("logs"));
         let texts = files
             .iter()
             .filter(|file| !file.is_symlink())

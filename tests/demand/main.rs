@@ -9,6 +9,7 @@ mod clients;
 mod fields;
 mod firehose;
 mod fleet;
+mod full_disk;
 mod guide;
 mod intake;
 mod keys;

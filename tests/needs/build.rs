@@ -21,7 +21,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 11] = [
+const REQUIREMENTS: [Requirement; 12] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -41,6 +41,11 @@ const REQUIREMENTS: [Requirement; 11] = [
         name: "mount",
         is_met: can_mount,
         reason: "needs the right to mount a tmpfs: run the tests as root",
+    },
+    Requirement {
+        name: "loop_mount",
+        is_met: can_mount_image,
+        reason: "needs the right to mount an ext4 image: run the tests as root, with loop devices and mkfs.ext4",
     },
     Requirement {
         name: "libfaketime",
@@ -150,6 +155,21 @@ fn can_mount() -> bool {
             &["-t", "tmpfs", "-o", "size=64k", "tmpfs", &folder],
         )
         && runs("umount", &["-l", &folder])
+}
+
+/// As `webfill_tests::isolation` does.
+fn can_mount_image() -> bool {
+    let out_dir = out_dir();
+    let (image, folder) = (out_dir.join("ext4"), out_dir.join("ext4-mount"));
+    let (image, folder) = (image.to_string_lossy(), folder.to_string_lossy());
+    let can_mount = std::fs::create_dir_all(&*folder).is_ok()
+        && runs("truncate", &["-s", "1M", &image])
+        && runs("mkfs.ext4", &["-q", "-F", &image])
+        && runs("mount", &["-o", "loop", &image, &folder])
+        && runs("umount", &["-l", &folder]);
+    // It may not be there.
+    let _ = std::fs::remove_file(&*image);
+    can_mount
 }
 
 fn has_libfaketime() -> bool {

@@ -163,6 +163,19 @@ pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
     run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", folder]);
 }
 
+/// Mounts an empty ext4 file system of limited size, from an image in a file.
+pub fn mount_small_ext4(folder: &std::path::Path, image: &std::path::Path, kibibytes: u32) {
+    assert!(
+        std::env::var_os(INSIDE).is_some(),
+        "disks are only mounted in isolation"
+    );
+    let name = |path: &std::path::Path| path.to_str().expect("plain names").to_owned();
+    let (folder, image) = (name(folder), name(image));
+    run("truncate", &["-s", &format!("{kibibytes}K"), &image]);
+    run("mkfs.ext4", &["-q", "-m", "0", &image]);
+    run("mount", &["-o", "loop", &image, &folder]);
+}
+
 /// Lets a file stand in the place of one of the system's.
 pub fn mount_file(file: &std::path::Path, over: &str) {
     assert!(

@@ -3,8 +3,8 @@
 
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
 use webfill_dispatcher::{
-    BackfillWrite, Client, Core, CoreSettings, OutgoingMessage, RestTable, RetryTable, StoreWrite,
-    control,
+    BackfillWrite, Client, Committed, Core, CoreSettings, OutgoingMessage, RestTable, RetryTable,
+    StoreWrite, control,
 };
 use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
@@ -232,12 +232,11 @@ impl World {
             .and_then(|()| dispatcher.on_tick(now_ms))
             .and_then(|()| dispatcher.hand_out(now_ms));
         worked.expect("the database is healthy");
+        let mut committed = Committed::default();
         if !dies_early {
-            dispatcher.commit(now_ms).expect("the database is healthy");
+            committed = dispatcher.commit(now_ms).expect("the database is healthy");
             self.rests.note_commit(self.now_ms);
         }
-        let messages = dispatcher.take_outgoing();
-        let writes = dispatcher.take_store_writes();
         if dies_early || dies_late {
             self.coordinator.deaths_in_turn += 1;
             let down_ms = self.dice.magnitude(20, 60_000);
@@ -245,12 +244,12 @@ impl World {
             return Turn::Died;
         }
         self.schedule_wake();
-        for write in writes {
+        for write in committed.store_writes {
             if let StoreWrite::Backfill(application) = write {
                 self.hand_to_store(application);
             }
         }
-        for message in messages {
+        for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
                 OutgoingMessage::ToClient(Client::Http(number), answer) => {

@@ -27,6 +27,8 @@ struct Fixture {
     asked: u64,
     /// The messages that have left since the test last took them, in order.
     outgoing: Vec<OutgoingMessage>,
+    /// The same for store writes.
+    store_writes: Vec<StoreWrite>,
     sent_outcomes: u64,
 }
 
@@ -50,6 +52,7 @@ fn fixture() -> Fixture {
         now_ms: NOW_MS,
         asked: 0,
         outgoing: Vec::new(),
+        store_writes: Vec::new(),
         sent_outcomes: 0,
     }
 }
@@ -83,9 +86,9 @@ impl Fixture {
         let core = self.core();
         core.on_tick(now_ms).unwrap();
         core.hand_out(now_ms).unwrap();
-        core.commit(now_ms).unwrap();
-        let outgoing = core.take_outgoing();
-        self.outgoing.extend(outgoing);
+        let committed = core.commit(now_ms).unwrap();
+        self.outgoing.extend(committed.outgoing);
+        self.store_writes.extend(committed.store_writes);
     }
 
     /// Asks, and returns the answer if it is there after a turn.

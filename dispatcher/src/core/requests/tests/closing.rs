@@ -206,7 +206,7 @@ fn closing_a_crawl_continues_after_a_restart() {
     let core = fixture.core();
     let crawl = core.frontier.find_crawl("app", "c1").unwrap().unwrap();
     core.frontier.stop_crawl(crawl).unwrap();
-    core.commit(NOW_MS).unwrap();
+    let _ = core.commit(NOW_MS).unwrap();
     fixture.restart();
     fixture.turn();
     let info = fixture.accept(&action("info"));

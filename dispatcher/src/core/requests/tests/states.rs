@@ -74,7 +74,7 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
         fixture.now_ms += 5_000;
         fixture.turn();
         fixture.turn();
-        let store_writes = fixture.core().take_store_writes();
+        let store_writes = std::mem::take(&mut fixture.store_writes);
         let mut states = store_writes.iter().filter_map(|write| match write {
             StoreWrite::Crawl(crawl) => Some(crawl.state.as_str()),
             _ => None,
@@ -149,7 +149,7 @@ fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
         let list: Value = (0..1_000).map(one).collect();
         assert_eq!(fixture.accept(&list), json!({"accepted": 1_000}));
         fixture.outgoing.clear();
-        fixture.core().take_store_writes();
+        fixture.store_writes.clear();
     }
     assert!(fixture.core().frontier.crawls_in_memory() <= 2_001);
     let status = fixture.accept(&json!({"action": "status"}));

@@ -1,0 +1,160 @@
+//! A dispatcher whose disk fills up: what it has told anybody is in its file.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_test_needs::needs;
+use webfill_tests::isolation::{isolated, mount_small_disk, mount_small_ext4};
+use webfill_tests::site::page;
+use webfill_tests::stored::Stored;
+
+use crate::clients::{Client, try_post};
+use crate::fleet::{Fleet, request, request_with};
+
+/// The disk, and a file on it that is removed to make room.
+const DISK_KIB: u32 = 24 << 10;
+const BALLAST_BYTES: u64 = 18 << 20;
+
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Socket,
+    Rest,
+}
+
+#[needs(namespaces)]
+#[test]
+fn what_was_accepted_on_a_full_tmpfs_is_in_the_file() {
+    isolated(
+        "full_disk::what_was_accepted_on_a_full_tmpfs_is_in_the_file",
+        || {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            mount_small_disk(folder.path(), DISK_KIB, false);
+            accepted_is_kept(folder.path());
+        },
+    );
+}
+
+#[needs(namespaces, loop_mount)]
+#[test]
+fn what_was_accepted_on_a_full_ext4_is_in_the_file() {
+    isolated(
+        "full_disk::what_was_accepted_on_a_full_ext4_is_in_the_file",
+        || {
+            let images = tempfile::tempdir().expect("a temporary folder");
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let image = images.path().join("image");
+            mount_small_ext4(folder.path(), &image, DISK_KIB);
+            accepted_is_kept(folder.path());
+        },
+    );
+}
+
+fn accepted_is_kept(disk: &Path) {
+    for way in [Way::Socket, Way::Rest] {
+        for length in [100, 1_000] {
+            accepted_lists_are_kept(disk, way, length);
+        }
+    }
+}
+
+/// Feeds lists until the dispatcher ends, makes room, and counts what there is.
+fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
+    let ballast = disk.join("ballast");
+    std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
+    let mut fleet = Fleet::dispatcher_in_folder(disk, &[]);
+    let mut accepted = 0;
+    for number in 0.. {
+        let Some(answer) = feed_list(&mut fleet, way, &list(number, length)) else {
+            break;
+        };
+        assert_eq!(answer, json!({"accepted": length}), "{way:?}");
+        accepted += length;
+    }
+    assert!(accepted > 0, "the disk was full from the beginning");
+    let sentence = fleet.dispatcher_ended(17);
+    assert!(sentence.contains("no space"), "{sentence}");
+
+    std::fs::remove_file(&ballast).expect("it is there");
+    fleet.start_dispatcher();
+    let kept = tasks(&fleet);
+    let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
+    // A list that was not answered may be there as well.
+    assert!(kept == accepted || kept == accepted + length, "{what}");
+}
+
+/// `None` if the dispatcher ended before it answered.
+fn feed_list(fleet: &mut Fleet, way: Way, list: &Value) -> Option<Value> {
+    match way {
+        Way::Rest => match try_post(&fleet.host, "/feed", list) {
+            Ok((200, answer)) => Some(answer),
+            Ok((503, _)) | Err(_) => None,
+            Ok(other) => panic!("{other:?}"),
+        },
+        Way::Socket => {
+            Client::connect(&fleet.control()).ask_unless(list, || fleet.has_dispatcher_ended())
+        }
+    }
+}
+
+fn list(number: usize, length: usize) -> Value {
+    let padding = "x".repeat(200);
+    let url = |n| format!("http://a{number}.example/{n}/{padding}");
+    (0..length).map(|n| request(&url(n), "full")).collect()
+}
+
+fn tasks(fleet: &Fleet) -> usize {
+    let frontier = Stored::open(&fleet.dispatcher_state.join("dispatcher.db"));
+    assert_eq!(frontier.integrity(), "ok");
+    frontier.number("SELECT count(*) FROM tasks") as usize
+}
+
+/// A confirmation, or a task, that left without its commit shows as a second request for the page.
+#[needs(namespaces)]
+#[test]
+fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
+    isolated(
+        "full_disk::what_is_done_while_the_disk_fills_up_is_not_done_again",
+        || {
+            let disk = tempfile::tempdir().expect("a temporary folder");
+            mount_small_disk(disk.path(), DISK_KIB, false);
+            let ballast = disk.path().join("ballast");
+            std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
+            // Only what the dispatcher writes is on the disk.
+            let mut fleet = Fleet::unstarted(&[("POLITENESS_DELAY", "0.01")]);
+            fleet.dispatcher_state = disk.path().join("state");
+            fleet.start_dispatcher();
+            fleet.add_supervisor("one");
+            let deeper = |n| {
+                let url = format!("http://links{n}.example/");
+                request_with(&url, "full", json!({"maxdepth": 1}))
+            };
+            let seeds: Vec<Value> = (0..SITES).map(deeper).collect();
+            (0..SITES).for_each(|number| serve_links(&fleet, number));
+            fleet.feed(&seeds);
+            let sentence = fleet.dispatcher_ended(17);
+            assert!(sentence.contains("no space"), "{sentence}");
+
+            std::fs::remove_file(&ballast).expect("it is there");
+            fleet.start_dispatcher();
+            fleet.wait_until_done("full");
+            let visits = fleet.web.visits().pages();
+            let counts = visits.counts();
+            assert_eq!(counts.len(), SITES * (1 + LINKS));
+            let again = counts.values().filter(|times| **times > 1).count();
+            assert_eq!(again, 0, "pages that were requested again");
+        },
+    );
+}
+
+const SITES: usize = 60;
+const LINKS: usize = 40;
+
+/// A site whose pages are known by the links of the first, which take 32 KB in the frontier.
+fn serve_links(fleet: &Fleet, number: usize) {
+    let padding = "x".repeat(800);
+    let link = |n| format!("<a href=\"/{n}/{padding}\">l</a>");
+    let links: String = (0..LINKS).map(link).collect();
+    let site = fleet.web.site(&format!("links{number}.example"));
+    site.serve("/", page("first").html(links));
+    site.otherwise(|request| page(&request.path).into());
+}
