@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build quick test chaos check fuzz bench
+.PHONY: help demo build quick test chaos power check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -41,6 +41,12 @@ chaos: ## Crawl for minutes while processes, networks and clocks fail at random
 	@deploy/install-mongod.sh >/dev/null || [ $$? = 3 ] # rounds that need one say so
 	cargo build --package webfill --package webfill-tests --tests --bins --locked
 	CHAOS_SEED="$(SEED)" CHAOS_SECONDS="$(SECONDS)" cargo test --package webfill-tests --locked --test chaos -- --ignored --nocapture hundreds_of_faults
+
+# Each cut is a loss of power during a crawl, judged, and the crawl from what is left to its end.
+power: ## Lose the power in the middle of crawls; CUTS=1000 times, by SEED=1
+	@deploy/install-build-deps.sh --tests
+	cargo build --package webfill --package webfill-tests --tests --bins --locked
+	POWER_CUTS="$(or $(CUTS),1000)" POWER_SEED="$(SEED)" cargo test --package webfill-tests --locked --test chaos -- --nocapture whenever_the_power_is_lost
 
 check: ## Format, lints, documentation, licences and advisories of dependencies
 	@deploy/install-build-deps.sh --tests

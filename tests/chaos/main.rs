@@ -5,6 +5,7 @@
 //! - `mixed`: faults of all kinds, generated from a seed. `make chaos` runs it for minutes;
 //! - `alone`: one kind of fault at a time;
 //! - `points`: kills at certain moments of a task;
+//! - `power_loss`: what the disk may hold after a loss of power;
 //! - `resources`: full disks, little memory, damaged files.
 
 mod alone;
@@ -14,6 +15,7 @@ mod judge;
 mod mixed;
 mod plan;
 mod points;
+mod power_loss;
 mod proxy;
 mod resources;
 mod round;

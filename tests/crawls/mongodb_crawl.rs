@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use bson::doc;
 use serde_json::{Value, json};
 use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
@@ -44,6 +45,38 @@ fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
         ..page
     };
     pages.into_values().map(without_worker).collect()
+}
+
+/// The server's own account of the commands that it got.
+#[needs(mongod)]
+#[test]
+fn each_write_waits_for_the_journals_of_a_majority() {
+    let mongod = Mongod::start();
+    let uri = mongod.uri("journals");
+    // Then each command counts as a slow one, and is logged.
+    Documents::open(&uri).run(doc! {"profile": 0, "slowms": -1});
+    let web = Web::start();
+    let work = Workplace::new();
+    let seeds = people(&web, &work);
+    let crawl = work.crawl(&web).instead("--store", &uri);
+    crawl.arg("--seeds").arg(seeds).finish().expect(0);
+    let log = mongod.log();
+    let lines = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let commands = lines.map(|line: Value| line["attr"]["command"].clone());
+    let is_write = |command: &Value| {
+        let of_ours = command["$db"] == "journals";
+        let writes = ["update", "insert", "delete", "findAndModify"];
+        of_ours && writes.iter().any(|name| command.get(name).is_some())
+    };
+    let writes: Vec<Value> = commands.filter(is_write).collect();
+    assert!(writes.len() > 5, "{} writes", writes.len());
+    for write in writes {
+        let concern = &write["writeConcern"];
+        let is_safe = concern["w"] == "majority" && concern["j"] == true;
+        assert!(is_safe, "{write:#}");
+    }
 }
 
 #[needs(mongod)]

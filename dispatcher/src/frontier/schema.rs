@@ -350,7 +350,8 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_WAIT)?;
     db.set_prepared_statement_cache_capacity(64);
     db.pragma_update(None, "journal_mode", "WAL")?;
-    db.pragma_update(None, "synchronous", "NORMAL")?;
+    // What is told after a commit is on the disk by then, whatever becomes of the machine.
+    db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "cache_size", -(config.page_cache_bytes as i64 / 1024))?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;

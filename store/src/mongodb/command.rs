@@ -191,9 +191,10 @@ pub(super) async fn with_timeout<R>(
     }
 }
 
-/// The write concern of every command that writes.
+/// The write concern of every command that writes. A replica set may be told that a majority need not
+/// have a write in its journal (`writeConcernMajorityJournalDefault`): `j` asks for that all the same.
 pub(super) fn majority() -> RawDocumentBuf {
-    rawdoc! {"w": "majority", "wtimeout": MAJORITY_WITHIN_MS}
+    rawdoc! {"w": "majority", "j": true, "wtimeout": MAJORITY_WITHIN_MS}
 }
 
 fn silent() -> Fault {

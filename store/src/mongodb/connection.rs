@@ -62,14 +62,20 @@ async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
 }
 
 /// Reads and writes use the concern `majority`, whatever the URI says: with less, acknowledged pages
-/// would be lost when a primary dies. Reads go to the primary, because secondaries lag behind.
+/// would be lost when a primary dies. What is acknowledged is in the journals. Reads go to the primary, because secondaries lag behind.
 fn database(client: &Client, name: &str) -> Database {
     let options = DatabaseOptions::builder()
         .read_concern(ReadConcern::majority())
-        .write_concern(WriteConcern::majority())
+        .write_concern(journaled_majority())
         .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
         .build();
     client.database_with_options(name, options)
+}
+
+fn journaled_majority() -> WriteConcern {
+    let mut concern = WriteConcern::majority();
+    concern.journal = Some(true);
+    concern
 }
 
 async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {

@@ -63,8 +63,10 @@ impl Db {
                 "its file system has no shared memory for a write-ahead log: use a local disk",
             )));
         }
+        // Each commit is on the disk before its call is answered: the dispatcher's file, which then
+        // says that a task is done, is synced after the file with its page.
         self.conn.execute_batch(
-            "PRAGMA synchronous = NORMAL;
+            "PRAGMA synchronous = FULL;
              PRAGMA cache_size = -4096;
              PRAGMA wal_autocheckpoint = 0;",
         )?;

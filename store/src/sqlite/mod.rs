@@ -3,9 +3,8 @@
 //!
 //! Each process has one connection, owned by one thread ([`connection_thread`]), which calls reach
 //! through a bounded queue. A call is one transaction, begun with BEGIN IMMEDIATE so that two
-//! processes cannot deadlock. With `synchronous = NORMAL`, the writes of an answered call survive
-//! the death of every process. A power failure may lose the last transactions; the dispatcher then
-//! repeats their tasks.
+//! processes cannot deadlock. With `synchronous = FULL`, the writes of an answered call survive the
+//! death of every process and a loss of power.
 //!
 //! Only this folder knows rusqlite.
 

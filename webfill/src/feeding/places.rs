@@ -45,7 +45,10 @@ impl Places {
     /// Notes a place, before the documents up to it are fed.
     pub fn note(&mut self, place: &Place) -> Result<(), Fault> {
         let line = json!({"read": place.read, "id": place.id});
-        writeln!(self.file, "{line}").map_err(|error| cannot_keep(&self.path, &error))
+        writeln!(self.file, "{line}")
+            // On the disk before the dispatcher's number, which is then found here.
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| cannot_keep(&self.path, &error))
     }
 }
 

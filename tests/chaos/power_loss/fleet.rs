@@ -1,0 +1,212 @@
+//! A fleet whose writes are noted, from an empty disk or from what a loss of power has left, to the
+//! end of its crawl.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+use super::disk::{Disk, Notes};
+
+const SITES: usize = 6;
+/// Pages of each site that are fed, and those that each of them links to.
+const FED: usize = 5;
+const LINKED: usize = 2;
+/// Requests in one list.
+const LIST: usize = 3;
+
+const POLL: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// What happened to a URL, and when by the clock of the notes.
+pub(crate) type Dated = (String, u64);
+
+/// A crawl from its beginning, or its continuation, to its end.
+pub(crate) struct Recording {
+    /// The disk at its beginning.
+    pub(crate) base: Disk,
+    pub(crate) notes: Notes,
+    /// When the answer that a URL is accepted had arrived.
+    pub(crate) accepted: Vec<Dated>,
+    /// When a page was requested.
+    pub(crate) requested: Vec<Dated>,
+    pub(crate) work: Workplace,
+}
+
+/// The files, below a workplace.
+pub(crate) const FRONTIER: &str = "dispatcher/dispatcher.db";
+pub(crate) const STORE: &str = "store/store.db";
+
+/// Every URL, with the title of its page.
+pub(crate) fn expected() -> Vec<(String, String)> {
+    let linked = |site, fed| (0..LINKED).map(move |n| (site, format!("{fed}-{n}")));
+    let with_links =
+        move |site, fed: usize| std::iter::once((site, fed.to_string())).chain(linked(site, fed));
+    let pages = (0..SITES).flat_map(|site| (0..FED).flat_map(move |fed| with_links(site, fed)));
+    pages
+        .map(|(site, name)| (url(site, &name), title(&name)))
+        .collect()
+}
+
+fn url(site: usize, name: &str) -> String {
+    format!("http://power{site}.example/{name}")
+}
+
+fn title(name: &str) -> String {
+    format!("page {name}")
+}
+
+impl Recording {
+    /// Lets a fleet crawl everything that `base` does not have yet.
+    pub(crate) fn run(base: Disk, recorder: &Path) -> Recording {
+        let (web, work) = (Web::start(), Workplace::new());
+        let disk = work.path("disk");
+        fs::create_dir_all(disk.join("store")).expect("our own folder");
+        base.write_to(&disk);
+        let clock = Clock(work.write("notes/clock", 1_u64.to_le_bytes()));
+        let requested = serve(&web, &clock);
+        let fleet = Fleet::start(&web, &work, recorder);
+        let accepted = fleet.feed(&clock);
+        fleet.wait_until_done();
+        fleet.end();
+        let requested = std::mem::take(&mut *requested.lock().expect("no panic while held"));
+        Recording {
+            base,
+            notes: Notes::read(&work.path("notes"), &disk),
+            accepted,
+            requested,
+            work,
+        }
+    }
+}
+
+/// The clock of the notes.
+#[derive(Clone)]
+struct Clock(PathBuf);
+
+impl Clock {
+    fn now(&self) -> u64 {
+        let bytes = fs::read(&self.0).expect("our own file");
+        u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+    }
+}
+
+/// Notes each request for a page.
+fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
+    let requested: Arc<Mutex<Vec<Dated>>> = Arc::default();
+    for number in 0..SITES {
+        let (requested, clock) = (Arc::clone(&requested), clock.clone());
+        let site = web.site(&format!("power{number}.example"));
+        site.serve("/robots.txt", webfill_tests::site::status(404));
+        site.otherwise(move |request| {
+            let name = request.path.trim_start_matches('/');
+            let dated = (url(number, name), clock.now());
+            requested.lock().expect("no panic while held").push(dated);
+            let links = (0..LINKED).filter(|_| !name.contains('-'));
+            let with_link = |page: webfill_tests::site::Page, n: usize| {
+                page.mapped_link(&format!("/{name}-{n}"))
+            };
+            links.fold(page(&title(name)), with_link).into()
+        });
+    }
+    requested
+}
+
+struct Fleet {
+    endpoint: String,
+    dispatcher: Running,
+    supervisor: Running,
+}
+
+impl Fleet {
+    fn start(web: &Web, work: &Workplace, recorder: &Path) -> Fleet {
+        static FLEETS: AtomicU32 = AtomicU32::new(0);
+        let number = FLEETS.fetch_add(1, Ordering::Relaxed);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let host = format!("127.{}.{high}.{low}", 20 + number % 80);
+        let disk = work.path("disk");
+        let store = format!("sqlite:{}", disk.join(STORE).display());
+        let role = |role: &str| {
+            Run::new([role, "--store", &store, "--state"])
+                .arg(disk.join(role))
+                .env("LD_PRELOAD", recorder)
+                .env("RECORDED_FOLDER", &disk)
+                .env("RECORDED_TO", work.path("notes"))
+                .env("WEBFILL_POLITENESS_DELAY", "0.02")
+                .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+                .env("WEBFILL_DISPATCHER_LEASE", "1")
+                .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
+                .time_limit(2 * PATIENCE)
+        };
+        let mut dispatcher = role("dispatcher")
+            .args(["--http", "off", "--listen", &host, "--mappings"])
+            .arg(work.path("mappings"))
+            .start();
+        dispatcher.wait_for_stderr("ready");
+        let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
+        let supervisor = role("supervisor")
+            .args(["--dispatcher", &format!("tcp://{host}:5555")])
+            .args(["--workers", "2", "--id", "one"])
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+            .start();
+        Fleet {
+            endpoint: format!("tcp://{host}:5557"),
+            dispatcher,
+            supervisor,
+        }
+    }
+
+    /// Feeds all lists; a list that was accepted before the power was lost is only seen again.
+    fn feed(&self, clock: &Clock) -> Vec<Dated> {
+        let seeds =
+            (0..FED).flat_map(|fed| (0..SITES).map(move |site| url(site, &fed.to_string())));
+        let seeds: Vec<String> = seeds.collect();
+        let mut accepted = Vec::new();
+        for list in seeds.chunks(LIST) {
+            let request = |url| json!({"url": url, "appid": "app", "crawlid": "c", "maxdepth": 1});
+            let answer = self.ask(&list.iter().map(request).collect());
+            assert_eq!(answer["accepted"], list.len(), "{answer}");
+            let now = clock.now();
+            accepted.extend(list.iter().map(|url| (url.clone(), now)));
+            // Feeding goes on while pages are fetched.
+            std::thread::sleep(POLL);
+        }
+        accepted
+    }
+
+    fn wait_until_done(&self) {
+        let question = json!({"action": "info", "appid": "app", "crawlid": "c", "uuid": "u"});
+        let deadline = Instant::now() + PATIENCE;
+        while self.ask(&question)["state"] != "finished" {
+            assert!(Instant::now() < deadline, "the crawl does not end");
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn ask(&self, request: &Value) -> Value {
+        let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
+        socket.set_linger(0).expect("an option");
+        let patience = PATIENCE.as_millis() as i32;
+        socket.set_rcvtimeo(patience).expect("an option");
+        socket.connect(&self.endpoint).expect("an address");
+        socket.send(&request.to_string(), 0).expect("it waits");
+        let answer = socket.recv_bytes(0).expect("an answer in time");
+        serde_json::from_slice(&answer).expect("JSON")
+    }
+
+    /// In order, so that the last connections close their files.
+    fn end(self) {
+        self.dispatcher.signal(Signal::TERM);
+        self.dispatcher.finish().expect(0);
+        // It may not have joined yet, and then waits for the next dispatcher.
+        self.supervisor.signal(Signal::TERM);
+        self.supervisor.finish();
+    }
+}

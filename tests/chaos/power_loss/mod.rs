@@ -1,0 +1,98 @@
+//! Losses of power. Real processes crawl while everything that they write and sync is noted
+//! (`recorder.c`); from the notes follows what the disk may hold if the power is lost at any moment
+//! ([`disk`]). That is judged, and a new fleet goes on from it to the end of the crawl, whose notes
+//! serve for the next loss. `POWER_CUTS` and `POWER_SEED` in the environment say how often, and which;
+//! `make power` sets them.
+
+mod disk;
+mod fleet;
+mod judge;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use fastrand::Rng;
+
+use self::disk::Disk;
+use self::fleet::Recording;
+use self::judge::Left;
+
+/// Crawls at the same time; most of it is waiting.
+const AT_ONCE: u64 = 8;
+
+/// Losses of power in a row before a crawl begins anew.
+const IN_A_ROW: u64 = 5;
+
+#[test]
+fn whenever_the_power_is_lost_nothing_that_was_told_is_lost_or_doubled() {
+    let (cuts, seed) = (number("POWER_CUTS", 40), number("POWER_SEED", 1));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recorder = build_recorder(folder.path());
+    let wrong: Mutex<Vec<String>> = Mutex::default();
+    std::thread::scope(|threads| {
+        for chain in 0..AT_ONCE {
+            let (recorder, wrong) = (&recorder, &wrong);
+            let count = cuts / AT_ONCE + u64::from(chain < cuts % AT_ONCE);
+            threads.spawn(move || {
+                let found = cut_often(count, seed.wrapping_mul(1_000) + chain, recorder);
+                wrong.lock().expect("no panic while held").extend(found);
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no panic while held");
+    assert!(wrong.is_empty(), "POWER_SEED={seed}:\n{}", wrong.join("\n"));
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let value = std::env::var(variable).ok();
+    let value = value.filter(|text| !text.is_empty());
+    value.map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+fn build_recorder(folder: &Path) -> PathBuf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/chaos/power_loss/recorder.c");
+    let library = folder.join("recorder.so");
+    let built = Command::new("cc")
+        .args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(source)
+        .output()
+        .expect("a C compiler, which building webfill needs as well");
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+    library
+}
+
+/// Cuts the power `count` times, each time during the crawl that goes on after the time before.
+fn cut_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
+    let mut rng = Rng::with_seed(seed);
+    let mut wrong = Vec::new();
+    let mut recording = Recording::run(Disk::default(), recorder);
+    for cut in 0..count {
+        if cut % IN_A_ROW == IN_A_ROW - 1 {
+            recording = Recording::run(Disk::default(), recorder);
+        }
+        let at = rng.u64(..=recording.notes.end());
+        let disk = recording.notes.cut(&recording.base, at, &mut rng);
+        let found = judge_cut(disk, &mut recording, at, recorder);
+        let found = found.iter().take(5);
+        wrong.extend(found.map(|found| format!("cut {cut} of chain {seed}, at {at}: {found}")));
+    }
+    wrong
+}
+
+/// Judges the disk, goes on from it, and judges the end. `recording` is the continuation then.
+fn judge_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) -> Vec<String> {
+    // Opening the files changes them.
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    disk.write_to(copy.path());
+    let mut left = Left::open(copy.path());
+    let mut wrong = left.judge(recording, at).to_vec();
+    let told = recording.accepted.iter().filter(|(_, when)| *when <= at);
+    let told: Vec<_> = told.map(|(url, _)| (url.clone(), 0)).collect();
+    *recording = Recording::run(disk, recorder);
+    recording.accepted.extend(told);
+    wrong.extend(judge::ended(&left, recording));
+    wrong
+}
