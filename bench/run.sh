@@ -2,14 +2,14 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
-#     bench/run.sh [extraction | blocks | frontier | small | real | pace | memory | mongodb | demand | dead | names]...
+#     bench/run.sh [extraction | blocks | frontier | small | real | pace | memory | mongodb | demand | dead | durability | names]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction blocks frontier small real pace memory mongodb demand dead names}
+wanted=${*:-extraction blocks frontier small real pace memory mongodb demand dead durability names}
 cache=.cache
 missed=0
 
@@ -96,7 +96,7 @@ fi
 if wants frontier; then run "$programs/frontier"; fi
 
 crawls=
-for name in small real pace memory mongodb demand dead; do
+for name in small real pace memory mongodb demand dead durability; do
     if wants "$name"; then crawls="$crawls $name"; fi
 done
 # shellcheck disable=SC2086 # one argument for each name

@@ -33,12 +33,27 @@ struct Course {
 
 /// Small pages, reached by links.
 pub fn small(size: Size) -> Result<Verdict, Failure> {
-    let [full, small] = SMALL_PAGES;
-    let pages = size.pick(full, small);
-    let catalogue = Catalogue::build(pages.div_ceil(usize::from(SITES)));
+    let catalogue = catalogue(size);
     let described = catalogue.describe();
     let web = serve(catalogue)?;
-    let course = Course {
+    small_course(&web).run(&described, &web)
+}
+
+/// Webfill's crawl of the same pages, and their web.
+pub fn small_crawl(size: Size) -> Result<(Web, Crawl), Failure> {
+    let web = serve(catalogue(size))?;
+    let crawl = small_course(&web).webfill();
+    Ok((web, crawl))
+}
+
+fn catalogue(size: Size) -> Catalogue {
+    let [full, small] = SMALL_PAGES;
+    let pages = size.pick(full, small);
+    Catalogue::build(pages.div_ceil(usize::from(SITES)))
+}
+
+fn small_course(web: &Web) -> Course {
+    Course {
         name: "small pages, links followed",
         seeds: sites(web.port)
             .map(|site| format!("{site}/item/0"))
@@ -46,8 +61,7 @@ pub fn small(size: Size) -> Result<Verdict, Failure> {
         depth: 50,
         mapping: "catalogue/mapping.json",
         limit: 1.0 / 15.0,
-    };
-    course.run(&described, &web)
+    }
 }
 
 /// Real pages, given as seeds.

@@ -90,8 +90,8 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A dispatcher and a supervisor with a worker for each core, in a folder of their own.
-struct Fleet {
+/// A dispatcher, and perhaps a supervisor with a worker for each core, in a folder of their own.
+pub(crate) struct Fleet {
     processes: Vec<Child>,
     sockets: Sockets,
     answers: mpsc::Receiver<Vec<u8>>,
@@ -99,38 +99,50 @@ struct Fleet {
     _folder: tempfile::TempDir,
 }
 
+const DISPATCHER: &[&str] = &["dispatcher", "--listen", HOST, "--state", "dispatcher"];
+
 impl Fleet {
     fn start(web_port: u16) -> Result<Fleet, Failure> {
-        let folder = tempfile::tempdir()?;
-        let start = |args: &[&str]| -> Result<Child, Failure> {
-            let mut command = Command::new(binary()?);
+        let tasks = format!("tcp://{HOST}:5555");
+        let supervisor = [
+            "supervisor",
+            "--dispatcher",
+            &tasks,
+            "--id",
+            "bench",
+            "--state",
+            "supervisor",
+        ];
+        Fleet::of(&[DISPATCHER, &supervisor], |command| {
             command
-                .args(args)
-                .args(["--store", "sqlite:webfill.db"])
-                .env("WEBFILL_DISPATCHER_HTTP", "off")
                 .env("WEBFILL_POLITENESS_DELAY", "1")
                 .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
                 .env(
                     "WEBFILL_FETCH_RESOLVE",
                     format!("*:80:127.0.0.1:{web_port}"),
-                )
+                );
+        })
+    }
+
+    /// A dispatcher that nobody takes tasks from.
+    pub(crate) fn dispatcher_only(change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
+        Fleet::of(&[DISPATCHER], change)
+    }
+
+    fn of(roles: &[&[&str]], change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
+        let folder = tempfile::tempdir()?;
+        let start = |args: &&[&str]| -> Result<Child, Failure> {
+            let mut command = Command::new(binary()?);
+            command
+                .args(*args)
+                .args(["--store", "sqlite:webfill.db"])
+                .env("WEBFILL_DISPATCHER_HTTP", "off")
                 .current_dir(folder.path())
                 .stderr(Stdio::null());
+            change(&mut command);
             Ok(command.spawn()?)
         };
-        let tasks = format!("tcp://{HOST}:5555");
-        let processes = vec![
-            start(&["dispatcher", "--listen", HOST, "--state", "dispatcher"])?,
-            start(&[
-                "supervisor",
-                "--dispatcher",
-                &tasks,
-                "--id",
-                "bench",
-                "--state",
-                "supervisor",
-            ])?,
-        ];
+        let processes = roles.iter().map(start).collect::<Result<_, _>>()?;
         let (answered, answers) = mpsc::channel();
         let control = SocketSpec::connect(CONTROL, Pattern::Client, format!("tcp://{HOST}:5557"));
         let sockets = Sockets::start(vec![control], move |arrived| {
@@ -150,10 +162,7 @@ impl Fleet {
         let request =
             json!({"url": format!("http://{host}/"), "appid": "bench", "crawlid": "demand"});
         let fed = Instant::now();
-        self.sockets
-            .outbox()
-            .send(CONTROL, request.to_string().into_bytes());
-        let answer: Value = serde_json::from_slice(&self.answers.recv_timeout(WAIT)?)?;
+        let answer = self.ask(&request)?;
         if answer["accepted"] != 1 {
             return Err(format!("the request was not accepted: {answer}").into());
         }
@@ -166,6 +175,13 @@ impl Fleet {
             std::thread::sleep(Duration::from_micros(500));
         }
         Err(format!("{host} was not asked within {} s", WAIT.as_secs()).into())
+    }
+
+    pub(crate) fn ask(&self, request: &Value) -> Result<Value, Failure> {
+        self.sockets
+            .outbox()
+            .send(CONTROL, request.to_string().into_bytes());
+        Ok(serde_json::from_slice(&self.answers.recv_timeout(WAIT)?)?)
     }
 
     /// The share of a core that all processes take while there is nothing to do.

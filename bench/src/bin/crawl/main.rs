@@ -1,9 +1,9 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
 //! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
 //! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
-//! stay in a worker's memory (i). See bench/README.md.
+//! stay in a worker's memory (i), what durability costs (j). See bench/README.md.
 //!
-//!     crawl [small | real | pace | memory | mongodb | demand | dead]...
+//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability]...
 //!     crawl names
 //!
 //! Without a name, all of the first line: `small` and `real` pages are (c).
@@ -13,6 +13,7 @@ mod catalogue;
 mod cost;
 mod dead;
 mod demand;
+mod durability;
 mod memory;
 mod mongodb;
 mod name_server;
@@ -30,8 +31,16 @@ use webfill_bench::{Limit, Size, Verdict, report};
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 8] = [
-    "small", "real", "pace", "memory", "mongodb", "demand", "dead", "names",
+const NAMES: [&str; 9] = [
+    "small",
+    "real",
+    "pace",
+    "memory",
+    "mongodb",
+    "demand",
+    "dead",
+    "durability",
+    "names",
 ];
 
 fn main() -> ExitCode {
@@ -80,6 +89,9 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("dead") {
         verdicts.extend(dead::run(size)?);
+    }
+    if wants("durability") {
+        verdicts.extend(durability::run(size)?);
     }
     // Only by its name, because it needs a system of its own.
     if wanted.iter().any(|wanted| wanted == "names") {

@@ -33,6 +33,15 @@ pub struct Crawled {
 impl Crawl {
     /// Runs it in a folder of its own. `watch` sees each sample of the processes' memory.
     pub fn run(&self, watch: impl FnMut(&Roles)) -> Result<Crawled, Failure> {
+        self.run_with(|_| {}, watch)
+    }
+
+    /// The same with changes to its command.
+    pub fn run_with(
+        &self,
+        change: impl FnOnce(&mut Command),
+        watch: impl FnMut(&Roles),
+    ) -> Result<Crawled, Failure> {
         let folder = tempfile::tempdir()?;
         let mappings = folder.path().join("mappings");
         std::fs::create_dir(&mappings)?;
@@ -56,6 +65,7 @@ impl Crawl {
         if !self.flags.iter().any(|flag| flag == "--store") {
             command.args(["--store", "sqlite:webfill.db"]);
         }
+        change(&mut command);
         let cost = measure(command, watch)?;
         let text = std::fs::read_to_string(folder.path().join("summary.json"))?;
         let summary = serde_json::from_str(&text)
