@@ -141,7 +141,6 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-
     /// Starts a supervisor and waits until it has joined.
     pub(crate) fn add_supervisor(&mut self, name: &str) {
         self.add_supervisor_with(name, &[]);
