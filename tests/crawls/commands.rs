@@ -195,7 +195,7 @@ fn export_writes_pages_and_records_as_json_lines() {
 }
 
 #[test]
-fn export_writes_csv_that_spreadsheets_do_not_obey() {
+fn export_writes_csv_for_programs_or_for_spreadsheets() {
     let work = crawled();
     let run = export(&work, &["records", "--format", "csv"]);
     let mut lines = run.stdout.lines();
@@ -211,8 +211,10 @@ fn export_writes_csv_that_spreadsheets_do_not_obey() {
         run.stdout
     );
     assert!(run.stdout.contains("Zoë\u{1F600}"), "{}", run.stdout);
+    assert!(run.stdout.contains(",=1+1"), "as it is: {}", run.stdout);
+    let run = export(&work, &["records", "--format", "csv", "--spreadsheet"]);
     assert!(
-        !run.stdout.contains(",=1+1"),
+        run.stdout.contains(",'=1+1"),
         "a formula is disarmed: {}",
         run.stdout
     );

@@ -234,6 +234,10 @@ pub struct ExportOptions {
     pub store: String,
     #[arg(long, value_enum, default_value = "jsonl")]
     pub format: ExportFormat,
+    /// In CSV, put an apostrophe before texts that a spreadsheet would run as formulas, such as `=1+1`,
+    /// `+49 30` or `@name`
+    #[arg(long)]
+    pub spreadsheet: bool,
     /// Only this application's
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,

@@ -3,8 +3,9 @@
 //! - JSON lines are the stored documents, unchanged.
 //! - CSV has a column for each key of a page; for records, a column for each field that some record
 //!   has or misses, which a first pass collects. Texts are written as they are, null as an empty
-//!   cell, lists and objects as JSON. A cell that a spreadsheet would run as a formula gets a leading
-//!   apostrophe, because the text comes from foreign pages.
+//!   cell, lists and objects as JSON. With `--spreadsheet`, a cell that a spreadsheet would run as a
+//!   formula gets a leading apostrophe, because the text comes from foreign pages; without it, other
+//!   programs read back what the pages said.
 //! - With `--since` or `--follow`, pages are read from a cursor on ([`changes`]).
 
 mod changes;
@@ -53,9 +54,19 @@ const PAGE_COLUMNS: [&str; 24] = [
 /// The columns of records beside those of their fields.
 const RECORD_COLUMNS: [&str; 3] = ["id", "missing", "resolved_at"];
 
+/// For whom the cells of a CSV file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cells {
+    /// Programs: the texts as they are.
+    Plain,
+    /// People who open the file in a spreadsheet: no text is a formula.
+    Spreadsheet,
+}
+
 /// Runs the command.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     let since = begin(&options)?;
+    let cells = cells(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let kind = match options.what {
         ExportWhat::Pages => ExportKind::Pages,
@@ -79,7 +90,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         };
         match since {
             Some(since) => changes::export(&*store, since, &filter, options.follow, out).await,
-            None => export(&*store, kind, options.format, &filter, out)
+            None => export(&*store, kind, options.format, cells, &filter, out)
                 .await
                 .map(drop),
         }
@@ -91,6 +102,16 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             Ok(ExitStatus::Done)
         }
         Err(error) => Err(Fault::error(error)),
+    }
+}
+
+fn cells(options: &ExportOptions) -> Result<Cells, Fault> {
+    match (options.spreadsheet, options.format) {
+        (false, _) => Ok(Cells::Plain),
+        (true, ExportFormat::Csv) => Ok(Cells::Spreadsheet),
+        (true, ExportFormat::Jsonl) => Err(Fault::usage(
+            "--spreadsheet is for CSV files, add --format csv",
+        )),
     }
 }
 
@@ -122,12 +143,13 @@ pub async fn export(
     store: &dyn Store,
     kind: ExportKind,
     format: ExportFormat,
+    cells: Cells,
     filter: &ExportFilter,
     out: impl Write + Send,
 ) -> Result<u64, ExportError> {
     match format {
         ExportFormat::Jsonl => export_json_lines(store, kind, filter, out).await,
-        ExportFormat::Csv => export_csv(store, kind, filter, out).await,
+        ExportFormat::Csv => export_csv(store, kind, cells, filter, out).await,
     }
 }
 
@@ -150,6 +172,7 @@ async fn export_json_lines(
 async fn export_csv(
     store: &dyn Store,
     kind: ExportKind,
+    cells: Cells,
     filter: &ExportFilter,
     out: impl Write + Send,
 ) -> Result<u64, ExportError> {
@@ -161,14 +184,15 @@ async fn export_csv(
     match kind {
         ExportKind::Pages => out.write_record(PAGE_COLUMNS),
         ExportKind::Records => {
-            out.write_record(record_header(&fields).iter().map(|name| name.as_bytes()))
+            let header = record_header(cells, &fields);
+            out.write_record(header.iter().map(|name| name.as_bytes()))
         }
     }
     .map_err(io::Error::other)?;
     let mut write = |row: Value| {
         match kind {
-            ExportKind::Pages => write_page(&mut out, &row),
-            ExportKind::Records => write_record(&mut out, &row, &fields),
+            ExportKind::Pages => write_page(&mut out, cells, &row),
+            ExportKind::Records => write_record(&mut out, cells, &row, &fields),
         }
         .map_err(into_io_error)
     };
@@ -203,7 +227,7 @@ async fn field_names(store: &dyn Store, filter: &ExportFilter) -> Result<Vec<Str
 }
 
 /// The header. A field with the name of another column gets the prefix `fields.`.
-fn record_header(fields: &[String]) -> Vec<Cow<'_, str>> {
+fn record_header(cells: Cells, fields: &[String]) -> Vec<Cow<'_, str>> {
     let [id, missing, resolved_at] = RECORD_COLUMNS.map(Cow::Borrowed);
     let mut header = vec![id];
     header.extend(
@@ -211,39 +235,49 @@ fn record_header(fields: &[String]) -> Vec<Cow<'_, str>> {
             .iter()
             .map(|name| match RECORD_COLUMNS.contains(&name.as_str()) {
                 true => Cow::Owned(format!("fields.{name}")),
-                false => unlike_a_formula(name),
+                false => cells.text(name),
             }),
     );
     header.extend([missing, resolved_at]);
     header
 }
 
-fn write_page<W: Write>(out: &mut csv::Writer<W>, page: &Value) -> csv::Result<()> {
+fn write_page<W: Write>(out: &mut csv::Writer<W>, cells: Cells, page: &Value) -> csv::Result<()> {
     for column in PAGE_COLUMNS {
-        out.write_field(cell(&page[column]).as_bytes())?;
+        out.write_field(cells.of(&page[column]).as_bytes())?;
     }
     out.write_record(None::<&[u8]>)
 }
 
 fn write_record<W: Write>(
     out: &mut csv::Writer<W>,
+    cells: Cells,
     record: &Value,
     fields: &[String],
 ) -> csv::Result<()> {
-    out.write_field(cell(&record["_id"]).as_bytes())?;
+    out.write_field(cells.of(&record["_id"]).as_bytes())?;
     for name in fields {
-        out.write_field(cell(&record["fields"][name]).as_bytes())?;
+        out.write_field(cells.of(&record["fields"][name]).as_bytes())?;
     }
-    out.write_field(cell(&record["missing"]).as_bytes())?;
-    out.write_field(cell(&record["resolved_at"]).as_bytes())?;
+    out.write_field(cells.of(&record["missing"]).as_bytes())?;
+    out.write_field(cells.of(&record["resolved_at"]).as_bytes())?;
     out.write_record(None::<&[u8]>)
 }
 
-fn cell(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::Null => Cow::Borrowed(""),
-        Value::String(text) => unlike_a_formula(text),
-        other => Cow::Owned(other.to_string()),
+impl Cells {
+    fn of(self, value: &Value) -> Cow<'_, str> {
+        match value {
+            Value::Null => Cow::Borrowed(""),
+            Value::String(text) => self.text(text),
+            other => Cow::Owned(other.to_string()),
+        }
+    }
+
+    fn text(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Cells::Plain => Cow::Borrowed(text),
+            Cells::Spreadsheet => unlike_a_formula(text),
+        }
     }
 }
 
@@ -293,6 +327,10 @@ mod tests {
 
     /// Exports from a store with one page and two records, of which the page fills one.
     async fn exported(kind: ExportKind, format: ExportFormat) -> String {
+        exported_for(Cells::Plain, kind, format).await
+    }
+
+    async fn exported_for(cells: Cells, kind: ExportKind, format: ExportFormat) -> String {
         let folder = tempfile::tempdir().unwrap();
         let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
         let store = open(&uri, None).await.unwrap().store;
@@ -335,7 +373,7 @@ mod tests {
             .unwrap();
         let mut out = Vec::new();
         let filter = ExportFilter::default();
-        export(&*store, kind, format, &filter, &mut out)
+        export(&*store, kind, format, cells, &filter, &mut out)
             .await
             .unwrap();
         String::from_utf8(out).unwrap()
@@ -345,10 +383,15 @@ mod tests {
     async fn records_become_a_row_with_a_column_for_every_field() {
         let expected = "id,name,city,fields.id,tel,low,born,missing,resolved_at\n\
             1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z\n\
-            2,,,'=1+1,'+49 30,-5,,\"[\"\"born\"\"]\",\n";
+            2,,,=1+1,+49 30,-5,,\"[\"\"born\"\"]\",\n";
         assert_eq!(
             exported(ExportKind::Records, ExportFormat::Csv).await,
             expected
+        );
+        let guarded = expected.replace(",=1+1,+49 30", ",'=1+1,'+49 30");
+        assert_eq!(
+            exported_for(Cells::Spreadsheet, ExportKind::Records, ExportFormat::Csv).await,
+            guarded
         );
     }
 
