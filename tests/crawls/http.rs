@@ -107,6 +107,39 @@ fn charset_cases() -> Vec<(&'static str, Page, &'static str)> {
             document("application/xhtml+xml", heading("", "ok".as_bytes())),
             "ok",
         ),
+        (
+            "/list-of-types",
+            document(
+                "text/html; charset=windows-1251, text/html",
+                heading("", privet),
+            ),
+            "Привет",
+        ),
+        (
+            "/two-headers",
+            document("text/html; charset=windows-1251", heading("", privet))
+                .header("content-type", "text/html"),
+            "Привет",
+        ),
+        (
+            "/declared-in-a-script",
+            document(
+                "text/html",
+                heading("<script>w('<meta charset=shift_jis>')</script>", b"Zo\xeb"),
+            ),
+            "Zoë",
+        ),
+        (
+            "/late-and-7-bit",
+            document(
+                "text/html",
+                heading(
+                    &format!("{}<meta charset=iso-2022-jp>", " ".repeat(2000)),
+                    b"\x1b$B$\"\x1b(B",
+                ),
+            ),
+            "あ",
+        ),
     ]
 }
 

@@ -1,20 +1,21 @@
 //! Turns the bytes of a body into text: detects the kind of page and the
 //! character encoding. Guesses if the server does not declare them; never fails.
 
+mod content_type;
 mod magic;
 mod media_type;
 mod prescan;
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8, WINDOWS_1252};
 
 pub use media_type::{Kind, declared_kind, is_supported_type, media_type};
 
 /// The bytes in which the HTML Standard looks for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
 
-/// The bytes in which a declaration is looked for before windows-1252 is assumed.
+/// The bytes in which a declaration is looked for before an encoding is assumed.
 const LATE_PRESCAN_BYTES: usize = 64 << 10;
 
 /// The text of a body. Invalid bytes become U+FFFD. Borrowed from the body if
@@ -25,10 +26,17 @@ pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> Cow
     encoding.decode_without_bom_handling(&body[mark..]).0
 }
 
-/// The encoding of a body, by the first of these that says something: byte
-/// order mark, `Content-Type`, declaration within the page, UTF-8 if it is
-/// valid as such; otherwise windows-1252 (HTML Standard, 13.2.3.2). JSON is
-/// UTF-8 whatever else is said (RFC 8259, 8.1).
+/// The encoding of a body, by the first of these that says something (HTML Standard, 13.2.3):
+///
+/// 1. byte order mark
+/// 2. `Content-Type`
+/// 3. declaration in the first 1024 bytes of the page
+/// 4. UTF-8, if the body has more than ASCII and all of it is valid: no other encoding looks so by chance
+/// 5. later declaration, which a browser obeys by starting anew when it comes to it; a body of ASCII
+///    alone may be in ISO-2022-JP
+/// 6. UTF-8 for ASCII, windows-1252 for all others
+///
+/// JSON is UTF-8 whatever else is said (RFC 8259, 8.1).
 pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
         return encoding;
@@ -37,17 +45,23 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
         return UTF_8;
     }
     content_type
-        .and_then(media_type::charset)
-        .and_then(|label| Encoding::for_label(label.as_bytes()))
+        .and_then(content_type::extract)
+        .and_then(|declared| Encoding::for_label(declared.charset?.as_bytes()))
         .or_else(|| declared_within(body, kind, PRESCAN_BYTES))
-        .or_else(|| is_utf_8(body).then_some(UTF_8))
-        .or_else(|| declared_within(body, kind, LATE_PRESCAN_BYTES))
-        .unwrap_or(WINDOWS_1252)
+        .unwrap_or_else(|| guess(body, kind))
 }
 
-/// As the decoder checks it, which is faster than the standard library.
-fn is_utf_8(body: &[u8]) -> bool {
-    Encoding::utf8_valid_up_to(body) == body.len()
+fn guess(body: &[u8], kind: Kind) -> &'static Encoding {
+    let is_ascii = body.is_ascii();
+    // As the decoder checks it, which is faster than the standard library.
+    if !is_ascii && Encoding::utf8_valid_up_to(body) == body.len() {
+        return UTF_8;
+    }
+    let otherwise = if is_ascii { UTF_8 } else { WINDOWS_1252 };
+    declared_within(body, kind, LATE_PRESCAN_BYTES)
+        // Stands for encodings that browsers refuse to read, and would leave nothing of the page.
+        .filter(|declared| *declared != REPLACEMENT)
+        .unwrap_or(otherwise)
 }
 
 fn declared_within(body: &[u8], kind: Kind, bytes: usize) -> Option<&'static Encoding> {

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use reqwest::Response;
 use reqwest::header::{
@@ -25,7 +25,11 @@ use crate::fetch_error::FetchError;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
 
+mod header;
 mod refusal;
+
+pub use header::retry_after;
+use header::{list, text};
 
 /// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -350,7 +354,7 @@ impl Fetched {
 fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) -> Fetched {
     let headers = response.headers();
     let status = response.status().as_u16();
-    let content_type = text(headers, CONTENT_TYPE);
+    let content_type = list(headers, CONTENT_TYPE);
     let redirect = match status {
         301 | 302 | 303 | 307 | 308 => text(headers, LOCATION),
         _ => None,
@@ -400,48 +404,5 @@ fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome,
     match content_type {
         Some(declared) if !charset::is_supported_type(declared) => (Outcome::UnsupportedType, None),
         _ => (Outcome::Ok, None),
-    }
-}
-
-/// A header as text; bytes outside ASCII are taken as UTF-8 where that is valid.
-fn text(headers: &HeaderMap, name: reqwest::header::HeaderName) -> Option<String> {
-    let value = headers.get(name)?;
-    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
-}
-
-/// The longest wait that a server may ask for: a year.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
-
-/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year.
-pub fn retry_after(value: &str) -> Option<Duration> {
-    let value = value.trim();
-    let wait = match value.parse::<u64>() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let date = httpdate::parse_http_date(value).ok()?;
-            date.duration_since(SystemTime::now()).unwrap_or_default()
-        }
-    };
-    Some(wait.min(LONGEST_RETRY_AFTER))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retry_after_is_read_as_seconds_or_as_a_date() {
-        assert_eq!(retry_after(" 120 "), Some(Duration::from_secs(120)));
-        assert_eq!(retry_after("soon"), None);
-        assert_eq!(retry_after("-5"), None);
-        let past = "Sun, 06 Nov 1994 08:49:37 GMT";
-        assert_eq!(retry_after(past), Some(Duration::ZERO));
-        let future = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
-        let wait = retry_after(&future).unwrap();
-        assert!(wait > Duration::from_secs(50) && wait <= Duration::from_secs(60));
-        let far = retry_after("99999999999999999").unwrap();
-        assert_eq!(far, LONGEST_RETRY_AFTER);
-        let far = retry_after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
-        assert_eq!(far, LONGEST_RETRY_AFTER);
     }
 }

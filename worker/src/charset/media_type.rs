@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use encoding_rs::Encoding;
 
-use super::magic;
+use super::{content_type, magic};
 
 /// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +21,12 @@ pub enum Kind {
 /// How many bytes the MIME Sniffing Standard looks at.
 const SNIFFED_BYTES: usize = 1445;
 
-/// The kind that a `Content-Type` header declares; `None` if it declares none
+/// The kind that a `Content-Type` header declares; `None` if it declares none, as `html` or `*/*`,
 /// and the body must be inspected.
 pub fn declared_kind(content_type: &str) -> Option<Kind> {
-    let essence = content_type.split([';', ',']).next().unwrap_or_default();
-    let essence = essence.trim().to_ascii_lowercase();
+    let essence = content_type::extract(content_type)?.essence;
     let kind = match essence.as_str() {
-        "" | "*/*" | "unknown/unknown" | "application/unknown" => return None,
+        "unknown/unknown" | "application/unknown" => return None,
         "text/html" | "application/xhtml+xml" => Kind::Html,
         "text/xml" | "application/xml" => Kind::Xml,
         "text/json" | "application/json" => Kind::Json,
@@ -53,15 +52,6 @@ pub fn media_type(content_type: Option<&str>, body: &[u8]) -> Kind {
     content_type
         .and_then(declared_kind)
         .unwrap_or_else(|| sniffed_kind(body))
-}
-
-/// The `charset` parameter of a `Content-Type` header.
-pub(super) fn charset(content_type: &str) -> Option<&str> {
-    content_type.split(';').skip(1).find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        let value = value.trim().trim_matches(['"', '\'']).trim();
-        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then_some(value)
-    })
 }
 
 /// After the MIME Sniffing Standard (7.1), which knows no JSON.

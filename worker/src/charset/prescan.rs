@@ -1,8 +1,22 @@
 //! Finds the encoding that a page declares, before the page is parsed: the
 //! "prescan a byte stream to determine its encoding" of the HTML Standard
-//! (13.2.3.2), the declaration of XML included.
+//! (13.2.3.2), the declaration of XML included. Beyond the standard, the texts
+//! of scripts, titles and the like are skipped: what looks like a tag in them is
+//! none, and often belongs to a page that the script writes elsewhere.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
+
+/// Elements whose content is text, whatever it looks like.
+const TEXT_ELEMENTS: [&[u8]; 8] = [
+    b"script",
+    b"style",
+    b"title",
+    b"textarea",
+    b"xmp",
+    b"iframe",
+    b"noembed",
+    b"noframes",
+];
 
 /// The declared encoding, none if there is none or it is unknown.
 pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
@@ -41,7 +55,7 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// `<meta charset>` or `<meta http-equiv=content-type content>`, outside of
-/// comments and other tags.
+/// comments, other tags and texts.
 fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
     loop {
@@ -61,10 +75,33 @@ fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
             }
             // Skips what is left of the tag, quoted angle brackets included.
             while attributes.next().is_some() {}
-            rest = attributes.rest;
+            rest = behind_text(attributes.name, attributes.rest)?;
         } else {
             rest = behind;
         }
+    }
+}
+
+/// What is behind the text of the element of this name, whose start tag has
+/// just been read; none if the text does not end. Other elements have no such
+/// text.
+fn behind_text<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
+    let is_name = |known: &&&[u8]| name.eq_ignore_ascii_case(known);
+    let Some(name) = TEXT_ELEMENTS.iter().find(is_name) else {
+        return Some(content);
+    };
+    let mut rest = content;
+    loop {
+        rest = &rest[position(rest, b"</")?..];
+        let tag = &rest[2..];
+        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'/' | b'>');
+        let is_same = tag
+            .get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name));
+        if is_same && tag.get(name.len()).is_some_and(ends) {
+            return Some(rest);
+        }
+        rest = tag;
     }
 }
 

@@ -26,7 +26,9 @@ fn the_header_goes_before_the_page() {
     for header in [
         "text/html; charset=windows-1251",
         "text/html;Charset=\"Windows-1251\"",
-        "text/html; boundary=x; charset = 'cp1251' ; x=y",
+        "text/html; boundary=x; charset= cp1251 ; x=y",
+        "text/html; charset=cp1251, text/html",
+        "text/plain; charset=koi8-r, text/html; charset=cp1251",
     ] {
         let page = declaring("<meta charset=shift_jis>");
         assert_eq!(
@@ -40,6 +42,8 @@ fn the_header_goes_before_the_page() {
         "text/html; charset=no-such",
         "text/html",
         "charset=cp1251",
+        "text/html; charset='cp1251'",
+        "text/plain; charset=cp1251, text/html",
     ] {
         let page = declaring("<meta charset=shift_jis>");
         assert_eq!(
@@ -94,6 +98,18 @@ fn a_page_may_declare_its_encoding() {
             WINDOWS_1251,
         ),
         ("<meta charset=no-such><meta charset=cp1251>", WINDOWS_1251),
+        (
+            "<script>w('<meta charset=shift_jis>')</SCRIPT ><meta charset=cp1251>",
+            WINDOWS_1251,
+        ),
+        (
+            "<TITLE>a</titles><meta charset=shift_jis></title><meta charset=cp1251>",
+            WINDOWS_1251,
+        ),
+        (
+            "<style><!-- </style><meta charset=cp1251><!-- -->",
+            WINDOWS_1251,
+        ),
     ] {
         assert_eq!(
             html_encoding(declaring(declaration)),
@@ -122,6 +138,11 @@ fn what_is_no_declaration_declares_nothing() {
         " <?xml encoding='cp1251'?>",
         "<?xml encoding=cp1251?>",
         "<?xml encoding='cp1251",
+        "<script>document.write(\"<meta charset=cp1251>\")</script>",
+        "<title><meta charset=cp1251></title>",
+        "<title><meta charset=cp1251>",
+        "<textarea><meta charset=cp1251></textarea>",
+        "<script><meta charset=cp1251></scr",
     ] {
         assert_eq!(
             html_encoding(declaring(declaration)),
@@ -158,6 +179,19 @@ fn a_late_declaration_is_better_than_a_guess() {
     let late = format!("{}<meta charset=windows-1251>", " ".repeat(5000));
     assert_eq!(html_encoding(declaring(&late)), WINDOWS_1251);
     assert_eq!(html_encoding(late + "é"), UTF_8);
+}
+
+#[test]
+fn a_late_declaration_of_a_7_bit_encoding_is_tried() {
+    let page = |label: &str| {
+        let padding = " ".repeat(5000);
+        format!("<title>{padding}</title><meta charset={label}>\u{1b}$B$\"\u{1b}(B")
+    };
+    assert!(decode(page("iso-2022-jp").as_bytes(), None, Kind::Html).ends_with("あ"));
+    for label in ["utf-8", "hz-gb-2312", "windows-1251", "no-such"] {
+        let page = page(label);
+        assert_eq!(decode(page.as_bytes(), None, Kind::Html), page, "{label}");
+    }
 }
 
 #[test]
@@ -206,6 +240,9 @@ fn the_header_tells_the_kind() {
         ("text/html", Some(Kind::Html)),
         (" Text/HTML ; charset=utf-8", Some(Kind::Html)),
         ("text/html, text/html", Some(Kind::Html)),
+        ("image/png, text/html", Some(Kind::Html)),
+        ("text/html, image/png", Some(Kind::Unsupported)),
+        ("text/html, html", Some(Kind::Html)),
         ("application/xhtml+xml", Some(Kind::Html)),
         ("text/xml", Some(Kind::Xml)),
         ("application/rss+xml;charset=utf-8", Some(Kind::Xml)),
@@ -217,7 +254,7 @@ fn the_header_tells_the_kind() {
         ("image/png", Some(Kind::Unsupported)),
         ("application/pdf", Some(Kind::Unsupported)),
         ("application/octet-stream", Some(Kind::Unsupported)),
-        ("html", Some(Kind::Unsupported)),
+        ("html", None),
         ("", None),
         ("*/*", None),
         ("; charset=utf-8", None),

@@ -1,0 +1,219 @@
+//! Reads a `Content-Type` header as browsers do: the Fetch Standard's "extract a MIME type" from the
+//! list of its values, each parsed by the MIME Sniffing Standard (4.4).
+
+/// What a `Content-Type` header says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ContentType {
+    /// Type and subtype, in lower case: `text/html`.
+    pub(super) essence: String,
+    pub(super) charset: Option<String>,
+}
+
+/// The last value of the list that is a MIME type decides. It takes over the charset of the one before
+/// it if it names none itself and both are of one essence. None if no value is a MIME type.
+pub(super) fn extract(header: &str) -> Option<ContentType> {
+    let mut extracted: Option<ContentType> = None;
+    for value in values(header) {
+        let Some(mut found) = parse(value).filter(|found| found.essence != "*/*") else {
+            continue;
+        };
+        if found.charset.is_none()
+            && let Some(before) = extracted.filter(|before| before.essence == found.essence)
+        {
+            found.charset = before.charset;
+        }
+        extracted = Some(found);
+    }
+    extracted
+}
+
+/// The values of the header, which commas outside of quoted strings separate.
+fn values(header: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let mut escaped = false;
+    header.split(move |c| {
+        let is_escaped = std::mem::take(&mut escaped);
+        match c {
+            '\\' if quoted => escaped = !is_escaped,
+            '"' if !is_escaped => quoted = !quoted,
+            _ => {}
+        }
+        c == ',' && !quoted
+    })
+}
+
+fn parse(value: &str) -> Option<ContentType> {
+    let (essence, mut parameters) = value.split_once(';').unwrap_or((value, ""));
+    let (kind, subtype) = essence.trim_matches(is_space).split_once('/')?;
+    if !is_token(kind) || !is_token(subtype) {
+        return None;
+    }
+    let mut charset = None;
+    while !parameters.is_empty() {
+        let (parameter, behind) = parameter(parameters);
+        parameters = behind;
+        if let Some((name, value)) = parameter
+            && name.eq_ignore_ascii_case("charset")
+        {
+            charset = charset.or(Some(value));
+        }
+    }
+    Some(ContentType {
+        essence: format!("{kind}/{subtype}").to_ascii_lowercase(),
+        charset,
+    })
+}
+
+/// The first parameter of `text`, none if it does not count, and what is behind its semicolon.
+fn parameter(text: &str) -> (Option<(&str, String)>, &str) {
+    let text = text.trim_start_matches(is_space);
+    let name_end = text.find([';', '=']).unwrap_or(text.len());
+    let (name, rest) = text.split_at(name_end);
+    let Some(rest) = rest.strip_prefix('=') else {
+        return (None, rest.get(1..).unwrap_or_default());
+    };
+    let (value, rest) = match rest.strip_prefix('"') {
+        Some(quoted) => unquoted(quoted),
+        None => {
+            let end = rest.find(';').unwrap_or(rest.len());
+            let value = rest[..end].trim_end_matches(is_space);
+            (value.to_owned(), &rest[end..])
+        }
+    };
+    let was_quoted = text[name_end..].starts_with("=\"");
+    let behind = rest.split_once(';').map_or("", |(_, behind)| behind);
+    let counts =
+        is_token(name) && value.chars().all(is_quotable) && (was_quoted || !value.is_empty());
+    (counts.then_some((name, value)), behind)
+}
+
+/// The text of a quoted string behind its opening quote, and what follows it; the closing quote may be
+/// missing.
+fn unquoted(text: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return (value, &text[at + 1..]),
+            '\\' => value.push(characters.next().map_or('\\', |(_, escaped)| escaped)),
+            other => value.push(other),
+        }
+    }
+    (value, "")
+}
+
+/// HTTP whitespace.
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
+fn is_token(text: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !text.is_empty() && text.bytes().all(is_part)
+}
+
+/// What may stand in a quoted string; the header is text already, so every character beyond ASCII may.
+fn is_quotable(c: char) -> bool {
+    c == '\t' || !c.is_ascii() || matches!(c, ' '..='~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extracted(header: &str) -> Option<(String, Option<String>)> {
+        extract(header).map(|found| (found.essence, found.charset))
+    }
+
+    /// The cases of the Web Platform Tests (fetch/content-type).
+    #[test]
+    fn the_last_mime_type_of_a_list_decides() {
+        for (header, essence, charset) in [
+            (", text/plain", "text/plain", None),
+            ("text/plain, ", "text/plain", None),
+            ("text/html, text/plain", "text/plain", None),
+            ("text/plain;charset=gbk, text/html", "text/html", None),
+            (
+                "text/plain;charset=gbk, text/html;charset=cp1254",
+                "text/html",
+                Some("cp1254"),
+            ),
+            (
+                "text/plain;charset=gbk, text/plain",
+                "text/plain",
+                Some("gbk"),
+            ),
+            (
+                "text/plain;charset=gbk,text/plain;charset=a",
+                "text/plain",
+                Some("a"),
+            ),
+            (
+                "text/html;charset=gbk, text/html;x=\",text/plain",
+                "text/html",
+                Some("gbk"),
+            ),
+            (
+                "text/html;charset=gbk, text/plain, text/html",
+                "text/html",
+                None,
+            ),
+            ("text/plain, */*", "text/plain", None),
+            ("*/*, text/html", "text/html", None),
+            ("text/html, */*;charset=gbk", "text/html", None),
+            ("text/html;x=\", text/plain", "text/html", None),
+            ("text/html;\", text/plain", "text/html", None),
+            ("text/html;charset=a, nonsense", "text/html", Some("a")),
+            (
+                "text/html; x=\"a\\\",b\"; charset=gbk",
+                "text/html",
+                Some("gbk"),
+            ),
+        ] {
+            let expected = (essence.to_owned(), charset.map(str::to_owned));
+            assert_eq!(extracted(header), Some(expected), "{header}");
+        }
+        for header in [
+            "",
+            ",",
+            "html",
+            "*/*",
+            "; charset=gbk",
+            "charset=a, b",
+            "te xt/html",
+            "/x",
+        ] {
+            assert_eq!(extracted(header), None, "{header}");
+        }
+    }
+
+    /// After the cases of the Web Platform Tests (mimesniff/mime-types).
+    #[test]
+    fn parameters_are_read_by_the_standard() {
+        for (parameters, charset) in [
+            (";charset=gbk", Some("gbk")),
+            (";\tCHARSET=GBK ; x=y", Some("GBK")),
+            (";charset=\"gbk\"", Some("gbk")),
+            (";charset=\"gbk", Some("gbk")),
+            (";charset=\"\\ gbk\"x;charset=a", Some(" gbk")),
+            (";charset=;charset=gbk", Some("gbk")),
+            (";charset=\"\";charset=gbk", Some("")),
+            (";charset=gbk;charset=windows-1255", Some("gbk")),
+            (";charset= gbk", Some(" gbk")),
+            (";charset='gbk'", Some("'gbk'")),
+            (";charset =gbk", None),
+            (";x=\"bar;charset=gbk", None),
+            (";x=bar;charset=gbk", Some("gbk")),
+            (";test;charset=gbk", Some("gbk")),
+            (";;;;charset=gbk", Some("gbk")),
+            (";charset=\u{7f};charset=gbk", Some("gbk")),
+            (";=;charset=gbk", Some("gbk")),
+            (";charset", None),
+            (";charset=", None),
+        ] {
+            let header = format!("text/html{parameters}");
+            let expected = (String::from("text/html"), charset.map(str::to_owned));
+            assert_eq!(extracted(&header), Some(expected), "{header}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Reads headers of a response.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// A header as text; bytes outside ASCII are taken as UTF-8 where that is valid.
+pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    Some(lossy(headers.get(name)?))
+}
+
+/// A header that may come several times, as one list (RFC 9110, 5.3).
+pub(super) fn list(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let values: Vec<String> = headers.get_all(name).iter().map(lossy).collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
+fn lossy(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// The longest wait that a server may ask for: a year.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
+
+/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year.
+pub fn retry_after(value: &str) -> Option<Duration> {
+    let value = value.trim();
+    let wait = match value.parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = httpdate::parse_http_date(value).ok()?;
+            date.duration_since(SystemTime::now()).unwrap_or_default()
+        }
+    };
+    Some(wait.min(LONGEST_RETRY_AFTER))
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::CONTENT_TYPE;
+
+    use super::*;
+
+    #[test]
+    fn headers_that_come_twice_are_one_list() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(list(&headers, CONTENT_TYPE), None);
+        for value in ["text/html; charset=a", "text/html"] {
+            headers.append(CONTENT_TYPE, HeaderValue::from_static(value));
+        }
+        let expected = Some("text/html; charset=a, text/html");
+        assert_eq!(list(&headers, CONTENT_TYPE).as_deref(), expected);
+    }
+
+    #[test]
+    fn retry_after_is_read_as_seconds_or_as_a_date() {
+        assert_eq!(retry_after(" 120 "), Some(Duration::from_secs(120)));
+        assert_eq!(retry_after("soon"), None);
+        assert_eq!(retry_after("-5"), None);
+        let past = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(retry_after(past), Some(Duration::ZERO));
+        let future = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
+        let wait = retry_after(&future).unwrap();
+        assert!(wait > Duration::from_secs(50) && wait <= Duration::from_secs(60));
+        let far = retry_after("99999999999999999").unwrap();
+        assert_eq!(far, LONGEST_RETRY_AFTER);
+        let far = retry_after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
+        assert_eq!(far, LONGEST_RETRY_AFTER);
+    }
+}
