@@ -70,7 +70,7 @@ impl RobotsRules {
 
     fn build(selected: &Selected<'_>, hints: Hints) -> Self {
         let mut patterns: Vec<Pattern> = Vec::with_capacity(selected.rules.len());
-        for line in &selected.rules {
+        for line in selected.rules.iter().filter(|line| line.counts()) {
             patterns.extend(Pattern::of_rule(line.allow, line.path));
             patterns.extend(Pattern::of_index_page(line.allow, line.path));
         }

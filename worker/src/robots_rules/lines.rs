@@ -20,6 +20,16 @@ pub(super) struct RuleLine<'a> {
     pub(super) path: &'a [u8],
 }
 
+impl RuleLine<'_> {
+    /// An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and parsers differ:
+    /// for Google's, the blank is a character that no URL has; some take it for `%20`, some for the end of the
+    /// path. What only some of them allow is not taken. `Disallow: /a b` forbids `/a%20b`, which is the
+    /// stricter answer there.
+    pub(super) fn counts(&self) -> bool {
+        !(self.allow && self.path.iter().any(|b| matches!(b, b' ' | b'\t')))
+    }
+}
+
 /// The values that concern one agent, as written.
 #[derive(Debug, Default)]
 pub(super) struct Selected<'a> {

@@ -164,6 +164,16 @@ fn an_escaped_letter_never_allows_more() {
 }
 
 #[test]
+fn a_blank_in_a_path_never_allows_more() {
+    let rules = "Disallow: /\nAllow: /a b\nAllow: /index.html /e\nAllow:  /c \t\nAllow: /d%20d # x";
+    for path in ["/", "/a", "/a%20b", "/a+b", "/e", "/index.html"] {
+        assert!(!allows(for_everyone(rules), path), "{path}");
+    }
+    assert!(allows(for_everyone(rules), "/c") && allows(for_everyone(rules), "/d%20d"));
+    assert!(allows(for_everyone("Disallow: /a b"), "/a"));
+}
+
+#[test]
 fn the_own_group_counts_in_all_its_parts_and_before_that_of_everyone() {
     let robots = "User-agent: *\nDisallow: /\n\n\
         User-agent: other\nUser-agent: WebFill/2.1 (+https://example.com)\nDisallow: /a\n\n\
