@@ -20,6 +20,7 @@ use crate::xpath::sxd::SxdTree;
 /// some expressions does. Dropping it frees everything.
 pub struct Document {
     pub(crate) tree: Tree,
+    pub(crate) is_html: bool,
     truncated: Option<Truncation>,
     evaluation_time: Duration,
     /// The rest of `evaluation_time`.
@@ -33,19 +34,20 @@ impl Document {
     /// contains is in the tree. Element names are in lower case and have no namespace; the
     /// contents of a `template` are its children. `text` must be decoded, lossily if necessary.
     pub fn parse_html(text: &str, limits: &Limits) -> Document {
-        Document::from_parsed(parse::html(text, limits), text.len(), limits)
+        Document::from_parsed(parse::html(text, limits), true, text.len(), limits)
     }
 
     /// Parses XML or XHTML, and tolerates what is not well-formed. Names keep their case; the prefix
     /// of an element is part of its name (`media:title`) unless it is XHTML, SVG or MathML.
     pub fn parse_xml(text: &str, limits: &Limits) -> Document {
-        Document::from_parsed(parse::xml(text, limits), text.len(), limits)
+        Document::from_parsed(parse::xml(text, limits), false, text.len(), limits)
     }
 
-    fn from_parsed(parsed: Parsed, input_bytes: usize, limits: &Limits) -> Document {
+    fn from_parsed(parsed: Parsed, is_html: bool, input_bytes: usize, limits: &Limits) -> Document {
         let frozen = freeze(&parsed.tree, input_bytes, limits);
         Document {
             tree: frozen.tree,
+            is_html,
             truncated: parsed.truncation.or(frozen.truncation),
             evaluation_time: limits.evaluation_time,
             time_left: Cell::new(limits.evaluation_time),

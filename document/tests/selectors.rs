@@ -3,7 +3,7 @@
 mod common;
 
 use common::{html, selected};
-use webfill_document::{Selector, XValue};
+use webfill_document::{Document, Limits, Selector, XValue};
 
 const PAGE: &str = r#"<title>t</title>
 <div id="main" class="box wide" data-x="Alpha-beta"><p class="lead">one</p><p>two <b>bold</b></p>
@@ -89,6 +89,148 @@ fn pseudo_elements_take_text_and_attributes() {
         ("p:nth-of-type(2)::text", &["two "]),
         ("p:nth-of-type(2) ::text", &["bold"]),
     ]);
+}
+
+#[test]
+fn names_match_in_any_case_on_html_pages() {
+    check(&[
+        ("UL > LI:First-Child", &["1"]),
+        ("DIV[ID=main] B", &["bold"]),
+        (
+            "A[HREF]::attr(HREF)",
+            &["https://example.org/a.pdf", "/B.PDF"],
+        ),
+        (".LEAD, #MAIN", &[]),
+        ("p[lang|=EN]", &["three"]),
+        ("p[lang|=EN s]", &[]),
+        ("[DATA-X='alpha-beta']", &[]),
+    ]);
+    let svg = "<svg viewBox='1'><linearGradient>g</linearGradient><foreignObject>f</foreignObject></svg>\
+        <p viewBox=2>p</p>";
+    let document = html(svg);
+    assert_eq!(selected(&document, "linearGradient"), ["g"]);
+    assert_eq!(selected(&document, "lineargradient"), [""; 0]);
+    assert_eq!(selected(&document, "[viewBox]::attr(viewBox)"), ["1"]);
+    assert_eq!(selected(&document, "foreignObject:is(SVG *)"), ["f"]);
+    let xml = Document::parse_xml(
+        "<a><B Type='X'>1</B><b type='X'>2</b></a>",
+        &Limits::default(),
+    );
+    assert_eq!(selected(&xml, "B"), ["1"]);
+    assert_eq!(selected(&xml, "b[type=X]"), ["2"]);
+    assert_eq!(selected(&xml, "A, b[TYPE], b[type=x]"), [""; 0]);
+}
+
+#[test]
+fn comments_are_read_over() {
+    check(&[
+        ("/* the first */ p/**/.lead", &["one"]),
+        ("div/* > */>/**/p:first-child", &["one"]),
+        ("p /**/ b", &["bold"]),
+        ("a[ /**/ href /**/ $= /**/ '.pdf' ]/* rest", &["pdf"]),
+        ("a[href*='/*']", &[]),
+        ("li:nth-child( /* odd */ 2n /**/ + 1 )", &["1", "3", "5"]),
+        (":is( /**/ b /**/ , /**/ i:empty)", &["bold", ""]),
+    ]);
+}
+
+#[test]
+fn places_count_among_those_that_match() {
+    check(&[
+        ("p:nth-child(2 of p)", &["two bold"]),
+        ("p:nth-last-child(3 of :not([lang]))", &["two bold"]),
+        ("li:nth-child(even of li:not(:first-child))", &["3", "5"]),
+        ("li:nth-child(1 OF .md\\:flex, :last-child)", &["3"]),
+        ("span:nth-child(1 of p)", &[]),
+        (":nth-child(-n+2 of span)", &["s1", "s2"]),
+    ]);
+}
+
+#[test]
+fn languages_are_those_of_the_nearest_ancestor_or_the_page() {
+    let page = "<meta http-equiv=Content-Language content=fr><p>f</p><div lang=de-Latn-DE><p>d</p>\
+        <p lang=''>none</p></div><p lang=en-GB>e</p><p lang=sv-x-de>x</p>";
+    let document = html(page);
+    for (selector, expected) in [
+        ("p:lang(fr)", &["f"][..]),
+        ("p:lang(DE)", &["d"]),
+        ("p:lang(de-DE)", &["d"]),
+        ("p:lang('*-GB', \\*-de)", &["d", "e"]),
+        ("p:lang(en, fr)", &["f", "e"]),
+        ("p:lang(d)", &[]),
+        ("p:lang('')", &["none"]),
+        ("p:not(:lang('*'))", &["none"]),
+    ] {
+        assert_eq!(selected(&document, selector), expected, "{selector}");
+    }
+}
+
+#[test]
+fn what_is_checked_in_the_page_is_found() {
+    let page = "<input type=CheckBox checked value=a><input type=radio value=b><input checked value=c>\
+        <select><option value=d><option selected value=e></select><p checked>";
+    let document = html(page);
+    assert_eq!(selected(&document, ":checked::attr(value)"), ["a", "e"]);
+    let others = "input:not(:checked)::attr(value)";
+    assert_eq!(selected(&document, others), ["b", "c"]);
+}
+
+#[test]
+fn a_namespace_may_be_left_open() {
+    check(&[
+        ("*|b", &["bold"]),
+        ("*|UL > *|li:first-child", &["1"]),
+        ("div > *|*:first-child", &["one"]),
+        ("a[*|href$='.pdf']", &["pdf"]),
+        ("a[|href$='.pdf']", &["pdf"]),
+    ]);
+    let svg = html("<svg><a xlink:href='/x'>l</a></svg><o:p>o</o:p>");
+    assert_eq!(selected(&svg, "[*|href]"), ["l"]);
+    assert_eq!(selected(&svg, "*|p, [|href]"), [""; 0]);
+    let feed = "<r xmlns:media='m'><media:title>1</media:title><title>2</title></r>";
+    let feed = Document::parse_xml(feed, &Limits::default());
+    assert_eq!(selected(&feed, "*|title"), ["1", "2"]);
+    assert_eq!(selected(&feed, "title"), ["2"]);
+}
+
+#[test]
+fn an_empty_is_matches_nothing() {
+    check(&[
+        ("p:is()", &[]),
+        ("b:where( )", &[]),
+        ("b:not(:is(), i, p)", &["bold"]),
+        ("li:where(.md\\:flex, :first-child)", &["1", "3"]),
+    ]);
+}
+
+#[test]
+fn the_scope_is_the_node_that_is_searched() {
+    let document = html(PAGE);
+    assert_eq!(selected(&document, ":scope > head > title"), ["t"]);
+    assert_eq!(
+        selected(&document, "body:not(:scope) > ul > :first-child"),
+        ["1"]
+    );
+    let found = document.select(&Selector::compile("div").unwrap()).unwrap();
+    let [XValue::Node(division)] = found[..] else {
+        panic!("one division")
+    };
+    let within = |selector: &str| {
+        let found = division
+            .select(&Selector::compile(selector).unwrap())
+            .unwrap();
+        found
+            .iter()
+            .map(|value| value.text().into_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(within(":scope > p.lead"), ["one"]);
+    assert_eq!(within(":scope > b"), [""; 0]);
+    assert_eq!(within("div:scope b"), ["bold"]);
+    assert_eq!(within("p:scope b"), [""; 0]);
+    assert_eq!(within(":scope::attr(id)"), ["main"]);
+    assert_eq!(within(":scope > :not(p), :scope b"), ["bold", "s1", "s2"]);
+    assert_eq!(within("b:is(:scope > p > b)"), ["bold"]);
 }
 
 #[test]

@@ -43,6 +43,26 @@ impl<'s> Cursor<'s> {
         taken
     }
 
+    /// Whether a whole word follows, in any case.
+    pub(crate) fn is_at_word(&self, word: &str) -> bool {
+        let (start, behind) = (self.rest().get(..word.len()), self.rest().get(word.len()..));
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+            && !behind.is_some_and(|behind| behind.starts_with(is_name_part))
+    }
+
+    pub(crate) fn take_word(&mut self, word: &str) -> bool {
+        let taken = self.is_at_word(word);
+        if taken {
+            self.offset += word.len();
+        }
+        taken
+    }
+
+    /// What has been read from `start` on.
+    pub(crate) fn since(&self, start: usize) -> &'s str {
+        &self.selector[start..self.offset]
+    }
+
     pub(crate) fn expect(&mut self, literal: &str) -> Read<()> {
         if self.take(literal) {
             Ok(())
@@ -51,11 +71,27 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Skips white space; returns whether there was any.
+    /// Skips white space and comments; returns whether there was white space.
     pub(crate) fn skip_space(&mut self) -> bool {
-        let before = self.offset;
-        self.offset += self.rest().len() - self.rest().trim_start().len();
-        self.offset > before
+        let mut skipped = false;
+        loop {
+            self.skip_comments();
+            let behind = self.rest().trim_start_matches(is_space);
+            let bytes = self.rest().len() - behind.len();
+            if bytes == 0 {
+                return skipped;
+            }
+            self.offset += bytes;
+            skipped = true;
+        }
+    }
+
+    /// A comment separates nothing: `p/* */.x` is `p.x`. One that is not closed goes to the end.
+    pub(crate) fn skip_comments(&mut self) {
+        while let Some(comment) = self.rest().strip_prefix("/*") {
+            let length = comment.find("*/").map_or(comment.len(), |end| end + 2);
+            self.offset += 2 + length;
+        }
     }
 
     /// A name, with its escapes resolved.
@@ -100,7 +136,7 @@ impl<'s> Cursor<'s> {
         let digits = digits.min(6);
         let number = u32::from_str_radix(&rest[..digits], 16).unwrap_or(0);
         self.offset += digits;
-        if self.peek().is_some_and(char::is_whitespace) {
+        if self.peek().is_some_and(is_space) {
             self.skip_one();
         }
         Ok(char::from_u32(number)
@@ -159,6 +195,11 @@ impl<'s> Cursor<'s> {
     }
 }
 
-fn is_name_part(character: char) -> bool {
+/// White space of CSS; a no-break space is part of a name.
+pub(crate) fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\n' | '\r' | '\u{c}')
+}
+
+pub(crate) fn is_name_part(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '-' | '_') || !character.is_ascii()
 }

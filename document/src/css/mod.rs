@@ -4,6 +4,8 @@
 //! both have one evaluator, the same indexes and the same time budget.
 
 mod cursor;
+mod namespace;
+mod nth;
 mod parser;
 mod pseudo;
 mod translate;
@@ -16,11 +18,16 @@ use crate::xpath::{EvaluateError, XValue};
 
 /// A compiled selector list, for any number of pages, on the thread that compiled it.
 ///
-/// Supported are type, `*`, `#id`, `.class`, `[attribute]` with all operators and the `i` flag, the
-/// combinators ` `, `>`, `+`, `~`, also in first place, the pseudo-classes `:first-child`,
-/// `:last-child`, `:only-child`, `:nth-child()`, `:nth-last-child()`, the same `-of-type`,
-/// `:not()`, `:is()`, `:where()`, `:has()`, `:root`, `:empty` and `:contains("text")`, and at the
-/// end of a selector `::text` (the text nodes) or `::attr(name)`. Names are compared as written.
+/// Supported are type, `*`, `*|type`, `#id`, `.class`, `[attribute]` with all operators and the flags `i`
+/// and `s`, comments, the combinators ` `, `>`, `+`, `~`, also in first place, the pseudo-classes
+/// `:first-child`, `:last-child`, `:only-child`, `:nth-child()` and `:nth-last-child()`, also with
+/// `of`, the same `-of-type`, `:not()`, `:is()`, `:where()`, `:has()`, `:root`, `:scope`, `:empty`,
+/// `:checked`, `:lang()` and `:contains("text")`, and at the end of a selector `::text` (the text
+/// nodes) or `::attr(name)`.
+///
+/// On HTML pages the names of elements and attributes match in any case, and so do the values of
+/// some attributes, such as `type` and `rel`, by the HTML Standard; on XML pages both as written.
+/// Ids and classes match as written. `:scope` is the node of [`NodeRef::select`], itself included.
 pub struct Selector {
     source: String,
     names: Names,
@@ -51,11 +58,11 @@ impl SelectorError {
 impl Selector {
     /// Compiles a selector list of at most 4 KiB.
     pub fn compile(selector: &str) -> Result<Selector, SelectorError> {
-        let mut names = Names::default();
+        let mut names = Names::of_selector();
         let list = parser::parse(selector, &mut names)?;
         let paths = list
             .into_iter()
-            .map(translate::forward)
+            .map(translate::whole)
             .map(Nodes::Path)
             .collect();
         let plan = Plan::Nodes(Nodes::Union(paths));

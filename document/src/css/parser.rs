@@ -1,11 +1,62 @@
 //! Parses the text of a selector into compounds and combinators (Selectors level 4).
 
-use super::cursor::{Cursor, Read};
-use super::pseudo;
-use crate::xpath::plan::{AttributeTest, Names, NodeTest, Relation, Test};
+use super::cursor::{Cursor, Read, is_space};
+use super::{namespace, pseudo};
+use crate::xpath::plan::{AttributeTest, LetterCase, Names, NodeTest, Relation, Test};
 
 /// The greatest nesting of selectors, as in `:not(:is(...))`.
 const NESTING: usize = 16;
+
+/// The attributes of HTML whose values are compared without regard to case (HTML Standard, "Case-
+/// sensitivity of selectors").
+const VALUES_IN_ANY_CASE: [&str; 46] = [
+    "accept",
+    "accept-charset",
+    "align",
+    "alink",
+    "axis",
+    "bgcolor",
+    "charset",
+    "checked",
+    "clear",
+    "codetype",
+    "color",
+    "compact",
+    "declare",
+    "defer",
+    "dir",
+    "direction",
+    "disabled",
+    "enctype",
+    "face",
+    "frame",
+    "hreflang",
+    "http-equiv",
+    "lang",
+    "language",
+    "link",
+    "media",
+    "method",
+    "multiple",
+    "nohref",
+    "noresize",
+    "noshade",
+    "nowrap",
+    "readonly",
+    "rel",
+    "rev",
+    "rules",
+    "scope",
+    "scrolling",
+    "selected",
+    "shape",
+    "target",
+    "text",
+    "type",
+    "valign",
+    "valuetype",
+    "vlink",
+];
 
 /// A complex selector: compounds, each with the combinator before it.
 pub(crate) struct Complex {
@@ -24,6 +75,8 @@ pub(crate) enum Combinator {
 pub(crate) struct Compound {
     pub(crate) element: NodeTest,
     pub(crate) tests: Vec<Test>,
+    /// `:scope` is among the tests.
+    pub(crate) scoped: bool,
 }
 
 /// What a pseudo-element takes from the matching elements.
@@ -37,6 +90,7 @@ pub(crate) fn parse(selector: &str, names: &mut Names) -> Read<Vec<Complex>> {
         cursor: Cursor::new(selector)?,
         names,
         depth: 0,
+        scoped: false,
     };
     let list = parser.list(Leading::Allowed)?;
     match parser.cursor.peek() {
@@ -56,6 +110,8 @@ pub(crate) struct Parser<'s, 'n> {
     pub(crate) cursor: Cursor<'s>,
     pub(crate) names: &'n mut Names,
     depth: usize,
+    /// `:scope` was read in the present compound.
+    pub(crate) scoped: bool,
 }
 
 impl Parser<'_, '_> {
@@ -126,27 +182,24 @@ impl Parser<'_, '_> {
     }
 
     fn compound(&mut self) -> Read<Compound> {
-        let start = self.cursor.offset;
-        let element = match self.cursor.peek() {
-            Some('*') => {
-                self.cursor.take("*");
-                NodeTest::AnyName
-            }
-            Some('#' | '.' | '[' | ':') => NodeTest::AnyName,
-            _ => {
-                let name = self.cursor.name()?;
-                NodeTest::Name(self.names.place_of(&name))
-            }
+        let outer = std::mem::replace(&mut self.scoped, false);
+        let (element, local_name) = match self.cursor.peek() {
+            Some('#' | '.' | '[' | ':') => (NodeTest::AnyName, None),
+            _ => namespace::element(self)?,
         };
-        if self.cursor.peek() == Some('|') {
-            let reason = "elements have no namespace here, write the name alone";
-            return Err(self.cursor.fault_at(start, reason));
-        }
-        let mut tests = Vec::new();
+        let mut tests: Vec<Test> = local_name.into_iter().collect();
+        self.cursor.skip_comments();
         while let Some(test) = self.simple()? {
             tests.push(test);
+            self.cursor.skip_comments();
         }
-        Ok(Compound { element, tests })
+        let scoped = self.scoped;
+        self.scoped |= outer;
+        Ok(Compound {
+            element,
+            tests,
+            scoped,
+        })
     }
 
     fn simple(&mut self) -> Read<Option<Test>> {
@@ -173,45 +226,60 @@ impl Parser<'_, '_> {
             name,
             relation,
             value,
-            ignore_case: false,
+            case: LetterCase::Matters,
         })
     }
 
     fn attribute(&mut self) -> Read<Test> {
         self.cursor.expect("[")?;
         self.cursor.skip_space();
-        let name = self.cursor.name()?;
+        let names = namespace::attribute(self)?;
         self.cursor.skip_space();
         if self.cursor.take("]") {
-            return Ok(self.attribute_test(&name, Relation::Present, String::new()));
+            let present =
+                |name: &String| self.attribute_test(name, Relation::Present, String::new());
+            return Ok(any(names.iter().map(present).collect()));
         }
         let relation = self.relation()?;
         self.cursor.skip_space();
         let value = self.cursor.string_or_name()?;
         self.cursor.skip_space();
-        let ignore_case = self.cursor.take("i") || self.cursor.take("I");
-        if !ignore_case {
-            let _ = self.cursor.take("s") || self.cursor.take("S");
-        }
+        let case = self.letter_case(&names[0]);
         self.cursor.skip_space();
         self.cursor.expect("]")?;
         // By the standard these match nothing when the value is empty, and `~=` also when it has
         // a space in it.
         let never = match relation {
-            Relation::HasWord => value.is_empty() || value.contains(char::is_whitespace),
+            Relation::HasWord => value.is_empty() || value.contains(is_space),
             Relation::StartsWith | Relation::EndsWith | Relation::Contains => value.is_empty(),
             _ => false,
         };
         if never {
             return Ok(Test::Always(false));
         }
-        let name = self.names.place_of(&name);
-        Ok(Test::Attribute(AttributeTest {
-            name,
-            relation,
-            value,
-            ignore_case,
-        }))
+        let test = |name: &String| {
+            Test::Attribute(AttributeTest {
+                name: self.names.place_of(name),
+                relation,
+                value: value.clone(),
+                case,
+            })
+        };
+        Ok(any(names.iter().map(test).collect()))
+    }
+
+    /// The flag at the end of an attribute selector, or what holds without one.
+    fn letter_case(&mut self, attribute: &str) -> LetterCase {
+        let lower = attribute.to_ascii_lowercase();
+        if self.cursor.take("i") || self.cursor.take("I") {
+            LetterCase::Ignored
+        } else if self.cursor.take("s") || self.cursor.take("S") {
+            LetterCase::Matters
+        } else if VALUES_IN_ANY_CASE.contains(&lower.as_str()) {
+            LetterCase::IgnoredInHtml
+        } else {
+            LetterCase::Matters
+        }
     }
 
     fn relation(&mut self) -> Read<Relation> {
@@ -261,5 +329,12 @@ impl Parser<'_, '_> {
                 Err(self.cursor.fault_at(start, &reason))
             }
         }
+    }
+}
+
+fn any(mut tests: Vec<Test>) -> Test {
+    match tests.len() {
+        1 => tests.remove(0),
+        _ => Test::Or(tests),
     }
 }

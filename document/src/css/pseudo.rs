@@ -1,12 +1,13 @@
 //! Parses pseudo-classes into tests of an element.
 
 use super::cursor::{Cursor, Read};
-use super::parser::{Complex, Leading, Parser};
+use super::nth;
+use super::parser::{self, Complex, Leading, Parser};
 use super::translate::{self, children, path_from_context};
 use crate::xpath::ast::Axis;
 use crate::xpath::plan::{NodeTest, Nodes, SiblingPlace, Step, Test, Text, Way};
 
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 21] = [
     "first-child",
     "last-child",
     "only-child",
@@ -23,15 +24,29 @@ const KNOWN: [&str; 18] = [
     "has",
     "root",
     "empty",
+    "scope",
+    "checked",
+    "lang",
     "contains",
     "-soup-contains",
 ];
+
+/// What a page has checked or selected before anybody touches it.
+const CHECKED: &str = ":is(input[type=checkbox], input[type=radio])[checked], option[selected]";
 
 /// The pseudo-class at the cursor.
 pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
     let start = parser.cursor.offset;
     parser.cursor.expect(":")?;
     let name = parser.cursor.name()?.to_ascii_lowercase();
+    match name.as_str() {
+        "scope" => {
+            parser.scoped = true;
+            return Ok(Test::Scope);
+        }
+        "checked" => return Ok(any_of(parser::parse(CHECKED, parser.names)?)),
+        _ => {}
+    }
     if let Some(test) = without_argument(&name) {
         return Ok(test);
     }
@@ -42,6 +57,8 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
     parser.cursor.skip_space();
     let test = match name.as_str() {
         "not" => Test::Not(Box::new(any_of(parser.list(Leading::Refused)?))),
+        // An empty list is allowed here, and matches nothing.
+        "is" | "where" if parser.cursor.peek() == Some(')') => Test::Or(Vec::new()),
         "is" | "where" => any_of(parser.list(Leading::Refused)?),
         "has" => Test::Or(
             parser
@@ -54,16 +71,8 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> Read<Test> {
             let part = Text::Literal(parser.cursor.string_or_name()?);
             Test::Contains(Text::Of(path_from_context(Vec::new())), part)
         }
-        nth => {
-            let (step, offset) = step_and_offset(&mut parser.cursor)?;
-            let (same_name, from_end) = (nth.ends_with("of-type"), nth.starts_with("nth-last"));
-            Test::Sibling(SiblingPlace {
-                step,
-                offset,
-                same_name,
-                from_end,
-            })
-        }
+        "lang" => Test::Language(language_ranges(&mut parser.cursor)?),
+        nth => nth::place(parser, nth)?,
     };
     parser.cursor.skip_space();
     parser.cursor.expect(")")?;
@@ -78,6 +87,7 @@ fn without_argument(name: &str) -> Option<Test> {
             offset: 1,
             same_name,
             from_end,
+            of: None,
         })
     };
     Some(match name {
@@ -100,12 +110,25 @@ fn without_argument(name: &str) -> Option<Test> {
     })
 }
 
-fn any_of(list: Vec<Complex>) -> Test {
+pub(crate) fn any_of(list: Vec<Complex>) -> Test {
     Test::Or(list.into_iter().map(translate::matches).collect())
 }
 
 fn has(relative: Complex) -> Test {
     Test::Exists(Nodes::Path(translate::forward(relative)))
+}
+
+/// `en, "*-CH"`
+fn language_ranges(cursor: &mut Cursor<'_>) -> Read<Vec<String>> {
+    let mut ranges = Vec::new();
+    loop {
+        cursor.skip_space();
+        ranges.push(cursor.string_or_name()?);
+        cursor.skip_space();
+        if !cursor.take(",") {
+            return Ok(ranges);
+        }
+    }
 }
 
 fn unknown(name: &str) -> String {
@@ -116,45 +139,4 @@ fn unknown(name: &str) -> String {
         }
         _ => format!("unknown pseudo-class `:{name}`"),
     }
-}
-
-/// `an+b`: `odd`, `even`, `3`, `2n+1`, `-n + 3`.
-fn step_and_offset(cursor: &mut Cursor<'_>) -> Read<(i32, i32)> {
-    let start = cursor.offset;
-    let written = cursor.rest().split(')').next().unwrap_or_default().trim();
-    let compact: String = written.chars().filter(|c| !c.is_whitespace()).collect();
-    let parsed = match compact.to_ascii_lowercase().as_str() {
-        "odd" => Some((2, 1)),
-        "even" => Some((2, 0)),
-        formula => match formula.split_once('n') {
-            None => integer(formula).map(|offset| (0, offset)),
-            Some((step, offset)) => {
-                let step = match step {
-                    "" | "+" => Some(1),
-                    "-" => Some(-1),
-                    number => integer(number),
-                };
-                let offset = if offset.is_empty() {
-                    Some(0)
-                } else {
-                    integer(offset)
-                };
-                step.zip(offset)
-            }
-        },
-    };
-    cursor.offset += written.len();
-    parsed.ok_or_else(|| {
-        cursor.fault_at(
-            start,
-            &format!("expected a place such as `2n+1`, found `{written}`"),
-        )
-    })
-}
-
-/// Within a million, so that no later arithmetic overflows.
-fn integer(text: &str) -> Option<i32> {
-    text.parse()
-        .ok()
-        .filter(|number: &i32| number.abs() <= 1_000_000)
 }

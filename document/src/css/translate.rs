@@ -4,6 +4,19 @@ use super::parser::{Combinator, Complex, Compound, Extract};
 use crate::xpath::ast::Axis;
 use crate::xpath::plan::{NodeTest, Nodes, Path, Predicate, Start, Step, Test, Way};
 
+/// The path of a whole selector. One that begins with `:scope` begins at the node itself.
+pub(crate) fn whole(selector: Complex) -> Path {
+    let begins_at_scope = selector
+        .parts
+        .first()
+        .is_some_and(|(combinator, first)| *combinator == Combinator::Descendant && first.scoped);
+    let mut path = forward(selector);
+    if begins_at_scope {
+        path.steps[0].axis = Way::Axis(Axis::DescendantOrSelf);
+    }
+    path
+}
+
 /// The path from a node to the elements that the selector matches.
 pub(crate) fn forward(selector: Complex) -> Path {
     let mut steps = Vec::new();

@@ -5,10 +5,10 @@ use rustc_hash::FxHashSet;
 use super::ast::Comparison;
 use super::evaluate::{Evaluated, Evaluator, Place, Stop, Wanted};
 use super::number::{is_space, text_to_number};
-use super::plan::{AttributeTest, Relation, SiblingPlace, Side, Test};
+use super::plan::{AttributeTest, LetterCase, Relation, SiblingPlace, Side, Test};
 use super::sxd::Single;
 use super::walk::Item;
-use crate::tree::NodeId;
+use crate::tree::{Kind, NodeId, ROOT};
 
 impl<'d> Evaluator<'d> {
     pub(crate) fn test(&self, test: &'d Test, place: Place) -> Evaluated<bool> {
@@ -46,6 +46,9 @@ impl<'d> Evaluator<'d> {
                 let wanted = self.text(language, place)?;
                 self.is_in_language(place.item.node, &wanted)
             }
+            Test::Language(ranges) => self.is_in_a_range(place.item.node, ranges),
+            Test::Scope => Ok(self.is_scope(place.item)),
+            Test::LocalName(name) => Ok(self.has_local_name(place.item, name)),
             Test::Attribute(test) => Ok(self.attribute_holds(test, place.item)),
             Test::Sibling(wanted) => self.is_sibling_at(wanted, place.item),
             Test::Scalar(scalar) => match self.scalar(scalar, place)? {
@@ -62,7 +65,12 @@ impl<'d> Evaluator<'d> {
         let Some(value) = self.tree.attribute_of(item.node, self.names[test.name]) else {
             return false;
         };
-        if test.ignore_case {
+        let ignores_case = match test.case {
+            LetterCase::Matters => false,
+            LetterCase::Ignored => true,
+            LetterCase::IgnoredInHtml => self.document.is_html,
+        };
+        if ignores_case {
             let wanted = test.value.to_ascii_lowercase();
             relates(test.relation, &value.to_ascii_lowercase(), &wanted)
         } else {
@@ -70,38 +78,35 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// `lang()`: the nearest `lang` or `xml:lang` decides.
-    fn is_in_language(&self, node: NodeId, wanted: &str) -> Evaluated<bool> {
-        let names = [
-            html5ever::local_name!("lang"),
-            html5ever::LocalName::from("xml:lang"),
-        ];
-        let names = names.map(|name| self.tree.name_id(&name));
-        let mut next = Some(node);
-        while let Some(node) = next {
-            self.budget.pay(1)?;
-            let declared = names
-                .iter()
-                .find_map(|name| self.tree.attribute_of(node, *name));
-            if let Some(language) = declared {
-                let head = language.get(..wanted.len());
-                let matches = head.is_some_and(|head| head.eq_ignore_ascii_case(wanted));
-                return Ok(
-                    matches && matches!(language.as_bytes().get(wanted.len()), None | Some(b'-'))
-                );
-            }
-            next = self.tree.parent(node);
-        }
-        Ok(false)
+    fn is_scope(&self, item: Item) -> bool {
+        let is_root = || item.is_node() && self.tree.parent(item.node) == Some(ROOT);
+        item == self.from
+            || (self.from == Item::ROOT && is_root() && self.tree.is_element(item.node))
     }
 
-    fn is_sibling_at(&self, wanted: &SiblingPlace, item: Item) -> Evaluated<bool> {
+    /// On an HTML page elements have no prefixes: `o:p` is a whole name.
+    fn has_local_name(&self, item: Item, wanted: &str) -> bool {
+        let Kind::Element(name) = self.tree.kind(item.node) else {
+            return false;
+        };
+        let name = self.tree.name(name);
+        match self.document.is_html {
+            true => name == wanted || name == wanted.to_ascii_lowercase(),
+            false => name.rsplit(':').next() == Some(wanted),
+        }
+    }
+
+    fn is_sibling_at(&self, wanted: &'d SiblingPlace, item: Item) -> Evaluated<bool> {
         let node = item.node;
         let kind = self.tree.kind(node);
-        let counts = |sibling: &NodeId| {
-            self.tree.is_element(*sibling)
-                && (!wanted.same_name || self.tree.kind(*sibling) == kind)
+        let counts = |sibling: NodeId| match &wanted.of {
+            _ if !self.tree.is_element(sibling) => Ok(false),
+            Some(of) => self.test(of, Place::alone(Item::node(sibling))),
+            None => Ok(!wanted.same_name || self.tree.kind(sibling) == kind),
         };
+        if !counts(node)? {
+            return Ok(false);
+        }
         let next = |node: NodeId| match wanted.from_end {
             true => self.tree.next_sibling(node),
             false => self.tree.previous_sibling(node),
@@ -115,7 +120,7 @@ impl<'d> Evaluator<'d> {
         let mut nearer = next(node);
         while let Some(sibling) = nearer {
             self.budget.pay(1)?;
-            place += i64::from(counts(&sibling));
+            place += i64::from(counts(sibling)?);
             if place > farthest {
                 return Ok(false);
             }

@@ -67,20 +67,28 @@ pub(crate) struct Evaluator<'d> {
     /// The page's numbers for the names in the expression.
     pub(crate) names: &'d [NameId],
     pub(crate) budget: &'d Budget,
+    /// Where the evaluation begins.
+    pub(crate) from: Item,
 }
 
 impl<'d> Evaluator<'d> {
-    pub(crate) fn new(document: &'d Document, names: &'d [NameId], budget: &'d Budget) -> Self {
+    pub(crate) fn new(
+        document: &'d Document,
+        names: &'d [NameId],
+        budget: &'d Budget,
+        from: Item,
+    ) -> Self {
         Evaluator {
             document,
             tree: &document.tree,
             names,
             budget,
+            from,
         }
     }
 
-    pub(crate) fn run(&self, plan: &'d Plan, from: Item) -> Evaluated<Outcome> {
-        let place = Place::alone(from);
+    pub(crate) fn run(&self, plan: &'d Plan) -> Evaluated<Outcome> {
+        let place = Place::alone(self.from);
         Ok(match plan {
             Plan::Nodes(nodes) => Outcome::Nodes(self.nodes(nodes, place, Wanted::All)?),
             Plan::Boolean(test) => Outcome::Single(Single::Boolean(self.test(test, place)?)),

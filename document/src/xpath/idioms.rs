@@ -1,7 +1,9 @@
 //! Recognises forms that most scrapers' expressions contain, and plans them without `sxd-xpath`.
 
 use super::ast::{self, Axis, Comparison, Expression, Function};
-use super::plan::{AttributeTest, NodeTest, Nodes, Path, Relation, Side, Start, Test, Text, Way};
+use super::plan::{
+    AttributeTest, LetterCase, NodeTest, Nodes, Path, Relation, Side, Start, Test, Text, Way,
+};
 
 /// The number of the attribute's name, if the node-set is one attribute of the context node.
 pub(crate) fn lone_attribute(nodes: &Nodes) -> Option<usize> {
@@ -30,7 +32,7 @@ pub(crate) fn attribute_test(name: usize, relation: Relation, value: String) -> 
         name,
         relation,
         value,
-        ignore_case: false,
+        case: LetterCase::Matters,
     })
 }
 

@@ -9,6 +9,7 @@ mod condition;
 mod error;
 mod evaluate;
 mod idioms;
+mod language;
 mod lexer;
 mod lower;
 mod number;
@@ -25,6 +26,8 @@ pub(crate) mod walk;
 
 use std::time::Instant;
 
+use html5ever::LocalName;
+
 pub use error::XPathError;
 pub use value::{EvaluateError, XValue};
 
@@ -35,6 +38,7 @@ use self::walk::Item;
 use crate::document::Document;
 use crate::limits::Budget;
 use crate::node::NodeRef;
+use crate::tree::{NO_NAME, NameId};
 
 /// A compiled XPath 1.0 expression, for any number of pages.
 ///
@@ -112,13 +116,27 @@ impl Document {
             return Err(out_of_time());
         }
         let budget = Budget::until(started + left);
-        let names: Vec<_> = names.iter().map(|name| self.tree.name_id(name)).collect();
-        let outcome = Evaluator::new(self, &names, &budget).run(plan, from);
+        let names: Vec<_> = names
+            .iter()
+            .map(|name| self.number_of(name, names.any_case))
+            .collect();
+        let outcome = Evaluator::new(self, &names, &budget, from).run(plan);
         self.time_left.set(left.saturating_sub(started.elapsed()));
         outcome.map_err(|stop| match stop {
             Stop::OutOfTime => out_of_time(),
             Stop::Engine(message) => EvaluateError::Engine(message),
         })
+    }
+}
+
+impl Document {
+    /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`).
+    fn number_of(&self, name: &LocalName, any_case: bool) -> NameId {
+        let written = self.tree.name_id(name);
+        if written == NO_NAME && any_case && self.is_html {
+            return self.tree.name_id(&name.to_ascii_lowercase());
+        }
+        written
     }
 }
 

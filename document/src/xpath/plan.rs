@@ -91,6 +91,12 @@ pub(crate) enum Test {
     Contains(Text, Text),
     StartsWith(Text, Text),
     Lang(Text),
+    /// `:lang()`: the element's language is in one of the ranges.
+    Language(Vec<String>),
+    /// `:scope`: the node within which the selector is asked for; the root element for a document.
+    Scope,
+    /// An element whose name is this one in whatever namespace.
+    LocalName(String),
     /// The common tests of one attribute of the node itself.
     Attribute(AttributeTest),
     /// The node's position among its siblings is `step * n + offset` for some n from 0.
@@ -102,8 +108,15 @@ pub(crate) struct AttributeTest {
     pub(crate) name: usize,
     pub(crate) relation: Relation,
     pub(crate) value: String,
-    /// Letters' case of ASCII does not matter.
-    pub(crate) ignore_case: bool,
+    pub(crate) case: LetterCase,
+}
+
+/// Whether upper and lower case of ASCII letters differ in a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LetterCase {
+    Matters,
+    Ignored,
+    IgnoredInHtml,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,6 +137,8 @@ pub(crate) struct SiblingPlace {
     pub(crate) offset: i32,
     pub(crate) same_name: bool,
     pub(crate) from_end: bool,
+    /// Only siblings for which this holds count.
+    pub(crate) of: Option<Box<Test>>,
 }
 
 /// One side of a comparison in which at least one side is a set of nodes.
@@ -168,9 +183,18 @@ pub(crate) enum Plan {
 #[derive(Default)]
 pub(crate) struct Names {
     names: Vec<LocalName>,
+    /// On an HTML page, a name that it does not have as written is looked up in lower case.
+    pub(crate) any_case: bool,
 }
 
 impl Names {
+    pub(crate) fn of_selector() -> Names {
+        Names {
+            any_case: true,
+            ..Names::default()
+        }
+    }
+
     pub(crate) fn place_of(&mut self, name: &str) -> usize {
         let name = LocalName::from(name);
         match self.names.iter().position(|known| *known == name) {

@@ -53,7 +53,7 @@ pub(crate) const XPATH: Entry = Entry {
 pub(crate) const CSS: Entry = Entry {
     name: "css",
     family: Family::Find,
-    summary: "Yields what a CSS selector finds: in the page, within each element that the processor before it left, or in values that are HTML. At the end of a selector, `::attr(name)` takes an attribute and `::text` the texts right within the element.",
+    summary: "Yields what a CSS selector finds: in the page, within each element that the processor before it left, or in values that are HTML. At the end of a selector, `::attr(name)` takes an attribute and `::text` the texts right within the element. Names of elements and attributes match in any case on HTML pages; `:scope` is the element that is searched.",
     parameters: &[Parameter {
         name: "selector",
         kind: Kind::Text,

@@ -1,0 +1,48 @@
+//! Names with a namespace in front: `*|a`, `[*|href]`. Names in trees have a prefix at most, so `*` is
+//! the only namespace that can be asked for.
+
+use super::cursor::Read;
+use super::parser::Parser;
+use crate::xpath::plan::{NodeTest, Test};
+
+/// The prefixes that attributes of HTML pages can have.
+const PREFIXES: [&str; 2] = ["xlink", "xml"];
+
+/// The name or `*` of a compound, and a test if it is asked for in every namespace.
+pub(crate) fn element(parser: &mut Parser<'_, '_>) -> Read<(NodeTest, Option<Test>)> {
+    let start = parser.cursor.offset;
+    if !parser.cursor.take("*") {
+        let name = parser.cursor.name()?;
+        if parser.cursor.peek() == Some('|') {
+            let reason = "elements have no namespace here, write the name alone, or `*|` before it";
+            return Err(parser.cursor.fault_at(start, reason));
+        }
+        return Ok((NodeTest::Name(parser.names.place_of(&name)), None));
+    }
+    if !parser.cursor.take("|") || parser.cursor.take("*") {
+        return Ok((NodeTest::AnyName, None));
+    }
+    let name = parser.cursor.name()?;
+    Ok((NodeTest::AnyName, Some(Test::LocalName(name))))
+}
+
+/// The names of the attributes that are asked for: several for `*|name`.
+pub(crate) fn attribute(parser: &mut Parser<'_, '_>) -> Read<Vec<String>> {
+    let start = parser.cursor.offset;
+    let any = parser.cursor.take("*|");
+    if !any {
+        // `|name` has no namespace, as most attributes.
+        parser.cursor.take("|");
+    }
+    let name = parser.cursor.name()?;
+    if parser.cursor.rest().starts_with('|') && !parser.cursor.rest().starts_with("|=") {
+        let reason = format!("namespaces are not declared here, write `*|` or `{name}\\:`");
+        return Err(parser.cursor.fault_at(start, &reason));
+    }
+    let mut names = vec![name];
+    if any {
+        let prefixed = PREFIXES.map(|prefix| format!("{prefix}:{}", names[0]));
+        names.extend(prefixed);
+    }
+    Ok(names)
+}
