@@ -36,4 +36,6 @@ pub use node::{AttributeRef, NodeRef};
 #[cfg(feature = "compare")]
 #[doc(hidden)]
 pub use tokenizer::compare::compare as compare_tokenizers;
-pub use xpath::{EvaluateError, XPath, XPathError, XValue, check_xpath};
+pub use xpath::{
+    EvaluateError, NameUnlikeHtml, XPath, XPathError, XValue, check_xpath, names_unlike_html,
+};

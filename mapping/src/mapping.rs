@@ -283,7 +283,11 @@ fn read_step(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         }
     };
     let parameters = Parameters::check(entry, given, &path, reader)?;
-    match (entry.build)(&parameters, selectors) {
+    let built = (entry.build)(&parameters, selectors);
+    for (parameter, message) in selectors.take_warnings() {
+        reader.warn(&format!("{path}.{parameter}"), message);
+    }
+    match built {
         Ok(processor) => Some(Step {
             name: entry.name,
             parameters: given.clone(),

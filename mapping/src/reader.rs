@@ -42,6 +42,7 @@ pub(crate) struct Reader<'s> {
     source: &'s Source,
     positions: Positions,
     faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
 impl<'s> Reader<'s> {
@@ -58,6 +59,7 @@ impl<'s> Reader<'s> {
             source,
             positions: Positions::of(&source.text),
             faults: Vec::new(),
+            warnings: Vec::new(),
         };
         for path in std::mem::take(&mut reader.positions.duplicates) {
             reader.fault(&path, "this key is given twice");
@@ -66,21 +68,33 @@ impl<'s> Reader<'s> {
     }
 
     pub(crate) fn fault(&mut self, path: &str, message: impl Into<String>) {
-        self.faults.push(Fault {
+        let fault = self.at(path, message.into());
+        self.faults.push(fault);
+    }
+
+    /// Something that is probably wrong; the file is used all the same.
+    pub(crate) fn warn(&mut self, path: &str, message: impl Into<String>) {
+        let warning = self.at(path, message.into());
+        self.warnings.push(warning);
+    }
+
+    fn at(&self, path: &str, message: String) -> Fault {
+        Fault {
             source: self.source.name.clone(),
             line: self.positions.line(path),
             column: None,
             path: path.to_owned(),
-            message: message.into(),
-        });
+            message,
+        }
     }
 
     pub(crate) fn fault_count(&self) -> usize {
         self.faults.len()
     }
 
-    pub(crate) fn into_faults(self) -> Vec<Fault> {
-        self.faults
+    /// Faults and warnings.
+    pub(crate) fn into_findings(self) -> (Vec<Fault>, Vec<Fault>) {
+        (self.faults, self.warnings)
     }
 
     /// An object that has all required `keys`, and no others.

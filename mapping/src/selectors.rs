@@ -21,6 +21,8 @@ pub(crate) struct SelectorId(usize);
 pub(crate) struct Selectors {
     xpaths: Texts,
     selectors: Texts,
+    /// Each with its parameter.
+    warnings: Vec<(&'static str, String)>,
 }
 
 /// Distinct texts, numbered in the order in which they came.
@@ -50,6 +52,15 @@ impl Selectors {
         check_xpath(expression)
             .map_err(|error| format!("{}, at offset {}", error.reason(), error.offset()))?;
         Ok(XPathId(self.xpaths.number_of(expression)))
+    }
+
+    /// Keeps what to tell the author about a parameter of the processor that is being built.
+    pub(crate) fn warn(&mut self, parameter: &'static str, message: String) {
+        self.warnings.push((parameter, message));
+    }
+
+    pub(crate) fn take_warnings(&mut self) -> Vec<(&'static str, String)> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// Checks and adds a CSS selector.

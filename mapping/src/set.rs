@@ -22,6 +22,7 @@ pub struct MappingSet {
     mappings: Vec<Mapping>,
     index: UrlIndex,
     selectors: Selectors,
+    warnings: Vec<Fault>,
 }
 
 impl MappingSet {
@@ -64,12 +65,18 @@ impl MappingSet {
             mappings: loading.mappings,
             index: UrlIndex::new(loading.url_patterns),
             selectors: loading.selectors,
+            warnings: loading.warnings,
         })
     }
 
     /// The files as they were read, to be sent to workers.
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// What is probably wrong, although the set can be used.
+    pub fn warnings(&self) -> &[Fault] {
+        &self.warnings
     }
 
     /// A hash of the contents of all files.
@@ -174,6 +181,7 @@ struct Loading {
     /// Where each name was given first.
     names: HashMap<String, String>,
     faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
 impl Loading {
@@ -193,7 +201,9 @@ impl Loading {
         for entry in entries {
             self.read_entry(&entry, &mut reader, source);
         }
-        self.faults.extend(reader.into_faults());
+        let (faults, warnings) = reader.into_findings();
+        self.faults.extend(faults);
+        self.warnings.extend(warnings);
     }
 
     fn read_entry(&mut self, at: &At<'_>, reader: &mut Reader<'_>, source: &Source) {

@@ -298,3 +298,29 @@ fn a_set_knows_its_mappings_fields_and_version() {
     let changed = load(&[("1.json", &first)]).unwrap_or_else(|_| panic!("valid"));
     assert_ne!(set.version(), changed.version());
 }
+
+#[test]
+fn a_name_with_capitals_is_a_warning_with_its_place() {
+    let fields = r#"[{"name": "a", "processors": [
+        {"type": "xpath", "parameters": {"expression": "//svg/@ViewBox | //B"}}]}]"#;
+    let text = with_fields(fields);
+    let set = load(&[("shop.json", &text)]).unwrap();
+    let warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
+    let place = "shop.json:3: fields[0].processors[0].parameters.expression:";
+    assert_eq!(
+        warnings,
+        [
+            format!(
+                "{place} `ViewBox` at offset 7 finds nothing on HTML pages: write `viewBox` within SVG or \
+                 MathML, `viewbox` elsewhere; only XML keeps capitals"
+            ),
+            format!(
+                "{place} `B` at offset 19 finds nothing on HTML pages: write `b`; only XML keeps capitals"
+            ),
+        ]
+    );
+    let css = with_fields(
+        r#"[{"name": "a", "processors": [{"type": "css", "parameters": {"selector": "B"}}]}]"#,
+    );
+    assert_eq!(load(&[("shop.json", &css)]).unwrap().warnings(), []);
+}

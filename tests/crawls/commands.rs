@@ -59,6 +59,38 @@ fn mapping_check_passes_good_mappings_and_lists_every_fault_of_bad_ones() {
 }
 
 #[test]
+fn mapping_check_warns_of_names_that_no_html_page_has() {
+    let work = Workplace::new();
+    let xpath = |name: &str, expression: &str| {
+        let parameters = json!({"expression": expression});
+        json!({"name": name, "processors": [{"type": "xpath", "parameters": parameters}]})
+    };
+    let mapping_file = json!({
+        "name": "capitals", "url_patterns": [{"type": "host", "pattern": "a.example"}],
+        "fields": [
+            xpath("svg", "//svg/@viewBox"), xpath("feed", "//item/pubDate"), xpath("bad", "//DIV/h1"),
+        ],
+    });
+    let file = work.write_json("capitals.json", &mapping_file);
+    let file = file.display().to_string();
+    let run = mapping(&["check", &file]).finish().expect(0);
+    assert!(
+        run.stdout.contains("1 mapping, 1 warning"),
+        "{}",
+        run.stdout
+    );
+    let warning = run.stdout.lines().nth(1).unwrap_or_default();
+    for part in [
+        "capitals.json:",
+        "fields[2].processors[0].parameters.expression",
+        "`DIV` at offset 2",
+        "write `div`",
+    ] {
+        assert!(warning.contains(part), "`{part}` is not in {warning}");
+    }
+}
+
+#[test]
 fn mapping_test_prints_what_a_saved_page_yields() {
     let work = Workplace::new();
     let file = work.path("mappings/profile.json").display().to_string();

@@ -42,16 +42,27 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
         let set = load(path)?;
         let mappings = match set.len() {
             0 => "no mapping in it".to_owned(),
-            1 => "1 mapping, all good".to_owned(),
-            count => format!("{count} mappings, all good"),
+            1 => format!("1 mapping, {}", verdict(&set)),
+            count => format!("{count} mappings, {}", verdict(&set)),
         };
         tell(format_args!("{}: {mappings}", path.display()))?;
+        for warning in set.warnings() {
+            tell(format_args!("  {warning}"))?;
+        }
         for index in set.indexes() {
             let description = set.description(index).unwrap_or_default();
             tell(format!("  {}  {description}", set.name(index)).trim_end())?;
         }
     }
     Ok(ExitStatus::Done)
+}
+
+fn verdict(set: &MappingSet) -> String {
+    match set.warnings().len() {
+        0 => "all good".to_owned(),
+        1 => "1 warning".to_owned(),
+        count => format!("{count} warnings"),
+    }
 }
 
 fn load(path: &Path) -> Result<MappingSet, Fault> {

@@ -5,6 +5,7 @@
 //! and operators are compiled by `sxd-xpath` ([`scalar`], [`sxd`]).
 
 pub(crate) mod ast;
+mod capitals;
 mod condition;
 mod error;
 mod evaluate;
@@ -28,6 +29,7 @@ use std::time::Instant;
 
 use html5ever::LocalName;
 
+pub use capitals::{NameUnlikeHtml, names_unlike_html};
 pub use error::XPathError;
 pub use value::{EvaluateError, XValue};
 

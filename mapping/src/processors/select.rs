@@ -1,7 +1,9 @@
 //! `xpath` and `css`: select parts of the page, or of the elements that an earlier processor found.
 
 use serde_json::Number;
-use webfill_document::{Document, EvaluateError, NodeRef, XValue};
+use webfill_document::{
+    Document, EvaluateError, NameUnlikeHtml, NodeRef, XValue, names_unlike_html,
+};
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::fault::quoted;
@@ -41,7 +43,12 @@ pub(crate) const XPATH: Entry = Entry {
     build: |parameters, selectors| {
         let expression = parameters.text("expression");
         match selectors.xpath(expression) {
-            Ok(id) => Ok(Box::new(ByXPath(id))),
+            Ok(id) => {
+                for unlike in names_unlike_html(expression) {
+                    selectors.warn("expression", warning(&unlike));
+                }
+                Ok(Box::new(ByXPath(id)))
+            }
             Err(reason) => {
                 let message = format!("invalid XPath {}: {reason}", quoted(expression));
                 Err(refusal("expression", message))
@@ -83,6 +90,21 @@ pub(crate) const CSS: Entry = Entry {
         }
     },
 };
+
+fn warning(unlike: &NameUnlikeHtml) -> String {
+    let NameUnlikeHtml {
+        name,
+        offset,
+        spellings,
+    } = unlike;
+    let meant = match spellings.as_slice() {
+        [lower, in_svg, ..] => format!("`{in_svg}` within SVG or MathML, `{lower}` elsewhere"),
+        _ => format!("`{}`", spellings.join("")),
+    };
+    format!(
+        "`{name}` at offset {offset} finds nothing on HTML pages: write {meant}; only XML keeps capitals"
+    )
+}
 
 struct ByXPath(XPathId);
 
