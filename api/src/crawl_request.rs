@@ -94,7 +94,7 @@ pub(crate) const KEYS: &[Key] = &[
         required: false,
         rule: Rule::Seconds(0.0, LAST_SECOND),
         meaning: "When the crawl ends, in seconds since the epoch, and in the future: what is \
-                  queued then is not crawled any more.",
+                  queued then is not crawled any more. 0: as if left out.",
     },
     Key {
         name: "useragent",
@@ -178,10 +178,11 @@ impl RequestParser {
 
     /// Parses the request at a JSON path of the client's message: `$`, or `$[3]` in a list.
     pub fn parse(&mut self, request: Value, path: &str) -> Result<CrawlRequest, Refusal> {
-        let Value::Object(members) = request else {
+        let Value::Object(mut members) = request else {
             return Err(Refusal::new(path, NOT_AN_OBJECT));
         };
         refuse_action(&members, path)?;
+        members.retain(|name, value| !is_left_out(name, value));
         check(KEYS, &members, path)?;
         let typed: Typed = serde_json::from_value(Value::Object(members))
             .map_err(|error| Refusal::new(path, error))?;
@@ -232,6 +233,17 @@ impl RequestParser {
 
 fn path_and_fault(error: ScopeError) -> (String, String) {
     (error.path(), error.fault())
+}
+
+/// Whether a member says nothing: null for a key that may be left out, and 0 for `expires`, which are
+/// the defaults of Scrapy Cluster's schema and in what its clients send.
+fn is_left_out(name: &str, value: &Value) -> bool {
+    match KEYS.iter().find(|key| key.name == name) {
+        Some(key) if key.required => false,
+        Some(_) if value.is_null() => true,
+        Some(key) => key.name == "expires" && value.as_f64() == Some(0.0),
+        None => false,
+    }
 }
 
 /// Says more than "unknown key" about an action among crawl requests.

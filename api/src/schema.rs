@@ -14,6 +14,9 @@ pub fn schema() -> Value {
         .iter()
         .map(|key| {
             let mut schema = key.rule.schema();
+            if !key.required {
+                allow_null(&mut schema);
+            }
             schema["description"] = key.meaning.into();
             (key.name.to_owned(), schema)
         })
@@ -27,10 +30,20 @@ pub fn schema() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill crawl request",
         "description": "One URL to crawl, by the names of Scrapy Cluster 1.0. What a schema cannot say: \
-                        the URL, the domains and the patterns are judged, too, and `expires` is in the future.",
+                        the URL, the domains and the patterns are judged, too, and `expires` is in the future. \
+                        Null is as if the key were left out.",
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false,
     })
+}
+
+fn allow_null(schema: &mut Value) {
+    if let Some(kind) = schema.get_mut("type") {
+        *kind = json!([kind.take(), "null"]);
+    }
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
+        words.push(Value::Null);
+    }
 }

@@ -74,7 +74,9 @@ fn a_refusal_names_the_place_of_what_is_wrong() {
         (json!({"expires": "tomorrow"}), "$.expires"),
         (json!({"useragent": "a\r\nX: y"}), "$.useragent"),
         (json!({"attrs": [1]}), "$.attrs"),
-        (json!({"attrs": null}), "$.attrs"),
+        (json!({"url": null}), "$.url"),
+        (json!({"expires": -1}), "$.expires"),
+        (json!({"colour": null}), "$.colour"),
         (json!({"domain_max_pages": 0}), "$.domain_max_pages"),
         (json!({"body": 1}), "$.body"),
     ] {
@@ -159,6 +161,21 @@ fn what_a_request_leaves_out_stays_as_it_is() {
     assert_eq!(bare.crawls[0].changes, SpecChanges::default());
     bare.crawls[0].changes.apply(&mut spec);
     assert_eq!(spec, expected);
+}
+
+/// As in the schema of Scrapy Cluster, where they are the defaults.
+#[test]
+fn null_and_an_expiry_of_0_say_nothing() {
+    let nothing: Vec<Value> = KEYS
+        .iter()
+        .filter(|key| !key.required)
+        .map(|key| json!({key.name: null}))
+        .chain([json!({"expires": 0}), json!({"expires": 0.0})])
+        .collect();
+    for change in nothing {
+        let read = batch(request(change.clone()));
+        assert_eq!(read.crawls[0].changes, SpecChanges::default(), "{change}");
+    }
 }
 
 #[test]
@@ -343,7 +360,8 @@ fn the_limits_of_the_schema_are_the_limits_that_hold() {
 fn around_limits(schema: &Value) -> Vec<(Value, bool)> {
     let text = |n: &Value| json!("x".repeat(n.as_u64().unwrap() as usize));
     let more = |n: &Value| json!(n.as_u64().unwrap() + 1);
-    match schema["type"].as_str() {
+    let kind = schema["type"].as_str().or(schema["type"][0].as_str());
+    match kind {
         Some("string") => {
             let most = &schema["maxLength"];
             vec![

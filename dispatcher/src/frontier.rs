@@ -39,6 +39,7 @@ use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
 mod answers;
+mod awaited;
 mod backfill;
 mod completion;
 mod crawls;
@@ -73,6 +74,7 @@ pub use self::answers::{
     GivenBack, HeldLease, LeaseBatch, Leased, Pending, Refused, RestBegun, SiteDue, SiteId,
     SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
+pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
 pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};

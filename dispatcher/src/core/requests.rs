@@ -4,6 +4,7 @@
 //! for them.
 
 mod actions;
+mod awaited;
 mod closing;
 mod feeding;
 mod local_crawl;

@@ -125,6 +125,12 @@ impl LimitedApplications {
         }
     }
 
+    /// Whether crawls of the application wait for an allowance.
+    pub(super) fn awaits_allowance(&self, app: &str) -> bool {
+        let application = self.apps.get(app);
+        application.is_some_and(|application| !application.held.is_empty())
+    }
+
     /// Removes the crawls that need not wait any more: one of each application with an allowance.
     pub(super) fn take_freed(&mut self, now_ms: i64) -> Vec<(CrawlKey, i64)> {
         let mut freed = Vec::new();

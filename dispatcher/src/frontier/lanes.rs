@@ -24,6 +24,10 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
+    pub(super) fn has_browsers(&self) -> bool {
+        self.browsers
+    }
+
     fn serves(&self, crawl: &Crawl) -> bool {
         self.browsers || crawl.spec.lane != Lane::Browser
     }

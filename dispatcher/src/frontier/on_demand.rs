@@ -9,11 +9,13 @@ use super::crawls::Crawl;
 use super::{Frontier, FrontierError};
 use crate::scope::Scope;
 
-/// A crawl that has queued tasks.
+/// A crawl that has queued or leased tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingCrawl {
     pub key: CrawlKey,
     pub crawl_id: String,
+    /// Handed to supervisors, and not ended yet.
+    pub leased: u64,
     /// Milliseconds since the epoch.
     pub expires_at_ms: Option<i64>,
 }
@@ -22,7 +24,8 @@ pub struct PendingCrawl {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AppTally {
     pub queued: u64,
-    /// Crawls with queued tasks.
+    pub leased: u64,
+    /// Crawls with queued or leased tasks.
     pub crawls: u64,
 }
 
@@ -178,7 +181,7 @@ impl Frontier {
         })
     }
 
-    /// The crawls of an application that have queued tasks, by their ids.
+    /// The crawls of an application that have queued or leased tasks, by their ids.
     pub fn pending_crawls(
         &mut self,
         app_id: &str,
@@ -186,14 +189,15 @@ impl Frontier {
     ) -> Result<Vec<PendingCrawl>, FrontierError> {
         self.guarded("list the crawls of an application", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT id, crawl_id, expires_at_ms FROM crawls
-                       WHERE app_id = ?1 AND queued > 0 ORDER BY crawl_id LIMIT ?2";
+            let sql = "SELECT id, crawl_id, expires_at_ms, leased FROM crawls
+                       WHERE app_id = ?1 AND queued + leased > 0 ORDER BY crawl_id LIMIT ?2";
             let mut select = frontier.db.prepare_cached(sql)?;
             let crawls = select.query_map(params![app_id, most as i64], |row| {
                 Ok(PendingCrawl {
                     key: row.get(0)?,
                     crawl_id: row.get(1)?,
                     expires_at_ms: row.get(2)?,
+                    leased: row.get::<_, i64>(3)? as u64,
                 })
             })?;
             crawls.collect()
@@ -217,13 +221,15 @@ impl Frontier {
     pub fn app_tally(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
         self.guarded("count the crawls of an application", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT coalesce(sum(queued), 0), count(*) FROM crawls
-                       WHERE app_id = ?1 AND queued > 0";
+            let sql =
+                "SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0), count(*) FROM crawls
+                       WHERE app_id = ?1 AND queued + leased > 0";
             let mut select = frontier.db.prepare_cached(sql)?;
             select.query_row([app_id], |row| {
                 Ok(AppTally {
                     queued: row.get::<_, i64>(0)? as u64,
-                    crawls: row.get::<_, i64>(1)? as u64,
+                    leased: row.get::<_, i64>(1)? as u64,
+                    crawls: row.get::<_, i64>(2)? as u64,
                 })
             })
         })

@@ -8,6 +8,7 @@ use webfill_wire::{Lane, Outcome, Reason, SiteClock, TaskDone};
 use super::*;
 
 mod application_limits;
+mod awaited;
 mod feeding;
 mod forgiving;
 mod holding;

@@ -36,6 +36,12 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         good("body", json!({"body": true})),
         good("no-body", json!({"body": false})),
         good("expires", json!({"expires": 1_999_999_999.5})),
+        good("expires-0", json!({"expires": 0})),
+        good(
+            "nulls",
+            json!({"expires": null, "attrs": null, "useragent": null, "spiderid": null,
+                "allowed_domains": null, "domain_max_pages": null, "priority": null}),
+        ),
         good("expires-whole", json!({"expires": 4_102_444_800_u64})),
         good(
             "agent",
@@ -128,7 +134,6 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         bad(json!({"expires": 1e300}), "$.expires"),
         bad(json!({"useragent": "a\nb"}), "$.useragent"),
         bad(json!({"attrs": []}), "$.attrs"),
-        bad(json!({"attrs": null}), "$.attrs"),
         bad(json!({"attrs": {"k": "x".repeat(65_536)}}), "$.attrs"),
         bad(json!({"domain_max_pages": 0}), "$.domain_max_pages"),
         bad(json!({"domain_max_pages": u64::MAX}), "$.domain_max_pages"),

@@ -119,6 +119,7 @@ fn info_for_people(answer: &Value) -> String {
         ("state", "state"),
         ("waiting_for", "waits for"),
         ("total_pending", "pending"),
+        ("leased", "being fetched"),
         ("total_domains", "pending sites"),
         ("total_crawlids", "pending crawls"),
         ("high_priority", "highest priority"),
@@ -134,7 +135,14 @@ fn info_for_people(answer: &Value) -> String {
     match answer.get("crawlids").and_then(Value::as_object) {
         Some(crawls) if !crawls.is_empty() => {
             let rows: Vec<Vec<String>> = crawls.iter().map(crawl_row).collect();
-            let heads = ["crawl", "pending", "highest", "lowest", "expires"];
+            let heads = [
+                "crawl",
+                "pending",
+                "being fetched",
+                "highest",
+                "lowest",
+                "expires",
+            ];
             format!("{totals}\n\n{}", table(&heads, &rows))
         }
         _ => totals,
@@ -142,7 +150,13 @@ fn info_for_people(answer: &Value) -> String {
 }
 
 fn crawl_row((id, crawl): (&String, &Value)) -> Vec<String> {
-    let keys = ["total", "high_priority", "low_priority", "expires"];
+    let keys = [
+        "total",
+        "leased",
+        "high_priority",
+        "low_priority",
+        "expires",
+    ];
     let cells = keys.iter().map(|key| cell(&crawl[*key]));
     std::iter::once(visible(id)).chain(cells).collect()
 }
@@ -158,7 +172,7 @@ mod tests {
             "total_domains": 1, "total_crawlids": 2,
             "crawlids": {
                 "2aaabbb": {"total": 1, "low_priority": 29, "high_priority": 29, "expires": 1_429_216_389},
-                "1aaabbb": {"total": 11, "low_priority": 29, "high_priority": 39},
+                "1aaabbb": {"total": 11, "leased": 3, "low_priority": 29, "high_priority": 39},
             },
         });
         let expected = "\
@@ -167,9 +181,9 @@ pending         12
 pending sites   1
 pending crawls  2
 
-crawl    pending  highest  lowest     expires
-2aaabbb        1       29      29  1429216389
-1aaabbb       11       39      29           -";
+crawl    pending  being fetched  highest  lowest     expires
+2aaabbb        1              -       29      29  1429216389
+1aaabbb       11              3       39      29           -";
         assert_eq!(info_for_people(&answer), expected);
     }
 

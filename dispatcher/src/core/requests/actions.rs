@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value, json};
 use webfill_api::{Refusal, Spider, Subject};
-use webfill_store::CrawlState;
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
@@ -41,15 +40,22 @@ impl Core {
             if let Some(at_ms) = crawl.expires_at_ms {
                 told["expires"] = (at_ms / 1_000).into();
             }
+            if crawl.leased > 0 {
+                told["leased"] = crawl.leased.into();
+            }
             crawls.insert(crawl.crawl_id, told);
         }
-        let more = json!({
+        let mut more = json!({
             "server_time": now_ms / 1_000,
             "total_pending": tally.queued,
             "total_domains": self.frontier.pending_sites_of(&subject.app_id)?,
             "total_crawlids": tally.crawls,
+            "leased": tally.leased,
             "crawlids": crawls,
         });
+        if let Some(awaited) = self.awaited_by_application(&subject.app_id, now_ms)? {
+            more["waiting_for"] = awaited.into();
+        }
         let spider = subject.spider.unwrap_or(Spider::Link);
         Ok(action_answer("info", subject, spider, more))
     }
@@ -78,7 +84,7 @@ impl Core {
         if let Some(at_ms) = self.frontier.spec(crawl)?.expires_at_ms {
             more["expires"] = (at_ms / 1_000).into();
         }
-        if let Some(awaited) = self.awaited_by(crawl, now_ms)? {
+        if let Some(awaited) = self.awaited_by_crawl(crawl, now_ms)? {
             more["waiting_for"] = awaited.into();
         }
         Ok(action_answer("info", subject, self.spider_of(crawl)?, more))
@@ -136,18 +142,6 @@ impl Core {
 
     pub(super) fn spider_of(&mut self, crawl: CrawlKey) -> Result<Spider, FrontierError> {
         Ok(Spider::of(self.frontier.spec(crawl)?.lane))
-    }
-
-    /// What a running crawl waits for, for people.
-    fn awaited_by(
-        &mut self,
-        crawl: CrawlKey,
-        now_ms: i64,
-    ) -> Result<Option<String>, FrontierError> {
-        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
-        let lane = self.frontier.lane_awaited(crawl)?;
-        let lane = lane.filter(|_| state == CrawlState::Running);
-        Ok(lane.map(|lane| format!("a supervisor of lane {lane}")))
     }
 
     /// The crawl that is to be paused, resumed or retried; refused if it is unknown or over.

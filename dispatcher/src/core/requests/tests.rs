@@ -1,3 +1,4 @@
+mod awaited;
 mod closing;
 mod feeding;
 mod lanes;

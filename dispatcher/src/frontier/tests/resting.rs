@@ -1,6 +1,7 @@
 use super::*;
 use webfill_wire::Evidence;
 
+use crate::frontier::{Asked, HeldBy};
 use crate::rest_table::RestTable;
 use crate::site_state::Phase;
 
@@ -65,6 +66,12 @@ fn a_resting_site_keeps_its_tasks_over_a_restart() {
 
     let mut fixture = fixture.reopen(600);
     assert_eq!(rest_until(&mut fixture), Some(1_500));
+    let asked = Asked::Crawl(fixture.crawl);
+    let held = fixture.frontier.held_sites(asked, 600).unwrap();
+    assert_eq!(
+        (held[0].by, held[0].example.as_str()),
+        (HeldBy::Rest, "a.org")
+    );
     assert!(fixture.frontier.next_sites(1_499, 9).unwrap().is_empty());
     let due = fixture.frontier.next_sites(1_500, 9).unwrap();
     assert_eq!(due[0].rest_until_ms, Some(1_500));

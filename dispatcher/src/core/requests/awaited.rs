@@ -1,0 +1,75 @@
+//! Why something pending does not move, in the answers to `info`.
+
+use webfill_store::CrawlState;
+use webfill_wire::CrawlKey;
+
+use crate::core::Core;
+use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
+
+impl Core {
+    /// What a running crawl waits for, for people.
+    pub(super) fn awaited_by_crawl(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<Option<String>, FrontierError> {
+        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
+        let is_running = state == CrawlState::Running;
+        if !is_running || self.frontier.pending(crawl)?.total == 0 {
+            return Ok(None);
+        }
+        let lane = self.frontier.lane_awaited(crawl)?;
+        let lane = lane.map(|lane| format!("a supervisor of lane {lane}"));
+        let app_id = self.frontier.spec(crawl)?.app_id.clone();
+        self.awaited(lane, Asked::Crawl(crawl), &app_id, now_ms)
+    }
+
+    /// What queued tasks of an application wait for, for people.
+    pub(super) fn awaited_by_application(
+        &mut self,
+        app_id: &str,
+        now_ms: i64,
+    ) -> Result<Option<String>, FrontierError> {
+        if self.frontier.app_tally(app_id)?.queued == 0 {
+            return Ok(None);
+        }
+        let lane = self.frontier.awaits_browsers(app_id)?;
+        let lane = lane.then(|| String::from("a supervisor of lane browser"));
+        self.awaited(lane, Asked::Application(app_id), app_id, now_ms)
+    }
+
+    fn awaited(
+        &mut self,
+        lane: Option<String>,
+        asked: Asked<'_>,
+        app_id: &str,
+        now_ms: i64,
+    ) -> Result<Option<String>, FrontierError> {
+        let mut awaited: Vec<String> = lane.into_iter().collect();
+        if awaited.is_empty() && self.dispatch.supervisors().next().is_none() {
+            awaited.push("a supervisor".into());
+        }
+        if self.all_cut_off().is_some() {
+            awaited.push("a supervisor that reaches the web".into());
+        }
+        if self.frontier.awaits_allowance(app_id) {
+            awaited.push("the limits of its application".into());
+        }
+        let held = self.frontier.held_sites(asked, now_ms)?;
+        awaited.extend(held.iter().map(sentence));
+        Ok((!awaited.is_empty()).then(|| awaited.join("; ")))
+    }
+}
+
+fn sentence(held: &HeldSites) -> String {
+    let what = match held.by {
+        HeldBy::Limit => "a higher limit of",
+        HeldBy::BlockUntil => "the end of the block of",
+        HeldBy::Rest => "the end of the rest of",
+        HeldBy::Retries => "the time of the next tries at",
+    };
+    match held.sites {
+        1 => format!("{what} {}", held.example),
+        sites => format!("{what} {sites} sites, such as {}", held.example),
+    }
+}

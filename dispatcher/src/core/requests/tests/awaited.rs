@@ -1,0 +1,66 @@
+//! What `info` says of requests that are leased, and of those that do not move.
+
+use super::*;
+
+fn about_app() -> Value {
+    json!({"action": "info", "appid": "app"})
+}
+
+#[test]
+fn an_application_counts_crawls_whose_requests_are_leased() {
+    let mut fixture = fixture();
+    fixture.join();
+    fixture.accept(&request(json!({})));
+    let task = fixture.tasks().remove(0);
+    let info = fixture.accept(&about_app());
+    assert_eq!(
+        (
+            &info["total_crawlids"],
+            &info["total_pending"],
+            &info["leased"]
+        ),
+        (&json!(1), &json!(0), &json!(1)),
+        "{info}"
+    );
+    assert_eq!(
+        info["crawlids"]["c1"],
+        json!({"total": 0, "low_priority": null, "high_priority": null, "leased": 1})
+    );
+    assert_eq!(info.get("waiting_for"), None, "{info}");
+    fixture.report(|outcomes| outcomes.done.push(done(&task, &[])));
+    let info = fixture.accept(&about_app());
+    assert_eq!(
+        (&info["total_crawlids"], &info["leased"]),
+        (&json!(0), &json!(0))
+    );
+}
+
+#[test]
+fn info_says_why_something_pending_does_not_move() {
+    let mut fixture = fixture();
+    fixture.accept(&json!([
+        request(json!({})),
+        request(json!({"url": "http://a.org/2"}))
+    ]));
+    let waits = |fixture: &mut Fixture, expected: Option<&str>| {
+        for question in [action("info"), about_app()] {
+            let info = fixture.accept(&question);
+            let told = info.get("waiting_for").and_then(Value::as_str);
+            assert_eq!(told, expected, "{info}");
+        }
+    };
+    waits(&mut fixture, Some("a supervisor"));
+    fixture.ask(&json!({"action": "site", "site": "a.org", "limit": 1}));
+    fixture.join();
+    let task = fixture.tasks().remove(0);
+    waits(&mut fixture, Some("a higher limit of a.org"));
+    fixture.report(|outcomes| outcomes.done.push(done(&task, &[])));
+    waits(&mut fixture, Some("a higher limit of a.org"));
+
+    let until = NOW_MS / 1_000 + 60;
+    let rule = json!({"action": "site", "site": "a.org", "limit": null, "block_until": until});
+    fixture.ask(&rule);
+    waits(&mut fixture, Some("the end of the block of a.org"));
+    fixture.ask(&action("pause"));
+    waits(&mut fixture, None);
+}

@@ -1,0 +1,110 @@
+//! What queued tasks wait for, for people who ask why a crawl does not go on.
+
+use rusqlite::{Result, ToSql, params};
+use webfill_wire::CrawlKey;
+
+use super::{Frontier, FrontierError};
+
+/// One question looks at most at this many sites of crawls, because a crawl may have a million.
+const MOST_LOOKED_AT: i64 = 10_000;
+
+/// Sites where queued tasks wait for the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldSites {
+    pub by: HeldBy,
+    pub sites: u64,
+    /// One of them, by name.
+    pub example: String,
+}
+
+/// Why a site hands out nothing of a crawl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Its limit of pages is used up.
+    Limit,
+    /// A time set by hand, before which nothing is requested.
+    BlockUntil,
+    Rest,
+    /// All tasks of the crawl there failed, and are tried again later.
+    Retries,
+}
+
+/// Whose queued tasks are asked about.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    Crawl(CrawlKey),
+    /// All crawls of an application that are not paused.
+    Application(&'a str),
+}
+
+impl Frontier {
+    /// The sites that hold queued tasks back, by what holds them.
+    pub fn held_sites(
+        &mut self,
+        asked: Asked<'_>,
+        now_ms: i64,
+    ) -> std::result::Result<Vec<HeldSites>, FrontierError> {
+        self.guarded("see what holds a crawl's tasks", |frontier| {
+            frontier.write_counters()?;
+            let (whose, value): (&str, &dyn ToSql) = match &asked {
+                Asked::Crawl(key) => ("crawls.id = ?1", key),
+                Asked::Application(app) => ("app_id = ?1 AND paused = 0", app),
+            };
+            let sql = format!(
+                "WITH asked AS (
+                     SELECT crawl, site, top_priority FROM crawls JOIN crawl_sites
+                         ON crawl = crawls.id AND crawl_sites.queued > 0
+                     WHERE {whose} AND ended IS NULL AND crawls.queued > 0 LIMIT {MOST_LOOKED_AT}),
+                 held AS (
+                     SELECT name, CASE
+                         WHEN pages_left = 0 THEN 0
+                         WHEN block_until_ms > ?2 THEN 1
+                         WHEN rest_until_ms > ?2 THEN 2
+                         WHEN asked.top_priority = 0 AND EXISTS (
+                             SELECT 1 FROM tasks WHERE tasks.site = asked.site
+                             AND tasks.crawl = asked.crawl AND state = 0 AND not_before_ms > 0)
+                         THEN 3 END AS why
+                     FROM asked JOIN sites ON sites.id = asked.site)
+                 SELECT why, count(DISTINCT name), min(name) FROM held
+                 WHERE why NOT NULL GROUP BY why ORDER BY why"
+            );
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let held = select.query_map(params![value, now_ms], |row| {
+                let by = match row.get::<_, i64>(0)? {
+                    0 => HeldBy::Limit,
+                    1 => HeldBy::BlockUntil,
+                    2 => HeldBy::Rest,
+                    _ => HeldBy::Retries,
+                };
+                Ok(HeldSites {
+                    by,
+                    sites: row.get::<_, i64>(1)? as u64,
+                    example: row.get(2)?,
+                })
+            })?;
+            held.collect::<Result<_>>()
+        })
+    }
+
+    /// Whether a crawl waits because its application, which has limits, may have no more for now.
+    pub fn awaits_allowance(&self, app_id: &str) -> bool {
+        self.limited_applications.awaits_allowance(app_id)
+    }
+
+    /// Whether an application has a crawl with queued tasks that needs a browser, and no supervisor
+    /// has one.
+    pub fn awaits_browsers(&mut self, app_id: &str) -> std::result::Result<bool, FrontierError> {
+        if self.lanes.has_browsers() {
+            return Ok(false);
+        }
+        self.guarded("look for crawls that need browsers", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT EXISTS (SELECT 1 FROM crawls WHERE app_id = ?1 AND queued > 0
+                       AND ended IS NULL AND paused = 0
+                       AND json_extract(spec, '$.lane') = ?2)";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let lane = webfill_wire::Lane::Browser.to_string();
+            select.query_row(params![app_id, lane], |row| row.get(0))
+        })
+    }
+}

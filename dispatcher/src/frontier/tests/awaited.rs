@@ -1,0 +1,55 @@
+use super::retrying::{fails, fixture_that_retries};
+use super::*;
+use crate::frontier::{Asked, HeldBy, HeldSites};
+
+fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
+    let of_crawl = Asked::Crawl(fixture.crawl);
+    let of_crawl = fixture.frontier.held_sites(of_crawl, now_ms).unwrap();
+    let app_id = fixture.frontier.spec(fixture.crawl).unwrap().app_id.clone();
+    let of_app = Asked::Application(&app_id);
+    assert_eq!(
+        fixture.frontier.held_sites(of_app, now_ms).unwrap(),
+        of_crawl
+    );
+    of_crawl
+}
+
+#[test]
+fn sites_that_hold_tasks_back_are_told_by_their_reason() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/", "http://b.org/", "http://c.org/"]);
+    assert_eq!(held(&mut fixture, 0), []);
+    let limit = SiteRule {
+        pages_left: Some(0),
+        ..SiteRule::default()
+    };
+    fixture.frontier.set_site_rule("c.org", &limit).unwrap();
+    fixture.frontier.set_site_rule("b.org", &limit).unwrap();
+    let block = SiteRule {
+        block_until_ms: Some(1_000),
+        ..SiteRule::default()
+    };
+    fixture.frontier.set_site_rule("a.org", &block).unwrap();
+    let by = |by, sites, example: &str| HeldSites {
+        by,
+        sites,
+        example: example.into(),
+    };
+    let limits = by(HeldBy::Limit, 2, "b.org");
+    let blocked = by(HeldBy::BlockUntil, 1, "a.org");
+    assert_eq!(held(&mut fixture, 999), [limits.clone(), blocked]);
+    assert_eq!(held(&mut fixture, 1_000), [limits]);
+}
+
+#[test]
+fn tasks_that_are_tried_again_later_hold_their_site() {
+    let mut fixture = fixture_that_retries();
+    fixture.feed(&["http://a.org/"]);
+    let task = fixture.lease_one();
+    assert_eq!(held(&mut fixture, 0), [], "leased, not queued");
+    assert!(fails(&mut fixture, &task, 1_000));
+    let told = held(&mut fixture, 1_000);
+    assert_eq!((told.len(), told[0].by), (1, HeldBy::Retries), "{told:?}");
+    fixture.frontier.requeue_due_retries(11_000).unwrap();
+    assert_eq!(held(&mut fixture, 11_000), []);
+}
