@@ -20,7 +20,8 @@ const EXPRESSION: &str = "//|/|a|div|*|@x|@*|..|.|[|]|(|)|1|1.5|'x'|\"y\"|and| o
     preceding-sibling::|self::|string(|id(|lang('en')|name()|sum(|number(|concat(|substring(|$v|x:y|é";
 
 const SELECTOR: &str = "a|div|*|#x|.y|[x]|[x=|'v'|]|[x*='a' i]| |>|+|~|,|:not(|)|:has(|:nth-child(|2n+1|\
-    -n|:first-child|:empty|:root|::text|::attr(x)|\\31 |\\|:contains('x')|\"|é|:nth-last-of-type(2)";
+    -n|:first-child|:empty|:root|::text|::attr(x)|\\31 |\\|:contains('x')|\"|é|:nth-last-of-type(2)|\
+    /*| */|/* */|:scope|:checked|:lang(|:is(| of |A|[TYPE=x s]";
 
 /// Fewer than `limit` of these pieces in a row.
 fn join_random(rng: &mut Rng, pieces: &str, limit: usize) -> String {
