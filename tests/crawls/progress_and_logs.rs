@@ -6,7 +6,7 @@ use serde_json::Value;
 use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, script};
-use webfill_tests::workplace::Workplace;
+use webfill_tests::workplace::{Workplace, files_under};
 
 fn crawl(work: &Workplace, web: &Web) -> Run {
     let site = web.site("seen.example");
@@ -129,6 +129,22 @@ fn the_summary_for_programs_is_one_json_object() {
             .as_f64()
             .is_some_and(|seconds| seconds > 0.3 && seconds < 60.0)
     );
+}
+
+#[test]
+fn the_links_to_logs_lead_to_the_files_beside_them() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let run = crawl(&work, &web).instead("--state", "state");
+    run.finish().expect(0);
+    let links = files_under(&work.path("state/logs"));
+    let links: Vec<_> = links.iter().filter(|path| path.is_symlink()).collect();
+    assert!(links.len() >= 5, "one for each process: {links:?}");
+    for link in links {
+        let target = std::fs::read_link(link).expect("a link");
+        assert_eq!(target.components().count(), 1, "{link:?} to {target:?}");
+        assert!(link.exists(), "{link:?} leads nowhere");
+    }
 }
 
 #[test]
