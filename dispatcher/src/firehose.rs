@@ -195,7 +195,10 @@ impl Reader {
 
     /// Publishes each page of a batch once, as long as it has a subscriber.
     async fn publish_batch(&mut self, batch: Vec<FinishedPage>) {
-        let of_page = |page: FinishedPage| (page_id(&page.crawl_id, &page.url), page);
+        let of_page = |page: FinishedPage| {
+            let id = page_id(&page.app_id, &page.crawl_id, &page.url);
+            (id, page)
+        };
         let mut unpublished: HashMap<String, FinishedPage> =
             batch.into_iter().map(of_page).collect();
         let mut reads = 0;
@@ -241,12 +244,7 @@ impl Reader {
         let publish = &self.publish;
         let mut each = |page: Value| {
             let id = page["_id"].as_str().unwrap_or_default();
-            // Crawls of two applications may have the same id; a page of the one is not published
-            // as the other's.
-            let is_its = |finished: &FinishedPage| page["app_id"] == finished.app_id.as_str();
-            if unpublished.get(id).is_some_and(is_its)
-                && let Some(finished) = unpublished.remove(id)
-            {
+            if let Some(finished) = unpublished.remove(id) {
                 let message = result::message(page, finished.body);
                 publish(&crawled(&finished.app_id), message);
             }

@@ -35,6 +35,7 @@ pub enum StoreWrite {
 #[derive(Debug, Clone)]
 pub struct BackfillWrite {
     pub crawl: CrawlKey,
+    pub app_id: String,
     pub crawl_id: String,
     pub page: Backfill,
 }
@@ -247,7 +248,7 @@ async fn apply(
     backfill: &BackfillWrite,
 ) -> Result<WriteResult, StoreError> {
     let wanted = ApplyPage {
-        page_id: webfill_store::page_id(&backfill.crawl_id, &backfill.page.url),
+        page_id: webfill_store::page_id(&backfill.app_id, &backfill.crawl_id, &backfill.page.url),
         record: backfill.page.record.clone(),
     };
     let applied = store.apply_pages(vec![wanted]).await?.pop().flatten();

@@ -91,7 +91,7 @@ impl Page {
 
     /// The page's key, see [`page_id`].
     pub fn id(&self) -> String {
-        page_id(&self.crawl_id, &self.url)
+        page_id(&self.app_id, &self.crawl_id, &self.url)
     }
 
     /// End of the fetch, milliseconds since the epoch.
@@ -101,12 +101,13 @@ impl Page {
     }
 }
 
-/// The key of a page: crawl id, "/", hash of the canonical URL.
-pub fn page_id(crawl_id: &str, url: &str) -> String {
+/// The key of a page: app id, "/", crawl id, "/", hash of the canonical URL. None of the three has a
+/// "/" in it.
+pub fn page_id(app_id: &str, crawl_id: &str, url: &str) -> String {
     let hash = webfill_urls::page_hash(url);
-    let mut id = String::with_capacity(crawl_id.len() + 1 + hash.len());
-    id.push_str(crawl_id);
-    id.push('/');
-    id.push_str(&hash);
+    let mut id = String::with_capacity(app_id.len() + crawl_id.len() + 2 + hash.len());
+    for part in [app_id, "/", crawl_id, "/", &hash] {
+        id.push_str(part);
+    }
     id
 }

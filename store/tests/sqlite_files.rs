@@ -151,6 +151,14 @@ async fn a_file_of_an_older_version_is_brought_up_to_date() {
     store.save(vec![save(page(1, 0))]).await.remove(0).unwrap();
     let (urls, _) = changed(&*store, &Cursor::start()).await;
     assert_eq!(urls, ["https://example.com/old", "https://example.com/1"]);
+    let mut found = 0;
+    let mut each = |_| {
+        found += 1;
+        Ok(())
+    };
+    let old = vec![String::from("app/c1/1")];
+    store.pages(old, &mut each).await.unwrap();
+    assert_eq!(found, 1, "its key has its application in it");
 }
 
 /// The URLs of the pages that were saved behind a cursor, and the cursor behind them.

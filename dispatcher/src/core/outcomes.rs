@@ -288,13 +288,15 @@ impl Core {
         crawl: CrawlKey,
         page: Backfill,
     ) -> Result<(), FrontierError> {
-        let crawl_id = self.frontier.spec(crawl)?.crawl_id.clone();
-        self.crawls.backfill_queued(crawl);
-        self.store_writes.push(StoreWrite::Backfill(BackfillWrite {
+        let spec = self.frontier.spec(crawl)?;
+        let backfill = BackfillWrite {
             crawl,
-            crawl_id,
+            app_id: spec.app_id.clone(),
+            crawl_id: spec.crawl_id.clone(),
             page,
-        }));
+        };
+        self.crawls.backfill_queued(crawl);
+        self.store_writes.push(StoreWrite::Backfill(backfill));
         Ok(())
     }
 

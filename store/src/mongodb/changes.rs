@@ -158,11 +158,15 @@ impl Reader<'_> {
         Ok(if sent { Ok(()) } else { Err(Gone) })
     }
 
-    /// The keys that the filter lets through. A page's key begins with its crawl, so pages of other
-    /// crawls are not looked up.
+    /// The keys that the filter lets through. A page's key names its application and its crawl, so
+    /// pages of others are not looked up.
     fn wanted<'k>(&self, ids: &'k [String]) -> Vec<&'k str> {
-        let crawl = self.filter.crawl_id.as_ref().map(|id| format!("{id}/"));
-        let is_wanted = |id: &&str| crawl.as_ref().is_none_or(|crawl| id.starts_with(crawl));
+        let is_wanted = |id: &&str| {
+            let mut parts = id.split('/');
+            [&self.filter.app_id, &self.filter.crawl_id]
+                .into_iter()
+                .all(|wanted| is_let_through(wanted.as_deref(), parts.next()))
+        };
         ids.iter().map(String::as_str).filter(is_wanted).collect()
     }
 
@@ -178,4 +182,8 @@ impl Reader<'_> {
             (Err(_), _) => Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0),
         }
     }
+}
+
+fn is_let_through(wanted: Option<&str>, id: Option<&str>) -> bool {
+    wanted.is_none() || wanted == id
 }

@@ -133,16 +133,27 @@ impl Db {
 
     /// Deletes the documents with these keys.
     pub(super) async fn delete(&self, collection: &str, ids: &[String]) -> Result<Updated, Fault> {
-        let mut updated = Updated::default();
-        if !ids.is_empty() {
-            let keys: RawArrayBuf = ids.iter().map(String::as_str).collect();
-            let mut command = rawdoc! {
-                "delete": collection,
-                "deletes": [{"q": {"_id": {"$in": keys}}, "limit": 0}],
-            };
-            command.append(cstr!("writeConcern"), majority());
-            updated.add(&self.run(command).await?, 0);
+        if ids.is_empty() {
+            return Ok(Updated::default());
         }
+        let keys: RawArrayBuf = ids.iter().map(String::as_str).collect();
+        self.delete_matching(collection, rawdoc! {"_id": {"$in": keys}})
+            .await
+    }
+
+    /// Deletes the documents that match a query.
+    pub(super) async fn delete_matching(
+        &self,
+        collection: &str,
+        query: RawDocumentBuf,
+    ) -> Result<Updated, Fault> {
+        let mut command = rawdoc! {
+            "delete": collection,
+            "deletes": [{"q": query, "limit": 0}],
+        };
+        command.append(cstr!("writeConcern"), majority());
+        let mut updated = Updated::default();
+        updated.add(&self.run(command).await?, 0);
         Ok(updated)
     }
 

@@ -11,6 +11,7 @@ use mongodb::{Client, Database};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::indexes;
+use super::migrating;
 use super::page_log;
 use super::uri::MongoUri;
 use crate::error::StoreError;
@@ -27,7 +28,7 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 /// time.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 
-/// Connects, authenticates, and creates indexes and the log of pages where `mode` allows.
+/// Connects, authenticates, and creates indexes and the log of pages, and brings keys up to date, where `mode` allows.
 pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
     let db = connect(uri).await.map_err(refused)?;
@@ -82,6 +83,7 @@ async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
     indexes::create(db, uses).await?;
     if uses.includes_store() {
         page_log::create(db).await?;
+        migrating::migrate(db).await?;
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ mod dataset;
 mod export;
 mod fault;
 mod indexes;
+mod migrating;
 mod page_log;
 mod pages;
 mod records;

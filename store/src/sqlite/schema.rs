@@ -101,7 +101,7 @@ CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 const PAGES: &str = "
 CREATE TABLE pages (
     position INTEGER PRIMARY KEY,
-    _id TEXT NOT NULL UNIQUE,    -- crawl id, '/', hash of the canonical URL
+    _id TEXT NOT NULL UNIQUE,    -- app id, '/', crawl id, '/', hash of the URL
     app_id TEXT NOT NULL,
     crawl_id TEXT NOT NULL,
     url TEXT NOT NULL,
@@ -167,6 +167,11 @@ const FROM_VERSION_2: [&str; 2] = [
         attempts, worker, '[]', attrs, fields, links, NULL, NULL FROM older_pages ORDER BY rowid;
     DROP TABLE older_pages;",
 ];
+
+/// Upgrades a file from version 4 to version 5: pages are of an application.
+const FROM_VERSION_4: &str = "
+UPDATE pages SET _id = app_id || '/' || _id;
+";
 
 /// Opens the file and checks that it is webfill's. Creates the tables in an empty file, and upgrades
 /// an older one.
@@ -293,6 +298,7 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
             conn.execute_batch(SITE_STATES)?;
         }
         conn.execute_batch(DELIVERIES)?;
+        conn.execute_batch(FROM_VERSION_4)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -54,7 +54,7 @@ fn everything() -> ExportFilter {
 pub(crate) async fn pages_are_found_by_their_keys(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..10).await;
-    let ids = [3, 77, 5].map(|number| page_id("c1", &url(number)));
+    let ids = [3, 77, 5].map(|number| page_id("app", "c1", &url(number)));
     let mut found = BTreeSet::new();
     let mut each = |page: Value| {
         found.insert(page["url"].to_string());
@@ -77,7 +77,9 @@ pub(crate) async fn many_large_pages_are_found_one_after_another(clients: &Clien
         };
         save(store, page, &[]).await.unwrap();
     }
-    let ids = (0..5).map(|number| page_id("c1", &url(number))).collect();
+    let ids = (0..5)
+        .map(|number| page_id("app", "c1", &url(number)))
+        .collect();
     let mut bytes = 0;
     let mut each = |page: Value| {
         bytes += page["body"].as_str().unwrap().len();

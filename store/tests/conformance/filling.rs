@@ -188,7 +188,7 @@ pub(crate) async fn a_stored_page_is_applied_to_another_record(clients: &Clients
     };
     save(store, page, &[]).await.unwrap();
     let apply = |url, record: &str| ApplyPage {
-        page_id: page_id("c1", url),
+        page_id: page_id("app", "c1", url),
         record: record.to_owned(),
     };
     let applies = vec![

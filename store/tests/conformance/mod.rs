@@ -43,6 +43,7 @@ macro_rules! conformance_tests {
             saving: what_a_restored_dispatcher_hands_out_is_later,
             saving: an_entry_that_cannot_be_kept_fails_alone,
             saving: one_page_in_two_crawls_is_kept_twice,
+            saving: one_page_in_crawls_of_one_id_is_kept_for_each_application,
             saving: an_empty_batch_is_answered_by_nothing,
             filling: a_page_fills_what_is_missing_and_keeps_the_source,
             filling: a_field_that_has_a_value_keeps_it,

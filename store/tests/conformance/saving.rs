@@ -31,7 +31,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
     };
     save(store, page, &[]).await.unwrap();
     let expected = json!({
-        "_id": page_id("c1", "https://example.com/a"),
+        "_id": page_id("app", "c1", "https://example.com/a"),
         "app_id": "app", "crawl_id": "c1",
         "url": "https://example.com/a", "final_url": "https://example.com/end",
         "site": "example.com", "depth": 3, "parent": "https://example.com/",
@@ -211,6 +211,23 @@ pub(crate) async fn one_page_in_two_crawls_is_kept_twice(clients: &Clients) {
         .unwrap();
     save(store, other, &[]).await.unwrap();
     assert_eq!(exported(store, ExportKind::Pages).await.len(), 2);
+}
+
+pub(crate) async fn one_page_in_crawls_of_one_id_is_kept_for_each_application(clients: &Clients) {
+    let (mine, theirs) = (&*clients.first.store, &*clients.second.store);
+    let other = Page {
+        app_id: String::from("other"),
+        ..page_with("https://example.com/a", json!({"name": "theirs"}))
+    };
+    let own = page_with("https://example.com/a", json!({"name": "mine"}));
+    save(mine, own, &[]).await.unwrap();
+    save(theirs, other, &[]).await.unwrap();
+    let kept = exported(mine, ExportKind::Pages).await;
+    let names = |page: &Value| (page["app_id"].clone(), page["fields"]["name"].clone());
+    assert_eq!(
+        kept.iter().map(names).collect::<Vec<_>>(),
+        [("app", "mine"), ("other", "theirs")].map(|(app, name)| (json!(app), json!(name)))
+    );
 }
 
 pub(crate) async fn an_empty_batch_is_answered_by_nothing(clients: &Clients) {

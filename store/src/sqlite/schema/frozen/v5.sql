@@ -33,7 +33,7 @@ CREATE TABLE origins (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE pages (
     position INTEGER PRIMARY KEY,
-    _id TEXT NOT NULL UNIQUE,    -- crawl id, '/', hash of the canonical URL
+    _id TEXT NOT NULL UNIQUE,    -- app id, '/', crawl id, '/', hash of the URL
     app_id TEXT NOT NULL,
     crawl_id TEXT NOT NULL,
     url TEXT NOT NULL,
