@@ -19,8 +19,9 @@ use crate::frontier::{CrawlStatus, FeedTally};
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalRequest {
-    /// Opens the command's own crawl or resumes it. Answered with its key and the position in the
-    /// seed input up to which seeds are durable already.
+    /// Opens the command's own crawl or resumes it. Answered with its key, the position in the seed
+    /// input up to which seeds are durable already, and the dataset of its records if it began before
+    /// datasets had names.
     OpenCrawl { spec: Box<CrawlSpec> },
     /// Seeds of an open crawl. The answer comes when they are durable.
     FeedSeeds {

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use serde_json::{Map, json};
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, Page, Record, Save, Store, StoreError, StoreUri, open,
+    Crawl, CrawlId, CrawlState, DatasetName, Page, Record, Save, Store, StoreError, StoreUri, open,
 };
 use webfill_test_mongod::Mongod;
 use webfill_wire::Outcome;
@@ -155,8 +155,10 @@ async fn put_records(store: &dyn Store, client: u64) -> Result<(), StoreError> {
             finished_at_ms: None,
         })
         .await?;
+    let dataset: DatasetName = "bench".parse().expect("a name");
     for first in (0..PAGES).step_by(500) {
         let record = |number: u64| Record {
+            dataset: dataset.clone(),
             id: format!("{client}-{number}"),
             fields: Map::from_iter([(String::from("id"), json!(number))]),
             want: FIELDS.map(String::from).to_vec(),
@@ -195,7 +197,7 @@ fn save(client: u64, number: u64) -> Save {
             worker: String::from("host/0"),
             ..Page::new(&crawl_id(), &url, "example.com", Outcome::Ok)
         },
-        records: vec![format!("{client}-{number}")],
+        records: vec![format!("bench/{client}-{number}")],
     }
 }
 

@@ -15,6 +15,7 @@
 mod cache;
 mod crawl;
 mod cursor;
+mod dataset_name;
 mod error;
 mod mongodb;
 mod page;
@@ -33,12 +34,13 @@ pub use cache::{
 };
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
+pub use dataset_name::{DatasetName, UNNAMED_DATASET, record_key};
 pub use error::StoreError;
 pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
 pub use site_state::{SitePhase, SiteState};
-pub use source_document::{DatasetRecord, FilledField, SourceDocument, Unwritten};
+pub use source_document::{DatasetRecord, FilledField, RecordPut, SourceDocument, Unwritten};
 pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };

@@ -1,17 +1,22 @@
 //! Records, and the rules by which pages fill their missing fields. The rules are the same for every
 //! backend.
 //!
-//! - A field that has a value keeps it, except as in the last rule.
+//! - A value that the user's input gives replaces any other: an earlier one of the input, because it
+//!   corrects it, and that of a page, because the user knows better. The page's value, its source and
+//!   the candidates go. So what a record becomes does not depend on whether the page or the input came
+//!   first. Empty values replace nothing.
+//! - Otherwise a field that has a value keeps it, except as in the last rule.
 //! - A wanted field without a value is *missing*, until a page or the user's input supplies a value.
 //!   A page's value is stored with its source.
 //! - A record is *resolved* while no wanted field is missing, and *open* otherwise.
 //! - If two pages bring different values for a field, the page whose mapping comes first in the
 //!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page
 //!   that was saved first. The other value is stored as a *candidate*, with its source. Values from
-//!   the user have no candidates and are never replaced.
+//!   the user have no candidates, and no page replaces them.
 
 use serde_json::{Map, Value, json};
 
+use crate::dataset_name::{DatasetName, record_key};
 use crate::page::Page;
 use crate::timestamp::iso_time;
 
@@ -21,11 +26,20 @@ pub const MAX_RECORD_ID_BYTES: usize = 1024;
 /// One row of the user's dataset, as given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
+    pub dataset: DatasetName,
+    /// Its id within the dataset.
     pub id: String,
     /// Known values; null means that the value is missing.
     pub fields: Map<String, Value>,
     /// The fields to be filled; those that have a value already are not missing.
     pub want: Vec<String>,
+}
+
+impl Record {
+    /// See [`record_key`].
+    pub fn key(&self) -> String {
+        record_key(&self.dataset, &self.id)
+    }
 }
 
 /// The state of a record.
@@ -51,6 +65,15 @@ pub fn has_value(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         _ => true,
+    }
+}
+
+/// Whether a value of the input is the one that is kept, perhaps as the text that a CSV file has in
+/// its place.
+fn is_same(kept: &Value, given: &Value) -> bool {
+    match given {
+        Value::String(text) if !kept.is_string() => *text == kept.to_string(),
+        given => given == kept,
     }
 }
 
@@ -122,8 +145,7 @@ impl StoredRecord {
         }
     }
 
-    /// Adds the user's input: values for fields that have none, and further wanted fields. Returns
-    /// whether anything changed.
+    /// Adds the user's input: its values, and further wanted fields. Returns whether anything changed.
     pub(crate) fn merge(&mut self, input: &Record, now_ms: i64) -> bool {
         let before = (
             self.fields.len(),
@@ -133,9 +155,11 @@ impl StoredRecord {
         let mut changed = false;
         for (name, value) in &input.fields {
             match self.fields.get_mut(name) {
-                Some(kept) if has_value(kept) || !has_value(value) => {}
+                Some(kept) if !has_value(value) || is_same(kept, value) => {}
                 Some(kept) => {
                     *kept = value.clone();
+                    self.sources.shift_remove(name);
+                    self.candidates.shift_remove(name);
                     changed = true;
                 }
                 None => {

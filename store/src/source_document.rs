@@ -1,9 +1,10 @@
 //! Records that were read from documents of the user's dataset, and what is still to be written
 //! back to those documents.
 //!
-//! A crawl that writes back stores, with each record, its [`SourceDocument`]: the document's id and
-//! the fields that the document lacked when the crawl first read it. Only these fields are ever
-//! written; values that the document had belong to the user.
+//! A crawl that writes back stores, with each record, its [`SourceDocument`]: the document's
+//! collection and id, and the fields that the document lacked when the crawl first read it. Only
+//! these fields are ever written, and only values that pages gave; all other values belong to the
+//! user.
 //!
 //! For each such crawl, a record is in one of two states:
 //!
@@ -16,7 +17,7 @@
 
 use serde_json::Value;
 
-use crate::record::{Record, StoredRecord, has_value};
+use crate::record::{Record, RecordState, StoredRecord, has_value};
 
 /// A record as a crawl reads it from the dataset.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,9 @@ pub struct DatasetRecord {
     pub refresh: bool,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
+    /// Where in its input the crawl has read it, as one number; `None` if each place of the input is
+    /// another record.
+    pub position: Option<u64>,
 }
 
 impl From<Record> for DatasetRecord {
@@ -34,14 +38,26 @@ impl From<Record> for DatasetRecord {
             record,
             refresh: false,
             source: None,
+            position: None,
         }
     }
+}
+
+/// What has become of a record that was put into a crawl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordPut {
+    pub state: RecordState,
+    /// The position at which the crawl had read the record before, if it was another one. The two are
+    /// one record now.
+    pub earlier: Option<u64>,
 }
 
 /// The document that a record was read from. A crawl stores it once, when it first reads the
 /// document, and never changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceDocument {
+    /// The database and the collection, with a dot between them.
+    pub collection: String,
     /// The document's `_id` with its type, as canonical extended JSON.
     pub id: String,
     /// The fields that may be written back.
@@ -51,7 +67,7 @@ pub struct SourceDocument {
 /// A record with values that are not yet written back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unwritten {
-    /// The record's id.
+    /// The record's key.
     pub record: String,
     /// See [`SourceDocument::id`].
     pub document: String,
@@ -71,9 +87,10 @@ pub struct FilledField {
 }
 
 impl StoredRecord {
-    /// Those of `fields` that have a value.
+    /// Those of `fields` that have a value from a page.
     pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
+            self.sources.get(name)?;
             let value = self.fields.get(name).filter(|value| has_value(value))?;
             Some(FilledField {
                 name: name.clone(),
@@ -86,8 +103,19 @@ impl StoredRecord {
 }
 
 /// Refuses a second document for a record: ids such as 42 and "42" are different documents, but the
-/// same record id.
-pub(crate) fn check_same_document(known_id: &str, source: &SourceDocument) -> Result<(), String> {
+/// same record id. The collection of a known document is not known if an older version stored it.
+pub(crate) fn check_same_document(
+    known_id: &str,
+    known_collection: Option<&str>,
+    source: &SourceDocument,
+) -> Result<(), String> {
+    if let Some(known) = known_collection.filter(|known| *known != source.collection) {
+        return Err(format!(
+            "a document of {known} is the record of this id already, and this one is of {}: give \
+             each collection a dataset of its own",
+            source.collection
+        ));
+    }
     if known_id == source.id {
         return Ok(());
     }

@@ -12,13 +12,13 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
 use crate::site_state::SiteState;
-use crate::source_document::{DatasetRecord, Unwritten};
+use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 
 /// A page to store, and the records that it may fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Save {
     pub page: Page,
-    /// Record ids.
+    /// The keys of records.
     pub records: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Saved {
 pub struct ApplyPage {
     /// See [`crate::page_id`].
     pub page_id: String,
-    /// A record id.
+    /// The key of a record.
     pub record: String,
 }
 
@@ -63,11 +63,13 @@ pub enum ExportKind {
     Records,
 }
 
-/// Limits an export to an application or a crawl; the default exports everything.
+/// Limits an export to an application, a crawl, or a dataset, which only records have; the default
+/// exports everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExportFilter {
     pub app_id: Option<String>,
     pub crawl_id: Option<String>,
+    pub dataset: Option<String>,
 }
 
 /// Why an export ended early.
@@ -96,8 +98,8 @@ pub trait Store: Send + Sync {
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
     /// Adds records to a crawl, which must have been [put](Store::put_crawl) before. Answers in the
-    /// order given; a record that cannot be stored fails alone. A known record keeps its values, gets
-    /// values for fields that have none, and misses the fields that are wanted in addition.
+    /// order given; a record that cannot be stored fails alone. A known record takes the values that
+    /// are given, and misses the fields that are wanted in addition.
     async fn put_records(
         &self,
         crawl: &CrawlId,
@@ -105,7 +107,10 @@ pub trait Store: Send + Sync {
         now_ms: i64,
     ) -> Vec<Result<RecordState, StoreError>> {
         let records = records.into_iter().map(DatasetRecord::from).collect();
-        self.put_dataset(crawl, records, now_ms).await
+        let put = self.put_dataset(crawl, records, now_ms).await;
+        put.into_iter()
+            .map(|put| put.map(|put| put.state))
+            .collect()
     }
 
     /// As [`Store::put_records`], for records whose values may be wanted again or written back.
@@ -114,11 +119,17 @@ pub trait Store: Send + Sync {
         crawl: &CrawlId,
         records: Vec<DatasetRecord>,
         now_ms: i64,
-    ) -> Vec<Result<RecordState, StoreError>>;
+    ) -> Vec<Result<RecordPut, StoreError>>;
 
-    /// Records of a crawl that have changed since they were last written back, in any order: at most
-    /// `limit`, fewer if they are large, and an empty list only if there are none.
-    async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError>;
+    /// Records of a crawl that it has read from a collection, and that have changed since they were
+    /// last written back, in any order: at most `limit`, fewer if they are large, and an empty list
+    /// only if there are none.
+    async fn unwritten(
+        &self,
+        crawl: &CrawlId,
+        collection: &str,
+        limit: u32,
+    ) -> Result<Vec<Unwritten>, StoreError>;
 
     /// Marks records as written back. A record that has changed meanwhile stays unwritten.
     async fn confirm_written(

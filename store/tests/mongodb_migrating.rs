@@ -8,7 +8,8 @@ use mongodb::bson::{Document, doc};
 use mongodb::{Client, Database};
 use serde_json::Value;
 use webfill_store::{
-    CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, Store, StoreUri, open, page_id,
+    CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, Store, StoreUri, UNNAMED_DATASET, open,
+    page_id,
 };
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
@@ -119,4 +120,41 @@ async fn a_reader_misses_no_page_whose_key_has_changed() {
     let read = store.changes(&start, &everything, &mut each).await;
     read.unwrap();
     assert_eq!(urls, (0..10).map(url).collect());
+}
+
+#[needs(mongod)]
+#[tokio::test]
+async fn older_records_are_in_a_dataset_of_their_own() {
+    let fresh = fresh_database();
+    drop(opened(fresh.uri()).await);
+    let database = database(fresh.uri()).await;
+    let record = |id: String| {
+        doc! {
+            "_id": id, "fields": {"city": null}, "sources": {}, "candidates": {},
+            "missing": ["city"], "resolved_at": null, "version": 1_i64,
+            "crawls": [{"app_id": "app", "crawl_id": "c1"}],
+        }
+    };
+    let ids = || (0..450).map(|number| number.to_string());
+    let ids = || ids().chain([format!("{UNNAMED_DATASET}/7")]);
+    let records = database.collection::<Document>("records");
+    records.insert_many(ids().map(record)).await.unwrap();
+    let log = database.collection::<Document>("page_log");
+    let header = doc! {"$unset": {"format": ""}};
+    log.update_one(doc! {"_id": 0}, header).await.unwrap();
+    let (store, _) = tokio::join!(opened(fresh.uri()), opened(fresh.uri()));
+    let mut found = BTreeSet::new();
+    let mut each = |record: Value| {
+        assert_eq!(record["dataset"], UNNAMED_DATASET);
+        let id = record["record_id"].as_str().unwrap().to_owned();
+        assert_eq!(record["_id"], format!("{UNNAMED_DATASET}/{id}"));
+        assert!(found.insert(id));
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let exported = store.export(ExportKind::Records, &everything, &mut each);
+    assert_eq!(exported.await.unwrap(), 451);
+    assert_eq!(found, ids().collect());
+    let counts = store.record_counts(&CrawlId::new("app", "c1")).await;
+    assert_eq!(counts.unwrap().total, 451);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use webfill_store::{
     Backends, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, Store, StoreError, StoreUri,
-    open, open_existing,
+    UNNAMED_DATASET, open, open_existing,
 };
 use webfill_test_needs::needs;
 use webfill_wire::Outcome;
@@ -159,6 +159,72 @@ async fn a_file_of_an_older_version_is_brought_up_to_date() {
     let old = vec![String::from("app/c1/1")];
     store.pages(old, &mut each).await.unwrap();
     assert_eq!(found, 1, "its key has its application in it");
+}
+
+/// Rows of a file of version 4. One id is the other's new key.
+const ROWS_OF_VERSION_4: &str = "
+INSERT INTO changes VALUES ('s', 0);
+INSERT INTO crawls VALUES (5, 'app/c1', 'app', 'c1', '{}', 'running', '{}',
+    '2020-01-01T12:00:00.000Z', '2020-01-01T12:00:00.000Z', NULL, 2, 1);
+INSERT INTO records VALUES
+    ('a', '{\"city\":\"London\"}', '{\"city\":{}}', '[]', '2020-01-01T12:00:00.000Z', '{}'),
+    ('unnamed/a', '{\"city\":null}', '{}', '[\"city\"]', NULL, '{}');
+INSERT INTO crawl_records VALUES ('a', 5), ('unnamed/a', 5);
+INSERT INTO origins VALUES ('a', 5, '\"a\"', '[\"city\"]', 1);
+PRAGMA application_id = 0x7762666c;
+PRAGMA user_version = 4;
+";
+
+/// Creates frozen tables, and then what belongs to them, which stands before them in the file.
+fn create_frozen(db: &rusqlite::Connection, frozen: &str) {
+    let statements = frozen.trim_start_matches("CREATE ").split(";\nCREATE ");
+    let (tables, others): (Vec<&str>, Vec<&str>) =
+        statements.partition(|statement| statement.starts_with("TABLE"));
+    for statement in tables.into_iter().chain(others) {
+        db.execute_batch(&format!("CREATE {statement}")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn records_of_version_4_are_in_a_dataset_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v4.sql"));
+    old.execute_batch(ROWS_OF_VERSION_4).unwrap();
+    drop(old);
+    let store = open_file(&path).await.unwrap().store;
+    let mut records = Vec::new();
+    let mut each = |record: Value| {
+        records.push(
+            ["_id", "dataset", "record_id"].map(|name| record[name].as_str().unwrap().to_owned()),
+        );
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let exported = store.export(ExportKind::Records, &everything, &mut each);
+    exported.await.unwrap();
+    let expected = ["a", "unnamed/a"].map(|id| {
+        let key = format!("{UNNAMED_DATASET}/{id}");
+        [key, UNNAMED_DATASET.to_owned(), id.to_owned()]
+    });
+    assert_eq!(records, expected);
+    // They are still in their crawl, and written back.
+    let crawl = CrawlId::new("app", "c1");
+    let unwritten = store.unwritten(&crawl, "db.people", 10).await.unwrap();
+    assert_eq!(unwritten[0].record, "unnamed/a");
+    let fill = Page {
+        fields: Map::from_iter([(String::from("city"), json!("Rome"))]),
+        ..page(1, 0)
+    };
+    let records = vec![String::from("unnamed/unnamed/a")];
+    let filling = Save {
+        page: fill,
+        records,
+    };
+    store.save(vec![filling]).await.remove(0).unwrap();
+    let counts = store.record_counts(&crawl).await.unwrap();
+    assert_eq!((counts.total, counts.resolved), (2, 2));
 }
 
 /// The URLs of the pages that were saved behind a cursor, and the cursor behind them.

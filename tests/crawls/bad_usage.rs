@@ -66,6 +66,10 @@ fn unknown_flags_and_values_are_named() {
         ),
         (vec!["--proxy", "gopher://x", "http://a.example/"], "gopher"),
         (vec!["--store", "oracle://x", "http://a.example/"], "oracle"),
+        (
+            vec!["--dataset", "a/b", "http://a.example/"],
+            "`a/b` is no name of a dataset",
+        ),
         (vec!["--max-time", "soon", "http://a.example/"], "soon"),
         (vec!["--allow-regex", "(", "http://a.example/"], "("),
         (vec!["--summary", "xml", "http://a.example/"], "xml"),

@@ -211,7 +211,7 @@ fn export_writes_pages_and_records_as_json_lines() {
     assert_eq!(records.len(), 3);
     let first = records
         .iter()
-        .find(|record| record["_id"] == "1" || record["id"] == "1")
+        .find(|record| record["record_id"] == "1")
         .expect("record 1");
     assert_eq!(first["fields"]["name"], "Ada, \"the\" first");
     let pages = lines("pages");

@@ -224,7 +224,10 @@ fn what_is_in_mongodb_is_exported_as_lines_and_as_a_table() {
         .collect();
     assert_eq!(records.len(), 2);
     let ada = &records[0];
-    assert_eq!(ada["_id"], "ada");
+    assert_eq!(
+        (&ada["_id"], &ada["record_id"]),
+        (&json!("seeds/ada"), &json!("ada"))
+    );
     assert_eq!(ada["fields"]["name"], "Ada, \"the\" $first.one \u{1F600}");
     assert!(ada["resolved_at"].is_string(), "a date is text: {ada}");
     let table = export(&["pages", "--format", "csv"]);

@@ -120,8 +120,11 @@ fn page_of(stored: &Value) -> StoredPage {
 }
 
 fn record_of(stored: &Value) -> StoredRecord {
+    let (dataset, id) = (text(&stored["dataset"]), text(&stored["record_id"]));
+    assert_eq!(stored["_id"], format!("{dataset}/{id}"));
     StoredRecord {
-        id: text(&stored["_id"]),
+        dataset,
+        id,
         fields: object(&stored["fields"]),
         sources: object(&stored["sources"]),
         missing: texts(&stored["missing"]),

@@ -35,6 +35,7 @@ pub struct StoredPage {
 /// A row of `records`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
+    pub dataset: String,
     pub id: String,
     pub fields: Map<String, Value>,
     pub sources: Map<String, Value>,
@@ -61,11 +62,28 @@ impl Stored {
         pages
     }
 
-    /// Every record by its id.
+    /// Every record by its id; panics if two datasets have the id.
     pub fn records(&self) -> BTreeMap<String, StoredRecord> {
-        let sql = "SELECT _id, fields, sources, missing, resolved_at IS NOT NULL FROM records";
-        let records = self.rows(sql, record_of).into_iter();
+        let mut records = BTreeMap::new();
+        for record in self.all_records() {
+            let id = record.id.clone();
+            let other = records.insert(id, record);
+            assert!(other.is_none(), "two datasets have {other:?}");
+        }
+        records
+    }
+
+    /// Every record of a dataset by its id.
+    pub fn records_of(&self, dataset: &str) -> BTreeMap<String, StoredRecord> {
+        let records = self.all_records().into_iter();
+        let records = records.filter(|record| record.dataset == dataset);
         records.map(|record| (record.id.clone(), record)).collect()
+    }
+
+    fn all_records(&self) -> Vec<StoredRecord> {
+        let sql = "SELECT _id, dataset, record_id, fields, sources, missing, \
+                   resolved_at IS NOT NULL FROM records";
+        self.rows(sql, record_of)
     }
 
     pub fn record(&self, id: &str) -> StoredRecord {
@@ -136,12 +154,15 @@ fn page_of(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
 }
 
 fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    let (key, dataset, id): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    assert_eq!(key, format!("{dataset}/{id}"));
     Ok(StoredRecord {
-        id: row.get(0)?,
-        fields: object(row.get(1)?),
-        sources: object(row.get(2)?),
-        missing: texts(row.get(3)?),
-        resolved: row.get(4)?,
+        dataset,
+        id,
+        fields: object(row.get(3)?),
+        sources: object(row.get(4)?),
+        missing: texts(row.get(5)?),
+        resolved: row.get(6)?,
     })
 }
 

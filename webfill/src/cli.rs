@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
+use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane, Outcome};
 
 use crate::backup::BackupOptions;
@@ -84,6 +85,10 @@ pub struct CrawlOptions {
     /// Seeds: a URL per line, JSON lines, or CSV with a header; `-` is standard input; .gz is read as such
     #[arg(long, value_name = "FILE")]
     pub seeds: Option<PathBuf>,
+    /// The dataset that records belong to [default: the seeds file's name without endings;
+    /// `database.collection` for --records; `stdin` for a pipe]
+    #[arg(long = "dataset", value_name = "NAME")]
+    pub dataset_name: Option<DatasetName>,
     #[command(flatten)]
     pub dataset: DatasetOptions,
     /// Settings file; flags and WEBFILL_ variables win over it
@@ -244,6 +249,9 @@ pub struct ExportOptions {
     /// Only this crawl's
     #[arg(long, value_name = "ID")]
     pub crawl: Option<String>,
+    /// Only records of this dataset
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<DatasetName>,
     /// A file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -11,7 +11,7 @@ mod watch;
 mod write_back;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,11 +24,11 @@ use webfill_dispatcher::scope::Scope;
 use webfill_startup::signals;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log};
-use webfill_store::{CrawlId, CrawlState, Dataset, RecordCounts, Store, StoreError};
+use webfill_store::{CrawlId, CrawlState, Dataset, DatasetName, RecordCounts, Store, StoreError};
 
-use crate::cli::{CrawlOptions, SummaryFormat};
+use crate::cli::{CrawlOptions, ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
-use crate::dataset::DatasetPlan;
+use crate::dataset::{DatasetPlan, NamedDataset};
 use crate::feeding::{self, DatasetSeeds, Feeding, Seeds, Source};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
@@ -58,6 +58,7 @@ pub struct Crawl {
     spec: CrawlSpec,
     seeds: Option<Seeds>,
     dataset: Option<DatasetPlan>,
+    dataset_name: NamedDataset,
     /// The fields that mappings extract.
     extracted: BTreeSet<String>,
 }
@@ -72,6 +73,11 @@ impl Crawl {
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
         let dataset = options.dataset.validate()?;
+        let dataset_name = NamedDataset::choose(
+            settings.dataset()?,
+            options.seeds.as_deref(),
+            dataset.as_ref(),
+        )?;
         require_contact(&settings)?;
         let mappings = load_mappings(&settings.mappings)?;
         let spec = spec_of(&options, &settings);
@@ -85,6 +91,7 @@ impl Crawl {
             spec,
             seeds,
             dataset,
+            dataset_name,
             extracted: mappings
                 .field_names()
                 .into_iter()
@@ -137,7 +144,10 @@ impl Crawl {
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
         let writing_back = self.write_back(dataset.as_ref(), &store)?;
-        let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset)?;
+        let dataset_name = self.dataset_name.or_older(opened.older_dataset()?);
+        self.tell_dataset_of_pipe(&dataset_name);
+        let named = dataset_name.clone();
+        let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset, named)?;
         let mut watch = Watch {
             crawls: feeding.crawls(),
             id: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
@@ -162,7 +172,9 @@ impl Crawl {
             retried,
             counters: watch.counters,
             records: watch.records,
+            dataset: dataset_name,
             broken_seeds: fed.broken,
+            repeated_seeds: fed.repeated,
             written_back,
             unfillable: fed.unfillable,
             elapsed: started.elapsed(),
@@ -204,14 +216,13 @@ impl Crawl {
         dataset: Option<&Arc<Dataset>>,
         store: &Arc<dyn Store>,
     ) -> Result<Option<WritingBack>, Fault> {
-        let to = self
-            .dataset
-            .as_ref()
-            .and_then(|plan| plan.write_back.clone());
-        let route = dataset.zip(to).map(|(dataset, to)| Route {
+        let plan = self.dataset.as_ref();
+        let to = plan.and_then(|plan| Some((plan.collection(), plan.write_back.clone()?)));
+        let route = dataset.zip(to).map(|(dataset, (collection, to))| Route {
             store: Arc::clone(store),
             crawl: CrawlId::new(&self.spec.app_id, &self.spec.crawl_id),
             dataset: Arc::clone(dataset),
+            collection,
             to,
         });
         route.map(WritingBack::start).transpose()
@@ -226,9 +237,10 @@ impl Crawl {
             rules: DocumentRules {
                 refresh: plan.refresh,
                 writes_back: plan.write_back.is_some(),
+                collection: plan.collection(),
                 extracted: self.extracted.clone(),
             },
-            places: file_of_crawl(&self.settings.state, "records-read", &self.spec.crawl_id),
+            places: self.file_of_crawl("records-read"),
             dataset,
         }))
     }
@@ -239,19 +251,39 @@ impl Crawl {
         endpoint: &str,
         store: Arc<dyn Store>,
         dataset: Option<Arc<Dataset>>,
+        dataset_name: DatasetName,
     ) -> Result<Feeding, Fault> {
         Feeding::start(feeding::Input {
             urls: self.options.urls.clone(),
             seeds: self.source(dataset),
+            dataset: dataset_name,
             refresh: self.options.dataset.refresh,
             extracted: std::mem::take(&mut self.extracted),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,
             endpoint: endpoint.to_owned(),
-            broken_file: file_of_crawl(&self.settings.state, "broken-seeds", &self.spec.crawl_id),
+            broken_file: self.file_of_crawl("broken-seeds"),
+            repeated_file: self.file_of_crawl("repeated-seeds"),
             store,
         })
+    }
+
+    /// Says that records from a pipe have a dataset, which they share with those of other pipes.
+    fn tell_dataset_of_pipe(&self, name: &DatasetName) {
+        let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
+        let is_told = has_records && self.options.progress != ProgressStyle::None;
+        if is_told && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {
+            eprintln!(
+                "webfill: records from a pipe are in the dataset `{name}`; --dataset NAME puts them into another"
+            );
+        }
+    }
+
+    /// A file of the state folder that belongs to this crawl.
+    fn file_of_crawl(&self, name: &str) -> PathBuf {
+        let id = self.spec.crawl_id.replace(':', "_");
+        self.settings.state.join(format!("{name}-{id}.jsonl"))
     }
 }
 
@@ -259,6 +291,15 @@ impl Crawl {
 struct Opened {
     crawl: u32,
     fed_lines: u64,
+    dataset: Option<String>,
+}
+
+impl Opened {
+    /// The dataset of a crawl that began before datasets had names.
+    fn older_dataset(&self) -> Result<Option<DatasetName>, Fault> {
+        let name = self.dataset.as_deref().map(str::parse).transpose();
+        name.map_err(Fault::error)
+    }
 }
 
 fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
@@ -276,6 +317,8 @@ fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     set(&mut settings.store, &options.store);
     set(&mut settings.state, &options.state);
     set_some(&mut settings.cache, &options.cache);
+    let dataset = options.dataset_name.as_ref();
+    set_some(&mut settings.dataset, &dataset.map(DatasetName::to_string));
     set(&mut settings.supervisor.lane, &options.lane);
     set(&mut settings.supervisor.workers, &options.workers);
     if let Some(concurrency) = options.concurrency {
@@ -385,9 +428,4 @@ fn fresh_id() -> String {
         now.as_secs(),
         (now.subsec_nanos() ^ std::process::id()) & 0xffff
     )
-}
-
-/// A file of the state folder that belongs to one crawl.
-fn file_of_crawl(state: &Path, name: &str, crawl_id: &str) -> PathBuf {
-    state.join(format!("{name}-{}.jsonl", crawl_id.replace(':', "_")))
 }

@@ -1,10 +1,14 @@
 //! The flags that name a dataset in MongoDB as a crawl's input: their checks, and the opening.
 
+mod name;
+
 use std::sync::Arc;
 
 use clap::Args;
 use webfill_startup::Fault;
 use webfill_store::{Dataset, DatasetSource, StoreError, StoreUri, WriteBack};
+
+pub use name::NamedDataset;
 
 /// The flags of `webfill crawl` about records that are documents.
 #[derive(Debug, Clone, Default, Args)]
@@ -91,6 +95,11 @@ fn of_flag(flag: &'static str) -> impl Fn(String) -> Fault {
 }
 
 impl DatasetPlan {
+    /// The database and the collection, with a dot between them.
+    pub fn collection(&self) -> String {
+        self.source.name()
+    }
+
     /// A text that is the same for the same dataset.
     pub fn identity(&self) -> String {
         self.source.identity()

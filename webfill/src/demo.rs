@@ -183,11 +183,12 @@ fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
     let filter = ExportFilter {
         app_id: None,
         crawl_id: Some(crawl_id.to_owned()),
+        dataset: None,
     };
     let mut print = |record: serde_json::Value| {
         tell(format_args!(
             "{}  {}  missing: {}",
-            record["_id"], record["fields"], record["missing"]
+            record["record_id"], record["fields"], record["missing"]
         ))
         .map_err(|fault| std::io::Error::other(fault.message))
     };

@@ -52,7 +52,7 @@ const PAGE_COLUMNS: [&str; 24] = [
 ];
 
 /// The columns of records beside those of their fields.
-const RECORD_COLUMNS: [&str; 3] = ["id", "missing", "resolved_at"];
+const RECORD_COLUMNS: [&str; 4] = ["id", "missing", "resolved_at", "dataset"];
 
 /// For whom the cells of a CSV file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,7 @@ pub enum Cells {
 
 /// Runs the command.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
+    check_dataset(&options)?;
     let since = begin(&options)?;
     let cells = cells(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
@@ -75,6 +76,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     let filter = ExportFilter {
         app_id: options.app,
         crawl_id: options.crawl,
+        dataset: options.dataset.map(|name| name.as_str().to_owned()),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -136,6 +138,16 @@ fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
         signals::install();
     }
     Ok(Some(since))
+}
+
+/// Refuses a dataset of pages, which have none.
+fn check_dataset(options: &ExportOptions) -> Result<(), Fault> {
+    if options.dataset.is_some() && options.what == ExportWhat::Pages {
+        return Err(Fault::usage(
+            "--dataset is for records: pages are of a crawl, which --app and --crawl name",
+        ));
+    }
+    Ok(())
 }
 
 /// Writes the rows that match the filter to `out`; returns their number.
@@ -228,7 +240,7 @@ async fn field_names(store: &dyn Store, filter: &ExportFilter) -> Result<Vec<Str
 
 /// The header. A field with the name of another column gets the prefix `fields.`.
 fn record_header(cells: Cells, fields: &[String]) -> Vec<Cow<'_, str>> {
-    let [id, missing, resolved_at] = RECORD_COLUMNS.map(Cow::Borrowed);
+    let [id, missing, resolved_at, dataset] = RECORD_COLUMNS.map(Cow::Borrowed);
     let mut header = vec![id];
     header.extend(
         fields
@@ -238,7 +250,7 @@ fn record_header(cells: Cells, fields: &[String]) -> Vec<Cow<'_, str>> {
                 false => cells.text(name),
             }),
     );
-    header.extend([missing, resolved_at]);
+    header.extend([missing, resolved_at, dataset]);
     header
 }
 
@@ -255,12 +267,15 @@ fn write_record<W: Write>(
     record: &Value,
     fields: &[String],
 ) -> csv::Result<()> {
-    out.write_field(cells.of(&record["_id"]).as_bytes())?;
+    // Of a database that is not brought up to date yet, the key is the id.
+    let id = record.get("record_id").unwrap_or(&record["_id"]);
+    out.write_field(cells.of(id).as_bytes())?;
     for name in fields {
         out.write_field(cells.of(&record["fields"][name]).as_bytes())?;
     }
     out.write_field(cells.of(&record["missing"]).as_bytes())?;
     out.write_field(cells.of(&record["resolved_at"]).as_bytes())?;
+    out.write_field(cells.of(&record["dataset"]).as_bytes())?;
     out.write_record(None::<&[u8]>)
 }
 
@@ -346,6 +361,7 @@ mod tests {
         };
         store.put_crawl(crawl).await.unwrap();
         let record = |id: &str, fields: Value, want: &[&str]| Record {
+            dataset: "people".parse().unwrap(),
             id: id.to_owned(),
             fields: object(fields),
             want: want.iter().map(|name| (*name).to_owned()).collect(),
@@ -365,7 +381,7 @@ mod tests {
             "https://example.com/ada",
             json!({"city": ["London", "\"Ockham\""]}),
         );
-        let records = vec![String::from("1")];
+        let records = vec![String::from("people/1")];
         store
             .save(vec![Save { page, records }])
             .await
@@ -381,9 +397,9 @@ mod tests {
 
     #[tokio::test]
     async fn records_become_a_row_with_a_column_for_every_field() {
-        let expected = "id,name,city,fields.id,tel,low,born,missing,resolved_at\n\
-            1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z\n\
-            2,,,=1+1,+49 30,-5,,\"[\"\"born\"\"]\",\n";
+        let expected = "id,name,city,fields.id,tel,low,born,missing,resolved_at,dataset\n\
+            1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z,people\n\
+            2,,,=1+1,+49 30,-5,,\"[\"\"born\"\"]\",,people\n";
         assert_eq!(
             exported(ExportKind::Records, ExportFormat::Csv).await,
             expected
@@ -420,7 +436,8 @@ mod tests {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert_eq!(records.len(), 2);
-        assert_eq!(records[0]["_id"], "1");
+        assert_eq!(records[0]["_id"], "people/1");
+        assert_eq!(records[0]["record_id"], "1");
         assert_eq!(records[1]["fields"]["id"], "=1+1");
         let pages = exported(ExportKind::Pages, ExportFormat::Jsonl).await;
         let page: Value = serde_json::from_str(&pages).unwrap();

@@ -8,10 +8,12 @@
 
 mod broken_list;
 mod documents;
+mod list_file;
 mod places;
 mod position;
 mod reading;
 mod records;
+mod repeated_list;
 mod requests;
 
 use std::collections::BTreeSet;
@@ -24,12 +26,12 @@ use serde_json::Value;
 use webfill_api::{CrawlSpec, Refusal};
 use webfill_dispatcher::local_crawl::{LineRequest, LocalRequest, SeedUrl};
 use webfill_startup::Fault;
-use webfill_store::{CrawlId, Store};
+use webfill_store::{CrawlId, DatasetName, Store, record_key};
 use webfill_wire::Lane;
 
 use crate::control_client::ControlClient;
 use crate::seeds::{Seed, SeedFault};
-use crate::summary::BrokenSeeds;
+use crate::summary::{BrokenSeeds, RepeatedSeeds};
 use broken_list::BrokenList;
 pub use documents::DatasetSeeds;
 use position::Position;
@@ -37,6 +39,7 @@ use reading::{Chunk, Next, Reading};
 pub use reading::{Seeds, Source};
 use records::{Put, Records};
 pub use records::{now_ms, store_fault};
+use repeated_list::RepeatedList;
 use requests::{FedRequests, SeedRequests};
 
 /// Seeds that are handed to the dispatcher together.
@@ -53,6 +56,8 @@ pub struct Input {
     /// URLs from the command line, which are fed after the seeds.
     pub urls: Vec<String>,
     pub seeds: Option<Source>,
+    /// The dataset that the records belong to.
+    pub dataset: DatasetName,
     /// See [`Records::refresh`].
     pub refresh: bool,
     /// The command's own crawl, and its settings.
@@ -65,6 +70,8 @@ pub struct Input {
     pub extracted: BTreeSet<String>,
     /// Where broken seeds are listed.
     pub broken_file: PathBuf,
+    /// Where lines are listed that repeat the record of another.
+    pub repeated_file: PathBuf,
     pub store: Arc<dyn Store>,
 }
 
@@ -72,6 +79,7 @@ pub struct Input {
 #[derive(Debug, Default)]
 pub struct Fed {
     pub broken: BrokenSeeds,
+    pub repeated: RepeatedSeeds,
     /// Fields that records want and that no mapping extracts; the first few.
     pub unfillable: BTreeSet<String>,
 }
@@ -147,6 +155,7 @@ struct Feeder {
     client: ControlClient,
     records: Records,
     broken: BrokenList,
+    repeated: RepeatedList,
     /// The seeds are documents, which are reported by their ids instead of line numbers.
     is_dataset: bool,
     unfillable: BTreeSet<String>,
@@ -162,6 +171,7 @@ impl Feeder {
         let records = Records {
             store: Arc::clone(&input.store),
             crawl: CrawlId::new(&input.spec.app_id, &input.spec.crawl_id),
+            dataset: input.dataset.clone(),
             refresh: input.refresh,
             over: Arc::clone(&over),
             runtime,
@@ -169,6 +179,7 @@ impl Feeder {
         Ok(Feeder {
             client: ControlClient::connect(&input.endpoint)?,
             broken: BrokenList::new(input.broken_file.clone()),
+            repeated: RepeatedList::new(input.repeated_file.clone()),
             is_dataset: matches!(input.seeds, Some(Source::Dataset(_))),
             unfillable: BTreeSet::new(),
             input,
@@ -204,6 +215,7 @@ impl Feeder {
     fn finish(self) -> Result<Fed, Fault> {
         Ok(Fed {
             broken: self.broken.finish()?,
+            repeated: self.repeated.finish()?,
             unfillable: self.unfillable,
         })
     }
@@ -215,6 +227,7 @@ impl Feeder {
         let mut position = reading.position;
         if position.line > 0 {
             self.broken.go_on();
+            self.repeated.go_on();
         }
         let fed = position.lines_of(self.input.fed_lines);
         while !self.is_over() {
@@ -274,13 +287,16 @@ impl Feeder {
     /// fills. If the crawl ends meanwhile, the position in the input is not noted either.
     fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
-        let Some(put) = self.records.put(&batch)? else {
+        let Some(taken) = self.records.put(&batch, position)? else {
             return Ok(());
         };
         let mut own = Vec::new();
         let mut requests = SeedRequests::default();
-        for (seed, put) in batch.into_iter().zip(put) {
-            match put {
+        for (seed, taken) in batch.into_iter().zip(taken) {
+            if let (Some(earlier), Some(id)) = (taken.earlier_line, &seed.id) {
+                self.repeated.add(seed.line, earlier, id)?;
+            }
+            match taken.put {
                 Put::Open => {}
                 Put::NothingToDo => continue,
                 Put::Refused(reason) => {
@@ -292,7 +308,8 @@ impl Feeder {
                 requests.add(seed.line, *request);
                 continue;
             }
-            let records: Vec<String> = seed.id.into_iter().collect();
+            let key = |id: String| record_key(&self.input.dataset, &id);
+            let records: Vec<String> = seed.id.map(key).into_iter().collect();
             let urls = seed.urls.into_iter();
             own.extend(urls.map(|url| SeedUrl {
                 url,

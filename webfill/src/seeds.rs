@@ -128,6 +128,15 @@ impl SeedReader {
         })
     }
 
+    /// Whether the format has room for records.
+    pub fn may_have_records(&self) -> bool {
+        match &self.format {
+            Format::Text => false,
+            Format::JsonLines => true,
+            Format::Csv(header) => header.has_fields(),
+        }
+    }
+
     /// Reads one line. Returns false at the end of the input.
     fn read_on(&mut self) -> bool {
         let Some(line) = self.lines.next() else {

@@ -13,7 +13,7 @@ use toml::Table;
 use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RestTable, RetryTable};
 use webfill_startup::Fault;
 use webfill_startup::log::LogConfig;
-use webfill_store::StoreUri;
+use webfill_store::{DatasetName, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
 use webfill_worker::{BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
@@ -28,6 +28,8 @@ pub struct Settings {
     pub store: String,
     /// Where robots.txt files and site clocks are kept; the store if left out.
     pub cache: Option<String>,
+    /// The dataset that the records of `webfill crawl` belong to; by default, that of their source.
+    pub dataset: Option<String>,
     /// The folder of the dispatcher's files, sockets and logs.
     pub state: PathBuf,
     /// The folder of mapping files.
@@ -55,6 +57,7 @@ impl Default for Settings {
         Settings {
             store: "sqlite:webfill.db".into(),
             cache: None,
+            dataset: None,
             state: ".webfill".into(),
             mappings: "etl-mappings".into(),
             keys: None,
@@ -128,6 +131,7 @@ impl Settings {
     pub fn validate(&self) -> Result<(), Fault> {
         self.store_uri()?;
         self.cache_uri()?;
+        self.dataset()?;
         limits::check(self)?;
         webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
         if self.has_browsers() {
@@ -145,6 +149,11 @@ impl Settings {
         cache
             .map(|uri| uri.parse().map_err(Fault::usage))
             .transpose()
+    }
+
+    pub fn dataset(&self) -> Result<Option<DatasetName>, Fault> {
+        let dataset = self.dataset.as_deref().map(str::parse).transpose();
+        dataset.map_err(|refusal| Fault::usage(format!("dataset: {refusal}")))
     }
 
     /// The number of worker processes: as set, or one per core; with browsers only one, because a

@@ -1,5 +1,7 @@
 //! The summary of a crawl, as text for people and as JSON for programs.
 
+mod seeds;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -7,7 +9,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use webfill_store::RecordCounts;
+use webfill_store::{DatasetName, RecordCounts};
+
+pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 
 /// The dispatcher's counters of a crawl.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -113,55 +117,12 @@ fn utc(seconds: f64) -> String {
     format!("{}Z", &time[..19])
 }
 
-/// A seed that could not be read.
-#[derive(Debug, Clone)]
-pub struct BrokenSeed {
-    pub line: u64,
-    /// The id of the document, if the seed is a document of a dataset.
-    pub document: Option<String>,
-    /// The JSON path of the fault, if the line is a crawl request.
-    pub path: Option<String>,
-    pub reason: String,
-}
-
-impl BrokenSeed {
-    fn json(&self) -> Value {
-        let mut told = match &self.document {
-            None => json!({"line": self.line}),
-            Some(id) => json!({"_id": id}),
-        };
-        if let Some(path) = &self.path {
-            told["path"] = path.as_str().into();
-        }
-        told["reason"] = self.reason.as_str().into();
-        told
-    }
-
-    fn text(&self) -> String {
-        match (&self.document, &self.path) {
-            (Some(id), _) => format!("record {id}: {}", self.reason),
-            (None, Some(path)) if path != "$" => {
-                format!("line {}: {path}: {}", self.line, self.reason)
-            }
-            (None, _) => format!("line {}: {}", self.line, self.reason),
-        }
-    }
-}
-
 /// What this run wrote back to the dataset. A record counts each time it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenBack {
     pub records: u64,
     /// Records that the dataset's server refused.
     pub refused: u64,
-}
-
-/// Seeds that could not be read. The file lists all of them; here are the first few.
-#[derive(Debug, Clone, Default)]
-pub struct BrokenSeeds {
-    pub count: u64,
-    pub first: Vec<BrokenSeed>,
-    pub file: Option<PathBuf>,
 }
 
 /// The content of the summary.
@@ -174,7 +135,10 @@ pub struct Summary {
     /// How many ended tasks this run has queued again; `None` if that was not asked for.
     pub retried: Option<u64>,
     pub records: RecordCounts,
+    /// The dataset that the run's records belong to.
+    pub dataset: DatasetName,
     pub broken_seeds: BrokenSeeds,
+    pub repeated_seeds: RepeatedSeeds,
     /// `None` if values are not written back.
     pub written_back: Option<WrittenBack>,
     /// Fields that records want and that no mapping extracts.
@@ -195,7 +159,11 @@ impl Summary {
             "pages": counters.pages,
             "outcomes": counters.outcomes,
             "skipped": counters.skipped,
-            "records": {"total": self.records.total, "resolved": self.records.resolved},
+            "records": {
+                "total": self.records.total,
+                "resolved": self.records.resolved,
+                "dataset": self.dataset.as_str(),
+            },
             "fields": counters.fields,
             "links": counters.links,
             "bytes": counters.bytes,
@@ -204,11 +172,8 @@ impl Summary {
             "sites": counters.sites,
             "resting": counters.resting,
             "cut_off_since": counters.cut_off.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
-            "broken_seeds": {
-                "count": self.broken_seeds.count,
-                "file": self.broken_seeds.file,
-                "first": self.broken_seeds.first.iter().map(BrokenSeed::json).collect::<Vec<_>>(),
-            },
+            "broken_seeds": self.broken_seeds.json(),
+            "repeated_seeds": self.repeated_seeds.json(),
             "written_back": self.written_back.as_ref().map(|written| {
                 json!({"records": written.records, "refused": written.refused})
             }),
@@ -242,8 +207,8 @@ impl Summary {
         if self.records.total > 0 {
             let _ = writeln!(
                 text,
-                "  records   {} of {} resolved",
-                self.records.resolved, self.records.total
+                "  records   {} of {} resolved; dataset {}",
+                self.records.resolved, self.records.total, self.dataset
             );
         }
         if !self.unfillable.is_empty() {
@@ -297,7 +262,8 @@ impl Summary {
                 refused => writeln!(text, ", {refused} refused by it: the log says why"),
             };
         }
-        self.write_broken_seeds(&mut text);
+        self.broken_seeds.write(&mut text);
+        self.repeated_seeds.write(&mut text);
         let _ = writeln!(text, "  kept in   {}", self.store);
         if self.ended_early.is_some() {
             let _ = writeln!(
@@ -308,21 +274,6 @@ impl Summary {
             );
         }
         text
-    }
-
-    fn write_broken_seeds(&self, text: &mut String) {
-        let broken = &self.broken_seeds;
-        if broken.count == 0 {
-            return;
-        }
-        let _ = write!(text, "  seeds     {} broken", broken.count);
-        let _ = match &broken.file {
-            Some(file) => writeln!(text, ", all listed in {}", file.display()),
-            None => writeln!(text),
-        };
-        for seed in &broken.first {
-            let _ = writeln!(text, "            {}", seed.text());
-        }
     }
 }
 

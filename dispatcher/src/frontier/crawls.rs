@@ -157,6 +157,14 @@ impl Frontier {
         Ok(&self.crawl(key)?.spec)
     }
 
+    /// The dataset of the crawl's records, if the crawl began before datasets had names.
+    pub fn older_dataset(&mut self, key: CrawlKey) -> Result<Option<String>, FrontierError> {
+        self.guarded("read a crawl", |frontier| {
+            let sql = "SELECT dataset FROM crawls WHERE id = ?1";
+            frontier.db.query_row(sql, [key], |row| row.get(0))
+        })
+    }
+
     /// The counters, uncommitted changes included; costs no disk access.
     pub fn crawl_status(&mut self, key: CrawlKey) -> Result<CrawlStatus, FrontierError> {
         Ok(self.crawl(key)?.status.clone())

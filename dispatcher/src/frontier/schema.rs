@@ -122,7 +122,7 @@ CREATE INDEX tasks_leased ON tasks (site) WHERE state = 1;
 
 CREATE TABLE records (
     id       INTEGER PRIMARY KEY,
-    name     TEXT NOT NULL UNIQUE,
+    name     TEXT NOT NULL UNIQUE,            -- its key in the store
     resolved INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
@@ -205,7 +205,7 @@ CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms
 CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
 ";
 
-/// The tables that version 4 added.
+/// The tables and columns that version 4 added.
 const SINCE_4: &str = "
 CREATE TABLE epochs (                         -- one for each start of a dispatcher on this file
     id    INTEGER PRIMARY KEY,
@@ -213,6 +213,18 @@ CREATE TABLE epochs (                         -- one for each start of a dispatc
 ) STRICT;
 ALTER TABLE tasks ADD COLUMN
     epoch INTEGER NOT NULL DEFAULT 0;         -- epochs.id: when it was last handed out
+ALTER TABLE crawls ADD COLUMN
+    dataset TEXT;                             -- of its records, if it began before these had one
+";
+
+/// Migrates from version 3 to 4: records have the keys that the store has given them. The names are
+/// removed first, because the new one of a record may be the old one of another.
+const FROM_3: &str = "
+UPDATE crawls SET dataset = 'unnamed';
+CREATE TABLE older_records AS SELECT id, name, resolved FROM records;
+DELETE FROM records;
+INSERT INTO records SELECT id, 'unnamed/' || name, resolved FROM older_records;
+DROP TABLE older_records;
 ";
 
 /// Migrates from version 2 to 3: sites that rest, and their addresses.
@@ -279,7 +291,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
                 known: VERSION,
             });
         }
-        Ok(Some(found @ (1..=3))) => migrate(&db, found).map_err(at_path)?,
+        Ok(Some(found @ 1..VERSION)) => migrate(&db, found).map_err(at_path)?,
         Ok(None) if is_empty(&db).map_err(at_path)? => create(&db).map_err(at_path)?,
         Ok(_) => {
             return Err(FrontierError::Foreign {
@@ -337,7 +349,7 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
         "bringing the frontier's tables up to date"
     );
     db.pragma_update(None, "temp_store", "MEMORY")?;
-    let steps = [[FROM_1, SINCE_2], [FROM_2, SINCE_3], ["", SINCE_4]];
+    let steps = [[FROM_1, SINCE_2], [FROM_2, SINCE_3], [SINCE_4, FROM_3]];
     let steps = steps.into_iter().skip(found as usize - 1);
     let steps: String = steps.flatten().collect();
     db.execute_batch(&format!(

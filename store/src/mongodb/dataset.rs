@@ -82,6 +82,11 @@ impl DatasetSource {
         Ok(self)
     }
 
+    /// The database and the collection, with a dot between them.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.uri.database(), self.collection)
+    }
+
     /// A text that is the same for the same source. It contains no credentials.
     pub fn identity(&self) -> String {
         let projection = self.projection.clone().unwrap_or_default();

@@ -20,7 +20,7 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 pub(super) type Step = Result<Vec<Value>, Fault>;
 
 /// Members of records and pages that are the store's own; an export leaves them out.
-const OWN_OF_RECORDS: &[&str] = &["version", "crawls", "origins", "unwritten"];
+const OWN_OF_RECORDS: &[&str] = &["version", "crawls", "positions", "origins", "unwritten"];
 const OWN_OF_PAGES: &[&str] = &["epoch", "task"];
 
 /// Sends step after step until the end of the collection. An error is the last step. Stops when the
@@ -105,15 +105,16 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
             query.insert(format!("{of_crawl}{name}"), wanted);
         }
     }
-    match kind {
-        ExportKind::Records if query.len() > 1 => {
-            // Both of the same crawl.
-            doc! {"crawls": {"$elemMatch": {
-                "app_id": filter.app_id.as_deref(), "crawl_id": filter.crawl_id.as_deref(),
-            }}}
-        }
-        _ => query,
+    if kind == ExportKind::Records && query.len() > 1 {
+        // Both of the same crawl.
+        query = doc! {"crawls": {"$elemMatch": {
+            "app_id": filter.app_id.as_deref(), "crawl_id": filter.crawl_id.as_deref(),
+        }}};
     }
+    if let Some(dataset) = &filter.dataset {
+        query.insert("dataset", dataset);
+    }
+    query
 }
 
 /// A document in the form that is the same for every backend.

@@ -44,9 +44,9 @@ use crate::cache::{
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::record::{MappingOrder, RecordCounts, RecordState};
+use crate::record::{MappingOrder, RecordCounts};
 use crate::site_state::SiteState;
-use crate::source_document::{DatasetRecord, Unwritten};
+use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
@@ -150,7 +150,7 @@ impl Store for Mongo {
         crawl: &CrawlId,
         records: Vec<DatasetRecord>,
         now_ms: i64,
-    ) -> Vec<Result<RecordState, StoreError>> {
+    ) -> Vec<Result<RecordPut, StoreError>> {
         let id = |input: &DatasetRecord| input.record.id.clone();
         let ids: Vec<String> = records.iter().map(id).collect();
         let crawl = crawl.clone();
@@ -161,8 +161,8 @@ impl Store for Mongo {
             Ok(settled) => settled,
             Err(error) => return fail_all(ids.len(), &error),
         };
-        let refusal = |(id, state): (String, Result<RecordState, String>)| {
-            state.map_err(|reason| StoreError::Entry {
+        let refusal = |(id, put): (String, Result<RecordPut, String>)| {
+            put.map_err(|reason| StoreError::Entry {
                 entry: format!("record {id:.80}"),
                 reason,
             })
@@ -170,9 +170,14 @@ impl Store for Mongo {
         ids.into_iter().zip(settled).map(refusal).collect()
     }
 
-    async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError> {
-        let crawl = crawl.clone();
-        self.call(async move |db: Db| source_documents::unwritten(&db, &crawl, limit).await)
+    async fn unwritten(
+        &self,
+        crawl: &CrawlId,
+        collection: &str,
+        limit: u32,
+    ) -> Result<Vec<Unwritten>, StoreError> {
+        let (crawl, of) = (crawl.clone(), collection.to_owned());
+        self.call(async move |db: Db| source_documents::unwritten(&db, &crawl, &of, limit).await)
             .await
     }
 

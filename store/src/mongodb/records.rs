@@ -13,16 +13,17 @@ use std::time::Duration;
 
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{RawBson, RawDocument, RawDocumentBuf, rawdoc};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::command::Db;
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::pages::date;
 use super::value::{self, document, key, or_null, texts};
 use crate::crawl::CrawlId;
+use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
-use crate::source_document::DatasetRecord;
+use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
@@ -36,8 +37,9 @@ pub(super) struct FillRequest<'a> {
     pub(super) entry: usize,
 }
 
-/// The record's state after an entry; the reason if the entry cannot be stored.
-type EntryResult = Result<RecordState, String>;
+/// The record's state after an entry, or what has become of it; the reason if the entry cannot be
+/// stored.
+type EntryResult<T = RecordState> = Result<T, String>;
 
 /// Fills records from pages. A record that is not stored stays open.
 pub(super) async fn fill<'w, 'p>(
@@ -66,68 +68,74 @@ pub(super) async fn put(
     crawl: &CrawlId,
     records: &[DatasetRecord],
     now_ms: i64,
-) -> Result<Vec<EntryResult>, Fault> {
+) -> Result<Vec<EntryResult<RecordPut>>, Fault> {
     if db.find_one("crawls", &crawl.to_string()).await?.is_none() {
         let refusal = format!("its crawl {crawl} is not stored: put the crawl first");
         return Ok(records.iter().map(|_| Err(refusal.clone())).collect());
     }
-    let mut states: Vec<EntryResult> = records.iter().map(check_id).collect();
-    let fit = |index: &usize| states[*index].is_ok();
+    let keys: Vec<String> = records.iter().map(|input| input.record.key()).collect();
+    let unfit: Vec<Option<String>> = records.iter().map(refusal_of_id).collect();
+    let fit = |index: &usize| unfit[*index].is_none();
     let fit: Vec<usize> = (0..records.len()).filter(fit).collect();
-    let by_record = group_by_record(fit.iter().map(|index| records[*index].record.id.as_str()));
+    let by_record = group_by_record(fit.iter().map(|index| keys[*index].as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let put_one = |index: &usize| {
             let mut record = kept.take().unwrap_or_default();
-            let state = record.put(crawl, &records[fit[*index]], now_ms);
+            let put = record.put(crawl, &records[fit[*index]], now_ms);
             // A new record that was refused does not exist; an old one is unchanged.
-            let is_there = state.is_ok() || record != RecordDocument::default();
+            let is_there = put.is_ok() || record != RecordDocument::default();
             *kept = is_there.then_some(record);
-            state
+            put
         };
         indexes.iter().map(put_one).collect()
     };
-    for (index, state) in read_modify_write(db, by_record, revise).await? {
-        states[fit[index]] = state;
+    let mut settled: HashMap<usize, EntryResult<RecordPut>> = HashMap::new();
+    for (index, put) in read_modify_write(db, by_record, revise).await? {
+        settled.insert(fit[index], put);
     }
-    Ok(states)
+    let put = |(index, refusal): (usize, Option<String>)| {
+        let unsettled = || Err(refusal.unwrap_or_default());
+        settled.remove(&index).unwrap_or_else(unsettled)
+    };
+    Ok(unfit.into_iter().enumerate().map(put).collect())
 }
 
-fn check_id(input: &DatasetRecord) -> EntryResult {
+fn refusal_of_id(input: &DatasetRecord) -> Option<String> {
     match input.record.id.len() {
-        1..=MAX_RECORD_ID_BYTES => Ok(RecordState::Open),
-        bytes => Err(format!(
+        1..=MAX_RECORD_ID_BYTES => None,
+        bytes => Some(format!(
             "its id has {bytes} bytes, but 1 to {MAX_RECORD_ID_BYTES} are allowed"
         )),
     }
 }
 
 /// The indexes of each record's entries, in their order.
-fn group_by_record<'a>(ids: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize>> {
+fn group_by_record<'a>(keys: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Vec<usize>> {
     let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, id) in ids.enumerate() {
-        groups.entry(id).or_default().push(index);
+    for (index, key) in keys.enumerate() {
+        groups.entry(key).or_default().push(index);
     }
     groups
 }
 
 /// The indexes of a record's entries, each with its result.
-type Results = Vec<(usize, EntryResult)>;
+type Results<T> = Vec<(usize, EntryResult<T>)>;
 
 /// A record that `revise` has changed, to be written.
-struct Revised<'a> {
-    id: &'a str,
+struct Revised<'a, T> {
+    key: &'a str,
     entries: Vec<usize>,
-    results: Results,
+    results: Results<T>,
 }
 
 /// Reads records, lets `revise` change them, and writes those that have changed, until no write met
 /// a conflict. `revise` answers each entry of a record. It is called again after a conflict, and
 /// must change nothing when it is called on its own result.
-async fn read_modify_write(
+async fn read_modify_write<T>(
     db: &Db,
     mut pending: HashMap<&str, Vec<usize>>,
-    revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult>,
-) -> Result<Results, Fault> {
+    revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult<T>>,
+) -> Result<Results<T>, Fault> {
     let mut settled = Vec::new();
     for round in 0..MAX_ROUNDS {
         if pending.is_empty() {
@@ -140,17 +148,17 @@ async fn read_modify_write(
         in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
         let mut statements = Vec::new();
         let mut revised = Vec::new();
-        for (id, entries) in in_order {
-            let before = read.remove(id);
+        for (key, entries) in in_order {
+            let before = read.remove(key);
             let mut record = before.clone();
             let states = revise(&entries, &mut record);
             let results = entries.iter().copied().zip(states).collect();
             match record.filter(|record| before.as_ref() != Some(record)) {
-                None => settled.extend::<Results>(results),
+                None => settled.extend::<Results<T>>(results),
                 Some(record) => {
-                    statements.push(record.statement(id)?);
+                    statements.push(record.statement(key)?);
                     revised.push(Revised {
-                        id,
+                        key,
                         entries,
                         results,
                     });
@@ -170,11 +178,11 @@ async fn read_modify_write(
 
 /// Writes the revised records. The results of those that were written or refused go into `settled`;
 /// the others are returned, to be done again.
-async fn write<'a>(
+async fn write<'a, T>(
     db: &Db,
     statements: &[RawDocumentBuf],
-    revised: Vec<Revised<'a>>,
-    settled: &mut Results,
+    revised: Vec<Revised<'a, T>>,
+    settled: &mut Results<T>,
 ) -> Result<Vec<(&'a str, Vec<usize>)>, Fault> {
     let updated = db.update("records", statements).await?;
     let refused = refusals(&updated.failed)?;
@@ -190,7 +198,7 @@ async fn write<'a>(
         } else {
             // The answer does not tell which statements met a conflict. A record that was written
             // does not change when it is revised again.
-            again.push((record.id, record.entries));
+            again.push((record.key, record.entries));
         }
     }
     Ok(again)
@@ -219,9 +227,9 @@ fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, F
     Ok(refused)
 }
 
-async fn read_all(db: &Db, ids: Vec<&str>) -> Result<HashMap<String, RecordDocument>, Fault> {
-    let mut read = HashMap::with_capacity(ids.len());
-    for stored in db.find_all("records", &ids).await? {
+async fn read_all(db: &Db, keys: Vec<&str>) -> Result<HashMap<String, RecordDocument>, Fault> {
+    let mut read = HashMap::with_capacity(keys.len());
+    for stored in db.find_all("records", &keys).await? {
         if let Ok(id) = stored.get_str("_id") {
             read.insert(id.to_owned(), RecordDocument::read(&stored));
         }
@@ -237,7 +245,10 @@ pub(super) struct RecordDocument {
     pub(super) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
-    /// Its source documents, one for each crawl that writes back: `[{crawl, document, fields}]`.
+    /// Where these crawls have read it first: `[{crawl, position}]`.
+    positions: Vec<Value>,
+    /// Its source documents, one for each crawl that writes back:
+    /// `[{crawl, collection, document, fields}]`.
     pub(super) sources: Vec<Value>,
     /// The crawls that have to write the record back.
     pub(super) unwritten: Vec<Value>,
@@ -271,6 +282,7 @@ impl RecordDocument {
             },
             version: members.get("version").and_then(Value::as_i64),
             crawls: list("crawls").unwrap_or_default(),
+            positions: list("positions").unwrap_or_default(),
             sources: list("origins").unwrap_or_default(),
             unwritten: list("unwritten").unwrap_or_default(),
         }
@@ -287,12 +299,17 @@ impl RecordDocument {
         Ok(self.record.state())
     }
 
-    fn put(&mut self, crawl: &CrawlId, input: &DatasetRecord, now_ms: i64) -> EntryResult {
+    fn put(
+        &mut self,
+        crawl: &CrawlId,
+        input: &DatasetRecord,
+        now_ms: i64,
+    ) -> EntryResult<RecordPut> {
         if let Some(source) = &input.source {
             self.check_source(crawl, source)?;
         }
         let before = self.record.clone();
-        let entry = serde_json::json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
+        let entry = json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
         let is_known_here = self.crawls.contains(&entry);
         let forgets = input.refresh && !is_known_here;
         let reopened = forgets && self.record.reopen(&input.record.want);
@@ -306,7 +323,27 @@ impl RecordDocument {
         if let Some(source) = &input.source {
             self.add_source(crawl, source);
         }
-        Ok(self.record.state())
+        Ok(RecordPut {
+            state: self.record.state(),
+            earlier: input
+                .position
+                .and_then(|position| self.earlier_position(crawl, position, !is_known_here)),
+        })
+    }
+
+    /// Where the crawl has read the record first, if it was at another position. A record that is new
+    /// to the crawl gets this one.
+    fn earlier_position(&mut self, crawl: &CrawlId, position: u64, is_new: bool) -> Option<u64> {
+        let crawl = crawl.to_string();
+        if is_new {
+            let first = json!({"crawl": crawl, "position": position});
+            self.positions.push(first);
+            return None;
+        }
+        let mut positions = self.positions.iter();
+        let known = positions.find(|known| known["crawl"] == crawl.as_str())?;
+        let earlier = known["position"].as_u64();
+        earlier.filter(|earlier| *earlier != position)
     }
 
     fn revert_if_too_large(&mut self, before: StoredRecord) -> Result<(), String> {
@@ -328,17 +365,20 @@ impl RecordDocument {
     }
 
     /// The statement that replaces the version that was read, or creates the record.
-    fn statement(&self, id: &str) -> Result<RawDocumentBuf, Fault> {
+    fn statement(&self, key: &str) -> Result<RawDocumentBuf, Fault> {
         let mut content = self.content()?;
+        let (dataset, record_id) = parts_of_key(key);
+        content.append(cstr!("dataset"), rawdoc! {"$literal": dataset});
+        content.append(cstr!("record_id"), rawdoc! {"$literal": record_id});
         content.append(cstr!("version"), self.version.unwrap_or(0) + 1);
         Ok(rawdoc! {
-            "q": {"_id": id, "version": or_null(self.version)},
+            "q": {"_id": key, "version": or_null(self.version)},
             "u": [{"$set": content}],
             "upsert": self.version.is_none(),
         })
     }
 
-    /// Every member except `_id` and `version`. Values from outside stand below `$literal`, where
+    /// Every member except the parts of the key and `version`. Values from outside stand below `$literal`, where
     /// the server does not evaluate them.
     fn content(&self) -> Result<RawDocumentBuf, Fault> {
         let record = &self.record;
@@ -352,6 +392,10 @@ impl RecordDocument {
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
         };
+        if !self.positions.is_empty() {
+            let positions = value::bson(&Value::Array(self.positions.clone()))?;
+            content.append(cstr!("positions"), rawdoc! {"$literal": positions});
+        }
         self.append_sources(&mut content)?;
         Ok(content)
     }

@@ -3,13 +3,13 @@
 //!
 //! Both are members of the stored record, so that a value and its mark are one write:
 //!
-//! - `origins`: a list of `{crawl, document, fields}`, one for each crawl that writes back;
+//! - `origins`: a list of `{crawl, collection, document, fields}`, one for each crawl that writes back;
 //! - `unwritten`: the crawls that have to write the record back. It is absent where it would be
 //!   empty, so that the sparse index on it contains unwritten records only.
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use serde_json::{Value, json};
 
 use super::command::{Db, with_timeout};
@@ -34,9 +34,12 @@ impl RecordDocument {
         crawl: &CrawlId,
         source: &SourceDocument,
     ) -> Result<(), String> {
-        let known = self.source(crawl).map(|known| &known["document"]);
-        match known.and_then(Value::as_str) {
-            Some(known_id) => check_same_document(known_id, source),
+        let Some(known) = self.source(crawl) else {
+            return Ok(());
+        };
+        let member = |name: &str| known[name].as_str();
+        match member("document") {
+            Some(known_id) => check_same_document(known_id, member("collection"), source),
             None => Ok(()),
         }
     }
@@ -52,7 +55,8 @@ impl RecordDocument {
             self.unwritten.push(Value::from(name.clone()));
         }
         self.sources.push(json!({
-            "crawl": name, "document": source.id, "fields": source.fields,
+            "crawl": name, "collection": source.collection, "document": source.id,
+            "fields": source.fields,
         }));
     }
 
@@ -79,12 +83,12 @@ impl RecordDocument {
         Ok(())
     }
 
-    fn unwritten_of(&self, id: String, crawl: &CrawlId) -> Option<Unwritten> {
+    fn unwritten_of(&self, key: String, crawl: &CrawlId) -> Option<Unwritten> {
         let source = self.source(crawl)?;
         let fields = source["fields"].as_array().into_iter().flatten();
         let fields = fields.filter_map(Value::as_str).map(str::to_owned);
         Some(Unwritten {
-            record: id,
+            record: key,
             document: source["document"].as_str()?.to_owned(),
             fields: self.record.filled(&fields.collect::<Vec<_>>()),
             revision: self.version?,
@@ -92,17 +96,27 @@ impl RecordDocument {
     }
 }
 
-/// Up to `limit` unwritten records of a crawl.
+/// Up to `limit` unwritten records of a crawl that come from a collection, or from one that is not
+/// known, because an older version stored them.
 pub(super) async fn unwritten(
     db: &Db,
     crawl: &CrawlId,
+    from: &str,
     limit: u32,
 ) -> Result<Vec<Unwritten>, Fault> {
     let collection: Collection<RawDocumentBuf> = db.database.collection("records");
+    let crawl_key = crawl.to_string();
+    let origin = doc! {"crawl": &crawl_key, "collection": {"$in": [from, Bson::Null]}};
+    let which = doc! {"unwritten": &crawl_key, "origins": {"$elemMatch": origin}};
+    let members = ["fields", "sources", "candidates", "origins", "version"];
+    let members: Document = members
+        .into_iter()
+        .map(|name| (name.to_owned(), 1.into()))
+        .collect();
     with_timeout(async {
         let mut cursor = collection
-            .find(doc! {"unwritten": crawl.to_string()})
-            .projection(doc! {"fields": 1, "candidates": 1, "origins": 1, "version": 1})
+            .find(which)
+            .projection(members)
             .batch_size(limit)
             .limit(i64::from(limit))
             .await?;
@@ -111,8 +125,8 @@ pub(super) async fn unwritten(
         while bytes <= MAX_BYTES && cursor.advance().await? {
             let stored = cursor.current();
             bytes += stored.as_bytes().len();
-            let id = stored.get_str("_id").unwrap_or_default().to_owned();
-            unwritten.extend(RecordDocument::read(stored).unwritten_of(id, crawl));
+            let key = stored.get_str("_id").unwrap_or_default().to_owned();
+            unwritten.extend(RecordDocument::read(stored).unwritten_of(key, crawl));
         }
         Ok(unwritten)
     })

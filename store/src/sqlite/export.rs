@@ -26,13 +26,13 @@ SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcom
     mapping, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, tries, headers, body
 FROM pages
-WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)
+WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
 ORDER BY rowid";
 
 const RECORDS: &str = "
-SELECT rowid, _id, fields, sources, candidates, missing, resolved_at
+SELECT rowid, _id, dataset, record_id, fields, sources, candidates, missing, resolved_at
 FROM records
-WHERE rowid > ?1 AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
+WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
     SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
     WHERE record = records._id AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)))
 ORDER BY rowid";
@@ -105,7 +105,12 @@ fn read_step(
     after: &mut i64,
 ) -> Result<Vec<Value>, Fault> {
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query(params![*after, filter.app_id, filter.crawl_id])?;
+    let mut rows = statement.query(params![
+        *after,
+        filter.app_id,
+        filter.crawl_id,
+        filter.dataset
+    ])?;
     let mut step = Vec::new();
     let mut bytes = 0;
     while step.len() < STEP_ROWS && bytes < STEP_BYTES {

@@ -38,9 +38,9 @@ use crate::cache::{
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::record::{MappingOrder, RecordCounts, RecordState};
+use crate::record::{MappingOrder, RecordCounts};
 use crate::site_state::SiteState;
-use crate::source_document::{DatasetRecord, Unwritten};
+use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
@@ -112,7 +112,7 @@ impl Store for Sqlite {
         crawl: &CrawlId,
         records: Vec<DatasetRecord>,
         now_ms: i64,
-    ) -> Vec<Result<RecordState, StoreError>> {
+    ) -> Vec<Result<RecordPut, StoreError>> {
         let count = records.len();
         let crawl = crawl.to_string();
         self.thread
@@ -125,10 +125,15 @@ impl Store for Sqlite {
             .unwrap_or_else(|error| fail_all(count, &error))
     }
 
-    async fn unwritten(&self, crawl: &CrawlId, limit: u32) -> Result<Vec<Unwritten>, StoreError> {
-        let crawl = crawl.to_string();
+    async fn unwritten(
+        &self,
+        crawl: &CrawlId,
+        collection: &str,
+        limit: u32,
+    ) -> Result<Vec<Unwritten>, StoreError> {
+        let (crawl, of) = (crawl.to_string(), collection.to_owned());
         self.thread
-            .call(move |db| db.read(|conn| source_documents::unwritten(conn, &crawl, limit)))
+            .call(move |db| db.read(|conn| source_documents::unwritten(conn, &crawl, &of, limit)))
             .await?
     }
 

@@ -6,13 +6,15 @@ use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
 use super::source_documents;
+use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
-use crate::source_document::DatasetRecord;
+use crate::site_clock::clamped;
+use crate::source_document::{DatasetRecord, RecordPut};
 
 const UPSERT: &str = "
-INSERT INTO records (_id, fields, sources, missing, resolved_at, candidates)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
     missing = excluded.missing, resolved_at = excluded.resolved_at,
     candidates = excluded.candidates";
@@ -28,29 +30,36 @@ pub(super) fn put(
     crawl: &str,
     input: &DatasetRecord,
     now_ms: i64,
-) -> Result<RecordState, Fault> {
+) -> Result<RecordPut, Fault> {
     let record = &input.record;
     check_id(&record.id)?;
     let crawl = crawl_key(conn, crawl)?;
-    let known = load(conn, &record.id)?;
+    let key = record.key();
+    let known = load(conn, &key)?;
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.unwrap_or_default();
-    let forgets = input.refresh && !is_in_crawl(conn, crawl, &record.id)?;
+    let membership = membership(conn, crawl, &key)?;
+    let forgets = input.refresh && membership.is_none();
     let reopened = forgets && stored.reopen(&record.want);
     let changed = stored.merge(record, now_ms) || reopened;
     if changed || before.is_none() {
-        keep(conn, &record.id, &stored)?;
-        source_documents::mark_unwritten(conn, &record.id)?;
+        keep(conn, &key, &stored)?;
+        source_documents::mark_unwritten(conn, &key)?;
     }
-    let after = stored.state();
-    if before.is_some_and(|before| before != after) {
-        count_change(conn, &record.id, after)?;
+    let state = stored.state();
+    if before.is_some_and(|before| before != state) {
+        count_change(conn, &key, state)?;
     }
-    add_to_crawl(conn, crawl, &record.id, after)?;
+    if membership.is_none() {
+        add_to_crawl(conn, crawl, &key, input.position, state)?;
+    }
     if let Some(source) = &input.source {
-        source_documents::add(conn, crawl, &record.id, source, &stored)?;
+        source_documents::add(conn, crawl, &key, source, &stored)?;
     }
-    Ok(after)
+    let earlier = membership.flatten();
+    let is_other = |earlier: &u64| input.position.is_some_and(|position| position != *earlier);
+    let earlier = earlier.filter(is_other);
+    Ok(RecordPut { state, earlier })
 }
 
 fn check_id(id: &str) -> Result<(), Fault> {
@@ -65,29 +74,29 @@ fn check_id(id: &str) -> Result<(), Fault> {
 /// Fills a record from a page. A record that is not stored stays open.
 pub(super) fn fill(
     conn: &Connection,
-    id: &str,
+    key: &str,
     page: &PageValues<'_>,
     order: &MappingOrder,
 ) -> Result<RecordState, Fault> {
-    let Some(mut stored) = load(conn, id)? else {
+    let Some(mut stored) = load(conn, key)? else {
         return Ok(RecordState::Open);
     };
     let before = stored.state();
     if stored.fill(page, order) {
-        keep(conn, id, &stored)?;
-        source_documents::mark_unwritten(conn, id)?;
+        keep(conn, key, &stored)?;
+        source_documents::mark_unwritten(conn, key)?;
         if stored.state() != before {
-            count_change(conn, id, RecordState::Resolved)?;
+            count_change(conn, key, RecordState::Resolved)?;
         }
     }
     Ok(stored.state())
 }
 
-fn load(conn: &Connection, id: &str) -> Result<Option<StoredRecord>, Fault> {
+fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
     let sql = "SELECT fields, sources, missing, resolved_at, candidates FROM records
         WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query([id])?;
+    let mut rows = statement.query([key])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
@@ -100,7 +109,7 @@ fn load(conn: &Connection, id: &str) -> Result<Option<StoredRecord>, Fault> {
     }))
 }
 
-fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault> {
+fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault> {
     let fields = to_json(&record.fields)?;
     let sources = to_json(&record.sources)?;
     let missing = to_json(&record.missing)?;
@@ -108,11 +117,14 @@ fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault>
     let bytes = fields.len() + sources.len() + missing.len() + candidates.len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
-            "record {id:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
+            "record {key:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
         )));
     }
+    let (dataset, record_id) = parts_of_key(key);
     conn.prepare_cached(UPSERT)?.execute(params![
-        id,
+        key,
+        dataset,
+        record_id,
         fields,
         sources,
         missing,
@@ -125,12 +137,12 @@ fn keep(conn: &Connection, id: &str, record: &StoredRecord) -> Result<(), Fault>
 /// Adjusts the counts of every crawl of a record that became resolved, or open again. A single
 /// UPDATE with a subquery would build a temporary table each time, which costs more than everything
 /// else here.
-fn count_change(conn: &Connection, id: &str, now: RecordState) -> Result<(), Fault> {
+fn count_change(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fault> {
     let change = if now == RecordState::Resolved { 1 } else { -1 };
     let count = "UPDATE crawls SET records_resolved = records_resolved + ?2 WHERE key = ?1";
     let mut count = conn.prepare_cached(count)?;
     let mut crawls = conn.prepare_cached("SELECT crawl FROM crawl_records WHERE record = ?1")?;
-    let mut rows = crawls.query([id])?;
+    let mut rows = crawls.query([key])?;
     while let Some(row) = rows.next()? {
         let crawl: i64 = row.get(0)?;
         count.execute([crawl, change])?;
@@ -152,20 +164,33 @@ fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
     })
 }
 
-fn is_in_crawl(conn: &Connection, crawl: i64, id: &str) -> Result<bool, Fault> {
-    let find = "SELECT 1 FROM crawl_records WHERE record = ?1 AND crawl = ?2";
-    Ok(conn.prepare_cached(find)?.exists(params![id, crawl])?)
+/// Whether a record is in a crawl, and where the crawl has read it first.
+fn membership(conn: &Connection, crawl: i64, key: &str) -> Result<Option<Option<u64>>, Fault> {
+    let find = "SELECT position FROM crawl_records WHERE record = ?1 AND crawl = ?2";
+    let position = |row: &Row<'_>| row.get::<_, Option<i64>>(0);
+    let found = conn
+        .prepare_cached(find)?
+        .query_row(params![key, crawl], position)
+        .optional()?;
+    Ok(found.map(|position| position.map(i64::unsigned_abs)))
 }
 
-/// Adds a record to a crawl and its counts, unless it belongs to the crawl already.
-fn add_to_crawl(conn: &Connection, crawl: i64, id: &str, state: RecordState) -> Result<(), Fault> {
-    let enter = "INSERT OR IGNORE INTO crawl_records (record, crawl) VALUES (?1, ?2)";
-    if conn.prepare_cached(enter)?.execute(params![id, crawl])? == 1 {
-        let count = "UPDATE crawls SET records_total = records_total + 1,
-            records_resolved = records_resolved + ?2 WHERE key = ?1";
-        let resolved = i64::from(state == RecordState::Resolved);
-        conn.prepare_cached(count)?.execute([crawl, resolved])?;
-    }
+/// Adds a record to a crawl and its counts.
+fn add_to_crawl(
+    conn: &Connection,
+    crawl: i64,
+    key: &str,
+    position: Option<u64>,
+    state: RecordState,
+) -> Result<(), Fault> {
+    let enter = "INSERT INTO crawl_records (record, crawl, position) VALUES (?1, ?2, ?3)";
+    let position = position.map(clamped);
+    conn.prepare_cached(enter)?
+        .execute(params![key, crawl, position])?;
+    let count = "UPDATE crawls SET records_total = records_total + 1,
+        records_resolved = records_resolved + ?2 WHERE key = ?1";
+    let resolved = i64::from(state == RecordState::Resolved);
+    conn.prepare_cached(count)?.execute([crawl, resolved])?;
     Ok(())
 }
 

@@ -18,14 +18,6 @@ const SCHEMA_VERSION: i32 = 5;
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
 const TABLES: &str = "
-CREATE TABLE records (
-    _id TEXT PRIMARY KEY,
-    fields TEXT NOT NULL,        -- {name: value}
-    sources TEXT NOT NULL,       -- {name: {url, mapping, at}}
-    missing TEXT NOT NULL,       -- [name]
-    resolved_at TEXT,
-    candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
-) STRICT;
 CREATE TABLE crawls (
     key INTEGER PRIMARY KEY,     -- stands for the crawl in crawl_records
     _id TEXT NOT NULL UNIQUE,    -- app id, '/', crawl id
@@ -40,22 +32,6 @@ CREATE TABLE crawls (
     records_total INTEGER NOT NULL DEFAULT 0,
     records_resolved INTEGER NOT NULL DEFAULT 0
 ) STRICT;
--- Which crawls a record is in: those whose records_resolved it counts towards.
-CREATE TABLE crawl_records (
-    record TEXT NOT NULL,
-    crawl INTEGER NOT NULL,
-    PRIMARY KEY (record, crawl)
-) STRICT, WITHOUT ROWID;
--- The documents of a dataset that records came from, for the crawls that write back.
-CREATE TABLE origins (
-    record TEXT NOT NULL,
-    crawl INTEGER NOT NULL,
-    document TEXT NOT NULL,      -- its _id, as extended JSON
-    fields TEXT NOT NULL,        -- [name]: what may be written
-    changes INTEGER NOT NULL,    -- of the record, since it was last written
-    PRIMARY KEY (record, crawl)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 CREATE TABLE robots (
     _id TEXT PRIMARY KEY,        -- origin
     status INTEGER,
@@ -75,6 +51,38 @@ CREATE TABLE sites (
     slot_granted_at TEXT,
     slot_lapses_at TEXT
 ) STRICT, WITHOUT ROWID;
+";
+
+/// Records, with the crawls that they are in and the documents that they come from.
+const RECORDS: &str = "
+CREATE TABLE records (
+    _id TEXT PRIMARY KEY,        -- dataset, '/', record id
+    dataset TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    fields TEXT NOT NULL,        -- {name: value}
+    sources TEXT NOT NULL,       -- {name: {url, mapping, at}}
+    missing TEXT NOT NULL,       -- [name]
+    resolved_at TEXT,
+    candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
+) STRICT;
+-- Which crawls a record is in: those whose records_resolved it counts towards.
+CREATE TABLE crawl_records (
+    record TEXT NOT NULL,
+    crawl INTEGER NOT NULL,
+    position INTEGER,            -- where in its input the crawl has read it first
+    PRIMARY KEY (record, crawl)
+) STRICT, WITHOUT ROWID;
+-- The documents that records came from, for the crawls that write back.
+CREATE TABLE origins (
+    record TEXT NOT NULL,
+    crawl INTEGER NOT NULL,
+    collection TEXT,             -- database, '.', collection; NULL: not known
+    document TEXT NOT NULL,      -- its _id, as extended JSON
+    fields TEXT NOT NULL,        -- [name]: what may be written
+    changes INTEGER NOT NULL,    -- of the record, since it was last written
+    PRIMARY KEY (record, crawl)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 ";
 
 /// Upgrades a file from version 1 to version 2.
@@ -168,10 +176,25 @@ const FROM_VERSION_2: [&str; 2] = [
     DROP TABLE older_pages;",
 ];
 
-/// Upgrades a file from version 4 to version 5: pages are of an application.
-const FROM_VERSION_4: &str = "
-UPDATE pages SET _id = app_id || '/' || _id;
-";
+/// Upgrades a file from version 4 to version 5: pages are of an application, and records of a dataset.
+/// These are the statements before and after the tables of records are created anew: new keys in
+/// place could meet old ones.
+const FROM_VERSION_4: [&str; 2] = [
+    "UPDATE pages SET _id = app_id || '/' || _id;
+    ALTER TABLE records RENAME TO older_records;
+    ALTER TABLE crawl_records RENAME TO older_crawl_records;
+    ALTER TABLE origins RENAME TO older_origins;
+    DROP INDEX unwritten_origins;",
+    "INSERT INTO records (rowid, _id, dataset, record_id, fields, sources, missing, resolved_at,
+        candidates) SELECT rowid, 'unnamed/' || _id, 'unnamed', _id, fields, sources, missing,
+        resolved_at, candidates FROM older_records ORDER BY rowid;
+    INSERT INTO crawl_records SELECT 'unnamed/' || record, crawl, NULL FROM older_crawl_records;
+    INSERT INTO origins SELECT 'unnamed/' || record, crawl, NULL, document, fields, changes
+        FROM older_origins;
+    DROP TABLE older_records;
+    DROP TABLE older_crawl_records;
+    DROP TABLE older_origins;",
+];
 
 /// Opens the file and checks that it is webfill's. Creates the tables in an empty file, and upgrades
 /// an older one.
@@ -272,10 +295,9 @@ fn identify(conn: &Connection) -> Result<Identity, Fault> {
 /// Creates the tables in an empty file, unless another process has done so meanwhile.
 fn create_tables(conn: &Connection) -> Result<(), Fault> {
     if identify(conn)? == Identity::Empty {
-        conn.execute_batch(TABLES)?;
-        conn.execute_batch(PAGES)?;
-        conn.execute_batch(SITE_STATES)?;
-        conn.execute_batch(DELIVERIES)?;
+        for tables in [TABLES, RECORDS, PAGES, SITE_STATES, DELIVERIES] {
+            conn.execute_batch(tables)?;
+        }
         conn.pragma_update(None, "application_id", APPLICATION_ID)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
@@ -297,8 +319,10 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         if version < 4 {
             conn.execute_batch(SITE_STATES)?;
         }
-        conn.execute_batch(DELIVERIES)?;
-        conn.execute_batch(FROM_VERSION_4)?;
+        let [before, after] = FROM_VERSION_4;
+        for statements in [DELIVERIES, before, RECORDS, after] {
+            conn.execute_batch(statements)?;
+        }
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -17,45 +17,56 @@ const MAX_BYTES: usize = 4 << 20;
 pub(super) fn add(
     conn: &Connection,
     crawl: i64,
-    id: &str,
+    key: &str,
     source: &SourceDocument,
     stored: &StoredRecord,
 ) -> Result<(), Fault> {
-    let find = "SELECT document FROM origins WHERE record = ?1 AND crawl = ?2";
-    let known: Option<String> = conn
+    let find = "SELECT document, collection FROM origins WHERE record = ?1 AND crawl = ?2";
+    let known: Option<(String, Option<String>)> = conn
         .prepare_cached(find)?
-        .query_row(params![id, crawl], |row| row.get(0))
+        .query_row(params![key, crawl], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    if let Some(known) = known {
-        return check_same_document(&known, source).map_err(Fault::InvalidEntry);
+    if let Some((id, collection)) = known {
+        let checked = check_same_document(&id, collection.as_deref(), source);
+        return checked.map_err(Fault::InvalidEntry);
     }
-    let insert = "INSERT INTO origins (record, crawl, document, fields, changes)
-        VALUES (?1, ?2, ?3, ?4, ?5)";
+    let insert = "INSERT INTO origins (record, crawl, collection, document, fields, changes)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let changes = i64::from(!stored.filled(&source.fields).is_empty());
     let fields = to_json(&source.fields)?;
-    conn.prepare_cached(insert)?
-        .execute(params![id, crawl, source.id, fields, changes])?;
+    conn.prepare_cached(insert)?.execute(params![
+        key,
+        crawl,
+        source.collection,
+        source.id,
+        fields,
+        changes
+    ])?;
     Ok(())
 }
 
 /// Marks a changed record as unwritten, for every crawl that writes it back.
-pub(super) fn mark_unwritten(conn: &Connection, id: &str) -> Result<(), Fault> {
+pub(super) fn mark_unwritten(conn: &Connection, key: &str) -> Result<(), Fault> {
     let note = "UPDATE origins SET changes = changes + 1 WHERE record = ?1";
-    conn.prepare_cached(note)?.execute([id])?;
+    conn.prepare_cached(note)?.execute([key])?;
     Ok(())
 }
 
-/// Up to `limit` unwritten records of a crawl.
+/// Up to `limit` unwritten records of a crawl that come from a collection, or from one that is not
+/// known, because an older version stored them.
 pub(super) fn unwritten(
     conn: &Connection,
     crawl: &str,
+    collection: &str,
     limit: u32,
 ) -> Result<Vec<Unwritten>, Fault> {
-    let sql = "SELECT record, document, changes, origins.fields, records.fields, candidates
+    let sql =
+        "SELECT record, document, changes, origins.fields, records.fields, candidates, sources
         FROM origins JOIN records ON records._id = record
-        WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND changes > 0 LIMIT ?2";
+        WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND changes > 0
+            AND (collection = ?2 OR collection IS NULL) LIMIT ?3";
     let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query(params![crawl, limit])?;
+    let mut rows = statement.query(params![crawl, collection, limit])?;
     let mut unwritten = Vec::new();
     let mut bytes = 0;
     while bytes <= MAX_BYTES {
@@ -70,6 +81,7 @@ fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
     let stored = StoredRecord {
         fields: from_json(row, 4)?,
         candidates: from_json(row, 5)?,
+        sources: from_json(row, 6)?,
         ..StoredRecord::default()
     };
     let writable: Vec<String> = from_json(row, 3)?;

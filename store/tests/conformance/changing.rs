@@ -152,6 +152,7 @@ pub(crate) async fn changes_keep_to_their_filter(clients: &Clients) {
         let filter = ExportFilter {
             app_id: app.map(str::to_owned),
             crawl_id: crawl.map(str::to_owned),
+            ..everything()
         };
         let (pages, filtered_end) = changes(store, &Cursor::start(), &filter).await;
         assert_eq!(pages.len(), count, "{filter:?}");

@@ -1,5 +1,5 @@
 use serde_json::json;
-use webfill_store::{CrawlId, CrawlState, RecordCounts};
+use webfill_store::{CrawlId, CrawlState, DatasetRecord, RecordCounts};
 
 use super::*;
 
@@ -89,4 +89,35 @@ pub(crate) async fn a_crawl_comes_back_and_keeps_its_first_start(clients: &Clien
             })
         );
     }
+}
+
+pub(crate) async fn a_record_that_was_read_elsewhere_before_is_told(clients: &Clients) {
+    let store = &*clients.first.store;
+    store.put_crawl(crawl(crawl_id())).await.unwrap();
+    let read_at = |position: Option<u64>, id: &str| DatasetRecord {
+        position,
+        ..DatasetRecord::from(record(id, json!({"city": null})))
+    };
+    let put = async |inputs: Vec<DatasetRecord>| {
+        let put = store.put_dataset(&crawl_id(), inputs, NOON_MS).await;
+        let earlier = put.into_iter().map(|put| put.unwrap().earlier);
+        earlier.collect::<Vec<_>>()
+    };
+    let (here, there) = (1 << 62 | 7, 1 << 62 | 9);
+    let batch = || {
+        vec![
+            read_at(Some(here), "a"),
+            read_at(Some(8), "b"),
+            read_at(Some(there), "a"),
+        ]
+    };
+    assert_eq!(put(batch()).await, [None, None, Some(here)]);
+    assert_eq!(put(batch()).await, [None, None, Some(here)], "put again");
+    assert_eq!(put(vec![read_at(None, "a")]).await, [None]);
+    let other = CrawlId::new("app", "c2");
+    store.put_crawl(crawl(other.clone())).await.unwrap();
+    let elsewhere = store
+        .put_dataset(&other, vec![read_at(Some(there), "a")], NOON_MS)
+        .await;
+    assert_eq!(elsewhere[0].as_ref().unwrap().earlier, None);
 }

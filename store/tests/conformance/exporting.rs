@@ -44,6 +44,7 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
     let filter = |app: Option<&str>, crawl: Option<&str>| ExportFilter {
         app_id: app.map(str::to_owned),
         crawl_id: crawl.map(str::to_owned),
+        dataset: None,
     };
     let expected = [
         (filter(None, None), 3),
@@ -57,6 +58,19 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
             let exported = store.export(kind, &filter, &mut |_| Ok(())).await.unwrap();
             assert_eq!(exported, count, "{kind:?} {filter:?}");
         }
+    }
+    for (dataset, app, count) in [
+        ("people", None, 3),
+        ("people", Some("a"), 2),
+        ("a11", None, 0),
+    ] {
+        let filter = ExportFilter {
+            dataset: Some(dataset.to_owned()),
+            ..filter(app, None)
+        };
+        let mut each = |_| Ok(());
+        let exported = store.export(ExportKind::Records, &filter, &mut each).await;
+        assert_eq!(exported.unwrap(), count, "{filter:?}");
     }
 }
 

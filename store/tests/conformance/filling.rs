@@ -19,12 +19,9 @@ pub(crate) async fn a_page_fills_what_is_missing_and_keeps_the_source(clients: &
     let saved = save(store, page_with(URL, json!({"born": 1815})), &["r"])
         .await
         .unwrap();
-    assert_eq!(
-        (saved.resolved.len(), saved.open),
-        (0, vec![String::from("r")])
-    );
+    assert_eq!((saved.resolved.len(), saved.open), (0, vec![key("r")]));
     let expected = json!({
-        "_id": "r",
+        "_id": "people/r", "dataset": "people", "record_id": "r",
         "fields": {"name": "Ada", "born": 1815, "city": null},
         "sources": {"born": {"url": URL, "mapping": "people", "at": NOON}},
         "candidates": {},
@@ -67,13 +64,13 @@ pub(crate) async fn a_record_is_resolved_once_and_keeps_the_time(clients: &Clien
     let saved = save(store, page_with(URL, json!({"city": "London"})), &["r"])
         .await
         .unwrap();
-    assert_eq!(saved.resolved, ["r"]);
+    assert_eq!(saved.resolved, [key("r")]);
     let later = Page {
         started_at_ms: NOON_MS + 60_000,
         ..page_with("https://example.com/2", json!({"city": "Paris"}))
     };
     let saved = save(store, later, &["r"]).await.unwrap();
-    assert_eq!(saved.resolved, ["r"]);
+    assert_eq!(saved.resolved, [key("r")]);
     let kept = stored_record(store, "r").await;
     assert_eq!(kept["fields"]["city"], "London");
     assert_eq!(kept["resolved_at"], "2026-01-01T12:00:00.250Z");
@@ -89,7 +86,7 @@ pub(crate) async fn empty_values_fill_nothing(clients: &Clients) {
     .await;
     let empty = page_with(URL, json!({"a": "", "b": [], "c": null}));
     let saved = save(store, empty, &["r"]).await.unwrap();
-    assert_eq!(saved.open, ["r"]);
+    assert_eq!(saved.open, [key("r")]);
     assert_eq!(
         stored_record(store, "r").await["missing"],
         json!(["a", "b", "c"])
@@ -111,7 +108,7 @@ pub(crate) async fn a_record_that_is_not_stored_stays_open(clients: &Clients) {
     let saved = save(store, page_with(URL, json!({"a": 1})), &["nobody"])
         .await
         .unwrap();
-    assert_eq!(saved.open, ["nobody"]);
+    assert_eq!(saved.open, [key("nobody")]);
 }
 
 pub(crate) async fn putting_a_record_again_keeps_what_was_found(clients: &Clients) {
@@ -122,16 +119,78 @@ pub(crate) async fn putting_a_record_again_keeps_what_was_found(clients: &Client
         .await
         .unwrap();
     let before = stored_record(store, "r").await;
-    let again = Record {
-        fields: object(json!({"name": "Augusta", "city": null})),
+    let with_empty_name = Record {
+        fields: object(json!({"name": "", "city": null})),
         ..given.clone()
     };
-    let states = put(store, vec![again, given]).await;
+    let states = put(store, vec![with_empty_name, given]).await;
     assert_eq!(
         states,
         [Ok(RecordState::Resolved), Ok(RecordState::Resolved)]
     );
     assert_eq!(stored_record(store, "r").await, before);
+}
+
+pub(crate) async fn a_corrected_value_is_taken_whoever_gave_the_other(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(
+        store,
+        vec![record("r", json!({"name": "Ada", "city": null}))],
+    )
+    .await;
+    save(store, page_with(URL, json!({"city": ["London"]})), &["r"])
+        .await
+        .unwrap();
+    let other = page_with("https://example.com/other", json!({"city": "Rome"}));
+    save(store, other.clone(), &["r"]).await.unwrap();
+    let found = stored_record(store, "r").await;
+    assert_eq!(found["candidates"]["city"][0]["value"], "Rome");
+    // As an export to CSV has the list.
+    let exported = record("r", json!({"name": "Augusta", "city": "[\"London\"]"}));
+    put(store, vec![exported]).await;
+    let kept = stored_record(store, "r").await;
+    assert_eq!(
+        kept["fields"],
+        json!({"name": "Augusta", "city": ["London"]})
+    );
+    assert_eq!(kept["sources"], found["sources"]);
+    let corrected = record("r", json!({"name": null, "city": "Ockham"}));
+    put(store, vec![corrected]).await;
+    save(store, other, &["r"]).await.unwrap();
+    let kept = stored_record(store, "r").await;
+    assert_eq!(kept["fields"], json!({"name": "Augusta", "city": "Ockham"}));
+    assert_eq!(
+        (&kept["sources"], &kept["candidates"]),
+        (&json!({}), &json!({}))
+    );
+    assert_eq!(kept["resolved_at"], found["resolved_at"]);
+}
+
+pub(crate) async fn records_of_two_datasets_share_nothing_but_their_ids(clients: &Clients) {
+    let store = &*clients.first.store;
+    let of = |name: &str| Record {
+        dataset: name.parse().unwrap(),
+        ..record("1", json!({"city": null, "of": name}))
+    };
+    put(store, vec![of("people"), of("db.people")]).await;
+    let page = page_with(URL, json!({"city": "London"}));
+    let records = vec![String::from("db.people/1")];
+    let saved = store.save(vec![Save { page, records }]).await.remove(0);
+    assert_eq!(saved.unwrap().resolved, ["db.people/1"]);
+    let parts = |record: &Value| {
+        ["_id", "dataset", "record_id"].map(|name| record[name].as_str().unwrap().to_owned())
+    };
+    let mut kept = exported(store, ExportKind::Records).await;
+    kept.sort_by_key(|record| record["_id"].to_string());
+    assert_eq!(parts(&kept[0]), ["db.people/1", "db.people", "1"]);
+    assert_eq!(parts(&kept[1]), ["people/1", "people", "1"]);
+    assert_eq!(
+        kept[0]["fields"],
+        json!({"city": "London", "of": "db.people"})
+    );
+    assert_eq!(kept[1]["fields"], json!({"city": null, "of": "people"}));
+    let counts = store.record_counts(&crawl_id()).await.unwrap();
+    assert_eq!((counts.total, counts.resolved), (2, 1));
 }
 
 pub(crate) async fn known_input_fills_a_missing_field_without_a_source(clients: &Clients) {
@@ -189,7 +248,7 @@ pub(crate) async fn a_stored_page_is_applied_to_another_record(clients: &Clients
     save(store, page, &[]).await.unwrap();
     let apply = |url, record: &str| ApplyPage {
         page_id: page_id("app", "c1", url),
-        record: record.to_owned(),
+        record: key(record),
     };
     let applies = vec![
         apply(URL, "r"),
@@ -245,7 +304,7 @@ pub(crate) async fn hostile_names_and_ids_come_back_as_they_went_in(clients: &Cl
             ..page_with(URL, Value::Object(found.clone()))
         };
         let saved = save(store, page, &[text]).await.unwrap();
-        assert_eq!(saved.resolved, [text]);
+        assert_eq!(saved.resolved, [key(text)]);
         let kept = stored_record(store, text).await;
         assert_eq!(kept["fields"], Value::Object(found.clone()));
         assert_eq!(kept["sources"][text]["mapping"], text);

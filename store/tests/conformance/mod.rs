@@ -18,8 +18,8 @@ pub(crate) mod writing_back;
 
 use serde_json::{Map, Value, json};
 use webfill_store::{
-    Backends, Crawl, CrawlId, CrawlState, ExportFilter, ExportKind, Page, Record, RecordState,
-    Save, Saved, Store, StoreError,
+    Backends, Crawl, CrawlId, CrawlState, DatasetName, ExportFilter, ExportKind, Page, Record,
+    RecordState, Save, Saved, Store, StoreError, record_key,
 };
 use webfill_wire::Outcome;
 
@@ -52,6 +52,8 @@ macro_rules! conformance_tests {
             filling: fields_that_nobody_wants_stay_out_of_a_record,
             filling: a_record_that_is_not_stored_stays_open,
             filling: putting_a_record_again_keeps_what_was_found,
+            filling: a_corrected_value_is_taken_whoever_gave_the_other,
+            filling: records_of_two_datasets_share_nothing_but_their_ids,
             filling: known_input_fills_a_missing_field_without_a_source,
             filling: wanting_more_opens_a_resolved_record,
             filling: unfit_record_ids_are_refused_alone,
@@ -64,6 +66,7 @@ macro_rules! conformance_tests {
             counting: records_are_counted_once_however_often_put,
             counting: a_record_counts_in_each_of_its_crawls,
             counting: records_of_an_unknown_crawl_are_refused,
+            counting: a_record_that_was_read_elsewhere_before_is_told,
             counting: a_crawl_comes_back_and_keeps_its_first_start,
             exporting: an_export_hands_out_every_page_in_order_of_arrival,
             exporting: an_export_keeps_to_its_filter,
@@ -93,6 +96,8 @@ macro_rules! conformance_tests {
             writing_back: only_what_a_document_lacked_is_written_to_it,
             writing_back: a_better_value_is_unwritten_again_beside_the_one_it_replaced,
             writing_back: what_the_store_knew_before_is_unwritten_at_once,
+            writing_back: what_the_user_gave_is_never_written_back,
+            writing_back: a_record_is_written_back_to_its_own_collection,
             writing_back: two_documents_are_not_one_record,
             writing_back: a_refresh_wants_again_what_is_known_once_for_each_crawl,
             site_states: the_state_of_a_site_comes_back_as_it_was_put_last,
@@ -177,11 +182,22 @@ pub(crate) fn page_with(url: &str, fields: Value) -> Page {
     }
 }
 
+/// The dataset of the tests' records.
+pub(crate) fn dataset() -> DatasetName {
+    "people".parse().unwrap()
+}
+
+/// The key of a record of that dataset.
+pub(crate) fn key(id: &str) -> String {
+    record_key(&dataset(), id)
+}
+
 /// A record that wants every field that is null.
 pub(crate) fn record(id: &str, fields: Value) -> Record {
     let fields = object(fields);
     let nulls = fields.iter().filter(|(_, value)| value.is_null());
     Record {
+        dataset: dataset(),
         id: id.to_owned(),
         want: nulls.map(|(name, _)| name.clone()).collect(),
         fields,
@@ -200,7 +216,7 @@ pub(crate) async fn save(
     page: Page,
     records: &[&str],
 ) -> Result<Saved, StoreError> {
-    let records = records.iter().map(|id| (*id).to_owned()).collect();
+    let records = records.iter().map(|id| key(id)).collect();
     let mut saved = store.save(vec![Save { page, records }]).await;
     assert_eq!(saved.len(), 1);
     saved.remove(0)
@@ -235,7 +251,7 @@ pub(crate) async fn only_page(store: &dyn Store) -> Value {
 
 pub(crate) async fn stored_record(store: &dyn Store, id: &str) -> Value {
     let records = exported(store, ExportKind::Records).await;
-    let found = records.iter().find(|record| record["_id"] == id);
+    let found = records.iter().find(|record| record["_id"] == key(id));
     found
         .cloned()
         .unwrap_or_else(|| panic!("no record {id} in {records:?}"))

@@ -181,7 +181,7 @@ pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) 
         page_with("https://example.com/2", json!({"name": huge})),
         page_with("https://example.com/3", json!({"name": "Ada"})),
     ];
-    let records = vec![String::from("r")];
+    let records = vec![key("r")];
     let batch = batch.map(|page| Save {
         page,
         records: records.clone(),
@@ -196,7 +196,7 @@ pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) 
             .starts_with("page https://example.com/2 cannot be kept"),
         "{refusal}"
     );
-    assert_eq!(saved[2].as_ref().unwrap().resolved, ["r"]);
+    assert_eq!(saved[2].as_ref().unwrap().resolved, [key("r")]);
     assert_eq!(exported(store, ExportKind::Pages).await.len(), 2);
 }
 

@@ -10,7 +10,7 @@ pub(crate) async fn two_clients_see_what_the_other_kept(clients: &Clients) {
     put(&*first.store, vec![record("r", json!({"city": null}))]).await;
     let page = page_with("https://example.com/a", json!({"city": "Paris"}));
     let saved = save(&*second.store, page, &["r"]).await.unwrap();
-    assert_eq!(saved.resolved, ["r"]);
+    assert_eq!(saved.resolved, [key("r")]);
     let counts = first.store.record_counts(&crawl_id()).await.unwrap();
     assert_eq!(
         counts,
@@ -44,6 +44,7 @@ pub(crate) async fn two_clients_fill_one_record_without_losing_a_field(clients: 
     const FIELDS: usize = 40;
     let names: Vec<String> = (0..FIELDS).map(|number| format!("f{number}")).collect();
     let wanted = Record {
+        dataset: dataset(),
         id: String::from("r"),
         fields: Map::new(),
         want: names.clone(),

@@ -3,12 +3,16 @@ use webfill_store::{CrawlId, DatasetRecord, RecordCounts, SourceDocument, Unwrit
 
 use super::*;
 
+const COLLECTION: &str = "db.people";
+
 /// A record out of the document 1, of which these fields may be written back.
 fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
         record: record("1", fields),
         refresh: false,
+        position: None,
         source: Some(SourceDocument {
+            collection: COLLECTION.to_owned(),
             id: String::from(r#"{"$numberInt":"1"}"#),
             fields: writable.iter().map(|name| (*name).to_owned()).collect(),
         }),
@@ -21,13 +25,13 @@ async fn put_into(
     input: DatasetRecord,
 ) -> Result<RecordState, StoreError> {
     store.put_crawl(crawl(id.clone())).await.unwrap();
-    let mut states = store.put_dataset(id, vec![input], NOON_MS).await;
-    assert_eq!(states.len(), 1);
-    states.remove(0)
+    let mut put = store.put_dataset(id, vec![input], NOON_MS).await;
+    assert_eq!(put.len(), 1);
+    put.remove(0).map(|put| put.state)
 }
 
 async fn unwritten(store: &dyn Store) -> Vec<Unwritten> {
-    store.unwritten(&crawl_id(), 10).await.unwrap()
+    store.unwritten(&crawl_id(), COLLECTION, 10).await.unwrap()
 }
 
 /// Name and value of what is to be written back of the only record.
@@ -55,7 +59,7 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
     assert_eq!(first.len(), 1);
     assert_eq!(
         (&*first[0].record, &*first[0].document),
-        ("1", r#"{"$numberInt":"1"}"#)
+        (&*key("1"), r#"{"$numberInt":"1"}"#)
     );
     assert_eq!(
         values(store).await,
@@ -82,7 +86,13 @@ pub(crate) async fn only_what_a_document_lacked_is_written_to_it(clients: &Clien
     fill(store, "https://example.com/a", found).await;
     assert_eq!(values(store).await, [(String::from("name"), json!("Ada"))]);
     let elsewhere = CrawlId::new("app", "c2");
-    assert!(store.unwritten(&elsewhere, 10).await.unwrap().is_empty());
+    assert!(
+        store
+            .unwritten(&elsewhere, COLLECTION, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced(
@@ -115,6 +125,32 @@ pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Cl
         values(store).await,
         [(String::from("city"), json!("London"))]
     );
+}
+
+pub(crate) async fn what_the_user_gave_is_never_written_back(clients: &Clients) {
+    let store = &*clients.first.store;
+    let lacking = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
+    put_into(store, &crawl_id(), lacking).await.unwrap();
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    // Another input of the dataset knows the name, and corrects the city.
+    let known = record("1", json!({"name": "Ada", "city": "Ockham"}));
+    put(store, vec![known]).await;
+    assert_eq!(values(store).await, []);
+}
+
+pub(crate) async fn a_record_is_written_back_to_its_own_collection(clients: &Clients) {
+    let store = &*clients.first.store;
+    let input = dataset_record(json!({"city": null}), &["city"]);
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let other = "db.firms";
+    let of_other = store.unwritten(&crawl_id(), other, 10).await.unwrap();
+    assert_eq!(of_other, []);
+    let mut same_id = input;
+    same_id.source.as_mut().unwrap().collection = other.to_owned();
+    let refusal = put_into(store, &crawl_id(), same_id).await.unwrap_err();
+    assert!(refusal.to_string().contains("db.firms"), "{refusal}");
+    assert_eq!(unwritten(store).await.len(), 1);
 }
 
 pub(crate) async fn two_documents_are_not_one_record(clients: &Clients) {
@@ -167,7 +203,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     assert_eq!(state, RecordState::Resolved);
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
     assert_eq!(
-        store.unwritten(&again, 10).await.unwrap()[0].fields[0].value,
+        store.unwritten(&again, COLLECTION, 10).await.unwrap()[0].fields[0].value,
         "Paris"
     );
 }

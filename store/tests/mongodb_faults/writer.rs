@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, json};
 use tokio::task::JoinHandle;
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, ExportFilter, ExportKind, Page, Record, RecordCounts, Save, Store,
-    StoreError, StoreUri, open,
+    Crawl, CrawlId, CrawlState, DatasetName, ExportFilter, ExportKind, Page, Record, RecordCounts,
+    Save, Store, StoreError, StoreUri, open, record_key,
 };
 use webfill_wire::Outcome;
 
@@ -34,13 +34,17 @@ pub(crate) fn page(number: u64) -> Page {
 pub(crate) fn save(number: u64) -> Save {
     Save {
         page: page(number),
-        records: vec![number.to_string()],
+        records: vec![record_key(&dataset(), &number.to_string())],
     }
 }
 
 pub(crate) async fn open_store(uri: &str) -> Result<Arc<dyn Store>, StoreError> {
     let uri: StoreUri = uri.parse().expect("a URI");
     Ok(open(&uri, None).await?.store)
+}
+
+fn dataset() -> DatasetName {
+    "people".parse().unwrap()
 }
 
 pub(crate) fn crawl_id() -> CrawlId {
@@ -155,6 +159,7 @@ impl Writer {
 
 async fn write_batch(store: &dyn Store, first: u64) {
     let record = |number: u64| Record {
+        dataset: dataset(),
         id: number.to_string(),
         fields: Map::new(),
         want: vec![String::from("city")],

@@ -35,6 +35,8 @@ pub struct Route {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: Arc<Dataset>,
+    /// The collection that the dataset is read from, as records know it.
+    pub collection: String,
     pub to: WriteBack,
 }
 
@@ -147,8 +149,14 @@ impl Writer {
 
     fn write_all(&mut self) -> Result<(), StoreError> {
         while !self.is_given_up() {
-            let Route { store, crawl, .. } = &self.route;
-            let unwritten = self.runtime.block_on(store.unwritten(crawl, BATCH))?;
+            let Route {
+                store,
+                crawl,
+                collection,
+                ..
+            } = &self.route;
+            let reading = store.unwritten(crawl, collection, BATCH);
+            let unwritten = self.runtime.block_on(reading)?;
             if unwritten.is_empty() {
                 return Ok(());
             }
@@ -163,6 +171,7 @@ impl Writer {
             crawl,
             dataset,
             to,
+            ..
         } = &self.route;
         let writing = dataset.write_back(to, &unwritten);
         let refused = self.runtime.block_on(writing)?;

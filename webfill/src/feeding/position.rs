@@ -12,9 +12,13 @@ pub struct Position {
     fingerprint: u64,
     /// Lines read, or documents if the input is a dataset.
     pub line: u64,
+    /// The input has lines, each of which may repeat the record of another. Of documents, each is a
+    /// record of its own.
+    has_lines: bool,
 }
 
 const LINE_BITS: u32 = 40;
+const LINES: u64 = (1 << LINE_BITS) - 1;
 const FINGERPRINT_BYTES: u64 = 4_096;
 
 impl Position {
@@ -22,6 +26,7 @@ impl Position {
     pub const NOWHERE: Position = Position {
         fingerprint: 0,
         line: 0,
+        has_lines: false,
     };
 
     /// The beginning of a file.
@@ -29,6 +34,7 @@ impl Position {
         Position {
             fingerprint: fingerprint(seeds).unwrap_or(0),
             line: 0,
+            has_lines: true,
         }
     }
 
@@ -37,6 +43,7 @@ impl Position {
         Position {
             fingerprint: bits_of(identity.as_bytes()).unwrap_or(0),
             line: 0,
+            has_lines: false,
         }
     }
 
@@ -44,7 +51,7 @@ impl Position {
     pub fn lines_of(&self, fed_lines: u64) -> u64 {
         let same_file = self.fingerprint != 0 && fed_lines >> LINE_BITS == self.fingerprint;
         match same_file {
-            true => fed_lines & ((1 << LINE_BITS) - 1),
+            true => fed_lines & LINES,
             false => 0,
         }
     }
@@ -52,6 +59,18 @@ impl Position {
     /// The number for the dispatcher.
     pub fn fed_lines(&self) -> u64 {
         self.fingerprint << LINE_BITS | self.line
+    }
+
+    /// The same number for another line of the input, if it has lines.
+    pub fn of_line(&self, line: u64) -> Option<u64> {
+        let number = self.fingerprint << LINE_BITS | line;
+        self.has_lines.then_some(number)
+    }
+
+    /// The line with this number, if it is one of this input.
+    pub fn line_at(&self, number: u64) -> Option<u64> {
+        let is_here = self.has_lines && number >> LINE_BITS == self.fingerprint;
+        is_here.then_some(number & LINES)
     }
 }
 

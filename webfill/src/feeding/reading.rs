@@ -39,6 +39,11 @@ impl Seeds {
             start: Position::start_of(path),
         })
     }
+
+    /// Whether the format has room for records.
+    pub fn may_have_records(&self) -> bool {
+        self.reader.may_have_records()
+    }
 }
 
 /// The next item of an input.

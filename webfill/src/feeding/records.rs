@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use webfill_startup::Fault;
-use webfill_store::{CrawlId, DatasetRecord, Record, RecordState, Store, StoreError};
+use webfill_store::{
+    CrawlId, DatasetName, DatasetRecord, Record, RecordPut, RecordState, Store, StoreError,
+};
 
+use super::position::Position;
 use crate::seeds::Seed;
 
 const STORE_RETRY: Duration = Duration::from_millis(500);
@@ -21,10 +24,27 @@ pub enum Put {
     Refused(String),
 }
 
+/// A seed whose record is in the store.
+pub struct Taken {
+    pub put: Put,
+    /// The line that has given the record before.
+    pub earlier_line: Option<u64>,
+}
+
+impl Taken {
+    fn unseen(put: Put) -> Taken {
+        Taken {
+            put,
+            earlier_line: None,
+        }
+    }
+}
+
 /// Puts records into the store.
 pub struct Records {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
+    pub dataset: DatasetName,
     /// When a record enters the crawl, stored values of its wanted fields are dropped.
     pub refresh: bool,
     /// Set when the crawl is over.
@@ -33,34 +53,40 @@ pub struct Records {
 }
 
 impl Records {
-    /// Puts the records of a batch. Returns what becomes of each seed; `None` if the crawl was over
-    /// before the store had taken the records.
-    pub fn put(&self, batch: &[Seed]) -> Result<Option<Vec<Put>>, Fault> {
+    /// Puts the records of a batch; `input` is a position in their input. Returns what becomes of each
+    /// seed; `None` if the crawl was over before the store had taken the records.
+    pub fn put(&self, batch: &[Seed], input: &Position) -> Result<Option<Vec<Taken>>, Fault> {
         let records = batch
             .iter()
-            .filter_map(|seed| self.record_of(seed))
+            .filter_map(|seed| self.record_of(seed, input))
             .collect();
-        let Some(states) = self.put_until_taken(records) else {
+        let Some(put) = self.put_until_taken(records) else {
             return Ok(None);
         };
-        let mut states = states.into_iter();
-        let put_of = |seed: &Seed| match seed.id {
-            None => Ok(Put::Open),
-            Some(_) => match states.next() {
-                Some(Ok(RecordState::Open)) => Ok(Put::Open),
-                Some(Ok(_)) | None => Ok(Put::NothingToDo),
+        let mut put = put.into_iter();
+        let taken = |seed: &Seed| match seed.id {
+            None => Ok(Taken::unseen(Put::Open)),
+            Some(_) => match put.next() {
+                Some(Ok(put)) => Ok(Taken {
+                    put: match put.state {
+                        RecordState::Open => Put::Open,
+                        RecordState::Resolved => Put::NothingToDo,
+                    },
+                    earlier_line: put.earlier.and_then(|earlier| input.line_at(earlier)),
+                }),
+                None => Ok(Taken::unseen(Put::NothingToDo)),
                 Some(Err(error)) if error.is_fatal() => Err(store_fault(error)),
-                Some(Err(error)) => Ok(Put::Refused(error.to_string())),
+                Some(Err(error)) => Ok(Taken::unseen(Put::Refused(error.to_string()))),
             },
         };
-        batch.iter().map(put_of).collect::<Result<_, _>>().map(Some)
+        batch.iter().map(taken).collect::<Result<_, _>>().map(Some)
     }
 
     /// Retries while the store is unreachable and the crawl goes on.
     fn put_until_taken(
         &self,
         records: Vec<DatasetRecord>,
-    ) -> Option<Vec<Result<RecordState, StoreError>>> {
+    ) -> Option<Vec<Result<RecordPut, StoreError>>> {
         if records.is_empty() {
             return Some(Vec::new());
         }
@@ -68,11 +94,11 @@ impl Records {
             let put = self
                 .store
                 .put_dataset(&self.crawl, records.clone(), now_ms());
-            let states = self.runtime.block_on(put);
+            let put = self.runtime.block_on(put);
             let is_away =
-                |state: &Result<_, StoreError>| state.as_ref().is_err_and(StoreError::is_retry);
-            if !states.iter().any(is_away) {
-                return Some(states);
+                |put: &Result<_, StoreError>| put.as_ref().is_err_and(StoreError::is_retry);
+            if !put.iter().any(is_away) {
+                return Some(put);
             }
             if self.over.load(Ordering::Relaxed) {
                 return None;
@@ -81,15 +107,17 @@ impl Records {
         }
     }
 
-    fn record_of(&self, seed: &Seed) -> Option<DatasetRecord> {
+    fn record_of(&self, seed: &Seed, input: &Position) -> Option<DatasetRecord> {
         Some(DatasetRecord {
             record: Record {
+                dataset: self.dataset.clone(),
                 id: seed.id.clone()?,
                 fields: seed.fields.clone().unwrap_or_default(),
                 want: seed.want.clone(),
             },
             refresh: self.refresh,
             source: seed.source.clone(),
+            position: input.of_line(seed.line),
         })
     }
 }

@@ -15,6 +15,8 @@ pub struct DocumentRules {
     pub refresh: bool,
     /// Found values are written back into the dataset.
     pub writes_back: bool,
+    /// The database and the collection that is read, with a dot between them.
+    pub collection: String,
     /// The fields that mappings extract. With `refresh`, only these are wanted again: no page could
     /// fill the others.
     pub extracted: BTreeSet<String>,
@@ -39,6 +41,7 @@ pub fn read_document(
     let of_document = |seed: Result<Seed, SeedFault>| match seed {
         Ok(seed) => Ok(Seed {
             source: (rules.writes_back && seed.id.is_some()).then(|| SourceDocument {
+                collection: rules.collection.clone(),
                 id: id.clone(),
                 fields: seed.want.clone(),
             }),
@@ -141,6 +144,7 @@ mod tests {
         DocumentRules {
             refresh: true,
             writes_back: true,
+            collection: String::from("db.people"),
             extracted: ["name", "city"].map(String::from).into(),
         }
     }
@@ -216,6 +220,7 @@ mod tests {
             json!({"name": null, "notes": "x", "tel": null})
         );
         let source = seed.source.unwrap();
+        assert_eq!(source.collection, "db.people");
         assert_eq!(source.id, r#"{"$numberInt":"42"}"#);
         assert_eq!(source.fields, ["name", "tel"]);
     }

@@ -81,6 +81,11 @@ impl Header {
         Ok(Header { columns })
     }
 
+    pub(super) fn has_fields(&self) -> bool {
+        let is_field = |column: &Column| matches!(column, Column::Field(_));
+        self.columns.iter().any(is_field)
+    }
+
     /// Reads the row that begins with the line `first`. After a fault, the lines after the first are
     /// put back, to be read again.
     pub(super) fn read_row(&self, first: Vec<u8>, lines: &mut Lines) -> Result<Found, SeedFault> {

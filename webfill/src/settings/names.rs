@@ -24,6 +24,7 @@ pub(super) enum Kind {
 pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("store", Kind::Text),
     ("cache", Kind::Text),
+    ("dataset", Kind::Text),
     ("state", Kind::Text),
     ("mappings", Kind::Text),
     ("keys", Kind::Text),

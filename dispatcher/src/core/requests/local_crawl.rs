@@ -60,7 +60,8 @@ impl Core {
         // Records refer to the crawl's document in the store.
         self.write_crawl(crawl, now_ms)?;
         let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
-        Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines}))
+        let dataset = self.frontier.older_dataset(crawl)?;
+        Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines, "dataset": dataset}))
     }
 
     /// Registers a crawl, new or from before the start, and queues its pending backfills.

@@ -3,6 +3,7 @@ use super::*;
 /// What version 3 had, and this one has otherwise. The others go back from there.
 const TO_VERSION_3: &str = "
     ALTER TABLE tasks DROP COLUMN epoch; DROP TABLE epochs;
+    ALTER TABLE crawls DROP COLUMN dataset;
     PRAGMA user_version = 3;";
 
 /// What version 1 had, and this one has otherwise.
@@ -34,6 +35,45 @@ const TO_VERSION_2: &str = "
     CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms))
         WHERE top_priority > 0 AND in_window = 0;
     PRAGMA user_version = 2;";
+
+/// The second record's key was what the first one's is now.
+#[test]
+fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
+    let mut fixture = fixture();
+    fixture.feed_for(&["http://a.org/1"], &["a"], 0);
+    fixture.feed_for(&["http://b.org/1"], &["unnamed/a"], 0);
+    fixture.frontier.commit().unwrap();
+    let Fixture {
+        dir,
+        frontier,
+        spec,
+        crawl,
+    } = fixture;
+    drop(frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_3).unwrap();
+    drop(db);
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let dataset = frontier.older_dataset(crawl).unwrap();
+    assert_eq!(dataset.as_deref(), Some(webfill_store::UNNAMED_DATASET));
+    let newer = CrawlSpec::new("app", "newer");
+    let newer = frontier.open_crawl(&newer).unwrap();
+    assert_eq!(frontier.older_dataset(newer).unwrap(), None);
+    let mut fixture = Fixture {
+        dir,
+        frontier,
+        spec,
+        crawl,
+    };
+    let mut records: Vec<Vec<String>> = fixture
+        .lease_all()
+        .into_iter()
+        .map(|task| task.records)
+        .collect();
+    records.sort();
+    assert_eq!(records, [["unnamed/a"], ["unnamed/unnamed/a"]]);
+    fixture.assert_conserved();
+}
 
 #[test]
 fn a_lease_of_version_3_stays_in_force() {

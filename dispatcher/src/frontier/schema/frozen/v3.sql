@@ -50,10 +50,6 @@ CREATE TABLE crawls (
     sites      INTEGER NOT NULL DEFAULT 0,
     UNIQUE (app_id, crawl_id)
 ) STRICT;
-CREATE TABLE epochs (                         -- one for each start of a dispatcher on this file
-    id    INTEGER PRIMARY KEY,
-    epoch INTEGER NOT NULL UNIQUE             -- later ones are greater, on copies of this file as well
-) STRICT;
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value ANY
@@ -140,7 +136,7 @@ CREATE TABLE tasks (
     url         TEXT NOT NULL,
     attrs       INTEGER,                      -- what its application handed over with it
     not_before_ms INTEGER NOT NULL DEFAULT 0  -- when it is to be tried again; 0: it does not wait
-, epoch INTEGER NOT NULL DEFAULT 0) STRICT;
+) STRICT;
 CREATE TABLE tries (                          -- those that were followed by another
     task        INTEGER NOT NULL,
     ended_at_ms INTEGER NOT NULL,

@@ -1,0 +1,176 @@
+//! Records are of a dataset: ids of several datasets in one store have nothing to do with each other,
+//! and lines of one dataset with the same id are one record.
+
+use serde_json::{Value, json};
+use webfill_tests::older_file::make_older;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Site, Web, page};
+use webfill_tests::workplace::Workplace;
+
+const ROWS: usize = 20;
+
+/// A file with the ids 1 to 20, and a site with a page for each that knows its name.
+fn dataset_of(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf {
+    let site = web.site(&format!("{kind}.example"));
+    let mut csv = String::from("id,url,name\n");
+    for id in 1..=ROWS {
+        site.serve(
+            &format!("/{id}"),
+            page("P").field("name", &format!("{kind} {id}")),
+        );
+        csv += &format!("{id},{},\n", site.url(&format!("/{id}")));
+    }
+    work.write(&format!("{kind}.csv"), csv)
+}
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    work.crawl_without_delay(web).args(["--delay", "0"])
+}
+
+fn assert_right(work: &Workplace, dataset: &str, kind: &str) {
+    let records = work.stored().records_of(dataset);
+    assert_eq!(records.len(), ROWS, "{dataset}");
+    for (id, record) in records {
+        assert_eq!(record.fields["name"], format!("{kind} {id}"));
+        assert!(record.resolved, "{dataset} {id}");
+        let url = record.sources["name"]["url"].as_str().unwrap_or_default();
+        assert!(url.contains(&format!("{kind}.example")), "{url}");
+    }
+}
+
+#[test]
+fn two_files_with_the_same_ids_fill_their_own_records() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let (people, firms) = (
+        dataset_of("people", &web, &work),
+        dataset_of("firms", &web, &work),
+    );
+    let run = crawl(&work, &web).arg("--seeds").arg(people);
+    let run = run.finish().expect(0);
+    assert_eq!(run.summary().json["records"]["dataset"], "people");
+    let run = crawl(&work, &web).instead("--crawl", "second");
+    let run = run.arg("--seeds").arg(firms).finish().expect(0);
+    assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
+    assert_right(&work, "people", "people");
+    assert_right(&work, "firms", "firms");
+    let csv = export(&work, &["--format", "csv", "--dataset", "firms"]);
+    assert_eq!(csv.lines().count(), 1 + ROWS);
+    assert!(csv.contains("\n7,firms 7,[],"), "{csv}");
+}
+
+/// The second file says nothing that the first one has not found.
+#[test]
+fn crawls_that_name_one_dataset_share_its_records() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let people = dataset_of("people", &web, &work);
+    let copy = work.write("copy.csv", std::fs::read(&people).unwrap());
+    let seeds = |path| {
+        let run = crawl(&work, &web).args(["--dataset", "mine"]);
+        run.arg("--seeds").arg(path)
+    };
+    seeds(people).finish().expect(0);
+    let run = seeds(copy).instead("--crawl", "second").finish().expect(0);
+    assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
+    assert_right(&work, "mine", "people");
+    assert_eq!(web.visits().pages().len(), ROWS, "all were complete");
+}
+
+#[test]
+fn a_pipe_has_a_dataset_which_is_told() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let people = std::fs::read(dataset_of("people", &web, &work)).unwrap();
+    let run = crawl(&work, &web).args(["--seeds", "-"]).input(people);
+    let run = run.instead("--progress", "plain").finish().expect(0);
+    assert!(run.stderr.contains("dataset `stdin`"), "{}", run.stderr);
+    assert_right(&work, "stdin", "people");
+}
+
+fn export(work: &Workplace, args: &[&str]) -> String {
+    let store = format!("sqlite:{}", work.path("store.db").display());
+    let run = Run::new(["export", "records", "--store", &store]).args(args);
+    run.finish().expect(0).stdout
+}
+
+fn serve(site: &Site, path: &str, name: &str, value: &str) {
+    site.serve(path, page("P").field(name, value));
+}
+
+fn crawl_csv(work: &Workplace, web: &Web, csv: &str, crawl_id: &str) -> Finished {
+    let seeds = work.write("people.csv", csv);
+    let run = crawl(work, web).instead("--crawl", crawl_id);
+    run.arg("--seeds").arg(seeds).finish().expect(0)
+}
+
+#[test]
+fn lines_with_one_id_are_merged_and_told() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("people.example");
+    serve(&site, "/1", "name", "Ada");
+    serve(&site, "/2", "location", "London");
+    let csv = "id,url,name,location,mail\n\
+        1,http://people.example/1,,,a@old.example\n\
+        2,http://people.example/2,Bob,,\n\
+        1,http://people.example/2,,,\n\
+        1,http://people.example/1,,,a@new.example\n";
+    let run = crawl_csv(&work, &web, csv, "test");
+    let record = work.stored().record("1");
+    let merged = json!({"name": "Ada", "location": "London", "mail": "a@new.example"});
+    assert_eq!(Value::Object(record.fields), merged);
+    let told = &run.summary().json["repeated_seeds"];
+    let expected =
+        [(4, 2), (5, 2)].map(|(line, first)| json!({"line": line, "first_line": first, "id": "1"}));
+    assert_eq!(
+        (&told["count"], &told["first"]),
+        (&json!(2), &json!(expected))
+    );
+    let listed = std::fs::read_to_string(told["file"].as_str().unwrap()).unwrap();
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+}
+
+#[test]
+fn a_corrected_value_in_the_seeds_is_taken() {
+    let (web, work) = (Web::start(), Workplace::new());
+    serve(&web.site("people.example"), "/1", "name", "Ada");
+    let line = |name: &str, mail: &str| {
+        format!("id,url,name,location,mail\n1,http://people.example/1,{name},,{mail}\n")
+    };
+    crawl_csv(&work, &web, &line("", "a@old.example"), "first");
+    crawl_csv(&work, &web, &line("", "a@new.example"), "second");
+    let record = work.stored().record("1");
+    assert_eq!(
+        (&record.fields["name"], &record.fields["mail"]),
+        (&json!("Ada"), &json!("a@new.example"))
+    );
+    // Whoever gave the other value: a person has looked at it since.
+    crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
+    let record = work.stored().record("1");
+    assert_eq!(
+        (&record.fields["name"], &record.fields["mail"]),
+        (&json!("Augusta Ada"), &json!("a@new.example"))
+    );
+    assert!(record.sources.is_empty(), "{record:?}");
+}
+
+/// What version 4 of the store and version 3 of the frontier had as keys.
+const OLDER_KEYS: &str = "UPDATE records SET _id = substr(_id, 9);
+    UPDATE crawl_records SET record = substr(record, 9);
+    UPDATE pages SET _id = substr(_id, 1 + instr(_id, '/'));";
+const OLDER_NAMES: &str = "UPDATE records SET name = substr(name, 9);";
+
+#[test]
+fn a_crawl_of_an_older_version_goes_on_with_its_records() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let people = dataset_of("people", &web, &work);
+    let seeds = || crawl(&work, &web).arg("--seeds").arg(&people);
+    let limited = seeds().args(["--dataset", "unnamed", "--max-pages", "5"]);
+    limited.finish().expect(12);
+    let store = include_str!("../../store/src/sqlite/schema/frozen/v4.sql");
+    make_older(&work.path("store.db"), store, 4, OLDER_KEYS);
+    let frontier = include_str!("../../dispatcher/src/frontier/schema/frozen/v3.sql");
+    make_older(&work.path("state/dispatcher.db"), frontier, 3, OLDER_NAMES);
+    let run = seeds().finish().expect(0);
+    assert_eq!(run.summary().json["records"]["dataset"], "unnamed");
+    assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
+    assert_right(&work, "unnamed", "people");
+    assert_eq!(web.visits().pages().len(), ROWS, "nothing is fetched again");
+}

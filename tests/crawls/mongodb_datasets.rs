@@ -1,0 +1,64 @@
+//! Two collections with the same ids, written back through one store.
+
+use mongodb::bson::{Document, doc};
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+const IDS: i32 = 20;
+
+/// Each page knows a name, those of people also a location, and documents of firms know a town that
+/// nobody asked for.
+fn insert(documents: &Documents, web: &Web, kind: &str) {
+    web.site(&format!("{kind}.example")).otherwise({
+        let kind = kind.to_owned();
+        move |request| {
+            let page = page("P").field("name", &format!("{kind} {}", request.path));
+            match kind.as_str() {
+                "people" => page.field("location", "London").into(),
+                _ => page.into(),
+            }
+        }
+    });
+    let document = |id: i32| -> Document {
+        let url = format!("http://{kind}.example/{id}");
+        doc! {"_id": id, "url": url, "name": null, "location": null}
+    };
+    let inserted: Vec<Document> = (1..=IDS).map(document).collect();
+    documents.run(doc! {"insert": kind, "documents": inserted});
+}
+
+#[needs(mongod)]
+#[test]
+fn what_one_collection_lacks_is_never_taken_from_another() {
+    let database = fresh_database();
+    let (web, work) = (Web::start(), Workplace::new());
+    let documents = Documents::open(database.uri());
+    for kind in ["people", "firms"] {
+        insert(&documents, &web, kind);
+    }
+    for (kind, resolved) in [("people", IDS as u64), ("firms", 0)] {
+        let run = work
+            .crawl_without_delay(&web)
+            .args(["--delay", "0", "--records", database.uri()])
+            .args(["--records-collection", kind, "--write-back", kind])
+            .instead("--crawl", kind)
+            .finish()
+            .expect(0);
+        assert_eq!(run.summary().records(), (IDS as u64, resolved));
+        let dataset = run.summary().json["records"]["dataset"].clone();
+        let dataset = dataset.as_str().expect("a name").to_owned();
+        assert!(dataset.ends_with(&format!(".{kind}")), "{dataset}");
+        assert_eq!(work.stored().records_of(&dataset).len(), IDS as usize);
+    }
+    for (kind, location) in [("people", json!("London")), ("firms", Value::Null)] {
+        for document in documents.all(kind) {
+            let id = &document["_id"];
+            assert_eq!(document["name"], format!("{kind} /{id}"), "{document}");
+            assert_eq!(document["location"], location, "{document}");
+        }
+    }
+}

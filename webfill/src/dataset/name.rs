@@ -1,0 +1,124 @@
+//! The name of the dataset that the records of a crawl belong to: what is asked for, else that of the
+//! source that they are read from.
+
+use std::path::Path;
+
+use webfill_startup::Fault;
+use webfill_store::DatasetName;
+
+use super::DatasetPlan;
+
+/// The dataset of everything that is read from a pipe.
+const OF_PIPES: &str = "stdin";
+
+/// The dataset of a command without a source of records.
+const OF_NOTHING: &str = "urls";
+
+/// The name of a crawl's dataset.
+pub enum NamedDataset {
+    /// A flag or a setting names it.
+    Given(DatasetName),
+    /// It has the name of its source.
+    OfSource(DatasetName),
+    /// Records come through a pipe, which has no name.
+    OfPipe(DatasetName),
+}
+
+impl NamedDataset {
+    /// Chooses the name, before anything is opened.
+    pub fn choose(
+        given: Option<DatasetName>,
+        seeds: Option<&Path>,
+        collection: Option<&DatasetPlan>,
+    ) -> Result<NamedDataset, Fault> {
+        if let Some(name) = given {
+            return Ok(NamedDataset::Given(name));
+        }
+        let named = |name: &str| {
+            let name = name.parse::<DatasetName>();
+            name.map_err(|refusal| {
+                Fault::usage(format!("{refusal}: name the dataset with --dataset NAME"))
+            })
+        };
+        match (collection, seeds) {
+            (Some(plan), _) => named(&plan.collection()).map(NamedDataset::OfSource),
+            (None, Some(path)) if is_pipe(path) => named(OF_PIPES).map(NamedDataset::OfPipe),
+            (None, Some(path)) => named(&name_of_file(path)).map(NamedDataset::OfSource),
+            (None, None) => named(OF_NOTHING).map(NamedDataset::OfSource),
+        }
+    }
+
+    /// The name. A crawl that began before datasets had names goes on with that of its records.
+    pub fn or_older(&self, older: Option<DatasetName>) -> DatasetName {
+        match (self, older) {
+            (NamedDataset::Given(name), _) => name.clone(),
+            (_, Some(older)) => older,
+            (NamedDataset::OfSource(name) | NamedDataset::OfPipe(name), None) => name.clone(),
+        }
+    }
+}
+
+/// Whether it is standard input, or something else that is no file, such as the pipe that a shell
+/// makes for `<(...)`.
+fn is_pipe(path: &Path) -> bool {
+    path.as_os_str() == "-" || !path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+/// The file's name without endings: `people.csv.gz` holds `people`.
+fn name_of_file(path: &Path) -> String {
+    let unpacked = match path.extension() {
+        Some(ending) if ending.eq_ignore_ascii_case("gz") => path.with_extension(""),
+        _ => path.to_owned(),
+    };
+    let name = unpacked.file_stem().unwrap_or(unpacked.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_seeds(path: &Path) -> Result<DatasetName, Fault> {
+        NamedDataset::choose(None, Some(path), None).map(|named| named.or_older(None))
+    }
+
+    #[test]
+    fn a_file_gives_its_name_without_endings() {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, name) in [
+            ("people.csv", "people"),
+            ("people.csv.gz", "people"),
+            ("People.JSONL.GZ", "People"),
+            ("people.2026.csv", "people.2026"),
+            ("people", "people"),
+            (".csv", ".csv"),
+        ] {
+            let path = folder.path().join(file);
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(of_seeds(&path).unwrap().as_str(), name);
+        }
+        assert_eq!(of_seeds(Path::new("-")).unwrap().as_str(), "stdin");
+        assert_eq!(of_seeds(Path::new("/dev/null")).unwrap().as_str(), "stdin");
+    }
+
+    #[test]
+    fn a_file_whose_name_does_not_fit_asks_for_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("two\nlines.csv");
+        std::fs::write(&path, "").unwrap();
+        let refusal = of_seeds(&path).unwrap_err();
+        assert!(refusal.message.contains("--dataset NAME"), "{refusal}");
+        let given = "people".parse().ok();
+        assert!(NamedDataset::choose(given, Some(&path), None).is_ok());
+    }
+
+    #[test]
+    fn what_is_given_wins_over_an_older_crawl_and_that_over_the_source() {
+        let older = || "unnamed".parse().ok();
+        let path = Path::new("-");
+        let named = NamedDataset::choose("mine".parse().ok(), Some(path), None).unwrap();
+        assert_eq!(named.or_older(older()).as_str(), "mine");
+        let named = NamedDataset::choose(None, Some(path), None).unwrap();
+        assert_eq!(named.or_older(older()).as_str(), "unnamed");
+    }
+}

@@ -1,0 +1,66 @@
+//! A file of JSON lines that lists seeds which people should look at. It is created with its first
+//! line. A resumed crawl adds to what an earlier run has listed, whose part of the input is not read
+//! again.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use webfill_startup::Fault;
+
+/// The file.
+pub struct ListFile {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+    goes_on: bool,
+}
+
+impl ListFile {
+    pub fn new(path: PathBuf) -> ListFile {
+        ListFile {
+            path,
+            file: None,
+            goes_on: false,
+        }
+    }
+
+    /// Adds to what an earlier run has listed.
+    pub fn go_on(&mut self) {
+        self.goes_on = true;
+    }
+
+    /// Adds a line; returns the path of the file, which exists now.
+    pub fn add(&mut self, line: &Value) -> Result<&Path, Fault> {
+        match self.write(line) {
+            Ok(()) => Ok(&self.path),
+            Err(error) => Err(self.cannot_list(&error)),
+        }
+    }
+
+    /// Writes what is in memory.
+    pub fn finish(&mut self) -> Result<(), Fault> {
+        let flushed = self.file.take().map_or(Ok(()), |mut file| file.flush());
+        flushed.map_err(|error| self.cannot_list(&error))
+    }
+
+    fn write(&mut self, line: &Value) -> io::Result<()> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => BufWriter::new(self.open()?),
+        };
+        writeln!(self.file.insert(file), "{line}")
+    }
+
+    fn open(&self) -> io::Result<File> {
+        match self.goes_on {
+            true => File::options().append(true).create(true).open(&self.path),
+            false => File::create(&self.path),
+        }
+    }
+
+    fn cannot_list(&self, error: &io::Error) -> Fault {
+        let file = self.path.display();
+        Fault::fatal(format!("cannot list seeds in {file}: {error}"))
+    }
+}

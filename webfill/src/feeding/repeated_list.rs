@@ -1,0 +1,53 @@
+//! Lists the lines that repeat the record of an earlier line of the same input, and were merged with
+//! it: all of them in a file, the first few in the summary.
+
+use std::path::PathBuf;
+
+use webfill_startup::Fault;
+
+use super::list_file::ListFile;
+use crate::summary::{RepeatedSeed, RepeatedSeeds};
+
+/// The most repeated seeds in the summary.
+const TOLD: usize = 5;
+
+/// The list.
+pub struct RepeatedList {
+    file: ListFile,
+    repeated: RepeatedSeeds,
+}
+
+impl RepeatedList {
+    pub fn new(path: PathBuf) -> RepeatedList {
+        RepeatedList {
+            file: ListFile::new(path),
+            repeated: RepeatedSeeds::default(),
+        }
+    }
+
+    /// See [`ListFile::go_on`].
+    pub fn go_on(&mut self) {
+        self.file.go_on();
+    }
+
+    /// Adds a line that has the record of an earlier one.
+    pub fn add(&mut self, line: u64, earlier: u64, id: &str) -> Result<(), Fault> {
+        let repeated = RepeatedSeed {
+            line,
+            first_line: earlier,
+            id: id.to_owned(),
+        };
+        self.repeated.file = Some(self.file.add(&repeated.json())?.to_owned());
+        self.repeated.count += 1;
+        if self.repeated.first.len() < TOLD {
+            self.repeated.first.push(repeated);
+        }
+        Ok(())
+    }
+
+    /// Completes the file and returns the list for the summary.
+    pub fn finish(mut self) -> Result<RepeatedSeeds, Fault> {
+        self.file.finish()?;
+        Ok(self.repeated)
+    }
+}
