@@ -1,9 +1,9 @@
 //! The state folder: its lock, which one process at a time holds, and the folder of its sockets.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Fault;
@@ -36,6 +36,7 @@ impl StateFolder {
                 _ => unwritable(error),
             })?;
         let path = path.canonicalize().map_err(unwritable)?;
+        make_private(&path)?;
         let lock_path = path.join(format!("{lock_name}.lock"));
         let mut lock = OpenOptions::new()
             .create(true)
@@ -136,7 +137,59 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
         .mode(0o700)
         .create(&folder)
         .map_err(|error| Fault::usage(format!("cannot create {}: {error}", folder.display())))?;
+    make_private(&folder)?;
     Ok(folder)
+}
+
+/// Whoever may enter the folder can reach the sockets in it, which need no keys, and what was crawled. So
+/// it must be our own, and nobody else's to enter.
+fn make_private(folder: &Path) -> Result<(), Fault> {
+    let refused = |why: String| Fault::usage(format!("the folder {} {why}", folder.display()));
+    // The link itself: in a folder that all may write to, somebody else may have laid it.
+    let found = std::fs::symlink_metadata(folder)
+        .map_err(|error| refused(format!("cannot be looked at: {error}")))?;
+    // SAFETY: it has no preconditions, and cannot fail.
+    #[allow(unsafe_code)]
+    let own = unsafe { libc::geteuid() };
+    if !found.is_dir() || found.uid() != own {
+        return Err(refused(String::from(
+            "is not a folder of the user that runs webfill: choose another --state, or remove it",
+        )));
+    }
+    if found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    if !is_webfills(folder) {
+        return Err(refused(format!(
+            "has files of others and is open to other users: choose another --state, or close it by `chmod 700 {}`",
+            folder.display()
+        )));
+    }
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(|error| {
+        refused(format!(
+            "is open to other users, and cannot be closed: {error}"
+        ))
+    })
+}
+
+/// Whether the folder is empty or has been used as a state folder or for sockets.
+fn is_webfills(folder: &Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    let is_ours =
+        |name: &str| name == "dispatcher.db" || name == "sockets" || name.ends_with(".lock");
+    let is_socket = |name: &str| name.starts_with("dispatcher-") || name.starts_with("worker-");
+    let mut names = entries
+        .by_ref()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .peekable();
+    names.peek().is_none()
+        || names.any(|name| {
+            name.to_str()
+                .is_some_and(|name| is_ours(name) || is_socket(name))
+        })
 }
 
 /// FNV-1a, 64 bits: the result must be stable and unlikely to be that of another folder.
@@ -159,6 +212,29 @@ mod tests {
         assert!(refused.message.contains(&std::process::id().to_string()));
         drop(first);
         StateFolder::open(&folder, "crawl").unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_is_for_its_owner_alone() {
+        let folder = std::env::temp_dir().join(format!("webfill-private-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        drop(StateFolder::open(&folder, "crawl").unwrap());
+        assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+        std::fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        std::fs::remove_file(folder.join("crawl.lock")).unwrap();
+        std::fs::write(folder.join("letter.txt"), "Dear Ada").unwrap();
+        let refused = StateFolder::open(&folder, "crawl").unwrap_err();
+        assert!(refused.message.contains("chmod 700"), "{refused}");
+        assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o755);
+        let link = folder.join("link");
+        std::os::unix::fs::symlink("/tmp", &link).unwrap();
+        let refused = make_private(&link).unwrap_err();
+        assert!(
+            refused.message.contains("is not a folder of the user"),
+            "{refused}"
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 
