@@ -115,6 +115,34 @@ impl CrawlSpec {
         let lost = depth.saturating_mul(10).min(u8::MAX.into()) as u8;
         self.priority.clamp(1, 100).saturating_sub(lost).max(1)
     }
+
+    /// What of the scope differs from that of an earlier spec: the flag of `webfill crawl`, its former
+    /// value and the new one. Links that were judged by the earlier scope are not judged again.
+    pub fn scope_differences(&self, earlier: &CrawlSpec) -> Vec<(&'static str, String, String)> {
+        let list = |values: &[String]| values.join(" ");
+        let number =
+            |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |n| n.to_string());
+        let described = |spec: &CrawlSpec| {
+            let extensions = spec.deny_extensions.as_deref();
+            [
+                ("--depth", spec.max_depth.to_string()),
+                ("--follow", format!("{:?}", spec.follow).to_lowercase()),
+                ("--allowed-domains", list(&spec.allowed_domains)),
+                ("--allow-regex", list(&spec.allow_regex)),
+                ("--deny-regex", list(&spec.deny_regex)),
+                (
+                    "--deny-extensions",
+                    extensions.map_or_else(|| "built in".to_owned(), list),
+                ),
+                ("--domain-max-pages", number(spec.domain_max_pages)),
+            ]
+        };
+        let pairs = described(earlier).into_iter().zip(described(self));
+        let differing = pairs.filter(|((_, before), (_, now))| before != now);
+        differing
+            .map(|((flag, before), (_, now))| (flag, before, now))
+            .collect()
+    }
 }
 
 fn default_priority() -> u8 {
@@ -143,6 +171,24 @@ mod tests {
         let old = r#"{"app_id": "app", "crawl_id": "c1"}"#;
         let old: CrawlSpec = serde_json::from_str(old).unwrap();
         assert_eq!(old, CrawlSpec::new("app", "c1"));
+    }
+
+    #[test]
+    fn what_differs_in_scope_is_named_by_its_flag() {
+        let earlier = CrawlSpec::new("app", "c1");
+        let mut spec = earlier.clone();
+        spec.max_pages = Some(7);
+        assert_eq!(spec.scope_differences(&earlier), []);
+        spec.max_depth = 2;
+        spec.deny_extensions = Some(vec!["pdf".into(), "zip".into()]);
+        let told = |flag, before: &str, now: &str| (flag, before.to_owned(), now.to_owned());
+        assert_eq!(
+            spec.scope_differences(&earlier),
+            [
+                told("--depth", "0", "2"),
+                told("--deny-extensions", "built in", "pdf zip"),
+            ]
+        );
     }
 
     #[test]

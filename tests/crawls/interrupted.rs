@@ -55,6 +55,26 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
 }
 
 #[test]
+fn a_crawl_goes_on_only_under_the_scope_that_it_began_with() {
+    let web = Web::start();
+    let roots = wide_web(&web);
+    let work = Workplace::new();
+    crawl(&work, &web, &roots)
+        .args(["--max-pages", "9"])
+        .finish()
+        .expect(12);
+    let fetched = web.visits().len();
+    let other = crawl(&work, &web, &roots).args(["--deny-regex", "/1"]);
+    let refused = other.finish().expect(2);
+    for told in ["--deny-regex is `/1` and was ``", "another --crawl"] {
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+    assert_eq!(web.visits().len(), fetched);
+    crawl(&work, &web, &roots).finish().expect(0);
+    assert_complete(&work);
+}
+
+#[test]
 fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     let web = Web::start();
     let roots = wide_web(&web);

@@ -321,8 +321,14 @@ fn actions_that_are_off_are_refused_with_their_path() {
             "{wrong}: {path}: {message}"
         );
     }
-    let run = fleet.run(&["stop", APP, "no-such-crawl"]);
-    assert!(matches!(run.status.code(), Some(0 | 1)), "{}", run.stderr);
+    let run = fleet.run(&["stop", APP, "no-such-crawl"]).expect(1);
+    assert!(
+        run.stderr.contains("no-such-crawl") || run.stderr.contains("crawlid"),
+        "{}",
+        run.stderr
+    );
+    // The id is as good as before.
+    fleet.feed(&pages(&fleet, "a.example", 1, "no-such-crawl"));
 }
 
 #[test]

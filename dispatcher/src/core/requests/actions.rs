@@ -205,7 +205,7 @@ impl Core {
     }
 }
 
-fn no_such_crawl() -> Refusal {
+pub(super) fn no_such_crawl() -> Refusal {
     Refusal::new("$.crawlid", "the application has no crawl of this id")
 }
 

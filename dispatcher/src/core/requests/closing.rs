@@ -13,11 +13,11 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
-use webfill_api::{CrawlSpec, Spider, Subject};
+use webfill_api::{Spider, Subject};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
-use super::actions::action_answer;
+use super::actions::{action_answer, no_such_crawl};
 use super::waiting::RecallProgress;
 use crate::core::Core;
 use crate::frontier::{CrawlStatus, FrontierError};
@@ -67,21 +67,15 @@ impl ClosingCrawls {
 }
 
 impl Core {
-    /// Stops a crawl for good. A crawl that is not known is registered as stopped, so that later
-    /// requests for its id are refused.
+    /// Stops a crawl for good. One that never was is refused: a mistyped id stays free.
     pub(super) fn stop(
         &mut self,
         client: &Client,
         subject: Subject,
     ) -> Result<Reply, FrontierError> {
         let crawl_id = subject.crawl_id.as_deref().unwrap_or_default();
-        let crawl = match self.frontier.find_crawl(&subject.app_id, crawl_id)? {
-            Some(crawl) => crawl,
-            None => {
-                let mut spec = CrawlSpec::on_demand(&subject.app_id, crawl_id);
-                spec.lane = subject.spider.map_or(spec.lane, Spider::lane);
-                self.frontier.upsert_crawl(None, spec)?
-            }
+        let Some(crawl) = self.frontier.find_crawl(&subject.app_id, crawl_id)? else {
+            return Ok(no_such_crawl().into());
         };
         self.frontier.stop_crawl(crawl)?;
         let asked = (client.clone(), subject);

@@ -54,6 +54,9 @@ impl Core {
     }
 
     fn open_crawl(&mut self, spec: &CrawlSpec, now_ms: i64) -> Result<Value, FrontierError> {
+        if let Some(refusal) = self.refusal_of_scope(spec)? {
+            return Ok(refusal);
+        }
         let crawl = self.frontier.open_crawl(spec)?;
         self.dispatch.forget_crawl(crawl);
         self.register_crawl(crawl, now_ms)?;
@@ -62,6 +65,29 @@ impl Core {
         let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
         let dataset = self.frontier.older_dataset(crawl)?;
         Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines, "dataset": dataset}))
+    }
+
+    /// A crawl goes on under the scope that it began with: its links were judged by that.
+    fn refusal_of_scope(&mut self, spec: &CrawlSpec) -> Result<Option<Value>, FrontierError> {
+        let known = self.frontier.find_crawl(&spec.app_id, &spec.crawl_id)?;
+        let Some(crawl) = known else { return Ok(None) };
+        let has_begun = self.frontier.crawl_status(crawl)?.discovered > 0;
+        let differences = spec.scope_differences(self.frontier.spec(crawl)?);
+        if !has_begun || differences.is_empty() {
+            return Ok(None);
+        }
+        let told: Vec<String> = differences
+            .iter()
+            .map(|(flag, before, now)| format!("{flag} is `{now}` and was `{before}`"))
+            .collect();
+        let message = format!(
+            "the crawl began with another scope ({}), by which its links were judged: give the same flags again, or another --crawl",
+            told.join(", ")
+        );
+        let path = format!("--crawl {}", spec.crawl_id);
+        Ok(Some(
+            serde_json::json!({"error": {"path": path, "message": message}}),
+        ))
     }
 
     /// Registers a crawl, new or from before the start, and queues its pending backfills.
