@@ -11,7 +11,7 @@
 //! lost; the client asks again.
 
 use webfill_wire::socket::Peer;
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource, RefusalLog};
 
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
@@ -96,6 +96,8 @@ pub struct Core {
     waiting_answers: Vec<WaitingAnswer>,
     /// What `webfill crawl` was told last of sites that rest.
     rests_told: RestsTold,
+    /// Peers that were refused lately, so that each is logged once a minute.
+    pub(crate) refusals: RefusalLog,
 }
 
 impl Core {
@@ -136,6 +138,7 @@ impl Core {
             reopening_crawls: ReopeningCrawls::default(),
             waiting_answers: Vec::new(),
             rests_told: RestsTold::default(),
+            refusals: RefusalLog::default(),
         };
         for crawl in core.frontier.unfinished_crawls()? {
             core.register_crawl(crawl, now_ms)?;

@@ -284,29 +284,41 @@ fn apply_frame(core: &mut Core, arrived: Arrived, now_ms: i64) -> Result<(), Fro
     } = arrived;
     let unreadable = match (socket, peer) {
         (TASKS, Some(peer)) => match codec::decode::<SupervisorToDispatcher>(&frame) {
-            Ok(SupervisorToDispatcher::Hello(hello)) if is_impostor(&sender, &hello.supervisor) => {
+            Ok(SupervisorToDispatcher::Hello(hello))
+                if is_impostor(core, &sender, &hello.supervisor) =>
+            {
                 return Ok(());
             }
             Ok(message) => return core.handle_supervisor_message(&peer, message, now_ms),
             Err(error) => error,
         },
         _ => match codec::decode::<SupervisorOutcomes>(&frame) {
-            Ok(outcomes) if is_impostor(&sender, &outcomes.supervisor) => return Ok(()),
+            Ok(outcomes) if is_impostor(core, &sender, &outcomes.supervisor) => return Ok(()),
             Ok(outcomes) => return core.handle_outcomes(outcomes, now_ms),
             Err(error) => error,
         },
     };
-    tracing::error!(event = "unreadable_message", error = %unreadable, "a message was dropped");
+    let name = sender.as_deref().unwrap_or_default();
+    if core.refusals.record_if_new(&format!("unreadable {name}")) {
+        tracing::error!(
+            event = "unreadable_message", name, error = %unreadable,
+            "a message was dropped"
+        );
+    }
     Ok(())
 }
 
 /// Whether a supervisor uses a name that its key does not allow.
-fn is_impostor(sender: &Option<Arc<str>>, supervisor: &str) -> bool {
+fn is_impostor(core: &mut Core, sender: &Option<Arc<str>>, supervisor: &str) -> bool {
     let Some(name) = sender else {
         return false;
     };
     let is_impostor = !keys::may_be_called(name, supervisor);
-    if is_impostor {
+    if is_impostor
+        && core
+            .refusals
+            .record_if_new(&format!("impostor {name} {supervisor}"))
+    {
         tracing::warn!(
             event = "message_refused",
             name = &**name,

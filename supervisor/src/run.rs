@@ -11,7 +11,7 @@ use webfill_startup::boot_clock::boot_ms;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
-use webfill_wire::{Credit, WorkerToSupervisor, codec};
+use webfill_wire::{Credit, RefusalLog, WorkerToSupervisor, codec};
 use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
@@ -39,6 +39,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         setup,
         outbox: sockets.outbox(),
         last_check: Instant::now(),
+        refusals: RefusalLog::default(),
     };
     process.start_workers()?;
     process.keep_time();
@@ -92,6 +93,7 @@ struct Process {
     setup: SupervisorSetup,
     outbox: Outbox,
     last_check: Instant,
+    refusals: RefusalLog,
 }
 
 impl Process {
@@ -116,7 +118,11 @@ impl Process {
                 .map(|message| self.supervisor.take_from_dispatcher(message, now_ms)),
             _ => codec::decode(&arrived.frame).map(|message| self.take_from_worker(message)),
         };
-        if let Err(error) = read {
+        if let Err(error) = read
+            && self
+                .refusals
+                .record_if_new(&format!("unreadable {:?}", arrived.socket))
+        {
             tracing::error!(event = "unreadable_message", %error, "a message was dropped");
         }
     }

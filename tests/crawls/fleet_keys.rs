@@ -266,7 +266,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     }
     let dispatcher = fleet.dispatcher();
     let thief = fleet
-        .supervisor(&web, "swarm")
+        .supervisor_elsewhere(&web, "swarm", "thief")
         .instead("--id", "vm-01")
         .start();
     let told = fleet.wait_until_told("message_refused", "vm-01");
@@ -274,7 +274,6 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         (&told["name"], &told["supervisor"]),
         (&json!("swarm"), &json!("vm-01"))
     );
-    drop(thief);
     assert!(fleet.told("supervisor_joined").is_empty());
     let one_of_many = fleet
         .supervisor(&web, "swarm")
@@ -287,5 +286,8 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         fleet.told("supervisor_joined")[0]["supervisor"],
         "swarm:i-0abc"
     );
+    // It has said hello again and again.
+    assert_eq!(fleet.told("message_refused").len(), 1, "once a minute");
+    drop(thief);
     drain(vec![one_of_many, dispatcher]);
 }

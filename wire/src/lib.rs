@@ -4,6 +4,7 @@
 //! - [`message`]: the messages, named by their direction.
 //! - [`codec`]: their encoding, with a version byte.
 //! - [`arrivals`]: notices lost messages by their numbers.
+//! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`socket`]: the only module that uses ZeroMQ.
 //! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
 
@@ -11,9 +12,11 @@ pub mod arrivals;
 pub mod codec;
 pub mod keys;
 pub mod message;
+pub mod refusal_log;
 pub mod socket;
 pub mod vocabulary;
 
 pub use arrivals::Arrivals;
 pub use message::*;
+pub use refusal_log::RefusalLog;
 pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

@@ -19,7 +19,6 @@ mod endpoint;
 mod handshakes;
 mod open_socket;
 mod options;
-mod refusal_log;
 mod thread;
 
 use std::sync::{Arc, mpsc};

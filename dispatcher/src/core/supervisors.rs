@@ -44,11 +44,14 @@ impl Core {
             Greeting::Joins => self.welcome(peer, hello, now_ms),
             Greeting::Outdated => Ok(()),
             Greeting::NameTaken => {
-                tracing::warn!(
-                    event = "name_taken",
-                    supervisor = hello.supervisor,
-                    "a second supervisor of this name must wait until the first is gone"
-                );
+                let refusal = format!("name taken {}", hello.supervisor);
+                if self.refusals.record_if_new(&refusal) {
+                    tracing::warn!(
+                        event = "name_taken",
+                        supervisor = hello.supervisor,
+                        "a second supervisor of this name must wait until the first is gone"
+                    );
+                }
                 let session = hello.session;
                 self.send_to_supervisor(peer, DispatcherToSupervisor::NameTaken { session });
                 Ok(())

@@ -7,10 +7,9 @@
 //! nothing any more.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::refusal_log::RefusalLog;
 use crate::keys::{AllowList, PublicKey, Role};
+use crate::refusal_log::RefusalLog;
 
 /// The endpoint at which libzmq expects the ZAP handler.
 const ZAP_ENDPOINT: &str = "inproc://zeromq.zap.01";
@@ -119,8 +118,8 @@ impl Door {
             return Some(entry.key);
         }
         let key = key.map(|key| key.to_string()).unwrap_or_default();
-        if refusal_log.record_if_new(&format!("handshake {wanted} {key}"), Instant::now()) {
-            let address = String::from_utf8_lossy(request.address);
+        let address = String::from_utf8_lossy(request.address);
+        if refusal_log.record_if_new(&format!("handshake {wanted} {key} {address}")) {
             match entry {
                 Some(entry) => tracing::warn!(
                     event = "peer_refused", %address, key, name = &*entry.name,
@@ -151,8 +150,8 @@ impl Door {
             return Some((key, Arc::clone(name)));
         }
         let key = key.map(|key| key.to_string()).unwrap_or_default();
-        if refusal_log.record_if_new(&format!("message {role} {key}"), Instant::now()) {
-            let address = message.gets("Peer-Address").unwrap_or_default();
+        let address = message.gets("Peer-Address").unwrap_or_default();
+        if refusal_log.record_if_new(&format!("message {role} {key} {address}")) {
             tracing::warn!(
                 event = "message_refused", address, key, wanted = %role,
                 "a message was refused: its sender's key was taken off the list"

@@ -9,8 +9,8 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::refusal_log::RefusalLog;
 use super::{Guard, Place, SocketSpec};
+use crate::refusal_log::RefusalLog;
 
 const ACCEPTED: u16 = zmq::SocketEvent::ACCEPTED as u16;
 const DISCONNECTED: u16 = zmq::SocketEvent::DISCONNECTED as u16;
@@ -119,7 +119,7 @@ impl Handshakes {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let is_refusal = self.has_keys && failure != Failure::Left;
         let what = format!("caller {} {failure:?} {host}", self.endpoint);
-        if !refusal_log.record_if_new(&what, Instant::now()) {
+        if !refusal_log.record_if_new(&what) {
             return;
         }
         let why = match failure {
@@ -143,7 +143,7 @@ impl Handshakes {
 
     fn log_failed_server(&self, failure: Failure, refusal_log: &mut RefusalLog) {
         let what = format!("server {} {failure:?}", self.endpoint);
-        if !refusal_log.record_if_new(&what, Instant::now()) {
+        if !refusal_log.record_if_new(&what) {
             return;
         }
         let why = match failure {

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use super::door::Door;
 use super::handshakes::Handshakes;
-use super::refusal_log::RefusalLog;
 use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
 use crate::keys::{PublicKey, Role};
+use crate::refusal_log::RefusalLog;
 
 pub(super) struct OpenSocket {
     pub(super) spec: SocketSpec,

@@ -12,8 +12,8 @@ use super::door::Door;
 use super::handshakes::Handshakes;
 use super::open_socket::OpenSocket;
 use super::options::configure;
-use super::refusal_log::RefusalLog;
 use super::{Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, is_local};
+use crate::refusal_log::RefusalLog;
 
 pub(super) enum Command {
     Open(Box<SocketSpec>, mpsc::Sender<Result<(), SocketError>>),
@@ -116,7 +116,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             open: Vec::new(),
             reopening: Vec::new(),
             door: None,
-            refusal_log: RefusalLog::new(),
+            refusal_log: RefusalLog::default(),
             on_arrival,
         }
     }
