@@ -69,6 +69,11 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
          WHERE due_at_ms BETWEEN ?2 AND ?1 AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
+    // So would sites whose rests are over, and which have not been probed yet.
+    db.execute(
+        "UPDATE sites SET rest_until_ms = ?2 WHERE rest_until_ms BETWEEN ?2 AND ?1",
+        [committed_at_ms, now_ms],
+    )?;
     // If the clock was set, the time since the last commit is unknown. Sites that waited then wait
     // at least their remaining time: exactly that if the clock was set back, up to CLOCK_JUMP_MS
     // longer if it was set ahead. The same holds for sites with an unknown delay.

@@ -80,6 +80,19 @@ fn a_resting_site_keeps_its_tasks_over_a_restart() {
 }
 
 #[test]
+fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
+    let mut fixture = fixture_with_rests(table());
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(rests(&mut fixture, &unreachable(&task), 500));
+    fixture.frontier.note_time(2_000).unwrap();
+    fixture.frontier.commit().unwrap();
+
+    let mut fixture = fixture.reopen(600);
+    assert_eq!(rest_until(&mut fixture), Some(600), "and the probe is next");
+}
+
+#[test]
 fn after_the_last_rest_the_tasks_there_were_are_given_up_and_later_ones_wait() {
     let mut fixture = fixture_with_rests(table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
