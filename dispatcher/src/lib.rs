@@ -41,4 +41,4 @@ pub use outgoing::{Client, Committed, OutgoingMessage};
 pub use rest_table::RestTable;
 pub use retry_table::RetryTable;
 pub use run::run;
-pub use store_writer::{BackfillWrite, StoreWrite};
+pub use store_writer::{BackfillWrite, SiteStatesWrite, StoreWrite};

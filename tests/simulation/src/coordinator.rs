@@ -7,13 +7,16 @@ use webfill_dispatcher::{
     StoreWrite, control,
 };
 use webfill_wire::socket::Peer;
-use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes};
+use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes, SupervisorToDispatcher};
 
 use crate::fleet::Upwards;
 use crate::sabotage::Sabotage;
 use crate::witness::Witness;
 use crate::worker::{place_of, url};
 use crate::world::{Event, Place, World};
+
+/// The number of the request for the dispatcher's status; orders of the operator have others.
+const STATUS: u64 = u64::MAX;
 
 /// What the wall clock says at the beginning.
 pub(crate) const EPOCH_MS: i64 = 1_800_000_000_000;
@@ -111,6 +114,7 @@ impl World {
         if self.coordinator.is_up() {
             return;
         }
+        self.machines_seen.forget();
         let terms = CoreSettings {
             default_delay_ms: self.plan.default_delay_ms as u32,
             quiet_ms: 0,
@@ -161,6 +165,8 @@ impl World {
         }
         match message {
             Upwards::Word(word) => {
+                let joins = matches!(word, SupervisorToDispatcher::Hello(_));
+                self.machines_seen.is_attentive = joins && self.plan.loses_ways();
                 self.turn(|dispatcher, now_ms| {
                     dispatcher.handle_supervisor_message(peer, word, now_ms)
                 });
@@ -170,11 +176,14 @@ impl World {
     }
 
     fn hand_over_outcomes(&mut self, outcomes: SupervisorOutcomes) {
+        let attempts = self.attempts(&outcomes);
+        let outcomes = self.sabotaged_outcomes(outcomes);
         let witness = self.coordinator.witness();
         let is_stale = witness.all_stale(&outcomes);
         let before = witness.counters();
         let turned = self.turn(|dispatcher, now_ms| dispatcher.handle_outcomes(outcomes, now_ms));
         self.note_rests();
+        self.judge_machine(attempts.filter(|_| turned == Turn::Done));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
             // What else happens in a turn may lease tasks or take them back, or end a stopped crawl.
@@ -228,9 +237,14 @@ impl World {
             // Then ends the lease of one that was last heard of a second ago.
             dispatcher.expire_recalls(now_ms + self.plan.lease_ms as i64);
         }
-        let worked = work(dispatcher, now_ms)
+        let mut worked = work(dispatcher, now_ms)
             .and_then(|()| dispatcher.on_tick(now_ms))
             .and_then(|()| dispatcher.hand_out(now_ms));
+        if self.machines_seen.are_watched() {
+            let asked = control::read(br#"{"action": "status"}"#, now_ms);
+            worked = worked
+                .and_then(|()| dispatcher.handle_request(Client::Http(STATUS), asked, now_ms));
+        }
         worked.expect("the database is healthy");
         let mut committed = Committed::default();
         if !dies_early {
@@ -239,18 +253,28 @@ impl World {
         }
         if dies_early || dies_late {
             self.coordinator.deaths_in_turn += 1;
+            self.rests.may_be_over |= self.plan.loses_ways();
             let down_ms = self.dice.magnitude(20, 60_000);
             self.kill_dispatcher(down_ms);
             return Turn::Died;
         }
         self.schedule_wake();
         for write in committed.store_writes {
-            if let StoreWrite::Backfill(application) = write {
-                self.hand_to_store(application);
+            match write {
+                StoreWrite::Backfill(application) => self.hand_to_store(application),
+                StoreWrite::SiteStates(states) => self.write_site_states(states),
+                StoreWrite::Crawl(_) | StoreWrite::Page(_) => {}
             }
+        }
+        let is_status = |message: &&OutgoingMessage| matches!(message, OutgoingMessage::ToClient(client, _) if *client == Client::Http(STATUS));
+        if let Some(OutgoingMessage::ToClient(_, status)) =
+            committed.outgoing.iter().find(is_status)
+        {
+            self.note_status(status);
         }
         for message in committed.outgoing {
             match message {
+                OutgoingMessage::ToClient(Client::Http(STATUS), _) => {}
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
                 OutgoingMessage::ToClient(Client::Http(number), answer) => {
                     self.take_operators_answer(number as usize, &answer);
@@ -292,7 +316,15 @@ impl World {
         });
     }
 
+    /// The dispatcher hears that the store has states of sites, if it has not died meanwhile.
+    pub(crate) fn tell_site_states(&mut self, life: u32, last: i64) {
+        if life == self.coordinator.life && self.coordinator.is_up() {
+            self.turn(|dispatcher, _| dispatcher.site_states_written(last));
+        }
+    }
+
     pub(crate) fn check_conservation(&mut self) {
+        self.check_site_states();
         let found = self.coordinator.witness().faults();
         self.faults.extend(found);
     }
@@ -321,6 +353,10 @@ impl World {
         else {
             return;
         };
+        if let DispatcherToSupervisor::Tasks { tasks, .. } = &message {
+            let name = self.machines[machine].name().to_owned();
+            self.judge_tasks(&name, tasks);
+        }
         for at_ms in self.arrivals(machine, 2, self.machines[machine].cut_down_until_ms) {
             let message = message.clone();
             self.at(

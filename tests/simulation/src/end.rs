@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use webfill_wire::CrawlKey;
 
 use crate::client::CRAWLS;
+use crate::lost_ways::is_failure;
 use crate::plan::Plan;
 use crate::robots::RobotsState;
 use crate::sites::{FAILS_FOR_GOOD, PageFailure, PagePlan, SitePlan};
@@ -107,6 +108,7 @@ fn check_page(
     let planned = &of_site.pages[page];
     let was_stopped = world.plan.stops(crawl as usize - 1);
     let expected = expected(planned);
+    let is_tried_in_vain = world.lost_ways.had_cost((crawl, site, page));
     if outcome != Some(expected) {
         // A crawl that is over tries nothing again.
         let may_be_missed = match outcome {
@@ -117,12 +119,21 @@ fn check_page(
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
-        let is_permitted = may_be_missed
-            || outcome.is_some_and(|outcome| is_permitted(of_site, page, planned, outcome));
+        // Rests see to it that a machine that has too few sites to be judged costs no task of theirs.
+        let may_be_machines = is_tried_in_vain
+            && (was_stopped || is_complete || !world.plan.rests || of_site.is_ever_in_trouble());
+        let may_be_given_up = world.plan.rests && world.plan.priorities.len() > 1;
+        let is_permitted = |outcome| {
+            is_permitted(of_site, page, planned, outcome)
+                || (may_be_given_up && is_given_up(of_site, outcome))
+                || (may_be_machines && (is_failure(outcome) || Some(outcome) == failure(planned)))
+        };
+        let is_permitted = may_be_missed || outcome.is_some_and(is_permitted);
         return (!is_permitted).then_some(fault).into_iter().collect();
     }
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
-    if asked.is_none() && world.plan.rests && planned.fails == FAILS_FOR_GOOD {
+    let may_be_given_up = world.plan.rests || is_tried_in_vain;
+    if asked.is_none() && may_be_given_up && planned.fails == FAILS_FOR_GOOD {
         // Its site was given up before.
         return Vec::new();
     }
@@ -154,6 +165,17 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
         PageFailure::NoAnswer => "timeout",
     };
     (page.fails > 0).then_some(failure)
+}
+
+/// Whether a site may have been given up because of a page that fails for good: if its crawl comes before
+/// the other, it is the probe after each rest.
+fn is_given_up(site: &SitePlan, outcome: &str) -> bool {
+    let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
+    let mut failing = site.pages.iter().filter(for_good);
+    failing.any(|page| match page.failure {
+        PageFailure::Overloaded { .. } => outcome == "http_error",
+        PageFailure::NoAnswer => outcome == "network_error",
+    })
 }
 
 /// Whether a page may end in another way because of its site's robots.txt.

@@ -1,6 +1,7 @@
 //! What is planned to go wrong with processes and with the network between them.
 
 use crate::dice::Dice;
+use crate::lost_ways::Loss;
 use crate::plan::Plan;
 
 /// How messages travel between supervisors and the dispatcher.
@@ -58,6 +59,12 @@ pub(crate) enum Fault {
     /// The wall clock of the dispatcher's machine is set, to this much ahead of the true time.
     ClockIsSet {
         ahead_ms: i64,
+    },
+    /// Nothing that its workers request leaves the machine.
+    LosesWay {
+        supervisor: usize,
+        loss: Loss,
+        for_ms: u64,
     },
     /// Another supervisor of this one's name starts elsewhere.
     Namesake {

@@ -1,9 +1,14 @@
 //! The simulated supervisor processes: the real decisions, with simulated workers, connections and
 //! deaths around them.
 
-use webfill_supervisor::supervisor::{Supervisor, Terms};
-use webfill_wire::{Credit, Lane, SupervisorOutcomes, SupervisorToDispatcher};
+use std::collections::BTreeSet;
 
+use webfill_supervisor::supervisor::{Supervisor, Terms};
+use webfill_wire::{
+    Credit, Delivery, Lane, SupervisorOutcomes, SupervisorToDispatcher, WorkerToSupervisor,
+};
+
+use crate::lost_ways::Loss;
 use crate::plan::Plan;
 use crate::worker::Worker;
 
@@ -22,6 +27,10 @@ pub(crate) struct Machine {
     pub(crate) unsent: Vec<Upwards>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
+    /// It has no way out to the web until then.
+    pub(crate) lost_way: Option<(Loss, u64)>,
+    /// Tasks that wait for name servers, as its workers have told: their leases.
+    pub(crate) waiting: BTreeSet<(u64, Delivery)>,
     /// How long the supervisor stays away when it leaves.
     pub(crate) away_ms: u64,
     /// When the next word of the supervisor is scheduled.
@@ -60,6 +69,8 @@ impl Machine {
             unsent: Vec::new(),
             cut_up_until_ms: 0,
             cut_down_until_ms: 0,
+            lost_way: None,
+            waiting: BTreeSet::new(),
             away_ms: 0,
             speaks_at_ms: 0,
             last_arrival_ms: [0; 3],
@@ -85,6 +96,12 @@ impl Machine {
         boot_ms - self.boot_ms
     }
 
+    /// What its requests meet, if they do not leave it.
+    pub(crate) fn loss(&self, now_ms: u64) -> Option<Loss> {
+        let lost = self.lost_way.filter(|(_, until_ms)| *until_ms > now_ms);
+        lost.map(|(loss, _)| loss)
+    }
+
     /// A new process of it.
     pub(crate) fn start(&mut self, connection: u64) {
         self.life += 1;
@@ -93,6 +110,18 @@ impl Machine {
         self.connection = connection;
         self.speaks_at_ms = u64::MAX;
         self.unsent.clear();
+        self.waiting.clear();
+    }
+
+    /// What waits for a name server does not count against the queue.
+    pub(crate) fn note_waiting(&mut self, message: &WorkerToSupervisor) {
+        self.waiting.extend(&message.waiting);
+        for done in &message.done {
+            self.waiting.remove(&(done.task, done.delivery));
+        }
+        for returned in &message.returned {
+            self.waiting.remove(&(returned.task, returned.delivery));
+        }
     }
 
     /// It has been told to drain, and nothing is left.

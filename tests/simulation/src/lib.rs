@@ -20,13 +20,15 @@
 //!
 //! - time, as one queue of events ([`world`]), and wall clocks, of which the dispatcher's is set;
 //! - the network between supervisors and the dispatcher: it loses, delays, repeats and reorders;
+//! - machines that lose their ways out to the web, one or all, and get them back ([`lost_ways`]);
 //! - processes: they die, are stopped and go on, leave and come again, alone or all at once when their
 //!   machine starts anew ([`trouble`]);
 //! - the web ([`mod@web`]): pages that fail for a while or for good (429, 503, no answer), with and
 //!   without `Retry-After`; pages that kill their workers; sites that block everybody for a while;
 //!   robots.txt files that change, forbid, redirect in chains or without end, fail for a while or for
 //!   good ([`robots`]);
-//! - the shared cache ([`cache`]) and the store with its records ([`store`]);
+//! - the shared cache ([`cache`]), the store with its records ([`store`]) and its copy of the states of
+//!   sites, written late, or not before the dispatcher dies ([`site_states`]);
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
 //!   ([`operator`]).
 //!
@@ -36,7 +38,8 @@
 //! # What is judged
 //!
 //! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off; and nothing is
-//! requested that was handed out while its site rested ([`rests`]). The database
+//! requested that was handed out while its site rested ([`rests`]). A machine without a way out is
+//! noticed, costs no task, and gets probes only, until one is answered ([`machines`]). The database
 //! must add up at any time ([`witness`]). At the end each reachable page has ended exactly once, as it
 //! should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each of which must be found.
 
@@ -48,12 +51,15 @@ mod end;
 mod faults;
 mod fleet;
 mod judge;
+mod lost_ways;
+mod machines;
 mod operator;
 mod orders;
 mod plan;
 mod rests;
 mod robots;
 mod sabotage;
+mod site_states;
 mod sites;
 mod store;
 mod supervisors;
@@ -76,6 +82,8 @@ pub struct Passed {
     pub ms: u64,
     /// Pages that were fetched under a robots.txt that had expired while they waited for their turn.
     pub stale_pages: u64,
+    /// How often a machine was cut off from the web, by the dispatcher's word.
+    pub cut_offs: u64,
 }
 
 /// Runs the world of a seed to its end. Returns how long it took, or the faults that were found.
@@ -103,6 +111,7 @@ pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed
         Ok(Passed {
             ms: world.now_ms,
             stale_pages: world.web.judge.stale_pages,
+            cut_offs: world.machines_seen.cut_offs,
         })
     } else {
         Err(faults)

@@ -45,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) lanes: Vec<[Lane; 2]>,
     /// What the operator wants, and when. What takes an order back stands behind it.
     pub(crate) orders: Vec<(u64, Order)>,
+    /// One request in so many waits for long for a name server; 0: none does.
+    pub(crate) slow_names: u64,
 }
 
 /// The longest that a server can make the crawler wait (`politeness.max_delay`).
@@ -90,6 +92,7 @@ impl Plan {
             rests: !Dice::new(seed ^ 0x2E57).once_in(3),
             lanes: Vec::new(),
             orders: Vec::new(),
+            slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {
@@ -107,6 +110,7 @@ impl Plan {
         if most_faults > 0 {
             plan.add_orders_to_the_deaf(&mut Dice::new(seed ^ 0xDEAF));
             plan.add_reboot(&mut Dice::new(seed ^ 0xB007));
+            plan.add_lost_ways(&mut Dice::new(seed ^ 0x1057));
         }
         if plan.rests {
             plan.add_blocks(&mut Dice::new(seed ^ 0xB10C));

@@ -15,6 +15,8 @@ pub(crate) type Lease = (i64, u32);
 pub(crate) struct SeenRests {
     /// By the number of the site.
     of_sites: BTreeMap<usize, SeenRest>,
+    /// Some turned out to be a machine's fault, and are forgotten.
+    pub(crate) may_be_over: bool,
     /// When the dispatcher last committed a turn.
     committed_ms: u64,
 }
@@ -41,7 +43,12 @@ impl World {
         }
         let ahead_ms = self.coordinator.ahead_ms();
         let witness = self.coordinator.witness();
-        for (site, name, until_ms) in witness.rests(ahead_ms + self.now_ms as i64) {
+        let rests = witness.rests(ahead_ms + self.now_ms as i64);
+        if std::mem::take(&mut self.rests.may_be_over) {
+            let in_force = |site: i64| rests.iter().any(|(resting, ..)| *resting == site);
+            self.rests.of_sites.retain(|_, rest| in_force(rest.site));
+        }
+        for (site, name, until_ms) in rests {
             let until_ms = (until_ms - ahead_ms) as u64;
             match self.rests.of_sites.get_mut(&site_number(&name)) {
                 Some(rest) if rest.until_ms > self.now_ms => {

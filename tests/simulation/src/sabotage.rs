@@ -1,7 +1,7 @@
 //! Faults that are put in on purpose, to show that the simulation finds faults. Each takes away one
 //! of the things that protect sites, or that make an operator's orders hold.
 
-use webfill_wire::SupervisorToWorker;
+use webfill_wire::{SupervisorOutcomes, SupervisorToWorker};
 
 use crate::world::World;
 
@@ -42,11 +42,36 @@ pub enum Sabotage {
     BlocksEndTasks,
     /// The database does not say which sites rest.
     RestsAreForgotten,
+    /// What workers saw of failures is not told, so that a machine's are taken for its sites'.
+    FailuresEndTasks,
+    /// Failures of a machine that is cut off count as answers, so that it gets its sites again.
+    CutOffMachinesKeepTheirSites,
+    /// The dispatcher hears that the store has the states of sites before that is so.
+    StatesAreConfirmedUnwritten,
 }
 
 impl World {
     pub(crate) fn suffers(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
+    }
+
+    /// What becomes of outcomes on their way to the dispatcher.
+    pub(crate) fn sabotaged_outcomes(
+        &self,
+        mut outcomes: SupervisorOutcomes,
+    ) -> SupervisorOutcomes {
+        let is_cut_off = self.is_cut_off(&outcomes.supervisor);
+        for done in &mut outcomes.done {
+            match self.sabotage {
+                Some(Sabotage::FailuresEndTasks) => done.evidence = None,
+                Some(Sabotage::CutOffMachinesKeepTheirSites) if is_cut_off => {
+                    let evidence = done.evidence.iter_mut();
+                    evidence.for_each(|seen| seen.status_code = Some(200));
+                }
+                _ => {}
+            }
+        }
+        outcomes
     }
 
     /// What becomes of a message to a worker.

@@ -83,6 +83,10 @@ impl SitePlan {
         self.robots.fails() || self.pages.iter().any(|page| page.fails > 0)
     }
 
+    pub(crate) fn is_ever_in_trouble(&self) -> bool {
+        self.fails() || self.blocks.is_some()
+    }
+
     /// The longest delay that is ever in force.
     fn longest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
@@ -122,6 +126,34 @@ fn page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) -> Page
         fails: 0,
         failure: PageFailure::NoAnswer,
         completes: dice.once_in(completing),
+    }
+}
+
+impl Plan {
+    /// Sites that answer soon and always, and are crawled within a minute or so.
+    pub(crate) fn add_well_sites(&mut self, dice: &mut Dice, count: usize) {
+        let first = self.sites.len();
+        for number in first..first + count {
+            let pages = dice.between(4, 12) as usize;
+            let crawl_delay_ms = dice.magnitude(300, 5_000);
+            // Each page leads to the next two.
+            let page = |page: usize| PagePlan {
+                links: (page + 1..pages)
+                    .take(2)
+                    .map(|next| (number, next))
+                    .collect(),
+                kills_its_worker: false,
+                fails: 0,
+                failure: PageFailure::NoAnswer,
+                completes: false,
+            };
+            self.sites.push(SitePlan {
+                robots: RobotsPlan::steady(Some(crawl_delay_ms)),
+                answers_within_ms: dice.magnitude(5, 500),
+                pages: (0..pages).map(page).collect(),
+                blocks: None,
+            });
+        }
     }
 }
 

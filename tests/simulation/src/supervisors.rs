@@ -69,6 +69,7 @@ impl World {
         message: WorkerToSupervisor,
     ) {
         if self.machines[machine].life == life {
+            self.machines[machine].note_waiting(&message);
             self.with_supervisor(machine, |core, _| core.take_from_worker(message));
         }
     }
@@ -87,7 +88,8 @@ impl World {
         core.report();
         let letters = core.take_outgoing();
         let (held, speaks_ms) = (core.held() as u64, core.next_send_ms());
-        if held > self.plan.queue {
+        let waiting = self.machines[machine].waiting.len() as u64;
+        if held > self.plan.queue + waiting {
             let name = self.machines[machine].name().to_owned();
             self.faults.push(format!("{name} holds {held} tasks"));
         }

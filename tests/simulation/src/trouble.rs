@@ -53,6 +53,11 @@ impl World {
                 let far = self.suffers(Sabotage::TheClockIsSetByADay);
                 self.coordinator.clock_ahead_ms = ahead_ms * if far { 24 } else { 1 };
             }
+            Fault::LosesWay {
+                supervisor,
+                loss,
+                for_ms,
+            } => self.lose_way(supervisor, loss, for_ms),
             Fault::Namesake { supervisor, for_ms } => self.add_namesake(supervisor, for_ms),
         }
     }

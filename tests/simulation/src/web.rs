@@ -32,6 +32,12 @@ pub(crate) struct Response {
     pub(crate) body: String,
     pub(crate) redirect: Option<String>,
     pub(crate) answer: Answer,
+    /// Why there is none.
+    pub(crate) error: Option<String>,
+    /// It may be the machine that asked.
+    pub(crate) no_route: bool,
+    /// It is not the site's: the machine that asked has lost its way out.
+    pub(crate) is_lost: bool,
 }
 
 impl Response {
@@ -42,6 +48,9 @@ impl Response {
             body: String::new(),
             redirect: None,
             answer: Answer::Served,
+            error: None,
+            no_route: false,
+            is_lost: false,
         }
     }
 
@@ -65,6 +74,7 @@ impl Response {
         Response {
             status: None,
             answer: Answer::Silent,
+            error: Some(format!("{outcome} of the site")),
             ..Response::status(0, outcome)
         }
     }

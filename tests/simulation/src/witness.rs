@@ -3,11 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use webfill_dispatcher::frontier::FILE_NAME;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
+use crate::lost_ways::is_failure;
 use crate::rests::Lease;
+use crate::site_states::{GIVEN_UP, UNTIL_WOKEN};
+
+/// As the dispatcher has it: the end of a rest that only a person ends.
+const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 pub(crate) struct Witness {
     db: Connection,
@@ -88,11 +93,10 @@ impl Witness {
             .expect("it runs");
         let now: BTreeMap<i64, (String, i64)> = rows.collect::<Result<_, _>>().expect("its types");
         for (task, ended) in &self.done {
-            // Failures that turn out to be the site's are queued again.
+            // Failures that turn out to be the site's, or the machine's, are queued again.
             let may_go_on = match ended.0.as_str() {
                 "stopped" => self.serves_several_records(*task),
-                "http_error" | "timeout" => true,
-                _ => false,
+                outcome => outcome == "http_error" || is_failure(outcome),
             };
             if now.get(task) != Some(ended) && !may_go_on {
                 let later = now.get(task);
@@ -133,6 +137,46 @@ impl Witness {
         let rows = select.query_map([now_ms], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
         let rows: Result<_, _> = rows.expect("it runs").collect();
         rows.expect("its types")
+    }
+
+    /// The sites whose states the store has, as far as the dispatcher knows, each with the end of its
+    /// rest.
+    pub(crate) fn saved_states(&self) -> Vec<(String, Option<i64>)> {
+        let sql = "SELECT name, iif(given_up_to NOT NULL, ?1, iif(rest_until_ms >= ?2, ?3,
+                       nullif(rest_until_ms, 0)))
+                   FROM sites LEFT JOIN site_states ON site = id
+                   WHERE id NOT IN (SELECT site FROM unsaved_site_states)";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let values = [GIVEN_UP, UNTIL_WOKEN_MS, UNTIL_WOKEN];
+        let rows = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)));
+        let rows: Result<_, _> = rows.expect("it runs").collect();
+        rows.expect("its types")
+    }
+
+    /// The site of a lease that is in force, and whether it has answered before and is in no trouble.
+    pub(crate) fn site_of(&self, task: u64, delivery: u32) -> Option<(String, bool)> {
+        let sql = "SELECT name, delay_ms NOT NULL
+                       AND NOT EXISTS (SELECT 1 FROM site_states WHERE site = sites.id)
+                   FROM tasks JOIN sites ON sites.id = site
+                   WHERE tasks.id = ?1 AND attempt = ?2 AND state = 1";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let row = select.query_row((task as i64, delivery), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        });
+        row.optional().expect("its types")
+    }
+
+    pub(crate) fn is_leased(&self, (task, delivery): Lease) -> bool {
+        self.site_of(task as u64, delivery).is_some()
+    }
+
+    /// How a task of a crawl ended, if it has; tasks that records want are left out.
+    pub(crate) fn outcome_of(&self, task: u64) -> Option<(CrawlKey, String)> {
+        let sql = "SELECT crawl, outcome FROM tasks WHERE id = ?1 AND state = 2
+                       AND NOT EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let row = select.query_row([task as i64], |row| Ok((row.get(0)?, row.get(1)?)));
+        row.optional().expect("its types")
     }
 
     /// The tasks of a site that are handed out.

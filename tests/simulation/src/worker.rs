@@ -14,12 +14,13 @@ use webfill_wire::{
     TaskReturned, WorkerToSupervisor,
 };
 use webfill_worker::{
-    Answered, Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits,
+    Answer, Answered, Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits,
     PolitenessConfig, RobotsFiles, RobotsResponse, Sites, Step, Turn, site_clock,
 };
 
 use crate::cache::{Away, SharedCache};
 use crate::judge::{Judge, Process};
+use crate::lost_ways::{Loss, PageOfCrawl, page_of_crawl};
 use crate::rests::Lease;
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
@@ -227,10 +228,36 @@ impl Worker {
         }
     }
 
-    /// The task that a site's runner has taken up, and its delivery.
+    /// Whether a site is about to answer, if it is asked.
+    pub(crate) fn is_reached(&self, site: usize) -> bool {
+        let pending = self
+            .runners
+            .get(&site)
+            .and_then(|runner| runner.request.as_ref());
+        pending.is_some_and(|pending| !pending.response.is_lost)
+    }
+
+    /// The task that a site's runner has taken up.
+    pub(crate) fn task(&self, site: usize) -> Option<&Task> {
+        Some(&self.runners.get(&site)?.task)
+    }
+
+    /// The same, with its delivery.
     pub(crate) fn lease(&self, site: usize) -> Option<Lease> {
-        let runner = self.runners.get(&site)?;
-        Some((runner.task.task as i64, runner.task.delivery.number))
+        let task = self.task(site)?;
+        Some((task.task as i64, task.delivery.number))
+    }
+
+    /// What has been requested gets no answer. Returns the pages of its tasks.
+    pub(crate) fn lose_answers(&mut self) -> Vec<PageOfCrawl> {
+        let mut lost = Vec::new();
+        for runner in self.runners.values_mut() {
+            if let Some(pending) = &mut runner.request {
+                pending.response = Loss::Silence.response();
+                lost.push(page_of_crawl(&runner.task));
+            }
+        }
+        lost
     }
 
     /// Sites with a request under way.

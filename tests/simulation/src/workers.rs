@@ -137,12 +137,12 @@ impl World {
 
     // By themselves.
 
-    fn is_alive(&self, machine: usize, slot: u16, incarnation: u32) -> bool {
+    pub(crate) fn is_alive(&self, machine: usize, slot: u16, incarnation: u32) -> bool {
         let worker = &self.machines[machine].workers[usize::from(slot)];
         worker.is_alive && worker.incarnation == incarnation
     }
 
-    fn report(&mut self, machine: usize, message: WorkerToSupervisor) {
+    pub(crate) fn report(&mut self, machine: usize, message: WorkerToSupervisor) {
         let life = self.machines[machine].life;
         let event = Event::FromWorker {
             machine,
@@ -271,8 +271,8 @@ impl World {
     }
 
     fn ask(&mut self, machine: usize, slot: u16, incarnation: u32, site: usize, request: Request) {
-        let within_ms = self.plan.sites[site].answers_within_ms;
-        let ends_ms = self.now_ms + self.dice.between(1, within_ms);
+        let (takes_ms, lost) = self.leaves(machine, slot, site);
+        let ends_ms = self.now_ms + takes_ms;
         let name = self.machines[machine].name();
         let who = format!("{name}/{slot}.{incarnation} of machine {machine}");
         self.trace(|_| format!("site {site}: {request:?} by {who} until {ends_ms}"));
@@ -287,10 +287,12 @@ impl World {
             self.judge_by_cache(site, request, &who);
         }
         let process: Process = (machine, slot, incarnation);
+        self.may_wait_for_name(process, site, takes_ms);
         let times = (self.now_ms, ends_ms);
-        let response = self
-            .web
-            .begins(site, request, times, (process, &who), failure);
+        let response = lost.unwrap_or_else(|| {
+            self.web
+                .begins(site, request, times, (process, &who), failure)
+        });
         let pending = Pending {
             request,
             started: self.now(),
@@ -336,8 +338,10 @@ impl World {
             return;
         }
         let (worker, mut around) = self.worker_and_around(machine, slot);
+        let is_reached = worker.is_reached(site);
         if let Some(over) = worker.answered(site, &mut around) {
             if let Next::Finish(finished) = &over
+                && is_reached
                 && finished.outcome != Outcome::Blocked
                 && self.planned(finished).kills_its_worker
             {

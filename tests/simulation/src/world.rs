@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use webfill_dispatcher::BackfillWrite;
+use webfill_dispatcher::{BackfillWrite, SiteStatesWrite};
 use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, WorkerToSupervisor};
 use webfill_worker::Now;
@@ -16,10 +16,13 @@ use crate::coordinator::{Coordinator, EPOCH_MS};
 use crate::dice::Dice;
 use crate::faults::Fault;
 use crate::fleet::{Machine, Upwards};
+use crate::lost_ways::LostWays;
+use crate::machines::SeenMachines;
 use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::rests::SeenRests;
 use crate::sabotage::Sabotage;
+use crate::site_states::SiteStates;
 use crate::store::Store;
 use crate::web::Web;
 use crate::worker::FinishedTask;
@@ -40,6 +43,9 @@ pub(crate) struct World {
     pub(crate) cache: SharedCache,
     pub(crate) store: Store,
     pub(crate) rests: SeenRests,
+    pub(crate) site_states: SiteStates,
+    pub(crate) lost_ways: LostWays,
+    pub(crate) machines_seen: SeenMachines,
     /// What monotonic clocks say at the beginning.
     epoch: Instant,
     pub(crate) connections: u64,
@@ -130,6 +136,22 @@ pub(crate) enum Event {
         slot: u16,
         incarnation: u32,
     },
+    /// The task of a site's runner waits for a name server.
+    WorkerWaits {
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+        site: usize,
+    },
+    /// The store has states of sites, and then the dispatcher hears of it.
+    SiteStatesStored {
+        life: u32,
+        write: Box<SiteStatesWrite>,
+    },
+    SiteStatesTold {
+        life: u32,
+        last: i64,
+    },
     /// The store has applied a page to a further record.
     Applied {
         life: u32,
@@ -144,9 +166,11 @@ pub(crate) enum Event {
 impl Event {
     fn place(&self) -> Place {
         match *self {
-            Event::DispatcherWakes | Event::ToDispatcher { .. } | Event::Applied { .. } => {
-                Place::Dispatcher
-            }
+            Event::DispatcherWakes
+            | Event::ToDispatcher { .. }
+            | Event::Applied { .. }
+            | Event::SiteStatesStored { .. }
+            | Event::SiteStatesTold { .. } => Place::Dispatcher,
             Event::ToSupervisor { machine, .. }
             | Event::SupervisorSpeaks(machine)
             | Event::FromWorker { machine, .. }
@@ -158,6 +182,7 @@ impl Event {
             | Event::Turn { machine, slot, .. }
             | Event::Answered { machine, slot, .. }
             | Event::Saved { machine, slot, .. }
+            | Event::WorkerWaits { machine, slot, .. }
             | Event::ClocksKept { machine, slot, .. } => Place::Worker(machine, slot),
             Event::DispatcherStarts
             | Event::SupervisorStarts(_)
@@ -188,6 +213,9 @@ impl World {
             cache: SharedCache::new(plan.cache_fails),
             store: Store::default(),
             rests: SeenRests::default(),
+            site_states: SiteStates::new(seed),
+            lost_ways: LostWays::new(seed),
+            machines_seen: SeenMachines::default(),
             epoch: Instant::now(),
             connections: 0,
             traces,
@@ -312,6 +340,14 @@ impl World {
                 slot,
                 incarnation,
             } => self.keep_clocks_of(machine, slot, incarnation),
+            Event::WorkerWaits {
+                machine,
+                slot,
+                incarnation,
+                site,
+            } => self.tell_waiting(machine, slot, incarnation, site),
+            Event::SiteStatesStored { life, write } => self.store_site_states(life, *write),
+            Event::SiteStatesTold { life, last } => self.tell_site_states(life, last),
             Event::Applied { life, application } => self.apply(life, &application),
             Event::Fault(fault) => self.go_wrong(fault),
             Event::NamesakeEnds(machine) => self.kill_supervisor(machine),

@@ -27,7 +27,7 @@ fn setting(name: &str) -> Option<u64> {
 fn run_all(seeds: &[u64]) {
     let started = Instant::now();
     let (next, passed_ms) = (AtomicU64::new(0), AtomicU64::new(0));
-    let stale_pages = AtomicU64::new(0);
+    let (stale_pages, cut_offs) = (AtomicU64::new(0), AtomicU64::new(0));
     let failed = std::sync::Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -38,6 +38,7 @@ fn run_all(seeds: &[u64]) {
                         Ok(passed) => {
                             passed_ms.fetch_add(passed.ms, Ordering::Relaxed);
                             stale_pages.fetch_add(passed.stale_pages, Ordering::Relaxed);
+                            cut_offs.fetch_add(passed.cut_offs, Ordering::Relaxed);
                         }
                         Err(faults) => {
                             let mut failed = failed.lock().expect("no thread panicked");
@@ -50,10 +51,11 @@ fn run_all(seeds: &[u64]) {
     });
     let hours = passed_ms.into_inner() / 3_600_000;
     let seconds = started.elapsed().as_secs_f64();
-    let stale_pages = stale_pages.into_inner();
+    let (stale_pages, cut_offs) = (stale_pages.into_inner(), cut_offs.into_inner());
     println!(
-        "{} runs, {hours} simulated hours in {seconds:.1} s; {stale_pages} pages were fetched under a \
-         robots.txt that had expired while they waited for their turn",
+        "{} runs, {hours} simulated hours in {seconds:.1} s; machines were cut off {cut_offs} times; \
+         {stale_pages} pages were fetched under a robots.txt that had expired while they waited for \
+         their turn",
         seeds.len()
     );
     let mut failed = failed.into_inner().expect("no thread panicked");
@@ -170,7 +172,7 @@ fn a_clock_that_is_set_farther_than_allowed_is_found() {
 
 #[test]
 fn a_dispatcher_that_forgets_which_crawls_need_browsers_is_found() {
-    assert_is_found(Sabotage::LanesAreForgotten, 151);
+    assert_is_found(Sabotage::LanesAreForgotten, 45);
 }
 
 #[test]
@@ -190,12 +192,12 @@ fn workers_that_take_a_failed_robots_txt_for_permission_are_found() {
 
 #[test]
 fn cached_robots_txt_that_never_expires_is_found() {
-    assert_is_found(Sabotage::CachedRobotsDoNotExpire, 75);
+    assert_is_found(Sabotage::CachedRobotsDoNotExpire, 2);
 }
 
 #[test]
 fn a_refusal_that_moves_no_clock_is_found() {
-    assert_is_found(Sabotage::RefusalsMoveNoClock, 12);
+    assert_is_found(Sabotage::RefusalsMoveNoClock, 13);
 }
 
 #[test]
@@ -211,4 +213,19 @@ fn a_block_that_ends_its_task_is_found() {
 #[test]
 fn a_dispatcher_that_forgets_rests_is_found() {
     assert_is_found(Sabotage::RestsAreForgotten, 34);
+}
+
+#[test]
+fn failures_of_machines_that_end_their_tasks_are_found() {
+    assert_is_found(Sabotage::FailuresEndTasks, 64);
+}
+
+#[test]
+fn machines_that_are_cut_off_and_keep_their_sites_are_found() {
+    assert_is_found(Sabotage::CutOffMachinesKeepTheirSites, 34);
+}
+
+#[test]
+fn a_store_that_confirms_states_of_sites_too_early_is_found() {
+    assert_is_found(Sabotage::StatesAreConfirmedUnwritten, 2);
 }

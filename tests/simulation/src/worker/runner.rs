@@ -284,9 +284,24 @@ impl Worker {
             status: pending.response.status,
             next_start: sites.next_start(&task.site, Turn::Page(delay)),
             delay: Some(delay),
-            evidence: None,
+            evidence: evidence(task, &pending.response),
         }
     }
+}
+
+/// What a worker tells of a page that was not served.
+fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
+    let sign = match (response.answer, response.status) {
+        (Answer::Silent, _) => response.error.clone()?,
+        (Answer::Overloaded { .. }, Some(status)) => format!("the page answered {status}"),
+        _ => return None,
+    };
+    Some(Evidence {
+        url: task.url.clone(),
+        status_code: response.status,
+        sign,
+        no_route: response.no_route,
+    })
 }
 
 /// Whether robots.txt was requested in vain.
@@ -306,8 +321,8 @@ fn robots_response(response: Response, around: &Around<'_>) -> RobotsResponse {
         },
         body: response.body.into_bytes(),
         redirect: response.redirect,
-        error: None,
-        no_route: false,
+        error: response.error,
+        no_route: response.no_route,
         answered_at: around.now.instant,
         answer: response.answer,
     }

@@ -1,0 +1,212 @@
+//! Machines that lose their way out to the web, and get it back. Meanwhile no request of theirs reaches
+//! a site; the way to the dispatcher stays. What the dispatcher makes of it is judged in
+//! [`machines`](crate::machines).
+
+use std::collections::BTreeSet;
+
+use webfill_wire::{CrawlKey, Outcome, Task};
+
+use crate::dice::Dice;
+use crate::faults::Fault;
+use crate::plan::Plan;
+use crate::web::Response;
+use crate::worker::place_of;
+use crate::world::{Event, World};
+
+/// What requests meet on such a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The system knows no route.
+    NoRoute,
+    /// The name servers do not answer.
+    NoNames,
+    /// Nothing comes back.
+    Silence,
+}
+
+/// How long look-ups of names wait for an answer.
+const NAMES_ARE_AWAITED_MS: u64 = 5_000;
+
+/// The supervisor hears of look-ups that take longer.
+const MOMENT_MS: u64 = 500;
+
+impl Loss {
+    /// What a worker makes of it.
+    pub(crate) fn response(self) -> Response {
+        let (outcome, error, no_route) = match self {
+            Loss::NoRoute => (Outcome::NetworkError, "Network is unreachable", true),
+            Loss::NoNames => (Outcome::DnsError, "no answer within 5 s", true),
+            Loss::Silence => (Outcome::Timeout, "no answer in time", false),
+        };
+        Response {
+            error: Some(error.to_owned()),
+            no_route,
+            is_lost: true,
+            ..Response::none(outcome)
+        }
+    }
+
+    /// How long a request takes to fail.
+    fn takes_ms(self, longest_request_ms: u64) -> u64 {
+        match self {
+            Loss::NoRoute => 1,
+            Loss::NoNames => NAMES_ARE_AWAITED_MS.min(longest_request_ms),
+            Loss::Silence => longest_request_ms,
+        }
+    }
+}
+
+/// With its site.
+pub(crate) type PageOfCrawl = (CrawlKey, usize, usize);
+
+pub(crate) fn page_of_crawl(task: &Task) -> PageOfCrawl {
+    let (site, page) = place_of(&task.url);
+    (task.crawl, site, page)
+}
+
+/// What has come of lost ways.
+#[derive(Debug)]
+pub(crate) struct LostWays {
+    dice: Dice,
+    /// The pages of tasks that were tried without a way out.
+    tried: BTreeSet<PageOfCrawl>,
+}
+
+impl LostWays {
+    pub(crate) fn new(seed: u64) -> LostWays {
+        LostWays {
+            dice: Dice::new(seed ^ 0x7057),
+            tried: BTreeSet::new(),
+        }
+    }
+
+    /// Whether a task was tried without a way out.
+    pub(crate) fn had_cost(&self, page: PageOfCrawl) -> bool {
+        self.tried.contains(&page)
+    }
+}
+
+/// How a task may end that was tried without a way out.
+pub(crate) fn is_failure(outcome: &str) -> bool {
+    [
+        "network_error",
+        "dns_error",
+        "timeout",
+        "robots_unreachable",
+    ]
+    .contains(&outcome)
+}
+
+/// So long, a site that rests for all that is not given up.
+const LONGEST_LOSS_MS: u64 = 150_000;
+
+impl Plan {
+    /// In some worlds a machine loses its way out, or all of them do, while they have many sites that
+    /// are well.
+    pub(crate) fn add_lost_ways(&mut self, dice: &mut Dice) {
+        if !dice.once_in(8) {
+            return;
+        }
+        // A machine with few sites cannot be judged.
+        self.add_well_sites(dice, 7 * self.supervisors);
+        self.window_sites = self.window_sites.max(30);
+        self.queue = self.queue.max(20);
+        let affected = match dice.once_in(3) {
+            true => 0..self.supervisors,
+            false => {
+                let one = dice.between(0, self.supervisors as u64 - 1) as usize;
+                one..one + 1
+            }
+        };
+        let mut at_ms = dice.between(500, 8_000);
+        for _ in 0..dice.between(1, 2) {
+            let loss = dice.one_of(&[Loss::NoRoute, Loss::NoNames, Loss::Silence]);
+            let for_ms = dice.magnitude(8_000, LONGEST_LOSS_MS);
+            for supervisor in affected.clone() {
+                let fault = Fault::LosesWay {
+                    supervisor,
+                    loss,
+                    for_ms,
+                };
+                self.faults.push((at_ms, fault));
+            }
+            at_ms += for_ms + dice.between(1_000, 60_000);
+        }
+    }
+
+    /// Whether a machine loses its way out at some time.
+    pub(crate) fn loses_ways(&self) -> bool {
+        let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
+        self.faults.iter().any(loses)
+    }
+}
+
+impl World {
+    /// What is under way is lost, too.
+    pub(crate) fn lose_way(&mut self, machine: usize, loss: Loss, for_ms: u64) {
+        let until_ms = self.now_ms + for_ms;
+        self.machines[machine].lost_way = Some((loss, until_ms));
+        for worker in &mut self.machines[machine].workers {
+            let tasks = worker.lose_answers();
+            self.lost_ways.tried.extend(tasks);
+        }
+    }
+
+    /// How long a request takes that is sent now, and its answer if it does not leave the machine.
+    pub(crate) fn leaves(
+        &mut self,
+        machine: usize,
+        slot: u16,
+        site: usize,
+    ) -> (u64, Option<Response>) {
+        let Some(loss) = self.machines[machine].loss(self.now_ms) else {
+            let within_ms = self.plan.sites[site].answers_within_ms;
+            return (self.dice.between(1, within_ms), None);
+        };
+        if let Some(task) = self.machines[machine].workers[usize::from(slot)].task(site) {
+            self.lost_ways.tried.insert(page_of_crawl(task));
+        }
+        let takes_ms = loss.takes_ms(self.plan.longest_request_ms);
+        (takes_ms, Some(loss.response()))
+    }
+
+    /// A task waits for a name server for long, perhaps: its supervisor is told.
+    pub(crate) fn may_wait_for_name(
+        &mut self,
+        (machine, slot, incarnation): (usize, u16, u32),
+        site: usize,
+        takes_ms: u64,
+    ) {
+        let is_lost = self.machines[machine].loss(self.now_ms) == Some(Loss::NoNames);
+        if is_lost || self.lost_ways.dice.once_in(self.plan.slow_names) {
+            let waits = Event::WorkerWaits {
+                machine,
+                slot,
+                incarnation,
+                site,
+            };
+            if takes_ms > MOMENT_MS {
+                self.later(MOMENT_MS, waits);
+            }
+        }
+    }
+
+    pub(crate) fn tell_waiting(
+        &mut self,
+        machine: usize,
+        slot: u16,
+        incarnation: u32,
+        site: usize,
+    ) {
+        if !self.is_alive(machine, slot, incarnation) {
+            return;
+        }
+        let worker = &self.machines[machine].workers[usize::from(slot)];
+        let Some(task) = worker.task(site) else {
+            return;
+        };
+        let mut message = worker.says(Vec::new(), Vec::new(), false);
+        message.waiting.push((task.task, task.delivery));
+        self.report(machine, message);
+    }
+}

@@ -1,0 +1,271 @@
+//! What is judged while machines lose their ways out, by what reaches the dispatcher, what it sends, and
+//! what its `status` says:
+//!
+//! - a machine that fails at one site after another, all of which were well, is cut off;
+//! - what it fails at then, and what it had failed at just before, does not end by that;
+//! - it gets nothing but a probe from time to time, and gets that as long as there is work;
+//! - it is not open again before a probe was answered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use webfill_wire::{Outcome, SupervisorOutcomes, Task, TaskDone};
+
+use crate::lost_ways::is_failure;
+use crate::rests::Lease;
+use crate::worker::site_number;
+use crate::world::World;
+
+/// So many sites that were well, within this time, are enough to tell,
+const ENOUGH_SITES: usize = 8;
+const WITHIN_MS: u64 = 200_000;
+/// if none of the machine's sites has answered for so long.
+const QUIET_MS: u64 = 4_000;
+
+/// Probes are no closer than this.
+const PROBES_EVERY_MS: u64 = 5_000;
+/// After so long there was one, if others got so many tasks meanwhile.
+const PROBED_AFTER_MS: u64 = 600_000;
+const MANY_TASKS: usize = 30;
+
+/// After this long the dispatcher gives a machine another chance.
+const LONGEST_CUT_OFF_MS: u64 = 6 * 3_600_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct SeenMachines {
+    /// By the names of their supervisors.
+    of_names: BTreeMap<String, Seen>,
+    /// Something that this one has fetched was answered, as the dispatcher is about to hear.
+    answering: Option<String>,
+    /// The dispatcher is about to hear of attempts of this one.
+    attempting: Option<String>,
+    /// The same, or one joins.
+    pub(crate) is_attentive: bool,
+    /// How often one was cut off.
+    pub(crate) cut_offs: u64,
+}
+
+impl SeenMachines {
+    /// The dispatcher's word about them matters now.
+    pub(crate) fn are_watched(&self) -> bool {
+        self.is_attentive || self.of_names.values().any(|seen| seen.cut_off.is_some())
+    }
+
+    /// A new dispatcher knows nothing of them.
+    pub(crate) fn forget(&mut self) {
+        self.of_names.clear();
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    cut_off: Option<SeenCutOff>,
+    /// It was cut off before in this session, so that some sites may be excused.
+    was_cut_off: bool,
+    answered_ms: u64,
+    /// What it has failed at since, at sites that were well: sites, tasks, and when.
+    failed: Vec<(usize, u64, u64)>,
+}
+
+/// By the dispatcher's word.
+#[derive(Debug)]
+struct SeenCutOff {
+    since_ms: u64,
+    /// The last probe was sent then; before the first one, since when it is cut off.
+    probed_ms: u64,
+    probe: Option<Lease>,
+    /// How many tasks others got since.
+    tasks_of_others: usize,
+}
+
+/// What a supervisor tells of attempts whose leases are in force.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    supervisor: String,
+    has_answer: bool,
+    /// What failed at a site that was not well may tell nothing.
+    is_unclear: bool,
+    /// Sites and tasks.
+    failed: Vec<(usize, u64)>,
+}
+
+fn is_answered(done: &TaskDone) -> bool {
+    let status = done.evidence.as_ref().and_then(|seen| seen.status_code);
+    done.status_code.or(status).is_some()
+}
+
+fn is_unanswered(done: &TaskDone) -> bool {
+    done.evidence.is_some() && !is_answered(done) && is_failure(done.outcome.as_str())
+}
+
+/// A name server has answered that there is no such name.
+fn has_no_name(done: &TaskDone) -> bool {
+    let no_route = done.evidence.as_ref().is_some_and(|seen| seen.no_route);
+    done.outcome == Outcome::DnsError && !no_route
+}
+
+impl World {
+    /// What outcomes say of the machine that they come from.
+    pub(crate) fn attempts(&mut self, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
+        if !self.plan.loses_ways() {
+            return None;
+        }
+        let mut attempts = Attempts {
+            supervisor: outcomes.supervisor.clone(),
+            ..Attempts::default()
+        };
+        for done in &outcomes.done {
+            let lease = self
+                .coordinator
+                .witness()
+                .site_of(done.task, done.delivery.number);
+            let Some((site, was_well)) = lease else {
+                continue;
+            };
+            attempts.has_answer |= is_answered(done);
+            if is_unanswered(done) {
+                attempts.is_unclear |= !was_well || has_no_name(done);
+                attempts.failed.push((site_number(&site), done.task));
+            }
+        }
+        let answering = attempts.has_answer.then(|| attempts.supervisor.clone());
+        self.machines_seen.answering = answering;
+        self.machines_seen.attempting = Some(attempts.supervisor.clone());
+        self.machines_seen.is_attentive = true;
+        Some(attempts)
+    }
+
+    /// Compares what a supervisor has told with what the dispatcher makes of it.
+    pub(crate) fn judge_machine(&mut self, attempts: Option<Attempts>) {
+        self.machines_seen.answering = None;
+        self.machines_seen.attempting = None;
+        self.machines_seen.is_attentive = false;
+        let Some(attempts) = attempts else {
+            return;
+        };
+        let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
+        let seen = self.machines_seen.of_names.entry(name.clone()).or_default();
+        let is_cut_off = seen.cut_off.is_some();
+        let before = std::mem::take(&mut seen.failed);
+        let failed = attempts.failed.iter();
+        let failed = failed.map(|(site, task)| (*site, *task, now_ms));
+        let failed = before
+            .into_iter()
+            .filter(|(.., at_ms)| at_ms + WITHIN_MS > now_ms)
+            .chain(failed);
+        let failed: Vec<_> = failed.collect();
+        if is_cut_off {
+            return self.judge_excused(&name, failed.iter().map(|(_, task, _)| *task));
+        }
+        if attempts.has_answer {
+            seen.answered_ms = now_ms;
+        } else if !attempts.is_unclear {
+            seen.failed = failed;
+        }
+        let sites: BTreeSet<usize> = seen.failed.iter().map(|(site, ..)| *site).collect();
+        let is_clear = sites.len() >= ENOUGH_SITES && seen.answered_ms + QUIET_MS < now_ms;
+        if is_clear && !seen.was_cut_off {
+            let fault = format!("{name} is not cut off, and fails at {sites:?} at {now_ms}");
+            self.faults.push(fault);
+        }
+    }
+
+    /// A crawl that is over tries nothing again.
+    fn judge_excused(&mut self, machine: &str, tasks: impl Iterator<Item = u64>) {
+        for task in tasks {
+            let ended = self.coordinator.witness().outcome_of(task);
+            if let Some((crawl, outcome)) = ended
+                && is_failure(&outcome)
+                && !self.plan.stops(crawl as usize - 1)
+            {
+                let fault = format!("{machine} is cut off, and task {task} ended as {outcome}");
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    /// The dispatcher's word about all machines, before anything else that it sends.
+    pub(crate) fn note_status(&mut self, status: &Value) {
+        let supervisors = status["supervisors"].as_array();
+        let supervisors = supervisors.expect("a status has supervisors").iter();
+        let cut_off = supervisors
+            .clone()
+            .filter(|told| told["egress"] == "cut_off");
+        let cut_off: BTreeSet<&str> = cut_off.filter_map(|told| told["id"].as_str()).collect();
+        for name in &cut_off {
+            let seen = self.machines_seen.of_names.entry((*name).to_owned());
+            let seen = seen.or_default();
+            if seen.cut_off.is_none() {
+                // By earlier attempts, if it has just joined: then it may be time for a probe.
+                let is_new = self.machines_seen.attempting.as_deref() == Some(name);
+                let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
+                seen.was_cut_off = true;
+                seen.cut_off = Some(SeenCutOff {
+                    since_ms: self.now_ms,
+                    probed_ms: self.now_ms.saturating_sub(passed_ms),
+                    probe: None,
+                    tasks_of_others: 0,
+                });
+                self.machines_seen.cut_offs += 1;
+                self.rests.may_be_over = true;
+            }
+        }
+        let is_connected = |name: &str| supervisors.clone().any(|told| told["id"] == name);
+        self.machines_seen
+            .of_names
+            .retain(|name, _| is_connected(name));
+        for (name, seen) in &mut self.machines_seen.of_names {
+            if cut_off.contains(name.as_str()) {
+                continue;
+            }
+            if let Some(before) = seen.cut_off.take()
+                && self.machines_seen.answering.as_ref() != Some(name)
+                && self.now_ms - before.since_ms < LONGEST_CUT_OFF_MS
+            {
+                let fault = format!("{name} is open without an answer at {}", self.now_ms);
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    pub(crate) fn is_cut_off(&self, name: &str) -> bool {
+        let seen = self.machines_seen.of_names.get(name);
+        seen.is_some_and(|seen| seen.cut_off.is_some())
+    }
+
+    /// Tasks are sent to a supervisor.
+    pub(crate) fn judge_tasks(&mut self, name: &str, tasks: &[Task]) {
+        let now_ms = self.now_ms;
+        let patience_ms = PROBED_AFTER_MS + 2 * (self.plan.lease_ms + self.plan.longest_request_ms);
+        let lanes: Vec<_> = self.plan.lanes.iter().flatten().collect();
+        let is_one_lane = lanes.windows(2).all(|pair| pair[0] == pair[1]);
+        for (other, seen) in &mut self.machines_seen.of_names {
+            let Some(cut_off) = &mut seen.cut_off else {
+                continue;
+            };
+            let waited_ms = now_ms - cut_off.probed_ms;
+            if other == name {
+                if tasks.len() > 1 || waited_ms < PROBES_EVERY_MS {
+                    let fault = format!(
+                        "{name} is cut off, and gets {} tasks after {waited_ms} ms at {now_ms}",
+                        tasks.len()
+                    );
+                    self.faults.push(fault);
+                }
+                cut_off.probed_ms = now_ms;
+                cut_off.tasks_of_others = 0;
+                let probe = tasks.last();
+                cut_off.probe = probe.map(|task| (task.task as i64, task.delivery.number));
+                continue;
+            }
+            cut_off.tasks_of_others += usize::from(is_one_lane) * tasks.len();
+            if cut_off.tasks_of_others > MANY_TASKS && waited_ms > patience_ms {
+                let witness = self.coordinator.witness();
+                if !cut_off.probe.is_some_and(|probe| witness.is_leased(probe)) {
+                    self.faults
+                        .push(format!("{other} is not tried again at {now_ms}"));
+                }
+            }
+        }
+    }
+}

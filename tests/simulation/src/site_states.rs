@@ -1,0 +1,88 @@
+//! The store's copy of the states of sites in trouble. The dispatcher's store writer takes its time, and
+//! dies with the dispatcher: before a batch is in the store, or before its word about it arrives. The
+//! next dispatcher writes again.
+
+use std::collections::BTreeMap;
+
+use webfill_dispatcher::SiteStatesWrite;
+use webfill_store::{SitePhase, SiteState};
+
+use crate::dice::Dice;
+use crate::sabotage::Sabotage;
+use crate::world::{Event, World};
+
+/// When the rest of a site ends, by the dispatcher's clock.
+type Rest = i64;
+
+pub(crate) const GIVEN_UP: Rest = -1;
+pub(crate) const UNTIL_WOKEN: Rest = i64::MAX;
+
+#[derive(Debug)]
+pub(crate) struct SiteStates {
+    dice: Dice,
+    /// How long the store takes for a batch, at most.
+    takes_ms: u64,
+    in_trouble: BTreeMap<String, Rest>,
+}
+
+impl SiteStates {
+    pub(crate) fn new(seed: u64) -> SiteStates {
+        let mut dice = Dice::new(seed ^ 0x57A7);
+        SiteStates {
+            takes_ms: dice.one_of(&[20, 200, 60_000]),
+            dice,
+            in_trouble: BTreeMap::new(),
+        }
+    }
+
+    fn apply(&mut self, write: SiteStatesWrite) {
+        for state in write.in_trouble {
+            let rest = rest_of(&state);
+            self.in_trouble.insert(state.site, rest);
+        }
+        for site in write.open {
+            self.in_trouble.remove(&site);
+        }
+    }
+}
+
+fn rest_of(state: &SiteState) -> Rest {
+    match state.phase {
+        SitePhase::GivenUp => GIVEN_UP,
+        SitePhase::Resting => state.until_ms.unwrap_or(UNTIL_WOKEN),
+    }
+}
+
+impl World {
+    pub(crate) fn write_site_states(&mut self, write: SiteStatesWrite) {
+        let (life, last) = (self.coordinator.life, write.last);
+        let states = &mut self.site_states;
+        let stored_ms = states.dice.magnitude(1, states.takes_ms);
+        let told_ms = match self.suffers(Sabotage::StatesAreConfirmedUnwritten) {
+            true => 0,
+            false => stored_ms + self.site_states.dice.between(0, 20),
+        };
+        let write = Box::new(write);
+        self.later(stored_ms, Event::SiteStatesStored { life, write });
+        self.later(told_ms, Event::SiteStatesTold { life, last });
+    }
+
+    /// If the dispatcher has died meanwhile, its last write may have been on its way to the store.
+    pub(crate) fn store_site_states(&mut self, life: u32, write: SiteStatesWrite) {
+        let is_on_its_way = life == self.coordinator.life;
+        if is_on_its_way && (self.coordinator.is_up() || self.site_states.dice.once_in(2)) {
+            self.site_states.apply(write);
+        }
+    }
+
+    /// What the store has of the sites that the dispatcher takes to be written.
+    pub(crate) fn check_site_states(&mut self) {
+        for (site, rest) in self.coordinator.witness().saved_states() {
+            let stored = self.site_states.in_trouble.get(&site).copied();
+            if stored != rest {
+                let fault = format!("the store has {stored:?} of {site}, and not {rest:?}");
+                self.faults.push(fault);
+            }
+        }
+    }
+}
