@@ -1,6 +1,7 @@
 //! One kind of fault at a time, on each store.
 
 use webfill_test_needs::needs;
+use webfill_tests::isolation::isolated;
 
 use crate::plan::{Fault, Kind, Point, only};
 use crate::round::{self, Round, Store};
@@ -94,6 +95,17 @@ fn what_was_fetched_and_not_saved_is_fetched_again() {
 #[test]
 fn what_was_saved_and_not_acknowledged_is_not_stored_twice() {
     each_alone(Store::Sqlite, &both(Fault::KillAt(Point::BeforeAck)));
+}
+
+#[needs(namespaces)]
+#[test]
+fn a_machine_that_loses_its_way_out_costs_nothing() {
+    isolated(
+        "alone::a_machine_that_loses_its_way_out_costs_nothing",
+        || {
+            each_alone(Store::Sqlite, &both(Fault::LosesWay(4_500)));
+        },
+    );
 }
 
 #[test]

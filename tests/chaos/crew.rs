@@ -17,12 +17,15 @@ use webfill_tests::workplace::Workplace;
 
 use crate::plan::Kind;
 use crate::proxy::Proxy;
+use crate::ways::Ways;
 
 /// The lease of all rounds, in seconds.
 pub(crate) const LEASE_S: f64 = 1.0;
 const TASKS: u16 = 5555;
 const OUTCOMES: u16 = 5556;
 const CONTROL: u16 = 5557;
+/// What a request may take.
+pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(4);
 const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
@@ -67,7 +70,11 @@ pub(crate) struct Crew {
     members: Vec<Member>,
     /// Of the supervisors, in their order.
     pub(crate) proxies: Vec<Proxy>,
+    /// Of the supervisors, or of the one crawl.
+    pub(crate) ways: Ways,
     host: String,
+    /// Where all processes keep their states and logs.
+    pub(crate) folder: PathBuf,
     state: PathBuf,
     clock: PathBuf,
     intruder: Box<dyn Fn(usize) -> Run>,
@@ -93,7 +100,8 @@ impl Crew {
     fn of_one_crawl(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
         let (seeds, state) = (work.path("seeds.txt"), work.path("state"));
         let args: Vec<String> = work_args(work, store);
-        let resolve = web.resolve_args();
+        let ways = Ways::open(web, 1);
+        let resolve = ways.resolve(0);
         let (folder, own_clock) = (work.path("."), clock.clone());
         let retries = Rc::new(Cell::new(false));
         let retries_now = Rc::clone(&retries);
@@ -104,7 +112,7 @@ impl Crew {
                 .args(["--workers", "2", "--summary", "json", "--progress", "none"])
                 .args(["--delay", "0.2", "--allow-private-networks", "--seeds"])
                 .arg(&seeds)
-                .args(&resolve)
+                .args(["--resolve", &resolve])
                 .in_folder(&folder);
             let run = match retries_now.get() {
                 true => run.args(["--retry", FAILURES]),
@@ -116,7 +124,9 @@ impl Crew {
             kind: Kind::Crawl,
             members: vec![Member::new(crawl)],
             proxies: Vec::new(),
+            ways,
             host: String::new(),
+            folder: work.path("state"),
             state: work.path("state"),
             clock,
             intruder: Box::new(|_| unreachable!("only a fleet has intruders")),
@@ -138,7 +148,10 @@ impl Crew {
             let (state, args, clock) = (dispatcher_state.clone(), args.clone(), clock.clone());
             move || common(dispatcher(&host(0), &state, &args), &clock)
         };
-        let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
+        let ways = Ways::open(web, SUPERVISORS);
+        let resolve: Vec<String> = (0..SUPERVISORS)
+            .map(|number| ways.resolve(number))
+            .collect();
         let supervisor = {
             let (store, clock) = (store.to_owned(), clock.clone());
             move |number: usize, state: &str| {
@@ -148,7 +161,7 @@ impl Crew {
                     .args(["--dispatcher", &endpoint(&host(1 + number as u32), TASKS)])
                     .args(["--id", &format!("s{number}")])
                     .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
-                    .env("WEBFILL_FETCH_RESOLVE", resolve.join(","));
+                    .env("WEBFILL_FETCH_RESOLVE", &resolve[number]);
                 common(run, &clock)
             }
         };
@@ -162,7 +175,9 @@ impl Crew {
             kind: Kind::Fleet,
             members,
             proxies: (0..SUPERVISORS as u32).map(proxy).collect(),
+            ways,
             host: host(0),
+            folder: work.path("state"),
             state: dispatcher_state,
             clock,
             intruder: Box::new(move |number| supervisor(number, "intruder")),
@@ -324,7 +339,10 @@ fn common(run: Run, clock: &std::path::Path) -> Run {
     let run = run
         .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
-        .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "4");
+        .env(
+            "WEBFILL_FETCH_TOTAL_TIMEOUT",
+            LONGEST_REQUEST.as_secs().to_string(),
+        );
     let rests = |run: Run, reason| run.env(&format!("WEBFILL_RESTS_{reason}"), RESTS);
     let run = REASONS.into_iter().fold(run, rests);
     match faketime() {

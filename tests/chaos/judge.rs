@@ -1,6 +1,6 @@
 //! Checks a round by the access log, the store and the frontier's file. Each violation is a sentence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,16 +8,33 @@ use rusqlite::{Connection, OpenFlags};
 use webfill_tests::site::{Visit, Visits};
 use webfill_tests::stored::StoredPage;
 
+use crate::crew::LONGEST_REQUEST;
 use crate::graph::Graph;
 use crate::plan::Fault;
 use crate::round::{Injected, Report};
 
+/// What may have let tasks fail.
+pub(crate) struct Failures<'a> {
+    pub(crate) visits: &'a Visits,
+    /// URLs that were requested on a machine without a way to the web.
+    pub(crate) without_route: &'a BTreeSet<String>,
+}
+
+impl Failures<'_> {
+    /// Whether the task of a URL may have failed.
+    pub(crate) fn explain(&self, url: &str) -> bool {
+        let mut visits = self.visits.0.iter();
+        self.without_route.contains(url) || visits.any(|visit| has_failed(visit, url))
+    }
+}
+
 pub(crate) fn report(
     graph: &Graph,
-    visits: &Visits,
+    failures: &Failures<'_>,
     injected: &[Injected],
     pages: &BTreeMap<String, StoredPage>,
 ) -> Report {
+    let visits = failures.visits;
     let mut report = Report {
         pages: pages.len(),
         requests: visits.len(),
@@ -45,7 +62,8 @@ pub(crate) fn report(
     wrong.extend(lost(graph, visits));
     let clock_was_set = |fault: &Injected| matches!(fault.planned.fault, Fault::Clock(_));
     let may_be_failures = injected.iter().any(clock_was_set);
-    wrong.extend(stored_otherwise(graph, pages, visits, may_be_failures));
+    let failures = may_be_failures.then_some(failures);
+    wrong.extend(stored_otherwise(graph, pages, failures));
     report.wrong = wrong;
     report
 }
@@ -104,7 +122,12 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
 /// Whether the fault came between two requests, and touched the first: some process held the task when
 /// the fault began or while it lasted, so that the request, or its outcome, was in progress.
 fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
-    if first.started_at > fault.until || again.started_at < fault.from {
+    let until = match fault.planned.fault {
+        // What was sent over a connection that stays arrives when the way is back, perhaps too late.
+        Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
+        _ => fault.until,
+    };
+    if first.started_at > until || again.started_at < fault.from {
         return false;
     }
     let of_host = |url: &String| url.starts_with(&format!("http://{}/", first.host));
@@ -122,7 +145,7 @@ fn url_of(visit: &Visit) -> String {
 }
 
 /// Whether a request is for this URL, or for the robots.txt of its host, and its site was in trouble.
-pub(crate) fn has_failed(visit: &Visit, url: &str) -> bool {
+fn has_failed(visit: &Visit, url: &str) -> bool {
     let is_of_host = || url.starts_with(&format!("http://{}/", visit.host));
     let is_meant = url_of(visit) == url || (visit.is_robots() && is_of_host());
     is_meant && visit.status != Some(200)
@@ -145,10 +168,8 @@ fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
 fn stored_otherwise(
     graph: &Graph,
     pages: &BTreeMap<String, StoredPage>,
-    visits: &Visits,
-    may_be_failures: bool,
+    failures: Option<&Failures<'_>>,
 ) -> Vec<String> {
-    let has_failed = |url: &str| visits.0.iter().any(|visit| has_failed(visit, url));
     let mut wrong = Vec::new();
     for url in pages.keys() {
         if !graph.expected.contains_key(url) {
@@ -165,7 +186,8 @@ fn stored_otherwise(
             && field("title").unwrap_or_default() == expected.title
             && field("name").unwrap_or_default() == expected.text
             && page.bytes == expected.bytes as i64;
-        let is_failure = page.outcome != "ok" && may_be_failures && has_failed(url);
+        let may_be_failure = failures.is_some_and(|failures| failures.explain(url));
+        let is_failure = page.outcome != "ok" && may_be_failure;
         if !same && !is_failure {
             wrong.push(format!("{url} is stored as {page:?}, not {expected:?}"));
         }
@@ -263,6 +285,19 @@ mod tests {
         Visits(requests.iter().map(visit).collect())
     }
 
+    fn injected(fault: Fault, from: Instant, until: Instant, held: &[&str]) -> Injected {
+        Injected {
+            planned: Planned {
+                wait_ms: 0,
+                fault,
+                pick: 0,
+            },
+            from,
+            until,
+            held: held.iter().map(|url| (*url).to_owned()).collect(),
+        }
+    }
+
     #[test]
     fn requests_that_are_too_close_or_overlap_are_seen() {
         let delay = Duration::from_millis(200);
@@ -288,23 +323,26 @@ mod tests {
         let requests = visits(&[("/", 0, 20), ("/", 9_000, 9_020)]);
         let fault_at = |ms, held: &[&str]| {
             let from = requests.0[0].started_at + Duration::from_millis(ms);
-            let planned = Planned {
-                wait_ms: 0,
-                fault: Fault::KillAll,
-                pick: 0,
-            };
-            [Injected {
-                planned,
-                from,
-                until: from,
-                held: held.iter().map(|url| (*url).to_owned()).collect(),
-            }]
+            [injected(Fault::KillAll, from, from, held)]
         };
         let (own, other) = ("http://c0.example/", "http://c0.example/p1");
         assert_eq!(repeats(&requests, &fault_at(100, &[own])), (1, Vec::new()));
         assert_eq!(repeats(&requests, &fault_at(100, &[other])).1.len(), 1);
         assert_eq!(repeats(&requests, &fault_at(9_500, &[own])).1.len(), 1);
         assert_eq!(repeats(&requests, &[]).1.len(), 1);
+    }
+
+    #[test]
+    fn a_request_that_was_sent_without_a_way_may_arrive_when_it_is_back() {
+        let requests = visits(&[("/", 1_000, 1_020), ("/", 9_000, 9_020)]);
+        let lost_until = |ms, held: &[&str]| {
+            let back = requests.0[0].started_at - Duration::from_millis(ms);
+            [injected(Fault::LosesWay(900), back, back, held)]
+        };
+        let (own, other) = ("http://c0.example/", "http://c0.example/p1");
+        assert_eq!(repeats(&requests, &lost_until(100, &[own])).1.len(), 0);
+        assert_eq!(repeats(&requests, &lost_until(100, &[other])).1.len(), 1);
+        assert_eq!(repeats(&requests, &lost_until(5_000, &[own])).1.len(), 1);
     }
 
     #[test]

@@ -20,3 +20,4 @@ mod proxy;
 mod resources;
 mod round;
 mod trouble;
+mod ways;

@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     SecondDispatcher,
     /// From now on, the wall clock of all processes is wrong by this many hours.
     Clock(i8),
+    /// The network between a machine and the web is gone. Its way to the dispatcher stays.
+    LosesWay(u64),
     /// A site is in trouble.
     Site(Trouble, u64),
 }
@@ -43,6 +45,7 @@ impl Fault {
         match self {
             Fault::Stop(_, ms) | Fault::Cut(ms) | Fault::Silence(ms) | Fault::Slow(ms) => ms,
             Fault::Twice(ms) | Fault::Swap(ms) | Fault::SameId(ms) | Fault::Site(_, ms) => ms,
+            Fault::LosesWay(ms) => ms,
             Fault::SecondDispatcher => 1_500,
             Fault::Kill(_) | Fault::KillAll | Fault::KillAt(_) | Fault::Clock(_) => 0,
         }
@@ -116,7 +119,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
     // Around the lease of one second: some pauses are shorter, most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
-    let common = match rng.usize(..18) {
+    let common = match rng.usize(..20) {
         0..3 => Some(Fault::Kill("worker")),
         3 => Some(Fault::Kill("supervisor")),
         4 => Some(Fault::Kill("dispatcher")),
@@ -129,6 +132,8 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
         11..15 => Some(Fault::Site(any_trouble(rng), ms)),
+        // Longer than it takes to notice.
+        15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };
     match (common, kind, rng.usize(..8)) {

@@ -8,16 +8,17 @@ use webfill_test_mongod::{Database, fresh_database};
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
 use webfill_tests::run::Running;
-use webfill_tests::site::{AccessLog, Web};
+use webfill_tests::site::AccessLog;
 use webfill_tests::stored::StoredPage;
 use webfill_tests::workplace::Workplace;
 
 use crate::crew::{Crew, faketime};
 use crate::graph::{self, Graph};
-use crate::judge;
+use crate::judge::{self, Failures};
 use crate::plan::{Fault, Kind, Planned};
 use crate::points;
 use crate::proxy::Weather;
+use crate::ways;
 
 const TICK: Duration = Duration::from_millis(20);
 
@@ -61,6 +62,8 @@ pub(crate) struct Report {
     pub(crate) pages: usize,
     pub(crate) requests: usize,
     pub(crate) repeated: usize,
+    /// Tasks that were tried on a machine without a way to the web.
+    pub(crate) without_route: usize,
     pub(crate) robots: usize,
     pub(crate) elapsed: Duration,
     /// Violations; empty if there are none.
@@ -74,6 +77,7 @@ enum Mend {
     Remove(Running),
     Refused(Running, Vec<u32>),
     Recover(String),
+    GiveWayBack(usize),
 }
 
 struct Scene {
@@ -93,7 +97,7 @@ pub(crate) fn run(round: &Round) -> Report {
         Store::Mongodb => Some(fresh_database()),
     };
     let started = Instant::now();
-    let (web, work) = (Web::start(), Workplace::new());
+    let (web, work) = (ways::start_web(), Workplace::new());
     let mut rng = Rng::with_seed(round.seed);
     let graph = graph::serve(&web, round.sites, round.pages, &mut rng);
     work.write("seeds.txt", graph.roots.join("\n"));
@@ -115,7 +119,12 @@ pub(crate) fn run(round: &Round) -> Report {
     scene.crew.end();
     let graph = &scene.graph;
     let pages = pages_of(&work, database.as_ref());
-    let mut report = judge::report(graph, &web.visits(), &scene.injected, &pages);
+    let failures = Failures {
+        visits: &web.visits(),
+        without_route: &scene.without_route(),
+    };
+    let mut report = judge::report(graph, &failures, &scene.injected, &pages);
+    report.without_route = ways::without_route(&scene.crew.folder).len();
     report.wrong.append(&mut scene.wrong);
     let frontier = judge::frontier(&scene.crew.frontier(), graph);
     report.wrong.extend(frontier);
@@ -175,11 +184,13 @@ impl Scene {
         if failed.is_empty() || !self.wrong.is_empty() {
             return;
         }
-        let visits = self.log.visits();
-        let in_trouble = |url: &&String| visits.0.iter().any(|visit| judge::has_failed(visit, url));
-        for url in failed.iter().filter(|url| !in_trouble(url)) {
+        let failures = Failures {
+            visits: &self.log.visits(),
+            without_route: &self.without_route(),
+        };
+        for url in failed.iter().filter(|url| !failures.explain(url)) {
             self.wrong
-                .push(format!("{url} failed, and its site did not"));
+                .push(format!("{url} failed, and neither its site nor a way did"));
         }
         // As far ahead as it was ever set: what was kept with times lies in the future otherwise.
         self.crew.set_clock(1);
@@ -191,6 +202,17 @@ impl Scene {
             }
             std::thread::sleep(TICK);
         }
+    }
+
+    /// The URLs that were tried on a machine without a way, or under way when it was lost.
+    fn without_route(&self) -> BTreeSet<String> {
+        let mut urls = ways::without_route(&self.crew.folder);
+        for fault in &self.injected {
+            if let Fault::LosesWay(_) = fault.planned.fault {
+                urls.extend(fault.held.iter().cloned());
+            }
+        }
+        urls
     }
 
     /// Looks at what is held while faults last.
@@ -254,6 +276,10 @@ impl Scene {
                 self.crew.set_clock(hours);
                 return faketime().is_some();
             }
+            Fault::LosesWay(_) => match self.crew.ways.lose(pick) {
+                Some(machine) => self.mends.push((until, Mend::GiveWayBack(machine))),
+                None => return false,
+            },
             Fault::Site(trouble, _) => {
                 let host = self.graph.host(pick).to_owned();
                 self.graph.troubles.begin(&host, trouble);
@@ -295,6 +321,7 @@ impl Scene {
                 Mend::Remove(intruder) => drop(intruder),
                 Mend::Refused(second, first) => self.judge_second(second, &first),
                 Mend::Recover(host) => self.graph.troubles.end(&host),
+                Mend::GiveWayBack(machine) => self.crew.ways.give_back(machine),
             }
         }
     }

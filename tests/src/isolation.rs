@@ -13,20 +13,14 @@ const INSIDE: &str = "TEST_IS_ISOLATED";
 ///
 /// Panics where the system forbids namespaces: such tests have the attribute `#[needs(namespaces)]`.
 pub fn isolated(name: &str, test: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
+    if is_isolated() {
         run("ip", &["link", "set", "lo", "up"]);
         return test();
     }
     let unshare = unshare_arguments()
         .expect("this system forbids namespaces (`unshare --net --mount` failed)");
-    let this_binary = std::env::current_exe().expect("a running test has a path");
-    let inner = Command::new("unshare")
-        .args(unshare)
-        .arg(this_binary)
-        .args(["--exact", name, "--nocapture", "--include-ignored"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("unshare was found a moment ago");
+    let inner = inside(unshare, name).output();
+    let inner = inner.expect("unshare was found a moment ago");
     let said = String::from_utf8_lossy(&inner.stdout).into_owned()
         + &String::from_utf8_lossy(&inner.stderr);
     assert!(inner.status.success(), "isolated {name} failed:\n{said}");
@@ -36,12 +30,45 @@ pub fn isolated(name: &str, test: impl FnOnce()) {
     );
 }
 
+/// The same for a long test, whose words are seen at once. Where the system forbids namespaces, it runs
+/// outside of any, and has to do without.
+pub fn isolated_if_possible(name: &str, test: impl FnOnce()) {
+    match unshare_arguments().filter(|_| !is_isolated()) {
+        Some(unshare) => {
+            let status = inside(unshare, name).status();
+            let status = status.expect("unshare was found a moment ago");
+            assert!(status.success(), "isolated {name} failed");
+        }
+        None if is_isolated() => isolated(name, test),
+        None => test(),
+    }
+}
+
+/// Whether this process runs inside namespaces of its own.
+pub fn is_isolated() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
+/// Runs one test of this binary inside.
+fn inside(unshare: &[&str], name: &str) -> Command {
+    let this_binary = std::env::current_exe().expect("a running test has a path");
+    let mut inner = Command::new("unshare");
+    inner.args(unshare).arg(this_binary);
+    inner.args(["--exact", name, "--nocapture", "--include-ignored"]);
+    inner.env(INSIDE, "1");
+    inner
+}
+
+/// From now on, what a closed connection has not sent yet is soon given up, and does not arrive much
+/// later.
+pub fn give_up_closed_connections() {
+    let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
+    std::fs::write(file, "1").unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
+}
+
 /// Adds an address to the isolated loopback, so that this test's servers can stand behind it.
 pub fn add_address(address: &str) {
-    assert!(
-        std::env::var_os(INSIDE).is_some(),
-        "addresses are only added in isolation"
-    );
+    assert!(is_isolated(), "addresses are only added in isolation");
     if address.contains(':') {
         // Without waiting for a neighbour that might have the address, too.
         return run(
@@ -83,10 +110,7 @@ const ITS_END: &str = "10.77.0.2";
 impl Network {
     /// It reaches [`OUR_END`], and nothing else.
     pub fn connect() -> Network {
-        assert!(
-            std::env::var_os(INSIDE).is_some(),
-            "networks are only connected in isolation"
-        );
+        assert!(is_isolated(), "networks are only connected in isolation");
         let mut holder = Command::new("unshare");
         holder.args(["--net", "sleep", "600"]);
         let network = Network {
@@ -152,10 +176,7 @@ impl Drop for Network {
 
 /// Mounts an empty file system of limited size; mounted again, it changes its size.
 pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
-    assert!(
-        std::env::var_os(INSIDE).is_some(),
-        "disks are only mounted in isolation"
-    );
+    assert!(is_isolated(), "disks are only mounted in isolation");
     let options = format!("{}size={kibibytes}k", if again { "remount," } else { "" });
     let folder = folder
         .to_str()
@@ -178,10 +199,7 @@ pub fn mount_small_ext4(folder: &std::path::Path, image: &std::path::Path, kibib
 
 /// Lets a file stand in the place of one of the system's.
 pub fn mount_file(file: &std::path::Path, over: &str) {
-    assert!(
-        std::env::var_os(INSIDE).is_some(),
-        "files are only mounted in isolation"
-    );
+    assert!(is_isolated(), "files are only mounted in isolation");
     let file = file.to_str().expect("a temporary file has a plain name");
     run("mount", &["--bind", file, over]);
 }
