@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webfill_startup::disk::Disks;
 use webfill_store::{MappingOrder, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
@@ -107,7 +108,7 @@ impl Endpoints {
 }
 
 /// Everything that a dispatcher process needs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct DispatcherSetup {
     pub endpoints: Endpoints,
     /// The address for requests by HTTP.
@@ -116,6 +117,8 @@ pub struct DispatcherSetup {
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
+    /// The disks that must have room.
+    pub disks: Disks,
     pub store: StoreUri,
     pub cache: Option<StoreUri>,
     /// Which mapping's values win in a record.

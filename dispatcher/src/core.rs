@@ -86,6 +86,8 @@ pub struct Core {
     drain_asked: Option<(Client, Vec<CrawlKey>)>,
     /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
+    /// A disk has too little room, in words: nothing is handed out or fed.
+    pub(crate) low_disk: Option<String>,
     /// When the next crawl expires.
     next_expiry_ms: Option<i64>,
     /// Stopped and expired crawls whose queues are being emptied.
@@ -133,6 +135,7 @@ impl Core {
             draining: false,
             drain_asked: None,
             store_is_behind: false,
+            low_disk: None,
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),
             reopening_crawls: ReopeningCrawls::default(),
@@ -151,7 +154,7 @@ impl Core {
 
     /// When the next task can be handed out if no message arrives before.
     pub fn next_ready_ms(&self) -> Option<i64> {
-        if self.draining || self.dispatch.supervisor_count() == 0 {
+        if self.draining || self.low_disk.is_some() || self.dispatch.supervisor_count() == 0 {
             return None;
         }
         let outside = self.next_site_ms;

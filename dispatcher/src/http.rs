@@ -167,10 +167,18 @@ impl Service {
 
     async fn ask(&self, asked: Asked) -> Answer {
         match self.pending_requests.ask(asked).await {
-            Some(told) if told.get("error").is_some() => json_answer(400, told),
+            Some(told) if told.get("error").is_some() => json_answer(refusal_status(&told), told),
             Some(told) => json_answer(200, told),
             None => refused(503, "the dispatcher does not answer"),
         }
+    }
+}
+
+/// The status of a refusal: whether the request is at fault, or may be repeated as it is.
+fn refusal_status(told: &Value) -> u16 {
+    match told["error"]["retry"] == true {
+        true => 503,
+        false => 400,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use webfill_startup::disk::Disks;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::keys::{self, Role};
@@ -85,6 +86,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     let mut process = Process {
         core: open(&setup, mappings, clock)?,
         clock,
+        disks: setup.disks,
         outbox: sockets.outbox(),
         store_writer,
         firehose,
@@ -142,6 +144,7 @@ fn open(
 struct Process {
     core: Core,
     clock: SteadyClock,
+    disks: Disks,
     outbox: Outbox,
     store_writer: StoreWriter,
     firehose: Firehose,
@@ -158,6 +161,7 @@ impl Process {
             if signals::asked() >= Asked::Drain {
                 self.core.drain();
             }
+            self.core.low_disk = self.disks.shortage().map(ToString::to_string);
             self.core.store_is_behind = self.store_writer.is_behind();
             let now_ms = self.clock.now_ms();
             let to_send = self

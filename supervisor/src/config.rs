@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webfill_startup::disk::Disks;
 use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
 
@@ -39,7 +40,7 @@ impl Default for SupervisorConfig {
 }
 
 /// Everything that a supervisor process needs, with the defaults filled in.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct SupervisorSetup {
     pub id: String,
     /// See [`webfill_wire::Hello`].
@@ -57,6 +58,8 @@ pub struct SupervisorSetup {
     pub keys: Option<ClientKeys>,
     /// The folder of the sockets between this supervisor and its workers.
     pub sockets: PathBuf,
+    /// The disks that must have room.
+    pub disks: Disks,
     /// The configuration file that workers are started with.
     pub config_file: PathBuf,
 }

@@ -172,6 +172,8 @@ impl Process {
         if signals::asked() == Asked::Stop {
             return Err(Fault::error("stopped at once"));
         }
+        let is_low = self.setup.disks.shortage().is_some();
+        self.supervisor.set_paused(is_low);
         self.keep_time();
         Ok(())
     }

@@ -66,6 +66,8 @@ pub struct Supervisor {
     recalls: Recalls,
     reported_credit: Credit,
     draining: bool,
+    /// No task is begun for now.
+    paused: bool,
     /// It was logged that the dispatcher is silent or that the name is taken.
     problem_logged: bool,
     outgoing: Vec<OutgoingMessage>,
@@ -84,6 +86,7 @@ impl Supervisor {
             recalls: Recalls::default(),
             reported_credit: terms.limit,
             draining: false,
+            paused: false,
             problem_logged: false,
             outgoing: Vec::new(),
             terms,
@@ -131,6 +134,18 @@ impl Supervisor {
         tracing::info!(event = "draining", held = self.queue.len(), "draining");
         self.return_waiting(&RecallScope::default());
         self.send_to_ready_workers(&SupervisorToWorker::Drain);
+    }
+
+    /// Begins or ends a pause. During one, tasks that were begun are finished, all others go back, and
+    /// no credit is granted, so that what the dispatcher may still send comes to an end.
+    pub fn set_paused(&mut self, paused: bool) {
+        if std::mem::replace(&mut self.paused, paused) == paused {
+            return;
+        }
+        match paused {
+            true => self.recall(0, RecallScope::default()),
+            false => self.report(),
+        }
     }
 
     pub fn is_draining(&self) -> bool {

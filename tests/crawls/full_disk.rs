@@ -1,6 +1,7 @@
-//! A disk that fills up during a crawl: the crawl ends with the exit code for it, everything written
+//! A disk that fills up during a crawl, without a floor: the crawl ends with the exit code for it, everything written
 //! stays readable, and once there is room, the same command continues.
 
+use std::io::Write;
 use std::path::Path;
 
 use webfill_test_needs::needs;
@@ -29,6 +30,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .instead("--delay", "0.05")
         .args(["--follow", "all", "--deny-regex", "/x+$"])
+        .env("WEBFILL_DISK_FLOOR_MIB", "0")
         .args(urls)
 }
 
@@ -78,6 +80,43 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
             let after = work.stored().outcomes();
             assert_eq!(after.len(), SITES * PAGES_PER_SITE);
             assert!(after.values().all(|outcome| outcome == "ok"), "{after:#?}");
+        },
+    );
+}
+
+/// The seeds are still being fed when the disk falls below the floor.
+#[needs(namespaces)]
+#[test]
+fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
+    isolated(
+        "full_disk::below_the_floor_a_crawl_waits_for_room_and_goes_on",
+        || {
+            let web = Web::start();
+            let site = web.site("floor.example");
+            site.otherwise(|request| page(&request.path).into());
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            mount_small_disk(folder.path(), 64 << 10, false);
+            let work = Workplace::in_folder(folder.path());
+            let (seeds, mut pipe) = std::io::pipe().expect("a pipe");
+            let mut feed = |range: std::ops::Range<usize>| {
+                for number in range {
+                    writeln!(pipe, "http://floor.example/{number}").expect("it reads");
+                }
+            };
+            let crawl = work.crawl(&web).instead("--delay", "0.05");
+            let crawl = crawl.env("WEBFILL_DISK_FLOOR_MIB", "16");
+            let mut running = crawl.args(["--seeds", "-"]).stdin(seeds).start();
+            feed(0..100);
+            running.wait_until("pages are fetched", |_| web.visits().pages().len() > 10);
+            let ballast = folder.path().join("ballast");
+            std::fs::write(&ballast, vec![1; 52 << 20]).expect("room for it");
+            running.wait_for_stderr("paused: ");
+            feed(100..150);
+            drop(pipe);
+            std::fs::remove_file(&ballast).expect("it is there");
+            running.wait_for_stderr("going on");
+            running.finish().expect(0);
+            assert_eq!(work.stored().pages().len(), 150);
         },
     );
 }

@@ -1,15 +1,18 @@
-//! A dispatcher whose disk fills up: what it has told anybody is in its file.
+//! A dispatcher whose disk fills up: what it has told anybody is in its file. With a floor, the fleet
+//! pauses before.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
 use webfill_tests::isolation::{isolated, mount_small_disk, mount_small_ext4};
+use webfill_tests::run::Running;
 use webfill_tests::site::page;
 use webfill_tests::stored::Stored;
 
 use crate::clients::{Client, try_post};
-use crate::fleet::{Fleet, request, request_with};
+use crate::fleet::{Fleet, request, request_with, wait_for};
 
 /// The disk, and a file on it that is removed to make room.
 const DISK_KIB: u32 = 24 << 10;
@@ -61,7 +64,7 @@ fn accepted_is_kept(disk: &Path) {
 fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
-    let mut fleet = Fleet::dispatcher_in_folder(disk, &[]);
+    let mut fleet = Fleet::dispatcher_in_folder(disk, &[("DISK_FLOOR_MIB", "0")]);
     let mut accepted = 0;
     for number in 0.. {
         let Some(answer) = feed_list(&mut fleet, way, &list(number, length)) else {
@@ -120,7 +123,8 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
             let ballast = disk.path().join("ballast");
             std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
             // Only what the dispatcher writes is on the disk.
-            let mut fleet = Fleet::unstarted(&[("POLITENESS_DELAY", "0.01")]);
+            let mut fleet =
+                Fleet::unstarted(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
             fleet.dispatcher_state = disk.path().join("state");
             fleet.start_dispatcher();
             fleet.add_supervisor("one");
@@ -157,4 +161,58 @@ fn serve_links(fleet: &Fleet, number: usize) {
     let site = fleet.web.site(&format!("links{number}.example"));
     site.serve("/", page("first").html(links));
     site.otherwise(|request| page(&request.path).into());
+}
+
+/// With room for the pages of this test, and less than that.
+const FLOOR_MIB: &str = "16";
+
+#[needs(namespaces)]
+#[test]
+fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
+    isolated(
+        "full_disk::below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself",
+        || {
+            let disk = tempfile::tempdir().expect("a temporary folder");
+            mount_small_disk(disk.path(), 64 << 10, false);
+            let floor = [("DISK_FLOOR_MIB", FLOOR_MIB)];
+            let mut fleet = Fleet::dispatcher_in_folder(disk.path(), &floor);
+            fleet.add_supervisor("one");
+            let site = fleet.web.site("floor.example");
+            site.otherwise(|request| page(&request.path).into());
+            let url = |n| format!("http://floor.example/{n}");
+            let pages: Vec<Value> = (0..200).map(|n| request(&url(n), "floor")).collect();
+            fleet.feed(&pages);
+            let ballast = disk.path().join("ballast");
+            std::fs::write(&ballast, vec![1; 52 << 20]).expect("room for it");
+
+            let status = || fleet.json(&["status"]);
+            let paused = wait_for("the dispatcher pauses", || {
+                status()["paused"].as_str().map(str::to_owned)
+            });
+            assert!(paused.contains("disk.floor_mib = 16"), "{paused}");
+            let (code, answer) = crate::clients::post(&fleet, "/feed", &pages[0]);
+            let refused = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(
+                code == 503 && refused.contains("disk.floor_mib"),
+                "{answer}"
+            );
+            wait_for("what was in flight has ended", || {
+                (status()["leased"] == 0).then_some(())
+            });
+            let before = fleet.web.visits().pages().len();
+            std::thread::sleep(Duration::from_secs(2));
+            assert_eq!(fleet.web.visits().pages().len(), before);
+            assert!(before < pages.len(), "it was done before the pause");
+
+            std::fs::remove_file(&ballast).expect("it is there");
+            fleet.wait_until_done("floor");
+            assert_eq!(fleet.web.visits().pages().len(), pages.len());
+            for told in [fleet.dispatcher(), fleet.supervisor()].map(Running::stderr_so_far) {
+                assert!(
+                    told.contains("paused: ") && told.contains("going on"),
+                    "{told}"
+                );
+            }
+        },
+    );
 }

@@ -45,6 +45,7 @@ pub struct Run {
     args: Vec<OsString>,
     mark: String,
     input: Option<Vec<u8>>,
+    stdin: Option<Stdio>,
     time_limit: Duration,
 }
 
@@ -75,6 +76,7 @@ impl Run {
             args: Vec::new(),
             mark,
             input: None,
+            stdin: None,
             time_limit: TIME_LIMIT,
         }
     }
@@ -127,6 +129,12 @@ impl Run {
         self
     }
 
+    /// Where standard input comes from, for a test that writes while it is read.
+    pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Run {
+        self.stdin = Some(stdin.into());
+        self
+    }
+
     pub fn time_limit(mut self, limit: Duration) -> Run {
         self.time_limit = limit;
         self
@@ -134,10 +142,10 @@ impl Run {
 
     pub fn start(mut self) -> Running {
         self.command.args(&self.args);
-        self.command.stdin(if self.input.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
+        let stdin = self.stdin.take();
+        self.command.stdin(match self.input {
+            Some(_) => Stdio::piped(),
+            None => stdin.unwrap_or_else(Stdio::null),
         });
         let mut child = self.command.spawn().expect("the binary can be executed");
         if let (Some(input), Some(mut pipe)) = (self.input.take(), child.stdin.take()) {
@@ -292,6 +300,11 @@ impl Running {
         self.stdout.so_far()
     }
 
+    /// The same of standard error.
+    pub fn stderr_so_far(&self) -> String {
+        self.stderr.so_far()
+    }
+
     fn output(&self) -> String {
         format!(
             "stdout:\n{}\nstderr:\n{}",
@@ -400,52 +413,4 @@ impl Finished {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shell(script: &str) -> Run {
-        Run::of(Path::new("/bin/sh")).args(["-c", script])
-    }
-
-    #[test]
-    fn a_run_that_hangs_is_ended_with_all_its_processes() {
-        let run = shell("setsid sleep 1000 & echo started; echo so >&2; sleep 2000; true");
-        let mark = run.mark.clone();
-        let mut running = run.time_limit(Duration::from_millis(500)).start();
-        running.wait_for_role("1000", 1);
-        let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| running.finish()));
-        let message = judged.expect_err("it hangs");
-        let message = message.downcast_ref::<String>().expect("a message");
-        assert!(
-            message.contains("did not end")
-                && message.contains("started")
-                && message.contains("so")
-        );
-        assert_eq!(process::marked(&mark), []);
-    }
-
-    #[test]
-    fn input_output_and_exit_code_arrive() {
-        let run = shell("cat; echo problem >&2; exit 17")
-            .input("hello")
-            .finish()
-            .expect(17);
-        assert_eq!(
-            (run.stdout.as_str(), run.one_sentence()),
-            ("hello", "problem")
-        );
-        let silent = shell("cat").finish().expect(0);
-        assert_eq!(silent.stdout, "", "without input there is none to read");
-    }
-
-    #[test]
-    fn one_process_of_many_can_be_killed() {
-        let mut running = shell("sleep 1000; echo woken; sleep 2000").start();
-        running.kill_role("1000");
-        let second = running.wait_for_role("2000", 1).remove(0);
-        assert!(second.peak_bytes() > 0);
-        second.signal(Signal::TERM);
-        let run = running.finish();
-        assert_eq!(run.stdout, "woken\n");
-    }
-}
+mod tests;

@@ -72,6 +72,14 @@ impl Progress {
         }
     }
 
+    /// Prints a line, above the bar if there is one.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
     /// Removes the bar.
     pub fn finish(self) {
         if let Some(bar) = self.bar {

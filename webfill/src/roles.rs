@@ -6,6 +6,7 @@ use std::path::Path;
 use webfill_dispatcher::frontier::Restored;
 use webfill_dispatcher::{DispatcherSetup, Endpoints, GroupBounds};
 use webfill_mapping::MappingSet;
+use webfill_startup::disk::Disks;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
 use webfill_store::MappingOrder;
@@ -47,6 +48,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         ports
     };
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
+    let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let setup = DispatcherSetup {
         restored: restored(&settings, options.restored, options.local),
         endpoints,
@@ -61,6 +63,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         retries: settings.retries,
         rests: settings.rests,
         applications: settings.applications,
+        disks,
         mapping_order: MappingOrder(mappings.names().map(str::to_owned).collect()),
         config: settings.dispatcher,
     };
@@ -139,6 +142,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.write(&config_file)?;
     let workers = settings.workers();
     let in_flight = settings.in_flight();
+    let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
@@ -155,6 +159,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         tasks_endpoint: endpoints.tasks,
         outcomes_endpoint: endpoints.outcomes,
         keys,
+        disks,
         sockets,
         config_file,
     }))

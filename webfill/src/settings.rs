@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RestTable, RetryTable};
 use webfill_startup::Fault;
+use webfill_startup::disk::DiskConfig;
 use webfill_startup::log::LogConfig;
 use webfill_store::{DatasetName, StoreUri};
 use webfill_supervisor::SupervisorConfig;
@@ -49,6 +50,7 @@ pub struct Settings {
     pub rests: RestTable,
     /// The limits of applications, by name; they can only be set in the file.
     pub applications: BTreeMap<String, ApplicationLimits>,
+    pub disk: DiskConfig,
     pub log: LogConfig,
 }
 
@@ -70,6 +72,7 @@ impl Default for Settings {
             retries: RetryTable::default(),
             rests: RestTable::default(),
             applications: BTreeMap::new(),
+            disk: DiskConfig::default(),
             log: LogConfig::default(),
         }
     }
@@ -180,6 +183,23 @@ impl Settings {
             false => self.worker.concurrency,
         };
         u32::from(self.workers()).saturating_mul(u32::try_from(per_worker).unwrap_or(u32::MAX))
+    }
+
+    /// The folders whose disks must have room. Logs do not count: without room, lines are left out.
+    pub fn written_folders(&self) -> Result<Vec<PathBuf>, Fault> {
+        let mut folders = vec![self.state.clone()];
+        for uri in [Some(self.store_uri()?), self.cache_uri()?]
+            .into_iter()
+            .flatten()
+        {
+            if let StoreUri::Sqlite(file) = uri {
+                let folder = file
+                    .parent()
+                    .filter(|folder| !folder.as_os_str().is_empty());
+                folders.push(folder.map_or_else(|| PathBuf::from("."), PathBuf::from));
+            }
+        }
+        Ok(folders)
     }
 
     pub fn log_folder(&self) -> PathBuf {

@@ -25,6 +25,8 @@ pub struct Counters {
     pub resting_first: Vec<RestingSite>,
     /// Set while this machine does not reach the web.
     pub cut_off: Option<CutOff>,
+    /// Why nothing is handed out for now: a disk is nearly full.
+    pub paused: Option<String>,
     pub queued: u64,
     pub leased: u64,
     pub pages: u64,

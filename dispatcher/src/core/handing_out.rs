@@ -50,7 +50,8 @@ impl Core {
     /// Leases tasks of due sites to supervisors that have credit.
     pub fn hand_out(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.apply_frontier_changes(now_ms)?;
-        if self.draining {
+        if self.draining || self.low_disk.is_some() {
+            self.has_more = false;
             return Ok(());
         }
         self.fill_window(now_ms)?;

@@ -76,10 +76,26 @@ impl Core {
                 self.drain();
                 Ok(Reply::Later)
             }
+            Asked::Local(LocalRequest::FeedSeeds { .. } | LocalRequest::FeedRequests { .. })
+                if self.low_disk.is_some() =>
+            {
+                // `webfill crawl` asks again until there is an answer.
+                Ok(Reply::Later)
+            }
+            Asked::Feed { .. } if self.low_disk.is_some() => Ok(self.no_room()),
             Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
             Asked::Feed { batch, whole } => self.take_batch(batch, whole, now_ms).map(Reply::Now),
             Asked::Act(action) => self.act(client, action, now_ms),
         }
+    }
+
+    /// Refuses to take anything in for now.
+    fn no_room(&self) -> Reply {
+        let shortage = self.low_disk.as_deref().unwrap_or_default();
+        let why = format!("the dispatcher is paused, nothing is accepted for now: {shortage}");
+        let mut answer = Refusal::new("$", why).answer();
+        answer["error"]["retry"] = true.into();
+        Reply::Now(answer)
     }
 
     fn act(

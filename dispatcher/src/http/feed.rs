@@ -7,10 +7,10 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
 
-use super::Service;
 use super::answers::{Answer, json_answer, refused};
 use super::body::{next_piece, read_whole};
 use super::guard::{MediaType, media_type};
+use super::{Service, refusal_status};
 use crate::control::Asked;
 
 /// Lines that are handed to the dispatcher together.
@@ -138,6 +138,11 @@ impl Lines<'_> {
         let Some(mut answer) = self.service.pending_requests.ask(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));
         };
+        if answer.get("error").is_some() {
+            // Of the whole batch; what came before it stays accepted.
+            answer["accepted"] = self.accepted.into();
+            return Err(json_answer(refusal_status(&answer), answer));
+        }
         self.accepted += answer["accepted"].as_u64().unwrap_or(0);
         if let Value::Array(refused) = answer["refused"].take() {
             refused.into_iter().for_each(|one| self.note_refused(one));

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use webfill_wire::{
-    CrawlKey, CrawlSettings, DispatcherToSupervisor, Hello, MappingSource, RecallScope,
+    CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, RecallScope,
     SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
 };
 
@@ -30,7 +30,7 @@ impl Supervisor {
             Due::Nothing => {}
             Due::Hello => self.say_hello(now_ms),
             Due::Heartbeat => {
-                let beat = self.session.heartbeat(self.queue.credit(), now_ms, wall_ms);
+                let beat = self.session.heartbeat(self.credit(), now_ms, wall_ms);
                 let beat = SupervisorToDispatcher::Heartbeat(beat);
                 self.outgoing.push(OutgoingMessage::ToDispatcherNow(beat));
             }
@@ -214,7 +214,7 @@ impl Supervisor {
             self.queue.hold(&task, worker_index, false);
             self.workers[usize::from(worker_index)].waiting.push(task);
         }
-        if self.draining || are_recalled {
+        if self.draining || self.paused || are_recalled {
             self.return_waiting(&RecallScope::default());
         }
         for worker_index in 0..self.workers.len() {
@@ -234,11 +234,19 @@ impl Supervisor {
             let outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
             self.send_outcomes(outcomes);
         }
-        let credit = self.queue.credit();
+        let credit = self.credit();
         if credit != self.reported_credit && !self.draining {
             self.reported_credit = credit;
             let session = self.session.id();
             self.send_to_dispatcher(SupervisorToDispatcher::Credit { session, credit });
+        }
+    }
+
+    /// The running total that the dispatcher is told.
+    fn credit(&self) -> Credit {
+        match self.paused {
+            true => self.reported_credit,
+            false => self.queue.credit(),
         }
     }
 

@@ -131,7 +131,15 @@ impl Watch {
             crawls: self.crawls(),
             max_rest_ms: Some(self.max_rest.as_millis() as u64),
         };
+        let was_paused = self.counters.paused.is_some();
         self.counters = client.ask(&request, || fleet.restart_dead())?;
+        match &self.counters.paused {
+            Some(why) if !was_paused => self.progress.say(&format!("paused: {why}")),
+            None if was_paused => self
+                .progress
+                .say("going on: there is room on the disk again"),
+            _ => {}
+        }
         if Instant::now() >= self.count_at {
             let began = Instant::now();
             let deadline = self.deadline;

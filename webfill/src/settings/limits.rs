@@ -115,6 +115,7 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             settings.browser.pages.into(),
             1..=1_000_000,
         ),
+        ("disk.floor_mib", settings.disk.floor_mib, 0..=1 << 40),
         ("log.keep", settings.log.keep as u64, 1..=100_000),
     ];
     for (key, number, range) in numbers {

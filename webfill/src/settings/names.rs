@@ -84,6 +84,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("rests.dns", Kind::Numbers),
     ("rests.busy", Kind::Numbers),
     ("rests.blocked", Kind::Numbers),
+    ("disk.floor_mib", Kind::Whole),
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),
 ];

@@ -198,6 +198,9 @@ impl Core {
             "sites": {"waiting": tally.sites_waiting, "in_window": self.dispatch.sites_in_window()},
             "draining": self.draining,
         });
+        if let Some(shortage) = &self.low_disk {
+            answer["paused"] = shortage.as_str().into();
+        }
         if let Some(uuid) = uuid {
             answer["uuid"] = uuid.into();
         }

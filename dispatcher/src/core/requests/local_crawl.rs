@@ -202,14 +202,13 @@ impl Core {
             cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
         };
         let supervisors = self.dispatch.supervisor_count();
-        Ok(local_crawl::status(
-            &total,
-            &rests,
-            finished,
-            limit_reached,
-            supervisors,
-        ))
+        let mut answer = local_crawl::status(&total, &rests, finished, limit_reached, supervisors);
+        if let Some(shortage) = &self.low_disk {
+            answer["paused"] = shortage.as_str().into();
+        }
+        Ok(answer)
     }
+
     /// Looks at the sites that rest, every [`LOOK_AT_RESTS_EVERY_MS`] because they may be many, and
     /// once more at the end.
     fn look_at_rests(&mut self, is_last: bool, now_ms: i64) -> Result<(), FrontierError> {

@@ -1,0 +1,147 @@
+//! The room that is left on the disks that a process writes to. Below a floor it pauses, and goes on by
+//! itself when there is room again, so that a full disk ends nothing.
+
+use std::ffi::CString;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// How often the disks are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// How much room there must be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DiskConfig {
+    /// With fewer MiB left on a disk that it writes to, a process pauses; 0: never.
+    pub floor_mib: u64,
+}
+
+impl Default for DiskConfig {
+    fn default() -> Self {
+        DiskConfig { floor_mib: 128 }
+    }
+}
+
+/// A disk with too little room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortage {
+    pub folder: PathBuf,
+    pub free_mib: u64,
+    pub floor_mib: u64,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{} MiB are left on the disk of {}, less than disk.floor_mib = {}",
+            self.free_mib,
+            self.folder.display(),
+            self.floor_mib
+        )
+    }
+}
+
+/// The disks of a process, looked at every [`LOOK_EVERY`].
+#[derive(Debug)]
+pub struct Disks {
+    folders: Vec<PathBuf>,
+    floor_mib: u64,
+    next_look: Instant,
+    shortage: Option<Shortage>,
+}
+
+impl Disks {
+    pub fn new(folders: Vec<PathBuf>, config: &DiskConfig) -> Disks {
+        Disks {
+            folders,
+            floor_mib: config.floor_mib,
+            next_look: Instant::now(),
+            shortage: None,
+        }
+    }
+
+    /// The disk with too little room, as it was looked at last. Tells on standard error and in the
+    /// log when the process has to pause, and when it goes on.
+    pub fn shortage(&mut self) -> Option<&Shortage> {
+        let now = Instant::now();
+        if self.floor_mib > 0 && now >= self.next_look {
+            self.next_look = now + LOOK_EVERY;
+            let found = self.look();
+            self.tell(found.as_ref());
+            self.shortage = found;
+        }
+        self.shortage.as_ref()
+    }
+
+    fn look(&self) -> Option<Shortage> {
+        // Some more room than the floor is asked for to go on, so that it does not pause again at once.
+        let least_mib = match self.shortage {
+            Some(_) => self.floor_mib + self.floor_mib / 4,
+            None => self.floor_mib,
+        };
+        self.folders.iter().find_map(|folder| {
+            let free_mib = free_mib(folder)?;
+            (free_mib < least_mib).then(|| Shortage {
+                folder: folder.clone(),
+                free_mib,
+                floor_mib: self.floor_mib,
+            })
+        })
+    }
+
+    fn tell(&self, found: Option<&Shortage>) {
+        match (&self.shortage, found) {
+            (None, Some(shortage)) => {
+                eprintln!("paused: {shortage}");
+                tracing::warn!(event = "disk_low", folder = %shortage.folder.display(), free_mib = shortage.free_mib, "paused: too little room on a disk");
+            }
+            (Some(_), None) => {
+                eprintln!("going on: there is room on the disk again");
+                tracing::info!(
+                    event = "disk_has_room",
+                    "going on: there is room on the disk again"
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What this user may still write to the disk of a folder; `None` if that cannot be told, as for a
+/// folder that does not exist yet.
+fn free_mib(folder: &Path) -> Option<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // SAFETY: all bytes zero is a valid value of this struct of numbers.
+    #[allow(unsafe_code)]
+    let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a zero byte, and the kernel fills the struct that it is given.
+    #[allow(unsafe_code)]
+    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
+    let free = u128::from(told.f_bavail) * u128::from(told.f_frsize);
+    (result == 0).then_some((free >> 20) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disks(floor_mib: u64) -> Disks {
+        let folders = vec!["/no/such/folder".into(), std::env::temp_dir()];
+        Disks::new(folders, &DiskConfig { floor_mib })
+    }
+
+    #[test]
+    fn the_fullest_possible_floor_is_missed_and_told() {
+        assert_eq!(disks(0).shortage(), None);
+        assert_eq!(disks(1).shortage(), None, "this machine's disk is full");
+        let mut disks = disks(1 << 40);
+        let told = disks.shortage().expect("no disk is as large").to_string();
+        assert!(told.contains("disk.floor_mib = 1099511627776"), "{told}");
+        assert!(disks.shortage().is_some(), "it is remembered between looks");
+    }
+}
