@@ -60,10 +60,7 @@ pub(crate) fn report(
     report.repeated = repeated;
     wrong.extend(unexplained);
     wrong.extend(lost(graph, visits));
-    let clock_was_set = |fault: &Injected| matches!(fault.planned.fault, Fault::Clock(_));
-    let may_be_failures = injected.iter().any(clock_was_set);
-    let failures = may_be_failures.then_some(failures);
-    wrong.extend(stored_otherwise(graph, pages, failures));
+    wrong.extend(stored_otherwise(graph, pages));
     report.wrong = wrong;
     report
 }
@@ -163,13 +160,8 @@ fn lost(graph: &Graph, visits: &Visits) -> Vec<String> {
         .collect()
 }
 
-/// Compares the store with the served pages. It keeps of two attempts the one that was started later by
-/// the wall clock: that may be the failure of a site in trouble, if the clock was set.
-fn stored_otherwise(
-    graph: &Graph,
-    pages: &BTreeMap<String, StoredPage>,
-    failures: Option<&Failures<'_>>,
-) -> Vec<String> {
+/// Compares the store with the served pages.
+fn stored_otherwise(graph: &Graph, pages: &BTreeMap<String, StoredPage>) -> Vec<String> {
     let mut wrong = Vec::new();
     for url in pages.keys() {
         if !graph.expected.contains_key(url) {
@@ -186,9 +178,7 @@ fn stored_otherwise(
             && field("title").unwrap_or_default() == expected.title
             && field("name").unwrap_or_default() == expected.text
             && page.bytes == expected.bytes as i64;
-        let may_be_failure = failures.is_some_and(|failures| failures.explain(url));
-        let is_failure = page.outcome != "ok" && may_be_failure;
-        if !same && !is_failure {
+        if !same {
             wrong.push(format!("{url} is stored as {page:?}, not {expected:?}"));
         }
     }

@@ -192,8 +192,6 @@ impl Scene {
             self.wrong
                 .push(format!("{url} failed, and neither its site nor a way did"));
         }
-        // As far ahead as it was ever set: what was kept with times lies in the future otherwise.
-        self.crew.set_clock(1);
         self.crew.retry();
         let deadline = Instant::now() + PATIENCE;
         while !self.crew.look_after(&self.graph.roots) {
