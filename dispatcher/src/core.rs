@@ -274,6 +274,18 @@ impl Core {
         }
     }
 
+    /// Why nothing is taken or handed out, if that is so.
+    pub(crate) fn holds(&self, now_ms: i64) -> Option<String> {
+        if self.draining {
+            return Some(String::from("it drains"));
+        }
+        if now_ms < self.quiet_until_ms {
+            let wait_s = (self.quiet_until_ms - now_ms + 999) / 1_000;
+            return Some(format!("restored: no supervisor is let in for {wait_s} s"));
+        }
+        self.low_disk.clone()
+    }
+
     /// Whether all connected supervisors have left. Supervisors that are not connected keep their
     /// leases.
     pub(crate) fn is_drained(&self) -> bool {

@@ -29,6 +29,7 @@ use self::answers::{Answer, json_answer, raw_json, refused};
 pub(crate) use self::pending_requests::PendingRequests;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
+use crate::health::Health;
 
 /// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 64;
@@ -39,6 +40,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// The shared state of all connections.
 struct Service {
     pending_requests: PendingRequests,
+    health: Health,
     clock: SteadyClock,
     /// Limits how many large bodies are read at once.
     large_bodies: Semaphore,
@@ -49,6 +51,7 @@ pub(crate) fn start(
     address: SocketAddr,
     clock: SteadyClock,
     pending_requests: PendingRequests,
+    health: Health,
 ) -> Result<SocketAddr, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!(
@@ -64,6 +67,7 @@ pub(crate) fn start(
         .map_err(cannot)?;
     let service = Arc::new(Service {
         pending_requests,
+        health,
         clock,
         large_bodies: Semaphore::new(body::MOST_LARGE),
     });
@@ -111,7 +115,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
 }
 
 /// The methods and paths, for the answer to an unknown path.
-const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /site, GET /status, GET /schema, GET /healthz";
+const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /site, GET /status, GET /schema, GET /healthz, GET /readyz";
 
 impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -120,7 +124,8 @@ impl Service {
         }
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
-            (&Method::GET, "/healthz") => json_answer(200, json!({"ok": true})),
+            (&Method::GET, "/healthz") => of_health(self.health.healthz()),
+            (&Method::GET, "/readyz") => of_health(self.health.readyz()),
             (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
             (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
@@ -129,7 +134,9 @@ impl Service {
                 let action = path.trim_start_matches('/').to_owned();
                 self.take_action(&action, request).await
             }
-            (_, "/healthz" | "/schema" | "/status" | "/info") => refused(405, "expected GET"),
+            (_, "/healthz" | "/readyz" | "/schema" | "/status" | "/info") => {
+                refused(405, "expected GET")
+            }
             (_, "/feed" | "/stop" | "/pause" | "/resume" | "/retry" | "/site") => {
                 refused(405, "expected POST")
             }
@@ -172,6 +179,10 @@ impl Service {
             None => refused(503, "the dispatcher does not answer"),
         }
     }
+}
+
+fn of_health((status, told): (u16, Value)) -> Answer {
+    json_answer(status, told)
 }
 
 /// The status of a refusal: whether the request is at fault, or may be repeated as it is.

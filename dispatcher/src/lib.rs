@@ -20,6 +20,7 @@ mod dispatch;
 pub mod excluded_sites;
 mod firehose;
 pub mod frontier;
+mod health;
 mod http;
 pub mod intake;
 pub mod local_crawl;

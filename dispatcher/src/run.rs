@@ -19,6 +19,7 @@ use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
+use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::request_reader::{ClientRequest, RequestReader};
@@ -63,6 +64,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     });
     // The sockets are opened first, so that a port in use fails before the frontier is touched;
     // messages wait in the channel until the loop runs.
+    let health = Health::new();
     let subscriptions = Subscriptions::default();
     let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
@@ -76,11 +78,11 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     })
     .map_err(Fault::error)?;
     if let Some(address) = setup.http {
-        http::start(address, clock, pending_requests.clone())?;
+        http::start(address, clock, pending_requests.clone(), health.clone())?;
     }
     let store = setup.store.clone();
     let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
-    let store_writer = StoreWriter::start(&setup, move |answer| {
+    let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
         let _ = written.send(Event::WriteResult(answer));
     })?;
     let mut process = Process {
@@ -91,6 +93,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
         store_writer,
         firehose,
         pending_requests,
+        health,
     };
     if let Some(wait_ms) = setup
         .restored
@@ -150,6 +153,7 @@ struct Process {
     firehose: Firehose,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
+    health: Health,
 }
 
 impl Process {
@@ -171,6 +175,7 @@ impl Process {
                 .and_then(|()| self.core.commit(now_ms))
                 .map_err(frontier_fault)?;
             committed = Instant::now();
+            self.health.note_turn(self.core.holds(now_ms).as_deref());
             self.send(to_send);
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);

@@ -21,6 +21,7 @@ use webfill_wire::CrawlKey;
 
 use crate::config::DispatcherSetup;
 use crate::frontier::Backfill;
+use crate::health::Health;
 
 /// A write to the store.
 pub enum StoreWrite {
@@ -85,6 +86,7 @@ impl StoreWriter {
     /// Opens the store and starts the thread.
     pub fn start(
         setup: &DispatcherSetup,
+        health: Health,
         on_written: impl Fn(WriteResult) + Send + 'static,
     ) -> Result<StoreWriter, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -100,7 +102,9 @@ impl StoreWriter {
         let taken = Arc::clone(&states);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || runtime.block_on(write_all(backends.store, queued, taken, on_written)))
+            .spawn(move || {
+                runtime.block_on(write_all(backends.store, queued, taken, health, on_written))
+            })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         Ok(StoreWriter {
             queue,
@@ -154,6 +158,7 @@ async fn write_all(
     store: Arc<dyn Store>,
     mut queue: mpsc::UnboundedReceiver<Queued>,
     states: LatestStates,
+    health: Health,
     on_written: impl Fn(WriteResult),
 ) {
     while let Some(queued) = queue.recv().await {
@@ -161,7 +166,9 @@ async fn write_all(
             continue;
         };
         loop {
-            match write(&store, &entry).await {
+            let answer = write(&store, &entry).await;
+            health.note_store(answer.as_ref().is_err_and(StoreError::is_retry));
+            match answer {
                 Ok(Some(written)) => on_written(written),
                 Ok(None) => {}
                 Err(error) if error.is_retry() => {

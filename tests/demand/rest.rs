@@ -5,7 +5,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::page;
 
 use crate::clients::{get, http, post};
-use crate::fleet::{APP, Fleet, HTTP, action, request};
+use crate::fleet::{APP, Fleet, HTTP, action, request, wait_for};
 
 fn serve(fleet: &Fleet) {
     fleet
@@ -65,6 +65,7 @@ fn requests_and_actions_go_by_http_as_they_go_by_the_control_socket() {
     assert_eq!(status, 200, "{answer}");
     assert_eq!(get(&fleet, "/status").0, 200);
     assert_eq!(get(&fleet, "/healthz").0, 200);
+    assert_eq!(get(&fleet, "/readyz").0, 200);
     assert_eq!(
         post(&fleet, "/feed", &request("http://a.example/4", "more")).0,
         200
@@ -160,4 +161,32 @@ fn http_is_for_this_machine_only_and_can_be_off() {
         .in_folder(work.path(""))
         .finish();
     run.expect(2);
+}
+
+#[test]
+fn a_loop_that_is_stuck_is_told() {
+    let fleet = Fleet::start();
+    serve(&fleet);
+    let blocked = ["site", "a.example", "--block-until", "1h"];
+    fleet.run(&blocked).expect(0);
+    fleet.feed(&[request("http://a.example/1", "stuck")]);
+    let frontier = fleet.dispatcher_state.join("dispatcher.db");
+    let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
+    // The dispatcher waits ten seconds for the lock of another program.
+    db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let told = wait_for("it is told", || {
+        let (status, told) = get(&fleet, "/healthz");
+        (status == 503).then_some(told)
+    });
+    assert!(
+        told["why"][0]
+            .as_str()
+            .is_some_and(|why| why.contains("stuck")),
+        "{told}"
+    );
+    assert_eq!(get(&fleet, "/readyz").0, 503);
+    db.execute_batch("ROLLBACK").expect("the end");
+    wait_for("it goes on", || {
+        (get(&fleet, "/readyz").0 == 200).then_some(())
+    });
 }

@@ -7,6 +7,13 @@ use crate::outgoing::Client;
 use crate::request_reader::ClientRequest;
 
 /// A service whose loop answers by a function.
+/// A dispatcher whose loop turns.
+fn turning() -> Health {
+    let health = Health::new();
+    health.note_turn(None);
+    health
+}
+
 fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
@@ -22,7 +29,7 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
         }
     });
     let any = "127.0.0.1:0".parse().unwrap();
-    start(any, SteadyClock::start(), pending_requests).unwrap()
+    start(any, SteadyClock::start(), pending_requests, turning()).unwrap()
 }
 
 /// Accepts every batch and tells everything else as it was read.
@@ -205,6 +212,7 @@ fn a_loop_that_has_ended_is_told() {
         "127.0.0.1:0".parse().unwrap(),
         SteadyClock::start(),
         pending_requests,
+        turning(),
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);

@@ -1,0 +1,115 @@
+//! What `/healthz` and `/readyz` tell: whether the dispatcher's loop turns and what it needs is there, and
+//! whether it takes requests and hands out tasks.
+//!
+//! The loop and the store writer note what they know; the HTTP thread, which answers whatever they do,
+//! reads it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// The loop turns twice a second or more often. One that has not turned for so long is stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// Shared by the threads of a dispatcher.
+#[derive(Clone)]
+pub(crate) struct Health(Arc<Shared>);
+
+struct Shared {
+    started: Instant,
+    /// When the loop last turned, in milliseconds since the start; 0: it has not begun, because the
+    /// frontier is not open.
+    turned_ms: AtomicU64,
+    is_store_away: AtomicBool,
+    /// Why nothing is taken or handed out, as of the last turn.
+    holds: Mutex<Option<String>>,
+}
+
+impl Health {
+    pub(crate) fn new() -> Health {
+        Health(Arc::new(Shared {
+            started: Instant::now(),
+            turned_ms: AtomicU64::new(0),
+            is_store_away: AtomicBool::new(false),
+            holds: Mutex::default(),
+        }))
+    }
+
+    /// The loop turns. `holds`: why nothing is taken or handed out.
+    pub(crate) fn note_turn(&self, holds: Option<&str>) {
+        let now_ms = self.0.started.elapsed().as_millis() as u64;
+        self.0.turned_ms.store(now_ms.max(1), Ordering::Relaxed);
+        let mut noted = self.0.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.as_deref() != holds {
+            *noted = holds.map(str::to_owned);
+        }
+    }
+
+    /// The store accepts writes, or does not.
+    pub(crate) fn note_store(&self, is_away: bool) {
+        self.0.is_store_away.store(is_away, Ordering::Relaxed);
+    }
+
+    /// The status and answer of `/healthz`.
+    pub(crate) fn healthz(&self) -> (u16, Value) {
+        let faults = self.faults();
+        told("ok", &faults)
+    }
+
+    /// The status and answer of `/readyz`.
+    pub(crate) fn readyz(&self) -> (u16, Value) {
+        let mut faults = self.faults();
+        let holds = self.0.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.extend(holds.clone());
+        told("ready", &faults)
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let turned_ms = self.0.turned_ms.load(Ordering::Relaxed);
+        let turned = self.0.started + Duration::from_millis(turned_ms);
+        let silent = turned.elapsed();
+        if turned_ms == 0 {
+            faults.push(String::from("the frontier is not open yet"));
+        } else if silent > STUCK_AFTER {
+            faults.push(format!(
+                "the loop has been stuck for {} s",
+                silent.as_secs()
+            ));
+        }
+        if self.0.is_store_away.load(Ordering::Relaxed) {
+            faults.push(String::from("the store accepts no writes"));
+        }
+        faults
+    }
+}
+
+fn told(word: &str, faults: &[String]) -> (u16, Value) {
+    match faults {
+        [] => (200, json!({word: true})),
+        faults => (503, json!({word: false, "why": faults})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_ready_when_the_loop_turns_and_nothing_holds_it() {
+        let health = Health::new();
+        assert_eq!(health.healthz().0, 503, "the frontier is not open");
+        health.note_turn(None);
+        assert_eq!(health.healthz(), (200, json!({"ok": true})));
+        assert_eq!(health.readyz(), (200, json!({"ready": true})));
+        health.note_turn(Some("it drains"));
+        assert_eq!(health.healthz().0, 200);
+        let draining = json!({"ready": false, "why": ["it drains"]});
+        assert_eq!(health.readyz(), (503, draining));
+        health.note_turn(None);
+        health.note_store(true);
+        assert_eq!((health.healthz().0, health.readyz().0), (503, 503));
+    }
+}
