@@ -224,6 +224,8 @@ impl Dispatch {
     /// A supervisor joins after its hello. Returns the leases that it should hold and does not.
     pub fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
+        // It may have a way out to the sites at which probes of others have failed.
+        self.schedule.bring_back();
         self.make_starved_ready(&hello.supervisor, now_ms);
         let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
         let leases = self.leases_of(&hello.supervisor);

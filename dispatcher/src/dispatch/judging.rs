@@ -53,6 +53,8 @@ impl Dispatch {
                 self.release_starved(&name);
                 judgement.cut_off = Some((name.clone(), failures));
             }
+            // Where another machine has a way out, the site goes there.
+            Some(Change::StillCutOff { .. }) if self.has_open_peer(&name) => {}
             Some(Change::StillCutOff { wait_ms }) => {
                 let until_ms = now_ms + i64::from(PROBES_BEFORE_RETURN) * wait_ms;
                 self.schedule.set_aside(site, until_ms);
@@ -65,6 +67,12 @@ impl Dispatch {
         }
         judgement.is_excused = reach != Reach::Answered && self.fleet.cut_off(&name).is_some();
         judgement
+    }
+
+    /// Whether a machine of the same lane has a way out.
+    fn has_open_peer(&self, name: &str) -> bool {
+        let lane = self.fleet.lane_of(name);
+        lane.is_some_and(|lane| self.fleet.open_in(lane).next().is_some())
     }
 
     fn release_starved(&mut self, name: &str) {

@@ -152,6 +152,52 @@ fn a_probe_goes_to_a_site_that_others_reach() {
     assert_eq!(of_a.len(), 1);
 }
 
+/// Lets the next probe go out and fail; returns its site.
+fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
+    let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    for name in connected {
+        assert!(hear_until(dispatch, name, now_ms));
+    }
+    let handed_out = hand_out_all(dispatch, now_ms);
+    let mut of_a = handed_out.iter().filter(|(_, name)| name == "a");
+    let (task, _) = of_a.next().expect("it is due");
+    fail(dispatch, *task, now_ms);
+    (task / 100, now_ms)
+}
+
+#[test]
+fn a_site_at_which_a_probe_has_failed_goes_to_a_machine_with_a_way_out() {
+    let mut dispatch = dispatch(&[("a", 100), ("b", 100)]);
+    (1..=12).for_each(|id| dispatch.add_site(site(id, NOW, None)));
+    for (task, name) in &hand_out_all(&mut dispatch, NOW) {
+        match name == "a" {
+            true => drop(fail(&mut dispatch, *task, NOW)),
+            false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
+        }
+    }
+    for (task, _) in hand_out_all(&mut dispatch, NOW + 1) {
+        dispatch.end_lease(task, SiteClock::default(), NOW + 1);
+    }
+    let (probed, now_ms) = fail_probe(&mut dispatch, &["a", "b"]);
+    let next = hand_out_all(&mut dispatch, now_ms + 1);
+    let to_b = (probed * 100 + (now_ms as u64 + 1) % 100, "b".to_owned());
+    assert!(next.contains(&to_b), "{probed} is not among {next:?}");
+}
+
+#[test]
+fn a_machine_that_joins_gets_the_sites_at_which_probes_of_others_have_failed() {
+    let mut dispatch = dispatch(&[("a", 100)]);
+    (1..=8).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+    for (task, _) in hand_out_all(&mut dispatch, NOW) {
+        fail(&mut dispatch, task, NOW);
+    }
+    let (_, now_ms) = fail_probe(&mut dispatch, &["a"]);
+    join(&mut dispatch, "b", 100);
+    assert!(hear_until(&mut dispatch, "b", now_ms));
+    let next = hand_out_all(&mut dispatch, now_ms + 1);
+    assert_eq!(next.len(), 8, "{next:?}");
+}
+
 #[test]
 fn a_machine_that_joins_late_gets_its_share() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
