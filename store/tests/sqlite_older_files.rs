@@ -1,0 +1,161 @@
+//! SQLite files of older versions, which are brought up to date when they are opened.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_store::{
+    Backends, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, StoreUri, UNNAMED_DATASET,
+    open,
+};
+use webfill_wire::Outcome;
+
+fn page(fields: Value) -> Page {
+    let Value::Object(fields) = fields else {
+        panic!("{fields} is no object");
+    };
+    let crawl = CrawlId::new("app", "c1");
+    Page {
+        fields,
+        ..Page::new(&crawl, "https://example.com/1", "example.com", Outcome::Ok)
+    }
+}
+
+async fn open_file(path: &Path) -> Backends {
+    let uri = StoreUri::Sqlite(path.to_owned());
+    open(&uri, None).await.unwrap()
+}
+
+/// The tables of version 1 that later versions have added to.
+const VERSION_1: &str = "
+CREATE TABLE records (_id TEXT PRIMARY KEY, fields TEXT NOT NULL, sources TEXT NOT NULL,
+    missing TEXT NOT NULL, resolved_at TEXT) STRICT;
+CREATE TABLE sites (_id TEXT PRIMARY KEY, last_start TEXT NOT NULL, delay_ms INTEGER NOT NULL,
+    blocked_until TEXT, owner TEXT) STRICT, WITHOUT ROWID;
+CREATE TABLE crawls (key INTEGER PRIMARY KEY, _id TEXT NOT NULL UNIQUE, app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL);
+CREATE TABLE crawl_records (record TEXT NOT NULL, crawl INTEGER NOT NULL,
+    PRIMARY KEY (record, crawl)) STRICT, WITHOUT ROWID;
+CREATE TABLE pages (_id TEXT PRIMARY KEY, app_id TEXT NOT NULL, crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL, final_url TEXT, site TEXT NOT NULL, depth INTEGER NOT NULL, parent TEXT,
+    outcome TEXT NOT NULL, status_code INTEGER, mapping TEXT, content_type TEXT,
+    bytes INTEGER NOT NULL, content_hash TEXT, started_at TEXT NOT NULL,
+    elapsed_ms INTEGER NOT NULL, attempts INTEGER NOT NULL, worker TEXT NOT NULL, attrs TEXT,
+    fields TEXT NOT NULL, links TEXT NOT NULL) STRICT;
+INSERT INTO pages VALUES ('c1/1', 'app', 'c1', 'https://example.com/old', NULL, 'example.com', 0,
+    NULL, 'ok', 200, NULL, NULL, 0, NULL, '2020-01-01T12:00:00.000Z', 0, 1, 'w', NULL, '{}', '[]');
+INSERT INTO records VALUES ('r', '{\"a\":1}', '{}', '[\"b\"]', NULL);
+INSERT INTO sites VALUES ('example.com', '2100-01-01T12:00:00.000Z', 1000, NULL, 'one');
+PRAGMA application_id = 0x7762666c;
+PRAGMA user_version = 1;
+";
+
+#[tokio::test]
+async fn a_file_of_an_older_version_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(VERSION_1).unwrap();
+    drop(old);
+    for _ in 0..2 {
+        let opened = open_file(&path).await;
+        let mut records = Vec::new();
+        let mut each = |row| {
+            records.push(row);
+            Ok(())
+        };
+        let everything = ExportFilter::default();
+        let exported = opened
+            .store
+            .export(ExportKind::Records, &everything, &mut each);
+        exported.await.unwrap();
+        assert_eq!(records[0]["fields"], json!({"a": 1}));
+        assert_eq!(records[0]["candidates"], json!({}));
+        let sites = vec![String::from("example.com")];
+        let clocks = opened.cache.sites(sites, 4_102_488_000_000).await.unwrap();
+        assert_eq!(clocks[0].as_ref().unwrap().delay_ms, 1_000);
+    }
+    let store = open_file(&path).await.store;
+    let saved = Save {
+        page: page(json!({})),
+        records: Vec::new(),
+    };
+    store.save(vec![saved]).await.remove(0).unwrap();
+    let mut urls = Vec::new();
+    let mut each = |_, page: Value| {
+        urls.push(page["url"].clone());
+        Ok(())
+    };
+    let (start, everything) = (Cursor::start(), ExportFilter::default());
+    let read = store.changes(&start, &everything, &mut each).await;
+    read.unwrap();
+    assert_eq!(urls, ["https://example.com/old", "https://example.com/1"]);
+    let mut found = 0;
+    let mut each = |_| {
+        found += 1;
+        Ok(())
+    };
+    let old = vec![String::from("app/c1/1")];
+    store.pages(old, &mut each).await.unwrap();
+    assert_eq!(found, 1, "its key has its application in it");
+}
+
+/// Rows of a file of version 4. One id is the other's new key.
+const ROWS_OF_VERSION_4: &str = "
+INSERT INTO changes VALUES ('s', 0);
+INSERT INTO crawls VALUES (5, 'app/c1', 'app', 'c1', '{}', 'running', '{}',
+    '2020-01-01T12:00:00.000Z', '2020-01-01T12:00:00.000Z', NULL, 2, 1);
+INSERT INTO records VALUES
+    ('a', '{\"city\":\"London\"}', '{\"city\":{}}', '[]', '2020-01-01T12:00:00.000Z', '{}'),
+    ('unnamed/a', '{\"city\":null}', '{}', '[\"city\"]', NULL, '{}');
+INSERT INTO crawl_records VALUES ('a', 5), ('unnamed/a', 5);
+INSERT INTO origins VALUES ('a', 5, '\"a\"', '[\"city\"]', 1);
+PRAGMA application_id = 0x7762666c;
+PRAGMA user_version = 4;
+";
+
+/// Creates frozen tables, and then what belongs to them, which stands before them in the file.
+fn create_frozen(db: &rusqlite::Connection, frozen: &str) {
+    let statements = frozen.trim_start_matches("CREATE ").split(";\nCREATE ");
+    let (tables, others): (Vec<&str>, Vec<&str>) =
+        statements.partition(|statement| statement.starts_with("TABLE"));
+    for statement in tables.into_iter().chain(others) {
+        db.execute_batch(&format!("CREATE {statement}")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn records_of_version_4_are_in_a_dataset_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v4.sql"));
+    old.execute_batch(ROWS_OF_VERSION_4).unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    let mut records = Vec::new();
+    let mut each = |record: Value| {
+        records.push(
+            ["_id", "dataset", "record_id"].map(|name| record[name].as_str().unwrap().to_owned()),
+        );
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let exported = store.export(ExportKind::Records, &everything, &mut each);
+    exported.await.unwrap();
+    let expected = ["a", "unnamed/a"].map(|id| {
+        let key = format!("{UNNAMED_DATASET}/{id}");
+        [key, UNNAMED_DATASET.to_owned(), id.to_owned()]
+    });
+    assert_eq!(records, expected);
+    // They are still in their crawl, and written back.
+    let crawl = CrawlId::new("app", "c1");
+    let unwritten = store.unwritten(&crawl, "db.people", 10).await.unwrap();
+    assert_eq!(unwritten[0].record, "unnamed/a");
+    let filling = Save {
+        page: page(json!({"city": "Rome"})),
+        records: vec![String::from("unnamed/unnamed/a")],
+    };
+    store.save(vec![filling]).await.remove(0).unwrap();
+    let counts = store.record_counts(&crawl).await.unwrap();
+    assert_eq!((counts.total, counts.resolved), (2, 2));
+}
