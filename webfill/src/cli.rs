@@ -86,7 +86,7 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "FILE")]
     pub seeds: Option<PathBuf>,
     /// The dataset that records belong to [default: the seeds file's name without endings;
-    /// `database.collection` for --records; `stdin` for a pipe]
+    /// database.collection for --records; stdin for a pipe]
     #[arg(long = "dataset", value_name = "NAME")]
     pub dataset_name: Option<DatasetName>,
     #[command(flatten)]
