@@ -1,25 +1,24 @@
-//! One log file per process: `ROLE[-ID].log`, JSON lines, rotated daily, a bounded number kept.
+//! One log per process: `ROLE[-ID].log`, JSON lines, a new file each day and when one is full, a bounded
+//! number kept ([`file`]).
 //!
-//! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log` beside it. A separate thread writes
+//! `ROLE[-ID].log` is a symbolic link to the newest of `ROLE[-ID].DATE.log`. A separate thread writes
 //! the lines from a bounded buffer: a slow disk loses log lines, but never delays pages.
 //!
 //! A line that is logged while a task is worked on has the key `span`, an object with the task's
 //! number and its crawl's id ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
 
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tracing::Span;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use self::file::LogFiles;
 use crate::exit::Fault;
+
+mod file;
 
 /// How much is logged and how long it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +28,8 @@ pub struct LogConfig {
     pub level: String,
     /// Files kept per process, the current one included.
     pub keep: usize,
+    /// The most MiB of a file.
+    pub max_mib: u64,
 }
 
 impl Default for LogConfig {
@@ -36,6 +37,7 @@ impl Default for LogConfig {
         LogConfig {
             level: "info".into(),
             keep: 7,
+            max_mib: 100,
         }
     }
 }
@@ -72,24 +74,19 @@ fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
 /// Starts logging to `folder/NAME.log`. Lines still buffered are written when the guard is dropped.
 pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuard, Fault> {
     let filter = filter(config)?;
-    fs::create_dir_all(folder).map_err(|error| {
+    std::fs::create_dir_all(folder).map_err(|error| {
         Fault::usage(format!(
             "cannot create the log folder {}: {error}",
             folder.display()
         ))
     })?;
-    let appender = RollingFileAppender::builder()
-        .rotation(Rotation::DAILY)
-        .filename_prefix(name)
-        .filename_suffix("log")
-        .latest_symlink(format!("{name}.log"))
-        .max_log_files(config.keep.max(1))
-        .build(folder)
+    let max_bytes = config.max_mib << 20;
+    let files = LogFiles::open(folder, name, max_bytes, config.keep.max(1))
         .map_err(|error| Fault::usage(format!("cannot log to {}: {error}", folder.display())))?;
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(BUFFERED_LINES)
         .thread_name("log")
-        .finish(LinkedLog::new(appender, folder.join(format!("{name}.log"))));
+        .finish(files);
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
@@ -100,64 +97,6 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
         .try_init()
         .map_err(|error| Fault::error(format!("logging was started twice: {error}")))?;
     Ok(guard)
-}
-
-/// The log file, and the link to it. The link that the appender makes holds the folder's path as it
-/// was given, which leads nowhere from another folder; it is replaced by one relative to its folder.
-struct LinkedLog {
-    appender: RollingFileAppender,
-    link: PathBuf,
-    /// The day, counted from the epoch, whose file is linked.
-    day: u64,
-}
-
-impl LinkedLog {
-    fn new(appender: RollingFileAppender, link: PathBuf) -> LinkedLog {
-        make_relative(&link);
-        LinkedLog {
-            appender,
-            link,
-            day: today(),
-        }
-    }
-}
-
-impl Write for LinkedLog {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let day = today();
-        let written = self.appender.write(bytes);
-        if day != self.day {
-            // The appender has begun a new file.
-            make_relative(&self.link);
-            self.day = day;
-        }
-        written
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.appender.flush()
-    }
-}
-
-/// Days since the epoch, by UTC as the appender counts them.
-fn today() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().as_secs() / 86_400
-}
-
-/// Best effort: without the link, the files are there all the same.
-fn make_relative(link: &Path) {
-    let Some(name) = fs::read_link(link)
-        .ok()
-        .and_then(|target| Some(target.file_name()?.to_owned()))
-    else {
-        return;
-    };
-    let mut new = link.as_os_str().to_owned();
-    new.push(format!(".{}", std::process::id()));
-    if symlink(name, &new).is_ok() && fs::rename(&new, link).is_err() {
-        let _ = fs::remove_file(&new);
-    }
 }
 
 #[cfg(test)]
@@ -176,20 +115,5 @@ mod tests {
         for wrong in ["", "loud", "info,", "info,webfill_worker", "webfill=loud"] {
             assert!(check(&with(wrong)).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_link_leads_to_the_file_beside_it_from_whatever_folder() {
-        let folder = std::env::temp_dir().join(format!("webfill-link-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let link = folder.join("crawl.log");
-        make_relative(&link);
-        assert!(fs::read_link(&link).is_err(), "there was none");
-        symlink("state/logs/crawl.2026-01-01.log", &link).unwrap();
-        make_relative(&link);
-        let target = fs::read_link(&link).unwrap();
-        assert_eq!(target, Path::new("crawl.2026-01-01.log"));
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

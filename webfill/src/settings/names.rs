@@ -87,6 +87,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("disk.floor_mib", Kind::Whole),
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),
+    ("log.max_mib", Kind::Whole),
 ];
 
 pub(super) const PREFIX: &str = "WEBFILL_";
