@@ -266,12 +266,7 @@ impl World {
                 StoreWrite::Crawl(_) | StoreWrite::Page(_) => {}
             }
         }
-        let is_status = |message: &&OutgoingMessage| matches!(message, OutgoingMessage::ToClient(client, _) if *client == Client::Http(STATUS));
-        if let Some(OutgoingMessage::ToClient(_, status)) =
-            committed.outgoing.iter().find(is_status)
-        {
-            self.note_status(status);
-        }
+        self.note_statuses(&committed.outgoing);
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToClient(Client::Http(STATUS), _) => {}
@@ -288,6 +283,15 @@ impl World {
             self.check_conservation();
         }
         Turn::Done
+    }
+
+    /// The answer about all machines comes before what is sent to them.
+    fn note_statuses(&mut self, messages: &[OutgoingMessage]) {
+        for message in messages {
+            if let OutgoingMessage::ToClient(Client::Http(STATUS), status) = message {
+                self.note_status(status);
+            }
+        }
     }
 
     /// The store applies a page to a further record, some time later.
