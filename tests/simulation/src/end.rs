@@ -119,9 +119,14 @@ fn check_page(
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
-        // Rests see to it that a machine that has too few sites to be judged costs no task of theirs.
+        // Rests see to it that a machine that has too few sites to be judged costs no task of theirs,
+        // unless attempts of two losses add up.
         let may_be_machines = is_tried_in_vain
-            && (was_stopped || is_complete || !world.plan.rests || of_site.is_ever_in_trouble());
+            && (was_stopped
+                || is_complete
+                || !world.plan.rests
+                || world.plan.loses_ways_twice()
+                || of_site.is_ever_in_trouble());
         let may_be_given_up = world.plan.rests && world.plan.priorities.len() > 1;
         let is_permitted = |outcome| {
             is_permitted(of_site, page, planned, outcome)

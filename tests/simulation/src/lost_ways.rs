@@ -134,6 +134,17 @@ impl Plan {
         }
     }
 
+    pub(crate) fn loses_ways_twice(&self) -> bool {
+        let loses = |(_, fault): &&(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
+        let at_ms: BTreeSet<u64> = self
+            .faults
+            .iter()
+            .filter(loses)
+            .map(|(at_ms, _)| *at_ms)
+            .collect();
+        at_ms.len() > 1
+    }
+
     /// Whether a machine loses its way out at some time.
     pub(crate) fn loses_ways(&self) -> bool {
         let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
