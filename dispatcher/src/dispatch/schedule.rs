@@ -131,7 +131,9 @@ impl Schedule {
             .sites
             .iter()
             .filter(|(_, site)| site.aside_until_ms > 0);
-        let ids: Vec<SiteId> = aside.map(|(id, _)| *id).collect();
+        let mut ids: Vec<SiteId> = aside.map(|(id, _)| *id).collect();
+        // In the same order each time.
+        ids.sort_unstable();
         for id in ids {
             self.set_aside(id, 0);
         }
