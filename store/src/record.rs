@@ -72,7 +72,9 @@ pub fn has_value(value: &Value) -> bool {
 /// its place.
 fn is_same(kept: &Value, given: &Value) -> bool {
     match given {
-        Value::String(text) if !kept.is_string() => *text == kept.to_string(),
+        Value::String(text) if !kept.is_string() => {
+            serde_json::from_str::<Value>(text).is_ok_and(|value| value == *kept)
+        }
         given => given == kept,
     }
 }
