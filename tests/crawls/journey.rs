@@ -44,7 +44,7 @@ fn a_seed_becomes_a_stored_page_with_its_fields() {
     );
     assert_eq!(stored.app_id, "local");
     assert_eq!(stored.mapping.as_deref(), Some("profile"));
-    assert!(stored.id.starts_with("test/"), "{}", stored.id);
+    assert!(stored.id.starts_with("local/test/"), "{}", stored.id);
     assert!(
         stored
             .content_type

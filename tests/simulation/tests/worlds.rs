@@ -132,7 +132,7 @@ fn assert_is_found(sabotage: Sabotage, noted: u64) {
 
 #[test]
 fn workers_that_ignore_leases_are_found() {
-    assert_is_found(Sabotage::LeasesAreIgnored, 953);
+    assert_is_found(Sabotage::LeasesAreIgnored, 2044);
 }
 
 #[test]

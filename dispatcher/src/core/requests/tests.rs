@@ -172,7 +172,8 @@ impl Fixture {
     fn is_in_step(&mut self, received: u64) -> bool {
         let before = self.outgoing.len();
         self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
-            wall_ms: 0,
+            // A minute ahead.
+            wall_ms: self.now_ms + 60_000,
             session: 1,
             sent_ms: 2,
             credit: Credit::default(),

@@ -160,9 +160,11 @@ fn a_supervisor_from_before_a_restart_is_waited_for() {
 }
 
 #[test]
-fn an_id_that_was_stopped_before_it_was_used_is_refused() {
+fn a_stop_of_what_never_was_is_refused_and_takes_no_id() {
     let mut fixture = fixture();
-    assert_eq!(fixture.accept(&action("stop"))["total_purged"], 0);
+    assert_eq!(fixture.refused(&action("stop")), "$.crawlid");
+    fixture.accept(&request(json!({})));
+    assert_eq!(fixture.accept(&action("stop"))["total_purged"], 1);
     fixture.restart();
     assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
     assert_eq!(fixture.refused(&action("resume")), "$.crawlid");

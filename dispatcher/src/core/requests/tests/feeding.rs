@@ -26,6 +26,7 @@ fn what_is_accepted_survives_a_restart() {
 #[test]
 fn a_list_with_one_refused_crawl_changes_nothing() {
     let mut fixture = fixture();
+    fixture.accept(&request(json!({})));
     fixture.accept(&action("stop"));
     let list = json!([
         request(json!({"crawlid": "c2"})),
@@ -110,6 +111,7 @@ fn attributes_go_with_their_url_and_with_what_follows_from_it() {
 #[test]
 fn lines_leave_out_what_is_refused_and_say_which() {
     let mut fixture = fixture();
+    fixture.accept(&request(json!({})));
     fixture.accept(&action("stop"));
     let mut parser = webfill_api::RequestParser::new(NOW_MS);
     let mut batch = webfill_api::Batch::default();

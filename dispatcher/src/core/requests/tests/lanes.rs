@@ -70,6 +70,19 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
 }
 
 #[test]
+fn a_clock_that_differs_is_shown() {
+    let mut fixture = fixture();
+    fixture.join();
+    let ahead = |fixture: &mut Fixture| {
+        let status = fixture.accept(&json!({"action": "status"}));
+        status["supervisors"][0]["clock_ahead_s"].clone()
+    };
+    assert_eq!(ahead(&mut fixture), json!(0.0));
+    assert!(fixture.is_in_step(1));
+    assert_eq!(ahead(&mut fixture), json!(60.0));
+}
+
+#[test]
 fn a_crawl_is_held_again_when_the_last_browser_has_left() {
     let mut fixture = fixture();
     fixture.join_as(Lane::Browser, 1);
