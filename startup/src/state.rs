@@ -177,8 +177,9 @@ fn is_webfills(folder: &Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(folder) else {
         return false;
     };
-    let is_ours =
-        |name: &str| name == "dispatcher.db" || name == "sockets" || name.ends_with(".lock");
+    let is_ours = |name: &str| {
+        ["dispatcher.db", "sockets", "logs"].contains(&name) || name.ends_with(".lock")
+    };
     let is_socket = |name: &str| name.starts_with("dispatcher-") || name.starts_with("worker-");
     let mut names = entries
         .by_ref()

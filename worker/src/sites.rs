@@ -177,6 +177,8 @@ impl Sites {
             site.queue = others;
             taken.extend::<VecDeque<Task>>(in_scope);
         }
+        // Sites are in no order; what is given back is in the same one each time.
+        taken.sort_unstable_by_key(|task| task.task);
         taken
     }
 

@@ -1,7 +1,7 @@
 //! Feeding: candidates (seeds, links, redirects) are judged, and those that are new become queued
 //! tasks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
@@ -87,7 +87,7 @@ impl Frontier {
             lanes: &mut self.lanes,
             now_ms,
             last_turn: self.last_turn,
-            fed: HashMap::new(),
+            fed: BTreeMap::new(),
             queued: BTreeMap::new(),
             tally: FeedTally::default(),
         }
@@ -119,7 +119,8 @@ pub(super) struct FeedBatch<'a> {
     lanes: &'a mut Lanes,
     pub(super) now_ms: i64,
     last_turn: i64,
-    fed: HashMap<SiteId, FedSite>,
+    /// In the order of sites, so that what follows is in the same order each time.
+    fed: BTreeMap<SiteId, FedSite>,
     /// How many tasks it queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) tally: FeedTally,
