@@ -47,6 +47,8 @@ use crate::task_result::TaskResult;
 use self::address::NamesGivenBack;
 use self::rendering::{GivenBack, is_rendered_in_browser};
 
+pub use self::address::address_to_count;
+
 mod address;
 mod rendering;
 mod robots_fetch;

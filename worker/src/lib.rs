@@ -43,6 +43,7 @@ pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 // What decides about politeness, for the simulation (`tests/simulation/`), which drives it in
 // simulated time.
+pub use journey::address_to_count;
 pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};
 pub use permits::{Denied, Permit, Permits};

@@ -78,7 +78,10 @@ impl Frontier {
             while run.continues(limit) {
                 let before = run.progress();
                 let left = limit - run.handed_out.len();
-                let turns = sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?;
+                let turns = match run.leasable {
+                    Leasable::Probe => frontier.turns_of_probe(site)?,
+                    _ => sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?,
+                };
                 if turns.is_empty() {
                     break;
                 }
@@ -106,6 +109,22 @@ impl Frontier {
                 next,
             })
         })
+    }
+
+    /// The crawls of whose tasks one goes first after a rest of the site: the one with the task that was
+    /// tried least, whatever its priority, so that a page that always fails gives up no other crawl's.
+    /// All in one lane, which the supervisor was chosen for.
+    fn turns_of_probe(&mut self, site: SiteId) -> Result<Vec<NextCrawl>> {
+        let mut turns = Vec::new();
+        for turn in sites::turns(&self.db, site, MOST_CRAWLS)? {
+            let lane = self.known_crawl(turn.crawl)?.spec.lane;
+            let task = least_tried(&self.db, site, turn)?.pop();
+            turns.push((task.map_or(0, |task| task.deliveries), lane, turn));
+        }
+        let lane = turns.first().map(|(_, lane, _)| *lane);
+        turns.retain(|(_, needed, _)| Some(*needed) == lane);
+        turns.sort_by_key(|(deliveries, ..)| *deliveries);
+        Ok(turns.into_iter().map(|(.., turn)| turn).collect())
     }
 
     /// One crawl's turn at a site.

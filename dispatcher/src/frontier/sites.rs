@@ -302,6 +302,14 @@ pub(super) fn count_taken(
 /// The crawls that are next at a site: those of the highest priority, the one that has waited
 /// longest first.
 pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
+    let mut turns = turns(db, site, limit)?;
+    let highest = turns.first().map_or(0, |turn| turn.priority);
+    turns.retain(|turn| turn.priority == highest);
+    Ok(turns)
+}
+
+/// The crawls with tasks to hand out at a site, in the same order, of all priorities.
+pub(super) fn turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
@@ -311,10 +319,7 @@ pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<
             priority: row.get(1)?,
         })
     })?;
-    let mut turns: Vec<NextCrawl> = turns.collect::<Result<_>>()?;
-    let highest = turns.first().map_or(0, |turn| turn.priority);
-    turns.retain(|turn| turn.priority == highest);
-    Ok(turns)
+    turns.collect()
 }
 
 /// Holds a crawl back at a site: the site passes it over until [`release`].

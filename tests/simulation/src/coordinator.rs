@@ -118,7 +118,7 @@ impl World {
         let terms = CoreSettings {
             default_delay_ms: self.plan.default_delay_ms as u32,
             quiet_ms: 0,
-            group_bounds: None,
+            group_bounds: self.plan.group_bounds,
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,
         };

@@ -127,10 +127,9 @@ fn check_page(
                 || !world.plan.rests
                 || world.plan.loses_ways_twice()
                 || of_site.is_ever_in_trouble());
-        let may_be_given_up = world.plan.rests && world.plan.priorities.len() > 1;
         let is_permitted = |outcome| {
             is_permitted(of_site, page, planned, outcome)
-                || (may_be_given_up && is_given_up(of_site, outcome))
+                || (world.plan.rests && is_given_up(of_site, outcome))
                 || (may_be_machines && (is_failure(outcome) || Some(outcome) == failure(planned)))
         };
         let is_permitted = may_be_missed || outcome.is_some_and(is_permitted);
@@ -172,15 +171,16 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
     (page.fails > 0).then_some(failure)
 }
 
-/// Whether a site may have been given up because of a page that fails for good: if its crawl comes before
-/// the other, it is the probe after each rest.
+/// Whether a site may have been given up because of a page that fails for good: if that page is the one
+/// that goes first after the rests that a robots.txt has caused, its failure may be the last one in a row.
 fn is_given_up(site: &SitePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
-    failing.any(|page| match page.failure {
-        PageFailure::Overloaded { .. } => outcome == "http_error",
-        PageFailure::NoAnswer => outcome == "network_error",
-    })
+    site.robots.fails()
+        && failing.any(|page| match page.failure {
+            PageFailure::Overloaded { .. } => outcome == "http_error",
+            PageFailure::NoAnswer => outcome == "network_error",
+        })
 }
 
 /// Whether a page may end in another way because of its site's robots.txt.

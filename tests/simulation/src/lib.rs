@@ -29,6 +29,8 @@
 //!   good ([`robots`]);
 //! - the shared cache ([`cache`]), the store with its records ([`store`]) and its copy of the states of
 //!   sites, written late, or not before the dispatcher dies ([`site_states`]);
+//! - servers that many sites share, and that bound what all of them together are asked
+//!   ([`shared_servers`]);
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
 //!   ([`operator`]).
 //!
@@ -59,6 +61,7 @@ mod plan;
 mod rests;
 mod robots;
 mod sabotage;
+mod shared_servers;
 mod site_states;
 mod sites;
 mod store;

@@ -8,7 +8,7 @@ use webfill_wire::CrawlKey;
 
 use crate::client::CRAWLS;
 use crate::orders::Order;
-use crate::worker::site_name;
+use crate::shared_servers::site_name;
 use crate::world::{Event, World};
 
 /// Without an answer, an order is given again after this long, and not before the leases of

@@ -1,6 +1,6 @@
 //! What is simulated under one seed: the web, the fleet, the network and the faults.
 
-use webfill_dispatcher::{RestTable, RetryTable};
+use webfill_dispatcher::{GroupBounds, RestTable, RetryTable};
 use webfill_wire::Lane;
 use webfill_worker::PolitenessConfig;
 
@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) orders: Vec<(u64, Order)>,
     /// One request in so many waits for long for a name server; 0: none does.
     pub(crate) slow_names: u64,
+    /// What all sites of one provider, or at one address, may be asked together.
+    pub(crate) group_bounds: Option<GroupBounds>,
 }
 
 /// The longest that a server can make the crawler wait (`politeness.max_delay`).
@@ -93,6 +95,7 @@ impl Plan {
             lanes: Vec::new(),
             orders: Vec::new(),
             slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
+            group_bounds: None,
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {
@@ -112,6 +115,7 @@ impl Plan {
             plan.add_reboot(&mut Dice::new(seed ^ 0xB007));
             plan.add_lost_ways(&mut Dice::new(seed ^ 0x1057));
         }
+        plan.add_group_bounds(&mut Dice::new(seed ^ 0x6011));
         if plan.rests {
             plan.add_blocks(&mut Dice::new(seed ^ 0xB10C));
         }

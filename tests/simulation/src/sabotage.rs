@@ -48,6 +48,8 @@ pub enum Sabotage {
     CutOffMachinesKeepTheirSites,
     /// The dispatcher hears that the store has the states of sites before that is so.
     StatesAreConfirmedUnwritten,
+    /// Workers do not tell at which address a site is.
+    AddressesAreNotTold,
 }
 
 impl World {

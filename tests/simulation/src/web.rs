@@ -8,8 +8,10 @@ use webfill_wire::{CrawlKey, Outcome};
 use webfill_worker::Answer;
 
 use crate::judge::{Judge, Process};
+use crate::plan::Plan;
 use crate::robots::{RobotsPlan, overload};
-use crate::sites::{PageFailure, SitePlan};
+use crate::shared_servers::SharedServers;
+use crate::sites::PageFailure;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,16 +88,19 @@ pub(crate) struct Web {
     robots: Vec<RobotsPlan>,
     blocks: Vec<Option<Range<u64>>>,
     pub(crate) judge: Judge,
+    pub(crate) shared_servers: SharedServers,
     /// Crawls, sites and pages by how often each was requested, while its site did not block.
     pub(crate) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 
 impl Web {
-    pub(crate) fn new(plans: &[SitePlan], default_delay_ms: u64) -> Web {
+    pub(crate) fn new(plan: &Plan) -> Web {
+        let plans = &plan.sites;
         Web {
             robots: plans.iter().map(|plan| plan.robots.clone()).collect(),
             blocks: plans.iter().map(|plan| plan.blocks.clone()).collect(),
-            judge: Judge::new(plans, default_delay_ms),
+            judge: Judge::new(plans, plan.default_delay_ms),
+            shared_servers: SharedServers::new(plan.group_bounds),
             asked: BTreeMap::new(),
         }
     }
@@ -111,6 +116,11 @@ impl Web {
     ) -> Response {
         self.judge
             .begins(site, request, (now_ms, ends_ms), (process, who));
+        let times = (now_ms, ends_ms);
+        if let Some(fault) = self.shared_servers.begins(site, request, times) {
+            let fault = format!("{fault}: site {site}, {request:?} by {who} at {now_ms}");
+            self.judge.faults.push(fault);
+        }
         match request {
             Request::Robots { hop } => self.robots[site].response(hop, now_ms),
             Request::Page { .. } if self.blocks(site, now_ms) => Response::blocked(),

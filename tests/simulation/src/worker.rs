@@ -15,7 +15,7 @@ use webfill_wire::{
 };
 use webfill_worker::{
     Answer, Answered, Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits,
-    PolitenessConfig, RobotsFiles, RobotsResponse, Sites, Step, Turn, site_clock,
+    PolitenessConfig, RobotsFiles, RobotsResponse, Sites, Step, Turn, address_to_count, site_clock,
 };
 
 use crate::cache::{Away, SharedCache};
@@ -24,6 +24,7 @@ use crate::lost_ways::{Loss, PageOfCrawl, page_of_crawl};
 use crate::rests::Lease;
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
+use crate::shared_servers::{addresses, site_name};
 use crate::web::{Request, Response};
 
 mod runner;
@@ -302,10 +303,6 @@ fn unstarted(task: &Task, clock: Option<SiteClock>) -> TaskReturned {
         clock,
         address: None,
     }
-}
-
-pub(crate) fn site_name(number: usize) -> String {
-    format!("s{number}.example")
 }
 
 pub(crate) fn url(site: usize, page: usize) -> String {

@@ -64,6 +64,7 @@ impl World {
         if std::mem::replace(&mut worker.is_alive, false) {
             for site in worker.asking() {
                 self.web.judge.cut(site, self.now_ms);
+                self.web.shared_servers.cut(site);
             }
         }
     }
@@ -321,7 +322,7 @@ impl World {
 
     /// While nothing goes wrong, robots.txt is requested only when the cache has none that is fresh.
     fn judge_by_cache(&mut self, site: usize, request: Request, who: &str) {
-        let origin = format!("http://{}", crate::worker::site_name(site));
+        let origin = format!("http://{}", crate::shared_servers::site_name(site));
         let wall_ms = self.now().wall_ms;
         let cached = self.cache.robots(&origin, wall_ms).ok().flatten();
         let is_first = request == Request::Robots { hop: 0 };

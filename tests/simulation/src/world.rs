@@ -204,7 +204,7 @@ impl World {
             now_ms: 0,
             events: BTreeMap::new(),
             count: 0,
-            web: Web::new(&plan.sites, plan.default_delay_ms),
+            web: Web::new(&plan),
             coordinator: Coordinator::new(),
             machines: machines.collect(),
             client: Client::new(&plan),

@@ -217,7 +217,7 @@ fn a_dispatcher_that_forgets_rests_is_found() {
 
 #[test]
 fn failures_of_machines_that_end_their_tasks_are_found() {
-    assert_is_found(Sabotage::FailuresEndTasks, 64);
+    assert_is_found(Sabotage::FailuresEndTasks, 174);
 }
 
 #[test]
@@ -228,4 +228,9 @@ fn machines_that_are_cut_off_and_keep_their_sites_are_found() {
 #[test]
 fn a_store_that_confirms_states_of_sites_too_early_is_found() {
     assert_is_found(Sabotage::StatesAreConfirmedUnwritten, 2);
+}
+
+#[test]
+fn workers_that_tell_no_address_are_found() {
+    assert_is_found(Sabotage::AddressesAreNotTold, 14);
 }

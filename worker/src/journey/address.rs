@@ -67,7 +67,7 @@ impl NamesGivenBack {
 
 /// The address to count a task for, if its host's addresses do not include the one that it was counted
 /// for. Always the smallest, so that all hosts with the same addresses are counted together.
-fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<IpAddr> {
+pub fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<IpAddr> {
     let (counted, of_private) = match bounds {
         AddressBounds::None => return None,
         AddressBounds::OfPublic(counted) => (counted, false),

@@ -66,6 +66,14 @@ impl Worker {
                 evidence: None,
             }));
         }
+        let address = address_to_count(task.address_bounds, &addresses());
+        let is_told = !around.suffers(Sabotage::AddressesAreNotTold);
+        if address.is_some() && !runner.has_asked && is_told {
+            return Next::GiveBack(TaskReturned {
+                address,
+                ..unstarted(task, None)
+            });
+        }
         loop {
             match &mut runner.stage {
                 Stage::Checking(check) => match check.step() {
