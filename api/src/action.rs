@@ -1,5 +1,5 @@
 //! Actions: `info`, `stop`, `pause`, `resume` and `retry` concern the crawls of one application,
-//! `status` the fleet, `site` the rules and the state of one site, `sites` the states of all. The
+//! `status` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states of all. The
 //! names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
@@ -25,6 +25,11 @@ pub enum Action {
     Retry(RetryAction),
     /// Shows supervisors, crawls and counters of the fleet.
     Status {
+        uuid: Option<String>,
+    },
+    /// Drains the supervisor of this name, or all that are connected.
+    Drain {
+        supervisor: Option<String>,
         uuid: Option<String>,
     },
     Site(SiteAction),
@@ -162,6 +167,17 @@ const RETRY_KEYS: &[Key] = &[
 
 const STATUS_KEYS: &[Key] = &[ACTION, UUID];
 
+const DRAIN_KEYS: &[Key] = &[
+    ACTION,
+    UUID,
+    Key {
+        name: "supervisor",
+        required: false,
+        rule: Rule::Text(200),
+        meaning: "The name of the supervisor that is to drain; without it, all that are connected.",
+    },
+];
+
 const SITE_KEYS: &[Key] = &[
     ACTION,
     UUID,
@@ -237,7 +253,7 @@ struct TypedRetry {
 }
 
 /// The names of all actions, for refusals.
-const ACTIONS: &str = "info, stop, pause, resume, retry, status, site, sites";
+const ACTIONS: &str = "info, stop, pause, resume, retry, status, drain, site, sites";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -251,11 +267,14 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         "resume" => subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
         "retry" => retry(&request).map(Action::Retry),
         "status" => {
-            let members = members(&request);
-            check(STATUS_KEYS, members, "$")?;
-            let uuid = members.get("uuid").and_then(Value::as_str);
-            let uuid = uuid.map(str::to_owned);
+            check(STATUS_KEYS, members(&request), "$")?;
+            let uuid = text(&request, "uuid");
             Ok(Action::Status { uuid })
+        }
+        "drain" => {
+            check(DRAIN_KEYS, members(&request), "$")?;
+            let (supervisor, uuid) = (text(&request, "supervisor"), text(&request, "uuid"));
+            Ok(Action::Drain { supervisor, uuid })
         }
         "site" => site(&request).map(Action::Site),
         "sites" => sites(&request).map(Action::Sites),
@@ -270,6 +289,10 @@ fn members(request: &Value) -> &serde_json::Map<String, Value> {
     request
         .as_object()
         .expect("parse_action has found a member in it")
+}
+
+fn text(request: &Value, key: &str) -> Option<String> {
+    request.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
 fn subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {
@@ -299,15 +322,14 @@ fn retry(request: &Value) -> Result<RetryAction, Refusal> {
 
 fn site(request: &Value) -> Result<SiteAction, Refusal> {
     check(SITE_KEYS, members(request), "$")?;
-    let text = |key| request.get(key).and_then(Value::as_str).map(str::to_owned);
     let millis = |key| {
         request
             .get(key)
             .map(|value| value.as_f64().map(|s| s * 1_000.0))
     };
     Ok(SiteAction {
-        site: text("site").unwrap_or_default(),
-        uuid: text("uuid"),
+        site: text(request, "site").unwrap_or_default(),
+        uuid: text(request, "uuid"),
         delay_ms: millis("delay").map(|delay| delay.map(|ms| ms.ceil() as u32)),
         block_until_ms: millis("block_until").map(|until| until.map(|ms| ms.ceil() as i64)),
         limit: request.get("limit").map(Value::as_u64),
@@ -319,10 +341,7 @@ fn site(request: &Value) -> Result<SiteAction, Refusal> {
 fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
     check(SITES_KEYS, members(request), "$")?;
     Ok(SitesQuestion {
-        uuid: request
-            .get("uuid")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        uuid: text(request, "uuid"),
         resting: request.get("resting") == Some(&Value::Bool(true)),
         after: request.get("after").and_then(Value::as_u64).unwrap_or(0),
     })

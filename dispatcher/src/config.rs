@@ -133,6 +133,9 @@ pub struct DispatcherSetup {
     pub rests: RestTable,
     /// Limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
+    /// At the first signal it ends without its supervisors, which wait for the next dispatcher.
+    /// Otherwise it drains them, and ends when they have left.
+    pub ends_alone: bool,
     /// The state folder may be a restored backup.
     pub restored: Option<Restored>,
     pub config: DispatcherConfig,

@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn local_requests_and_the_public_language_are_told_apart_by_the_action() {
         let asked = |text: &str| read(text.as_bytes(), NOW_MS).unwrap();
-        let local = asked(r#"{"action": "drain", "crawls": [1]}"#);
-        assert!(matches!(local, Asked::Local(LocalRequest::Drain { .. })));
+        let local = asked(r#"{"action": "end", "crawls": [1]}"#);
+        assert!(matches!(local, Asked::Local(LocalRequest::End { .. })));
         assert!(matches!(
             asked(r#"{"action": "status"}"#),
             Asked::Act(Action::Status { .. })
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn an_unknown_member_of_a_local_request_is_refused_by_name() {
-        let text = r#"{"action": "drain", "crawls": [], "now": true}"#;
+        let text = r#"{"action": "end", "crawls": [], "now": true}"#;
         let refusal = read(text.as_bytes(), NOW_MS).unwrap_err();
         assert!(refusal.message.contains("now"), "{}", refusal.message);
     }

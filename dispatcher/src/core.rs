@@ -29,7 +29,7 @@ mod supervisors;
 
 use self::handing_out::UnderservedCrawls;
 use self::recalls::Recalls;
-use self::requests::{ClosingCrawls, ReopeningCrawls, RestsTold, WaitingAnswer};
+use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
 use self::site_states::SiteStateWrites;
 
 /// How often the states of changed crawls are written to the store.
@@ -82,8 +82,10 @@ pub struct Core {
     has_more: bool,
     recalls: Recalls,
     draining: bool,
-    /// The client that waits for the drain to end, and the crawls whose counters it asked for.
-    drain_asked: Option<(Client, Vec<CrawlKey>)>,
+    /// The client that waits for the end, and the crawls whose counters it asked for.
+    end_asked: Option<(Client, Vec<CrawlKey>)>,
+    /// Drains of supervisors that clients wait for.
+    drains: Drains,
     /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
     /// A disk has too little room, in words: nothing is handed out or fed.
@@ -133,7 +135,8 @@ impl Core {
             has_more: false,
             recalls: Recalls::new(now_ms),
             draining: false,
-            drain_asked: None,
+            end_asked: None,
+            drains: Drains::default(),
             store_is_behind: false,
             low_disk: None,
             next_expiry_ms: None,
@@ -210,6 +213,7 @@ impl Core {
         if now_ms >= self.next_check_ms {
             self.next_check_ms = now_ms + lease_ms / 10;
             self.remove_gone_supervisors(now_ms)?;
+            self.tell_silent_supervisors(now_ms);
             self.note_silences(now_ms)?;
             if self.next_site_ms.is_some() || self.dispatch.sites_in_window() > 0 {
                 self.frontier.note_time(now_ms)?;
@@ -286,6 +290,10 @@ impl Core {
         self.low_disk.clone()
     }
 
+    pub(crate) fn supervisor_count(&self) -> usize {
+        self.dispatch.supervisor_count()
+    }
+
     /// Whether all connected supervisors have left. Supervisors that are not connected keep their
     /// leases.
     pub(crate) fn is_drained(&self) -> bool {
@@ -293,9 +301,9 @@ impl Core {
     }
 
     /// Commits for the last time: with the final states of the crawls, and the answer to the client
-    /// that waits for the drain.
+    /// that waits for the end.
     pub(crate) fn close(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
-        if let Some((peer, crawls)) = self.drain_asked.take() {
+        if let Some((peer, crawls)) = self.end_asked.take() {
             let answer = self.crawl_status(&crawls, None, now_ms)?;
             self.outgoing.push(OutgoingMessage::ToClient(peer, answer));
         }

@@ -41,7 +41,7 @@ mod session;
 mod site;
 
 pub use self::egress::{CutOff, MachineFailures};
-pub use self::fleet::{Greeting, HeartbeatReply};
+pub use self::fleet::{Greeting, HeartbeatReply, Presence};
 pub use self::groups::GroupBounds;
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
@@ -301,6 +301,32 @@ impl Dispatch {
     /// Hands out no further tasks.
     pub fn drain(&mut self) {
         self.fleet.drain();
+    }
+
+    /// Hands out no further tasks to this supervisor. Its sites go to others.
+    pub fn drain_supervisor(&mut self, name: &str) {
+        self.fleet.drain_supervisor(name);
+        self.release_starved(name);
+    }
+
+    /// The supervisors that have fallen silent since the last call, and when each is lost.
+    pub fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
+        let silent = self.fleet.fall_silent(now_ms);
+        silent
+            .iter()
+            .for_each(|(name, _)| self.release_starved(name));
+        silent
+    }
+
+    /// The names of the connected supervisors.
+    pub fn connected(&self) -> impl Iterator<Item = &str> {
+        self.fleet.present_lanes().map(|(name, _)| name)
+    }
+
+    /// What operators want to know of a supervisor besides: whether it drains, for how long it is silent,
+    /// and, once it has fallen silent, when it is lost.
+    pub fn presence(&self, name: &str, now_ms: i64) -> Presence {
+        self.fleet.presence(name, now_ms)
     }
 
     /// All supervisors that may hold leases, with the time when those are over unless a further

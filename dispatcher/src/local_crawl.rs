@@ -1,5 +1,5 @@
 //! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed its seeds,
-//! count, drain.
+//! count, end.
 //!
 //! They go over the control socket too, but are not part of the public language ([`webfill_api`]):
 //! both ends come from the same binary, no document promises them, and they change with the
@@ -47,7 +47,7 @@ pub enum LocalRequest {
     },
     /// Hand out no more tasks, and end. Answered with the last counters of the crawls when all
     /// leased tasks are back.
-    Drain { crawls: Vec<CrawlKey> },
+    End { crawls: Vec<CrawlKey> },
 }
 
 /// One URL of a seed.
@@ -76,7 +76,7 @@ const ACTIONS: &[&str] = &[
     "feed_requests",
     "end_of_seeds",
     "crawl_status",
-    "drain",
+    "end",
 ];
 
 impl LocalRequest {

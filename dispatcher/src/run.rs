@@ -49,7 +49,7 @@ const IDLE: Duration = Duration::from_millis(500);
 /// SQLite's page cache, in bytes.
 const PAGE_CACHE_BYTES: usize = 16 << 20;
 
-/// Runs a dispatcher until it is drained or stopped.
+/// Runs a dispatcher until it is told to end.
 pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
     let clock = SteadyClock::start();
@@ -94,6 +94,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
         firehose,
         pending_requests,
         health,
+        ends_alone: setup.ends_alone,
     };
     if let Some(wait_ms) = setup
         .restored
@@ -106,7 +107,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
         );
     }
     eprintln!("ready");
-    let ended = process.run_until_drained(&arrived);
+    let ended = process.run_until_ended(&arrived);
     let closed = process.close();
     drop(sockets);
     ended.and_then(|status| closed.map(|()| status))
@@ -154,15 +155,20 @@ struct Process {
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
+    /// See [`DispatcherSetup::ends_alone`].
+    ends_alone: bool,
 }
 
 impl Process {
-    fn run_until_drained(&mut self, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
+    fn run_until_ended(&mut self, arrived: &mpsc::Receiver<Event>) -> Result<ExitStatus, Fault> {
         let mut committed = Instant::now();
         loop {
             let batch = self.collect_events(arrived, committed)?;
             self.apply_events(batch)?;
             if signals::asked() >= Asked::Drain {
+                if self.ends_alone {
+                    return self.end_alone();
+                }
                 self.core.drain();
             }
             self.core.low_disk = self.disks.shortage().map(ToString::to_string);
@@ -181,6 +187,17 @@ impl Process {
                 return Ok(ExitStatus::Done);
             }
         }
+    }
+
+    /// Ends between two turns: what was applied is committed and told by [`Process::close`]. The
+    /// supervisors finish what is under way, keep its outcomes and wait for the next dispatcher.
+    fn end_alone(&self) -> Result<ExitStatus, Fault> {
+        tracing::info!(
+            event = "ending_alone",
+            supervisors = self.core.supervisor_count(),
+            "the dispatcher ends, the supervisors wait for the next one"
+        );
+        Ok(ExitStatus::Done)
     }
 
     /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since

@@ -212,9 +212,27 @@ impl Fleet {
         dispatcher.finish();
     }
 
-    /// Ends the fleet in order, which is asked of its dispatcher, and starts it again on the same
-    /// state.
+    pub(crate) fn signal_supervisor(&self, name: &str, signal: Signal) {
+        let found = self.supervisors.iter().find(|(other, _)| other == name);
+        found.expect("it runs").1.signal(signal);
+    }
+
+    pub(crate) fn assert_supervisors_run(&mut self) {
+        for (name, running) in &mut self.supervisors {
+            assert!(running.ended().is_none(), "{name} has ended");
+        }
+    }
+
+    /// Waits until a supervisor has ended by itself, as it should.
+    pub(crate) fn supervisor_ended(&mut self, name: &str) {
+        let found = self.supervisors.iter().position(|(other, _)| other == name);
+        let (_, running) = self.supervisors.remove(found.expect("it runs"));
+        running.finish().expect(0);
+    }
+
+    /// Ends the fleet in order, and starts it again on the same state.
     pub(crate) fn restart(&mut self) {
+        self.run(&["drain"]).expect(0);
         let dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.signal(Signal::TERM);
         dispatcher.finish().expect(0);

@@ -6,6 +6,7 @@ mod actions;
 mod backups;
 mod browser;
 mod clients;
+mod draining;
 mod fields;
 mod firehose;
 mod fleet;

@@ -13,8 +13,8 @@ use webfill_wire::{Follow, Lane, Outcome};
 use crate::backup::BackupOptions;
 use crate::dataset::DatasetOptions;
 use crate::demand::{
-    ActionOptions, CrawlOptions as CrawlActionOptions, DumpOptions, FeedOptions, RetryOptions,
-    SiteOptions, SitesOptions, StatusOptions,
+    ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
+    RetryOptions, SiteOptions, SitesOptions, StatusOptions,
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
@@ -53,6 +53,8 @@ pub enum Command {
     Retry(RetryOptions),
     /// Tell how a fleet is doing
     Status(StatusOptions),
+    /// Drain supervisors of a running fleet: they finish what they fetch, and end
+    Drain(DrainOptions),
     /// Tell or change what holds for one site in a running fleet
     Site(SiteOptions),
     /// List sites of a running fleet with their states: which rest until when, and why

@@ -1,11 +1,12 @@
 //! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `retry`, `status`, `site` and `sites` send requests, `dump` subscribes to the firehose.
+//! `resume`, `retry`, `status`, `drain`, `site` and `sites` send requests, `dump` subscribes to the firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 
 mod actions;
 mod batches;
 mod connection;
+mod drain;
 mod dump;
 mod feed;
 mod retry;
@@ -16,6 +17,7 @@ mod table;
 
 pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
 pub use connection::ConnectionOptions;
+pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, Tally, feed};
 pub use retry::{RetryOptions, retry, retry_action};

@@ -57,6 +57,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Resume(options) => demand::resume(options),
         Command::Retry(options) => demand::retry(options),
         Command::Status(options) => demand::status(options),
+        Command::Drain(options) => demand::drain(options),
         Command::Site(options) => demand::site(options),
         Command::Sites(options) => demand::sites(options),
         Command::Dump(options) => demand::dump(options),

@@ -50,6 +50,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let setup = DispatcherSetup {
+        ends_alone: !options.local,
         restored: restored(&settings, options.restored, options.local),
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder instead.

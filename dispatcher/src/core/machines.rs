@@ -94,16 +94,21 @@ impl Core {
     }
 
     /// The connected supervisors, for operators.
-    pub(super) fn supervisors_told(&self) -> Vec<Value> {
+    pub(super) fn supervisors_told(&self, now_ms: i64) -> Vec<Value> {
+        let seconds = |ms: i64| ms as f64 / 1_000.0;
         let told = self.dispatch.supervisors().map(|(name, lane)| {
             let cut_off = self.dispatch.cut_off(name);
+            let presence = self.dispatch.presence(name, now_ms);
             json!({
                 "id": name,
                 "lane": lane,
                 "sites": self.dispatch.sites_of(name),
-                "clock_ahead_s": self.dispatch.clock_ahead_ms(name) as f64 / 1_000.0,
+                "clock_ahead_s": seconds(self.dispatch.clock_ahead_ms(name)),
+                "draining": presence.is_draining,
+                "heard_ago_s": seconds(presence.heard_ago_ms),
+                "lost_in_s": presence.lost_in_ms.map(seconds),
                 "egress": if cut_off.is_some() { "cut_off" } else { "open" },
-                "cut_off_since": cut_off.map(|found| found.since_ms as f64 / 1_000.0),
+                "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
                 "sign": cut_off.map(|found| &found.sign),
             })
         });

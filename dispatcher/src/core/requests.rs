@@ -1,11 +1,13 @@
 //! Requests of clients: crawl requests, actions, and the requests of `webfill crawl`. Each request
 //! has one answer, which leaves after the commit of what it tells. Pauses, stops and site rules are
-//! answered when a recall has ended, retries when all tasks are queued; other requests do not wait
+//! answered when a recall has ended, retries when all tasks are queued, drains when the supervisors have
+//! left; other requests do not wait
 //! for them.
 
 mod actions;
 mod awaited;
 mod closing;
+mod drain;
 mod feeding;
 mod local_crawl;
 mod retry;
@@ -16,6 +18,7 @@ use serde_json::Value;
 use webfill_api::{Action, Refusal};
 
 pub(super) use self::closing::ClosingCrawls;
+pub(super) use self::drain::{Drains, Gone};
 pub(super) use self::local_crawl::RestsTold;
 pub(super) use self::retry::ReopeningCrawls;
 pub(super) use self::waiting::WaitingAnswer;
@@ -28,7 +31,7 @@ use crate::outgoing::{Client, OutgoingMessage};
 /// When a request is answered.
 enum Reply {
     Now(Value),
-    /// When a recall, the closing of a crawl, the reopening of its tasks or the drain has ended.
+    /// When a recall, the closing of a crawl, the reopening of its tasks or a drain has ended.
     Later,
 }
 
@@ -71,8 +74,8 @@ impl Core {
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         match asked {
-            Asked::Local(LocalRequest::Drain { crawls }) => {
-                self.drain_asked = Some((client.clone(), crawls));
+            Asked::Local(LocalRequest::End { crawls }) => {
+                self.end_asked = Some((client.clone(), crawls));
                 self.drain();
                 Ok(Reply::Later)
             }
@@ -111,6 +114,9 @@ impl Core {
             Action::Resume(subject) => self.resume(subject, now_ms),
             Action::Retry(action) => self.retry(client, action),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
+            Action::Drain { supervisor, uuid } => {
+                Ok(self.drain_supervisors(client, supervisor, uuid))
+            }
             Action::Site(action) => self.control_site(client, action, now_ms),
             Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),
         }

@@ -8,6 +8,7 @@ use webfill_wire::{
 };
 
 use super::Core;
+use super::requests::Gone;
 use crate::dispatch::{Greeting, HeartbeatReply, Lease};
 use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
 
@@ -88,6 +89,8 @@ impl Core {
         if self.draining {
             self.dispatch.drain();
             self.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
+        } else if self.drains.concern(&hello.supervisor) {
+            self.tell_to_drain(&hello.supervisor);
         }
         Ok(())
     }
@@ -154,7 +157,7 @@ impl Core {
                 supervisor = name,
                 "supervisor left"
             );
-            self.remove_supervisor(&name, now_ms)?;
+            self.remove_supervisor(&name, Gone::Left, now_ms)?;
         }
         for name in self.dispatch.lost_supervisors(now_ms) {
             tracing::error!(
@@ -162,9 +165,25 @@ impl Core {
                 supervisor = name,
                 "a supervisor is lost, its tasks go to others"
             );
-            self.remove_supervisor(&name, now_ms)?;
+            self.remove_supervisor(&name, Gone::Lost, now_ms)?;
         }
         Ok(())
+    }
+
+    /// Supervisors that fall silent are told of before they are lost. Their sites that have no task with
+    /// them get other owners now; the others' requests may still be under way.
+    pub(super) fn tell_silent_supervisors(&mut self, now_ms: i64) {
+        for (name, lost_ms) in self.dispatch.fall_silent(now_ms) {
+            tracing::warn!(
+                event = "supervisor_silent",
+                supervisor = name,
+                sites = self.dispatch.sites_of(&name),
+                leased = self.dispatch.leases_of(&name).count(),
+                lost_in_s = (lost_ms - now_ms) / 1_000,
+                "a supervisor is not heard of: its idle sites go to others now, the tasks that it holds when it is lost"
+            );
+            self.next_site_ms = Some(now_ms);
+        }
     }
 
     /// Stores for how long supervisors from before the start are silent, so that a dispatcher that
@@ -176,7 +195,13 @@ impl Core {
         Ok(())
     }
 
-    fn remove_supervisor(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+    fn remove_supervisor(
+        &mut self,
+        name: &str,
+        gone: Gone,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.note_drained(name, gone);
         self.release_recalls_awaiting(name);
         let leases = self.dispatch.remove_supervisor(name);
         self.take_back(leases, now_ms)?;

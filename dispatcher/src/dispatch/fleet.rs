@@ -39,6 +39,18 @@ struct Supervisor {
     egress: Egress,
     /// By how much its machine's wall clock is ahead of the dispatcher's clock.
     clock_ahead_ms: i64,
+    /// It has not been heard of for most of its lease.
+    is_silent: bool,
+}
+
+/// Whether a supervisor is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Presence {
+    pub is_draining: bool,
+    /// Milliseconds since the heartbeat that its lease counts from.
+    pub heard_ago_ms: i64,
+    /// If it has fallen silent: in how many milliseconds it is lost.
+    pub lost_in_ms: Option<i64>,
 }
 
 /// All supervisors, by name.
@@ -96,6 +108,7 @@ impl Fleet {
             starved: Vec::new(),
             egress: Egress::default(),
             clock_ahead_ms: 0,
+            is_silent: false,
         };
         self.supervisors.insert(kept.name, supervisor);
     }
@@ -141,6 +154,7 @@ impl Fleet {
             starved,
             egress,
             clock_ahead_ms: 0,
+            is_silent: false,
         };
         self.supervisors
             .insert(hello.supervisor.clone(), supervisor);
@@ -190,6 +204,7 @@ impl Fleet {
             return HeartbeatReply::OutOfSync;
         }
         supervisor.heard_ms = now_ms;
+        supervisor.is_silent = false;
         supervisor.clock_ahead_ms = beat.wall_ms - now_ms;
         HeartbeatReply::InSync {
             heard_ms: session.heard_sent_ms,
@@ -237,10 +252,42 @@ impl Fleet {
 
     /// Supervisors silent for so long that none of their requests can still be under way.
     pub(super) fn lost(&self, now_ms: i64) -> Vec<String> {
-        self.names_where(|supervisor| {
-            let longest_ms = supervisor.longest_request_ms as i64;
-            now_ms > supervisor.lease_ends_ms(self.lease_ms) + longest_ms
+        self.names_where(|supervisor| now_ms > supervisor.lost_at_ms(self.lease_ms))
+    }
+
+    /// The supervisors that have been silent for most of their lease, and were not before; each with the
+    /// time at which it is lost.
+    pub(super) fn fall_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
+        let (lease_ms, mut found) = (self.lease_ms, Vec::new());
+        for (name, supervisor) in &mut self.supervisors {
+            let is_silent = now_ms - supervisor.heard_ms > lease_ms / 5 * 4;
+            if is_silent && !supervisor.is_silent {
+                supervisor.is_silent = true;
+                found.push((name.clone(), supervisor.lost_at_ms(lease_ms)));
+            }
+        }
+        found
+    }
+
+    /// Whether a supervisor gets no further tasks: it drains, leaves, or has fallen silent. What it holds
+    /// it keeps.
+    pub(super) fn is_going(&self, name: &str) -> bool {
+        self.supervisors.get(name).is_some_and(|supervisor| {
+            let session = supervisor.session.as_ref();
+            supervisor.is_silent || session.is_some_and(Session::is_ending)
         })
+    }
+
+    pub(super) fn presence(&self, name: &str, now_ms: i64) -> Presence {
+        let Some(supervisor) = self.supervisors.get(name) else {
+            return Presence::default();
+        };
+        let lost_in_ms = supervisor.lost_at_ms(self.lease_ms) - now_ms;
+        Presence {
+            is_draining: supervisor.session.as_ref().is_some_and(Session::is_ending),
+            heard_ago_ms: now_ms - supervisor.heard_ms,
+            lost_in_ms: supervisor.is_silent.then_some(lost_in_ms),
+        }
     }
 
     /// All supervisors, with the time when their leases are over unless a heartbeat arrives.
@@ -301,14 +348,13 @@ impl Fleet {
         self.supervisors.get(name)?.egress.cut_off()
     }
 
-    /// A supervisor of this lane that is cut off, and whose next probe is due.
-    pub(super) fn due_for_probe(&self, lane: Lane, now_ms: i64) -> Option<&String> {
-        let mut all = self.supervisors.iter();
-        let found = all.find(|(_, supervisor)| {
+    /// The supervisors of this lane that are cut off, and whose next probe is due.
+    pub(super) fn due_for_probe(&self, lane: Lane, now_ms: i64) -> impl Iterator<Item = &String> {
+        let due = self.supervisors.iter().filter(move |(_, supervisor)| {
             let at_ms = supervisor.egress.probe_at_ms();
             supervisor.lane() == Some(lane) && at_ms.is_some_and(|at_ms| at_ms <= now_ms)
         });
-        found.map(|(name, _)| name)
+        due.map(|(name, _)| name)
     }
 
     /// When the next probe of a supervisor that is cut off is due.
@@ -388,6 +434,12 @@ impl Fleet {
         }
     }
 
+    pub(super) fn drain_supervisor(&mut self, name: &str) {
+        if let Some(session) = self.session_of(name) {
+            session.draining = true;
+        }
+    }
+
     fn sessions(&mut self) -> impl Iterator<Item = &mut Session> {
         let all = self.supervisors.values_mut();
         all.filter_map(|supervisor| supervisor.session.as_mut())
@@ -419,6 +471,11 @@ impl Supervisor {
         self.heard_ms + lease_ms + CLOCK_SLACK_MS
     }
 
+    /// When it is lost unless a further heartbeat arrives.
+    fn lost_at_ms(&self, lease_ms: i64) -> i64 {
+        self.lease_ends_ms(lease_ms) + self.longest_request_ms as i64
+    }
+
     /// If it is cut off, only a probe that is due has credit.
     fn available_credit(&self, now_ms: i64, lease_ms: i64) -> AvailableCredit {
         let most = match (self.egress.cut_off(), self.egress.probe_at_ms()) {
@@ -427,7 +484,7 @@ impl Supervisor {
             (Some(_), _) => 0,
         };
         match &self.session {
-            Some(session) if now_ms - self.heard_ms <= lease_ms => {
+            Some(session) if !self.is_silent && now_ms - self.heard_ms <= lease_ms => {
                 session.available_credit().at_most(most)
             }
             _ => AvailableCredit::default(),

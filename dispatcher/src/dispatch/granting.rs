@@ -97,10 +97,8 @@ impl Dispatch {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;
         let is_well = site.clock.delay_ms.is_some() && site.rest_until_ms.is_none();
-        if let Some(probed) = self.fleet.due_for_probe(lane, now_ms)
-            && is_well
-            && self.room(probed, priority, now_ms) > 0
-        {
+        let mut probed = self.fleet.due_for_probe(lane, now_ms);
+        if is_well && let Some(probed) = probed.find(|name| self.room(name, priority, now_ms) > 0) {
             return Some(probed.clone());
         }
         let owned = |name: &String| self.schedule.owned_by(name);
@@ -139,13 +137,13 @@ impl Dispatch {
         }
     }
 
-    /// Whether the owner is cut off, or the next task needs a browser, which the owner lacks and
+    /// Whether the owner is cut off or going, or the next task needs a browser, which the owner lacks and
     /// another supervisor has.
     pub(super) fn needs_other_owner(&self, id: SiteId, owner: &str) -> bool {
         let lacks_browser = self.next_lane(id) == Lane::Browser
             && self.fleet.has_lane(Lane::Browser)
             && self.fleet.lane_of(owner) != Some(Lane::Browser);
-        lacks_browser || self.fleet.cut_off(owner).is_some()
+        lacks_browser || self.fleet.cut_off(owner).is_some() || self.fleet.is_going(owner)
     }
 
     fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {

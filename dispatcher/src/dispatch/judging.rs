@@ -75,7 +75,7 @@ impl Dispatch {
         lane.is_some_and(|lane| self.fleet.open_in(lane).next().is_some())
     }
 
-    fn release_starved(&mut self, name: &str) {
+    pub(super) fn release_starved(&mut self, name: &str) {
         for id in self.fleet.take_all_starved(name) {
             self.schedule.make_ready(id);
         }

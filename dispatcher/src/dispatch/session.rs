@@ -104,10 +104,14 @@ impl Session {
         }
     }
 
+    /// It drains or leaves.
+    pub(super) fn is_ending(&self) -> bool {
+        self.draining || self.leaving.is_some()
+    }
+
     /// Tasks that may still be sent.
     pub(super) fn available_credit(&self) -> AvailableCredit {
-        let is_leaving = self.draining || self.leaving.is_some();
-        if is_leaving || self.used.url_bytes >= self.granted.url_bytes {
+        if self.is_ending() || self.used.url_bytes >= self.granted.url_bytes {
             return AvailableCredit::default();
         }
         let reserved = self.granted.tasks.saturating_sub(self.used.tasks);

@@ -94,14 +94,20 @@ fn requests_are_fed_one_by_one_and_in_lists() {
 #[test]
 fn http_offers_no_drain() {
     let to = accepting();
-    let drain = r#"{"action": "drain", "crawls": []}"#;
-    let (status, answer) = post(to, "/feed", JSON, drain);
-    assert_eq!(
-        (status, &answer["error"]["path"]),
-        (400, &json!("$.action"))
-    );
-    let (status, _) = post(to, "/stop", JSON, drain);
-    assert_eq!(status, 400);
+    for drain in [
+        r#"{"action": "drain"}"#,
+        r#"{"action": "end", "crawls": []}"#,
+    ] {
+        let (status, answer) = post(to, "/feed", JSON, drain);
+        assert_eq!(
+            (status, &answer["error"]["path"]),
+            (400, &json!("$.action"))
+        );
+        let (status, _) = post(to, "/stop", JSON, drain);
+        assert_eq!(status, 400);
+        let (status, _) = post(to, "/drain", JSON, drain);
+        assert_eq!(status, 404);
+    }
 }
 
 #[test]

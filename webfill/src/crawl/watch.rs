@@ -190,8 +190,8 @@ impl Watch {
                 let since_end = ended_at.get().map(|at: Instant| at.elapsed());
                 since_end.is_some_and(|time| time > ANSWER_AFTER_END)
             };
-            let drain = LocalRequest::Drain { crawls };
-            client.ask_until(&drain, &|| give_up() || is_lost())?
+            let end = LocalRequest::End { crawls };
+            client.ask_until(&end, &|| give_up() || is_lost())?
         };
         match answer {
             Some(counters) => {

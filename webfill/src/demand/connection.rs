@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 use webfill_dispatcher::Endpoints;
 use webfill_startup::Fault;
 use webfill_wire::keys::{ClientKeys, Role};
@@ -59,6 +59,32 @@ impl ConnectionOptions {
             .transpose()?;
         check_reach(&endpoints.control, keys.is_some())?;
         Ok((endpoints, keys))
+    }
+
+    /// Sends a drain and waits for its end, which may take as long as the longest fetch. A dispatcher that
+    /// was replaced meanwhile is told again.
+    pub(super) fn drain(&self, action: &Value) -> Result<Value, Fault> {
+        let mut was_heard = false;
+        loop {
+            let mut connection = self.connect()?;
+            let answer =
+                connection
+                    .client
+                    .ask_times(action.to_string().as_bytes(), 1, ORDER_WAIT)?;
+            match answer.map(Refusal::check) {
+                Some(Ok(answer)) => return Ok(answer),
+                // It has left since it was told.
+                Some(Err(refusal)) if was_heard && refusal.path == "$.supervisor" => {
+                    let drained = &action["supervisor"];
+                    return Ok(json!({"action": "drain", "drained": [drained], "lost": []}));
+                }
+                Some(Err(refusal)) => return Err(Fault::error(refusal.sentence())),
+                None => {}
+            }
+            let there = connection.ask(STATUS, 1)?;
+            there.map_err(|refusal| Fault::error(refusal.sentence()))?;
+            was_heard = true;
+        }
     }
 
     pub(super) fn connect(&self) -> Result<Connection, Fault> {

@@ -187,7 +187,7 @@ impl Core {
         let mut answer = json!({
             "action": "status",
             "server_time": now_ms / 1_000,
-            "supervisors": self.supervisors_told(),
+            "supervisors": self.supervisors_told(now_ms),
             "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
             "total_pending": tally.queued,
             "leased": tally.leased,

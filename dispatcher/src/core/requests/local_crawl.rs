@@ -49,7 +49,7 @@ impl Core {
                 crawls,
                 max_rest_ms,
             } => self.crawl_status(&crawls, max_rest_ms, now_ms),
-            LocalRequest::Drain { crawls } => self.crawl_status(&crawls, None, now_ms),
+            LocalRequest::End { crawls } => self.crawl_status(&crawls, None, now_ms),
         }
     }
 

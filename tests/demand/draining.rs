@@ -1,0 +1,178 @@
+//! A dispatcher that ends alone, supervisors that are told to drain, and those that fall silent. The
+//! access log says who was asked, and how often.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::site::page;
+
+use crate::fleet::{DELAY, Fleet, request, wait_for};
+
+const PAGES: usize = 25;
+
+/// Longer than any test waits: nobody is lost in the meantime.
+const LONGEST_FETCH: &str = "100";
+
+/// Feeds the pages of some sites, each of which answers after this time.
+fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
+    let mut requests = Vec::new();
+    for number in 0..sites {
+        let site = fleet.web.site(&format!("s{number}.example"));
+        site.otherwise(|request| page(&request.path).into());
+        site.latency(latency);
+        let url = |page: usize| request(&site.url(&format!("/{page}")), "drained");
+        requests.extend((0..PAGES).map(url));
+    }
+    fleet.feed(&requests);
+    requests.len()
+}
+
+fn wait_until_asked(fleet: &Fleet, pages: usize) {
+    let enough = format!("{pages} pages were asked for");
+    fleet
+        .web
+        .log()
+        .wait_until(&enough, |visits| visits.pages().len() >= pages);
+}
+
+/// Everything was asked for once, and not too fast.
+fn assert_asked_once(fleet: &Fleet, pages: usize) {
+    let visits = fleet.web.visits();
+    let mut asked: Vec<(String, String)> = visits
+        .pages()
+        .0
+        .iter()
+        .map(|visit| (visit.host.clone(), visit.path.clone()))
+        .collect();
+    asked.sort();
+    let all = asked.len();
+    asked.dedup();
+    assert_eq!((asked.len(), all), (pages, pages));
+    visits.assert_polite(DELAY);
+}
+
+fn of_supervisor(fleet: &Fleet, name: &str) -> Value {
+    let status = fleet.json(&["status"]);
+    let supervisors = status["supervisors"].as_array().cloned();
+    let found = supervisors
+        .into_iter()
+        .flatten()
+        .find(|one| one["id"] == name);
+    found.unwrap_or(Value::Null)
+}
+
+#[test]
+fn a_dispatcher_ends_alone_and_its_supervisors_go_on_with_the_next() {
+    let mut fleet = Fleet::start();
+    fleet.add_supervisor("two");
+    let pages = feed_sites(&fleet, 6, Duration::from_millis(100));
+    wait_until_asked(&fleet, 20);
+
+    let asked = Instant::now();
+    fleet.dispatcher().signal(Signal::TERM);
+    let said = fleet.dispatcher_ended(0);
+    assert!(
+        asked.elapsed() < Duration::from_secs(5),
+        "it waits for nobody: {:?}, {said}",
+        asked.elapsed()
+    );
+    fleet.assert_supervisors_run();
+
+    fleet.start_dispatcher();
+    fleet.wait_until_done("drained");
+    fleet.assert_supervisors_run();
+    assert_asked_once(&fleet, pages);
+}
+
+#[test]
+fn supervisors_drain_by_word_one_or_all() {
+    let mut fleet = Fleet::start();
+    fleet.add_supervisor("two");
+    let pages = feed_sites(&fleet, 8, Duration::from_millis(100));
+    wait_until_asked(&fleet, 20);
+
+    let refused = fleet
+        .run(&["drain", "--supervisor", "three"])
+        .expect(1)
+        .stderr;
+    assert!(
+        refused.contains("no supervisor three is connected; connected: one, two"),
+        "{refused}"
+    );
+    let told = fleet.run(&["drain", "--supervisor", "two"]).expect(0);
+    assert_eq!(told.stdout, "drained: two\n");
+    fleet.supervisor_ended("two");
+    let left = fleet.json(&["status"])["supervisors"].clone();
+    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
+
+    // Its sites go on with the other.
+    fleet.wait_until_done("drained");
+    assert_asked_once(&fleet, pages);
+
+    let answer = fleet.json(&["drain"]);
+    assert_eq!(
+        answer,
+        json!({"action": "drain", "drained": ["one"], "lost": []})
+    );
+    fleet.supervisor_ended("one");
+    let told = fleet.run(&["drain"]).expect(0).stdout;
+    assert_eq!(told, "nothing drained: no supervisor is connected\n");
+
+    // The dispatcher goes on, and so does who comes.
+    fleet.feed(&[request(
+        &fleet.web.site("s0.example").url("/later"),
+        "later",
+    )]);
+    fleet.add_supervisor("three");
+    fleet.wait_until_done("later");
+}
+
+#[test]
+fn a_silent_supervisor_is_told_within_its_lease_and_its_idle_sites_move_at_once() {
+    let lease = Duration::from_secs(4);
+    let settings = [
+        ("DISPATCHER_LEASE", "4"),
+        ("FETCH_TOTAL_TIMEOUT", LONGEST_FETCH),
+    ];
+    let mut fleet = Fleet::with(&settings);
+    // New sites go to the two in turn.
+    fleet.add_supervisor("two");
+    let pages = feed_sites(&fleet, 8, Duration::ZERO);
+    fleet.wait_until_done("drained");
+    assert_eq!(of_supervisor(&fleet, "two")["lost_in_s"], Value::Null);
+
+    let frozen = Instant::now();
+    fleet.signal_supervisor("two", Signal::STOP);
+    wait_for("it is told", || {
+        let lost_in_s = of_supervisor(&fleet, "two")["lost_in_s"].as_f64()?;
+        assert!(lost_in_s > 60.0, "its requests may take long: {lost_in_s}");
+        Some(())
+    });
+    assert!(
+        frozen.elapsed() <= lease,
+        "told after {:?}",
+        frozen.elapsed()
+    );
+    assert_eq!(fleet.told("supervisor_silent").len(), 1);
+
+    // All sites answer again, long before it is lost.
+    let again: Vec<Value> = (0..8)
+        .map(|site| {
+            request(
+                &fleet.web.site(&format!("s{site}.example")).url("/again"),
+                "again",
+            )
+        })
+        .collect();
+    fleet.feed(&again);
+    fleet.wait_until_done("again");
+    assert_eq!(fleet.told("supervisor_lost").len(), 0);
+
+    fleet.signal_supervisor("two", Signal::CONT);
+    wait_for("it is back", || {
+        let two = of_supervisor(&fleet, "two");
+        (two["id"] == "two" && two["lost_in_s"].is_null()).then_some(())
+    });
+    assert_asked_once(&fleet, pages + again.len());
+}

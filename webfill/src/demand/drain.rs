@@ -1,0 +1,52 @@
+//! `webfill drain`: supervisors finish the fetches under way, give back their other tasks, and end.
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::{ExitStatus, Fault};
+
+use super::actions::answered;
+use super::connection::ConnectionOptions;
+use super::table::visible;
+
+#[derive(Debug, Args)]
+pub struct DrainOptions {
+    /// The supervisor that is to drain [default: all that are connected]
+    #[arg(long, value_name = "NAME")]
+    pub supervisor: Option<String>,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Waits until they have left. One that is lost instead is told, and is a failure.
+pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
+    let mut action = json!({"action": "drain"});
+    if let Some(name) = &options.supervisor {
+        action["supervisor"] = name.as_str().into();
+    }
+    let answer = options.connection.drain(&action)?;
+    answered(&answer, options.json, for_people)?;
+    match names(&answer["lost"]) {
+        lost if lost.is_empty() => Ok(ExitStatus::Done),
+        lost => Err(Fault::error(format!(
+            "lost instead of drained, their tasks go to others: {lost}"
+        ))),
+    }
+}
+
+fn for_people(answer: &Value) -> String {
+    match names(&answer["drained"]) {
+        drained if drained.is_empty() => {
+            String::from("nothing drained: no supervisor is connected")
+        }
+        drained => format!("drained: {drained}"),
+    }
+}
+
+fn names(list: &Value) -> String {
+    let names = list.as_array().into_iter().flatten();
+    let names: Vec<String> = names.filter_map(Value::as_str).map(visible).collect();
+    names.join(", ")
+}
