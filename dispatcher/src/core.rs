@@ -10,9 +10,9 @@
 //! crawls, leases, crawls that are being closed. Recalls and requests that waited for an answer are
 //! lost; the client asks again.
 
-use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource, RefusalLog};
 
+use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
 use crate::frontier::{Frontier, FrontierError};
@@ -256,7 +256,7 @@ impl Core {
     }
 
     /// Queues a message for a supervisor.
-    fn send_to_supervisor(&mut self, peer: &Peer, message: DispatcherToSupervisor) {
+    fn send_to_supervisor(&mut self, peer: &Caller, message: DispatcherToSupervisor) {
         let message = OutgoingMessage::ToSupervisor(peer.clone(), message);
         self.outgoing.push(message);
     }
@@ -272,7 +272,7 @@ impl Core {
             "draining"
         );
         self.dispatch.drain();
-        let peers: Vec<Peer> = self.dispatch.peers().cloned().collect();
+        let peers: Vec<Caller> = self.dispatch.peers().cloned().collect();
         for peer in peers {
             self.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);
         }

@@ -18,7 +18,6 @@
 
 use std::collections::BTreeMap;
 
-use webfill_wire::socket::Peer;
 use webfill_wire::{
     AddressBounds, CrawlKey, Credit, Hello, Lane, RecallScope, SupervisorHeartbeat,
 };
@@ -26,6 +25,7 @@ use webfill_wire::{
 use self::fleet::Fleet;
 use self::lease_counts::LeaseCounts;
 use self::schedule::Schedule;
+use crate::caller::Caller;
 use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
 
 mod egress;
@@ -191,7 +191,7 @@ impl Dispatch {
     // Messages.
 
     /// Where to send a message: the peer, its session and the message's number.
-    pub fn address(&mut self, supervisor: &str) -> Option<(Peer, u64, u64)> {
+    pub fn address(&mut self, supervisor: &str) -> Option<(Caller, u64, u64)> {
         let session = self.fleet.session_of(supervisor)?;
         Some((session.peer.clone(), session.id, session.next_number()))
     }
@@ -222,7 +222,7 @@ impl Dispatch {
     }
 
     /// A supervisor joins after its hello. Returns the leases that it should hold and does not.
-    pub fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) -> Vec<(TaskId, Lease)> {
+    pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
         // It may have a way out to the sites at which probes of others have failed.
         self.schedule.bring_back();
@@ -237,7 +237,7 @@ impl Dispatch {
 
     pub fn heartbeat(
         &mut self,
-        peer: &Peer,
+        peer: &Caller,
         beat: &SupervisorHeartbeat,
         now_ms: i64,
     ) -> HeartbeatReply {
@@ -247,12 +247,12 @@ impl Dispatch {
     }
 
     /// A supervisor grants more credit.
-    pub fn credit(&mut self, peer: &Peer, session: u64, credit: Credit, now_ms: i64) {
+    pub fn credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.credit(peer, session, credit);
         self.make_starved_ready_of(peer, now_ms);
     }
 
-    fn make_starved_ready_of(&mut self, peer: &Peer, now_ms: i64) {
+    fn make_starved_ready_of(&mut self, peer: &Caller, now_ms: i64) {
         if let Some(name) = self.fleet.name_of(peer).cloned() {
             self.make_starved_ready(&name, now_ms);
         }
@@ -265,7 +265,7 @@ impl Dispatch {
     }
 
     /// A supervisor says goodbye; it has left when its last outcomes have arrived.
-    pub fn goodbye(&mut self, peer: &Peer, session: u64, outcomes_sent: u64, now_ms: i64) {
+    pub fn goodbye(&mut self, peer: &Caller, session: u64, outcomes_sent: u64, now_ms: i64) {
         self.fleet
             .begin_leaving(peer, session, outcomes_sent, now_ms);
     }
@@ -336,11 +336,11 @@ impl Dispatch {
     }
 
     /// The name of a connected supervisor, and when its leases are over.
-    pub fn lease_end(&self, peer: &Peer) -> Option<(&str, i64)> {
+    pub fn lease_end(&self, peer: &Caller) -> Option<(&str, i64)> {
         self.fleet.lease_end(peer)
     }
 
-    pub fn peers(&self) -> impl Iterator<Item = &Peer> {
+    pub fn peers(&self) -> impl Iterator<Item = &Caller> {
         self.fleet.peers()
     }
 }

@@ -11,6 +11,7 @@
 //! and messages instead of [`mod@run`].
 
 mod application_limits;
+mod caller;
 mod clock;
 mod config;
 pub mod control;
@@ -22,6 +23,7 @@ mod firehose;
 pub mod frontier;
 mod health;
 mod http;
+mod incoming;
 pub mod intake;
 pub mod local_crawl;
 mod outgoing;
@@ -36,6 +38,7 @@ mod store_writer;
 
 pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
+pub use caller::Caller;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use dispatch::GroupBounds;
 pub use outgoing::{Client, Committed, OutgoingMessage};

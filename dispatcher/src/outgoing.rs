@@ -4,6 +4,7 @@ use serde_json::Value;
 use webfill_wire::DispatcherToSupervisor;
 use webfill_wire::socket::Peer;
 
+use crate::caller::Caller;
 use crate::firehose::FinishedPage;
 use crate::store_writer::StoreWrite;
 
@@ -19,7 +20,7 @@ pub enum Client {
 /// A message with its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
-    ToSupervisor(Peer, DispatcherToSupervisor),
+    ToSupervisor(Caller, DispatcherToSupervisor),
     /// The answer to a request.
     ToClient(Client, Value),
     /// A page with its final outcome, for the subscribers of its application's results.

@@ -2,16 +2,15 @@
 //! leases due tasks, commits everything in one transaction (group commit), and only then sends what
 //! follows from it.
 
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_startup::disk::Disks;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_wire::keys::{self, Role};
+use webfill_wire::keys::Role;
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
-use webfill_wire::{MappingSource, SupervisorOutcomes, SupervisorToDispatcher, codec};
+use webfill_wire::{MappingSource, codec};
 
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
@@ -21,6 +20,7 @@ use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
+use crate::incoming;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
@@ -238,7 +238,7 @@ impl Process {
         let now_ms = self.clock.now_ms();
         for event in batch {
             match event {
-                Event::Frame(frame) => apply_frame(&mut self.core, frame, now_ms),
+                Event::Frame(frame) => self.apply_frame(frame, now_ms),
                 Event::Request(request) => {
                     self.core
                         .handle_request(request.client, request.asked, now_ms)
@@ -260,12 +260,20 @@ impl Process {
         Ok(())
     }
 
+    fn apply_frame(&mut self, frame: Arrived, now_ms: i64) -> Result<(), FrontierError> {
+        match frame.socket {
+            TASKS => incoming::apply_word(&mut self.core, &self.outbox, frame, now_ms),
+            _ => incoming::apply_outcomes(&mut self.core, frame, now_ms),
+        }
+    }
+
     /// Sends the messages and store writes of a commit.
     fn send(&mut self, committed: Committed) {
         for message in committed.outgoing {
             match message {
-                OutgoingMessage::ToSupervisor(peer, message) => {
-                    self.outbox.send_to(TASKS, &peer, codec::encode(&message));
+                OutgoingMessage::ToSupervisor(caller, message) => {
+                    let frame = codec::encode_in(caller.version, &message);
+                    self.outbox.send_to(TASKS, &caller.peer, frame);
                 }
                 OutgoingMessage::ToClient(Client::Socket(peer), answer) => {
                     let frame = answer.to_string().into_bytes();
@@ -298,61 +306,6 @@ impl Process {
         self.firehose.finish();
         closed
     }
-}
-
-fn apply_frame(core: &mut Core, arrived: Arrived, now_ms: i64) -> Result<(), FrontierError> {
-    let Arrived {
-        socket,
-        peer,
-        sender,
-        frame,
-        ..
-    } = arrived;
-    let unreadable = match (socket, peer) {
-        (TASKS, Some(peer)) => match codec::decode::<SupervisorToDispatcher>(&frame) {
-            Ok(SupervisorToDispatcher::Hello(hello))
-                if is_impostor(core, &sender, &hello.supervisor) =>
-            {
-                return Ok(());
-            }
-            Ok(message) => return core.handle_supervisor_message(&peer, message, now_ms),
-            Err(error) => error,
-        },
-        _ => match codec::decode::<SupervisorOutcomes>(&frame) {
-            Ok(outcomes) if is_impostor(core, &sender, &outcomes.supervisor) => return Ok(()),
-            Ok(outcomes) => return core.handle_outcomes(outcomes, now_ms),
-            Err(error) => error,
-        },
-    };
-    let name = sender.as_deref().unwrap_or_default();
-    if core.refusals.record_if_new(&format!("unreadable {name}")) {
-        tracing::error!(
-            event = "unreadable_message", name, error = %unreadable,
-            "a message was dropped"
-        );
-    }
-    Ok(())
-}
-
-/// Whether a supervisor uses a name that its key does not allow.
-fn is_impostor(core: &mut Core, sender: &Option<Arc<str>>, supervisor: &str) -> bool {
-    let Some(name) = sender else {
-        return false;
-    };
-    let is_impostor = !keys::may_be_called(name, supervisor);
-    if is_impostor
-        && core
-            .refusals
-            .record_if_new(&format!("impostor {name} {supervisor}"))
-    {
-        tracing::warn!(
-            event = "message_refused",
-            name = &**name,
-            supervisor,
-            "a supervisor goes by a name that is not its key's: start it with --id NAME, or --id NAME:ANYTHING where several share the key"
-        );
-    }
-    is_impostor
 }
 
 fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use webfill_startup::boot_clock::boot_ms;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
+use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
+use webfill_wire::greeting::{self, Refusal, Versions};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
-use webfill_wire::{Credit, RefusalLog, WorkerToSupervisor, codec};
+use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
 use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
@@ -40,6 +42,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         outbox: sockets.outbox(),
         last_check: Instant::now(),
         refusals: RefusalLog::default(),
+        version: OLDEST_VERSION,
     };
     process.start_workers()?;
     process.keep_time();
@@ -94,6 +97,8 @@ struct Process {
     outbox: Outbox,
     last_check: Instant,
     refusals: RefusalLog,
+    /// In which the dispatcher has spoken last, and is spoken to.
+    version: u8,
 }
 
 impl Process {
@@ -114,8 +119,7 @@ impl Process {
     fn handle(&mut self, arrived: &Arrived) {
         let now_ms = boot_ms();
         let read = match arrived.socket {
-            TASKS => codec::decode(&arrived.frame)
-                .map(|message| self.supervisor.take_from_dispatcher(message, now_ms)),
+            TASKS => self.take_from_dispatcher(&arrived.frame, now_ms),
             _ => codec::decode(&arrived.frame).map(|message| self.take_from_worker(message)),
         };
         if let Err(error) = read
@@ -124,6 +128,32 @@ impl Process {
                 .record_if_new(&format!("unreadable {:?}", arrived.socket))
         {
             tracing::error!(event = "unreadable_message", %error, "a message was dropped");
+        }
+    }
+
+    fn take_from_dispatcher(&mut self, frame: &[u8], now_ms: u64) -> Result<(), CodecError> {
+        if let Some(refusal) = greeting::read_refusal(frame) {
+            self.note_refusal(refusal);
+            return Ok(());
+        }
+        let (version, message) = codec::decode_versioned(frame)?;
+        self.version = version;
+        self.supervisor.take_from_dispatcher(message, now_ms);
+        Ok(())
+    }
+
+    fn note_refusal(&mut self, refusal: Refusal) {
+        let (ours, theirs) = (Versions::OURS, refusal.versions);
+        let older = Versions::older_role(theirs, ours);
+        if self.refusals.record_if_new("no common version") {
+            tracing::error!(
+                event = "no_common_version",
+                oldest = theirs.oldest,
+                newest = theirs.newest,
+                "the dispatcher shares no wire version with this supervisor, which speaks {} to {}: upgrade webfill at the {older}",
+                ours.oldest,
+                ours.newest,
+            );
         }
     }
 
@@ -139,14 +169,22 @@ impl Process {
     fn send(&mut self) {
         for message in self.supervisor.take_outgoing() {
             match message {
+                OutgoingMessage::ToDispatcherNow(SupervisorToDispatcher::Hello(hello)) => {
+                    for frame in greeting::frames_of_hello(&hello) {
+                        self.outbox.send_now(TASKS, frame);
+                    }
+                }
                 OutgoingMessage::ToDispatcher(message) => {
-                    self.outbox.send(TASKS, codec::encode(&message))
+                    let frame = codec::encode_in(self.version, &message);
+                    self.outbox.send(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcherNow(message) => {
-                    self.outbox.send_now(TASKS, codec::encode(&message));
+                    let frame = codec::encode_in(self.version, &message);
+                    self.outbox.send_now(TASKS, frame);
                 }
                 OutgoingMessage::Outcomes(outcomes) => {
-                    self.outbox.send(OUTCOMES, codec::encode(&*outcomes));
+                    let frame = codec::encode_in(self.version, &*outcomes);
+                    self.outbox.send(OUTCOMES, frame);
                 }
                 OutgoingMessage::ToWorker(worker_index, message) => {
                     let socket = self.workers[usize::from(worker_index)].socket();

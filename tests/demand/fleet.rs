@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
-use webfill_tests::run::{Finished, Run, Running};
+use webfill_tests::run::{Build, Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::{Workplace, files_under};
 
@@ -37,6 +37,8 @@ pub(crate) struct Fleet {
     pub(crate) work: Workplace,
     pub(crate) host: String,
     pub(crate) dispatcher_state: PathBuf,
+    /// Of what is started from now on.
+    pub(crate) build: Build,
     settings: Vec<(String, String)>,
     config: Option<PathBuf>,
     dispatcher: Option<Running>,
@@ -92,6 +94,7 @@ impl Fleet {
             web: Web::start(),
             dispatcher_state: work.path(DISPATCHER_STATE),
             work,
+            build: Build::Today,
             host: format!("127.{}.{high}.{low}", 100 + number % 100),
             settings: settings.iter().map(own).collect(),
             config: None,
@@ -174,7 +177,7 @@ impl Fleet {
 
     fn role(&self, role: &str, state: &Path) -> Run {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
-        let run = Run::new([role, "--store", &store, "--state"])
+        let run = Run::of_build(self.build, [role, "--store", &store, "--state"])
             .arg(state)
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
@@ -197,6 +200,14 @@ impl Fleet {
 
     pub(crate) fn has_dispatcher_ended(&mut self) -> bool {
         self.dispatcher.as_mut().expect("it runs").ended().is_some()
+    }
+
+    /// Ends a supervisor in order.
+    pub(crate) fn drain_supervisor(&mut self, name: &str) {
+        let place = self.supervisors.iter().position(|(own, _)| own == name);
+        let (_, running) = self.supervisors.remove(place.expect("it was started"));
+        running.signal(Signal::TERM);
+        running.finish().expect(0);
     }
 
     /// Waits until the dispatcher has ended by itself, with this exit code; returns what it said.

@@ -25,3 +25,4 @@ mod same_requests;
 mod scrapy_cluster;
 mod sites;
 mod tenants;
+mod upgrades;

@@ -4,8 +4,9 @@
 //! It runs again when one of these changes:
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
-//! - the folder into which `deploy/install-mongod.sh` fetches a server;
-//! - an environment variable that names or demands a server.
+//! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
+//!   `tests/released.sh` builds the released webfill;
+//! - an environment variable that names or demands one of them.
 //!
 //! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
 //! for a changed one, and would run this script, and rebuild all tests, at every build.
@@ -21,11 +22,16 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 12] = [
+const REQUIREMENTS: [Requirement; 13] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
         reason: "needs a MongoDB server: run deploy/install-mongod.sh",
+    },
+    Requirement {
+        name: "released",
+        is_met: has_released,
+        reason: "needs the webfill that was released last: run tests/released.sh, in a clone that is not shallow",
     },
     Requirement {
         name: "chromium",
@@ -87,6 +93,9 @@ const REQUIREMENTS: [Requirement; 12] = [
 /// With one of these set, tests that need a server run, and fail if there is none.
 const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "REQUIRE_MONGOD", "MONGODB_URI"];
 
+/// With this set, tests that need the released webfill run, and fail if there is none.
+const RELEASED_IS_REQUIRED: &str = "REQUIRE_RELEASED";
+
 fn main() {
     let mut table = String::from("const REQUIREMENTS: &[(&str, Option<&str>)] = &[\n");
     for requirement in REQUIREMENTS {
@@ -100,9 +109,12 @@ fn main() {
 }
 
 fn watch() {
-    create_old_folder(&fetched_servers());
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={}", fetched_servers().display());
+    println!("cargo::rerun-if-env-changed={RELEASED_IS_REQUIRED}");
+    for folder in [fetched_servers(), released()] {
+        create_old_folder(&folder);
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
     for name in SERVER_IS_REQUIRED {
         println!("cargo::rerun-if-env-changed={name}");
     }
@@ -123,6 +135,14 @@ fn out_dir() -> PathBuf {
 
 fn fetched_servers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mongod")
+}
+
+fn released() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/released")
+}
+
+fn has_released() -> bool {
+    std::env::var_os(RELEASED_IS_REQUIRED).is_some() || released().join("webfill").is_file()
 }
 
 /// Where `webfill-test-mongod` will find one: named or demanded, in the PATH, or fetched.

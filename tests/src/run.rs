@@ -39,6 +39,26 @@ pub fn binary() -> PathBuf {
     binary
 }
 
+/// Which webfill is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// The one under test.
+    Today,
+    /// The one that was released last; see `tests/released.sh`.
+    Released,
+}
+
+impl Build {
+    fn binary(self) -> PathBuf {
+        match self {
+            Build::Today => binary(),
+            Build::Released => {
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/released/webfill")
+            }
+        }
+    }
+}
+
 /// A run that has not started yet.
 pub struct Run {
     command: Command,
@@ -52,7 +72,12 @@ pub struct Run {
 impl Run {
     /// `webfill ARGS...` in an environment without proxies, settings or a terminal.
     pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
-        Run::of(&binary()).args(args)
+        Run::of_build(Build::Today, args)
+    }
+
+    /// The same by another build.
+    pub fn of_build<A: AsRef<OsStr>>(build: Build, args: impl IntoIterator<Item = A>) -> Run {
+        Run::of(&build.binary()).args(args)
     }
 
     fn of(program: &Path) -> Run {

@@ -1,12 +1,24 @@
-//! The encoding of messages: one version byte ([`WIRE_VERSION`]), then the message in postcard's
-//! format. A frame of another version, or one that is malformed, is an error for the receiver to log;
-//! it is never misread. `wire/tests/frozen_bytes.rs` fails if the bytes change while the version stays.
+//! The encoding of messages: one version byte, then the message in postcard's format. A frame of a
+//! version that this build does not speak, or one that is malformed, is an error for the receiver to
+//! log; it is never misread. `wire/tests/frozen_bytes.rs` fails if the bytes change while the version
+//! stays.
+//!
+//! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so that the machines of a
+//! fleet can be changed one after another. The shape of a message is therefore never changed: a newer
+//! version has further variants at the ends of the enums, which are not sent to who speaks an older one.
+//! How two builds agree on a version: [`crate::greeting`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The version of this build's messages. Raise it with every change of a message's shape.
-pub const WIRE_VERSION: u8 = 6;
+/// The newest version of messages that this build speaks. Raise it with every new message.
+pub const WIRE_VERSION: u8 = 7;
+
+/// The oldest version that this build speaks: that of the release before.
+pub const OLDEST_VERSION: u8 = 6;
+
+/// The first byte of the frames that are the same in all versions.
+pub(crate) const NO_VERSION: u8 = 0;
 
 /// Why a frame could not be decoded. The receiver logs and drops such a frame.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -14,25 +26,48 @@ pub enum CodecError {
     #[error("empty frame")]
     Empty,
     #[error(
-        "wire version {found}, this build speaks {WIRE_VERSION}: run the same webfill version everywhere"
+        "wire version {found}, this build speaks {OLDEST_VERSION} to {WIRE_VERSION}: upgrade webfill {}",
+        older_end(*found)
     )]
     Version { found: u8 },
     #[error("malformed message: {reason}")]
     Malformed { reason: String },
 }
 
-/// Encodes a message.
+/// Where webfill is to be upgraded if a frame of this version cannot be read.
+fn older_end(found: u8) -> &'static str {
+    match found > WIRE_VERSION {
+        true => "here, it is the older one",
+        false => "at the sender, it is the older one",
+    }
+}
+
+/// Encodes a message for a process of the same build.
 pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
-    let frame = vec![WIRE_VERSION];
-    postcard::to_extend(message, frame).expect("messages hold only types that postcard can encode")
+    encode_in(WIRE_VERSION, message)
+}
+
+/// Encodes a message in a version. The caller sees to it that the version has this message.
+pub fn encode_in<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
+    postcard::to_extend(message, vec![version])
+        .expect("messages hold only types that postcard can encode")
 }
 
 /// Decodes a message. Bytes left over behind it are an error.
 pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
+    decode_versioned(frame).map(|(_, message)| message)
+}
+
+/// Decodes a message, and tells its version.
+pub fn decode_versioned<M: DeserializeOwned>(frame: &[u8]) -> Result<(u8, M), CodecError> {
     let (&version, body) = frame.split_first().ok_or(CodecError::Empty)?;
-    if version != WIRE_VERSION {
+    if !(OLDEST_VERSION..=WIRE_VERSION).contains(&version) {
         return Err(CodecError::Version { found: version });
     }
+    decode_body(body).map(|message| (version, message))
+}
+
+pub(crate) fn decode_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, CodecError> {
     match postcard::take_from_bytes(body) {
         Ok((message, [])) => Ok(message),
         Ok((_, rest)) => Err(CodecError::Malformed {
@@ -79,6 +114,15 @@ mod tests {
             tasks: vec![task("https://example.com/ada")],
         };
         assert_eq!(decode::<DispatcherToSupervisor>(&encode(&sent)), Ok(sent));
+    }
+
+    #[test]
+    fn who_is_to_be_upgraded_is_told() {
+        let told = |found| CodecError::Version { found }.to_string();
+        assert!(
+            told(5).ends_with("speaks 6 to 7: upgrade webfill at the sender, it is the older one")
+        );
+        assert!(told(8).ends_with("upgrade webfill here, it is the older one"));
     }
 
     #[test]

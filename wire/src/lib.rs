@@ -3,6 +3,7 @@
 //! - [`vocabulary`]: the closed lists (outcomes, reasons) that all processes, logs and stores share.
 //! - [`message`]: the messages, named by their direction.
 //! - [`codec`]: their encoding, with a version byte.
+//! - [`greeting`]: how two builds agree on that version.
 //! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`socket`]: the only module that uses ZeroMQ.
@@ -10,6 +11,7 @@
 
 pub mod arrivals;
 pub mod codec;
+pub mod greeting;
 pub mod keys;
 pub mod message;
 pub mod refusal_log;

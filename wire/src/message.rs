@@ -1,8 +1,9 @@
 //! The messages between processes, named by their direction.
 //!
 //! They hold ids and URLs, never pages or records. What many tasks share (a crawl's settings, the
-//! mappings) is sent once to each peer. Changing the shape of a message requires a new
-//! [`WIRE_VERSION`](crate::codec::WIRE_VERSION); `wire/tests/frozen_bytes.rs` checks that.
+//! mappings) is sent once to each peer. The shape of a message never changes, because the release before
+//! must read it; a new message requires a new [`WIRE_VERSION`](crate::codec::WIRE_VERSION).
+//! `wire/tests/frozen_bytes.rs` checks both.
 
 use std::net::IpAddr;
 

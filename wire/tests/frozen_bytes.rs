@@ -1,10 +1,10 @@
 //! Freezes the bytes of every message for one value of `WIRE_VERSION`.
 //!
-//! Processes of different builds refuse each other by the version byte alone. So a change of a
-//! message's shape without a new version would make them misread each other's messages. The encoded
-//! example of each message and variant is kept as hex in `frozen/vVERSION.txt`; this test fails when
-//! the bytes change while the version stays. A new field or variant does not compile until it has
-//! an example here.
+//! Processes of different builds tell by the version byte alone whether they read each other. So a
+//! change of a message's shape without a new version would make them misread each other's messages. The
+//! encoded example of each message and variant is kept as hex in `frozen/vVERSION.txt`; this test fails
+//! when the bytes change while the version stays, or when a message of the oldest version that is still
+//! spoken has other bytes now. A new field or variant does not compile until it has an example here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use webfill_wire::codec::{self, WIRE_VERSION};
+use webfill_wire::codec::{self, OLDEST_VERSION, WIRE_VERSION};
+use webfill_wire::greeting;
 use webfill_wire::{
     AddressBounds, CrawlSettings, Credit, Delivery, DispatcherToSupervisor, Evidence,
     FailedAttempt, Follow, Hello, Lane, MappingSource, Outcome, Reason, RecallScope, ReturnCause,
@@ -335,23 +336,31 @@ fn text_of(frozen: &Frozen) -> String {
     text
 }
 
-#[test]
-fn the_bytes_of_every_message_belong_to_the_wire_version() {
+fn frozen() -> Frozen {
     let mut frozen = Frozen::new();
     freeze_parts(&mut frozen);
     frozen = freeze_causes(frozen);
     frozen = freeze_supervisor_messages(frozen);
     frozen = freeze_dispatcher_messages(frozen);
-    frozen = freeze_worker_messages(frozen);
-    let text = text_of(&frozen);
-    let file = format!("tests/frozen/v{WIRE_VERSION}.txt");
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(&file);
+    freeze_worker_messages(frozen)
+}
+
+fn path_of(name: &str) -> PathBuf {
+    let file = format!("tests/frozen/{name}.txt");
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+#[test]
+fn the_bytes_of_every_message_belong_to_the_wire_version() {
+    let text = text_of(&frozen());
+    let name = format!("v{WIRE_VERSION}");
+    let path = path_of(&name);
     if std::env::var_os(WRITE).is_some() && !path.exists() {
         std::fs::write(&path, &text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_else(|_| {
         panic!(
-            "wire/{file} is missing; write it with \
+            "wire/tests/frozen/{name}.txt is missing; write it with \
              `{WRITE}=1 cargo test -p webfill-wire --test frozen_bytes` and commit it"
         )
     });
@@ -369,5 +378,43 @@ fn the_bytes_of_every_message_belong_to_the_wire_version() {
         "the bytes of these messages are not those of wire version {WIRE_VERSION} any more: \
          {changed:?}. Raise WIRE_VERSION in wire/src/codec.rs, then write the new file with \
          `{WRITE}=1 cargo test -p webfill-wire --test frozen_bytes` and commit it"
+    );
+}
+
+#[test]
+fn every_message_of_the_oldest_version_is_still_read() {
+    let today = frozen();
+    let name = format!("v{OLDEST_VERSION}");
+    let kept = std::fs::read_to_string(path_of(&name)).expect("it was frozen");
+    for line in kept.lines() {
+        let (name, hex) = line.split_once(' ').expect("a name and bytes");
+        let body: String = today[name][1..]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert_eq!(
+            format!("{OLDEST_VERSION:02x}{body}"),
+            hex,
+            "{name} has another shape than in version {OLDEST_VERSION}, which is still spoken: \
+             give what is new a variant of its own"
+        );
+    }
+}
+
+#[test]
+fn the_greeting_never_changes() {
+    let kept = std::fs::read_to_string(path_of("greeting")).expect("it was frozen");
+    let frames = greeting::frames_of_hello(&hello());
+    let today = text_of(&Frozen::from([
+        (String::from("Greeting"), frames[0].clone()),
+        (String::from("Refusal"), greeting::frame_of_refusal(171)),
+    ]));
+    // What may change are the versions themselves, right behind the first byte of the greeting and at
+    // the end of the refusal.
+    let versions = format!("{OLDEST_VERSION:02x}{WIRE_VERSION:02x}");
+    assert_eq!(
+        today,
+        kept.replace("VERSIONS", &versions),
+        "any two builds must read each other's greeting"
     );
 }

@@ -3,10 +3,10 @@
 //! sites, to other supervisors. If there is no other, everything waits until a probe is answered.
 
 use serde_json::{Value, json};
-use webfill_wire::socket::Peer;
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
 use super::Core;
+use crate::caller::Caller;
 use crate::dispatch::{CutOff, MachineFailures};
 use crate::frontier::{FrontierError, Standing};
 
@@ -79,7 +79,7 @@ impl Core {
 
     /// Warns of a machine whose clock differs from the dispatcher's by more than [`MOST_CLOCK_SKEW_MS`],
     /// once for as long as it does.
-    pub(super) fn watch_clock(&mut self, peer: &Peer, before_ms: i64) {
+    pub(super) fn watch_clock(&mut self, peer: &Caller, before_ms: i64) {
         let ahead_ms = self.dispatch.clock_ahead_ms_of(peer);
         let supervisor = self.dispatch.name_of(peer);
         let differs = |ms: i64| ms.abs() > MOST_CLOCK_SKEW_MS;

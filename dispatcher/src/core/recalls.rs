@@ -18,10 +18,10 @@
 
 use std::collections::BTreeMap;
 
-use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, RecallScope};
 
 use super::Core;
+use crate::caller::Caller;
 
 /// Identifies a recall. Numbers grow across restarts of the dispatcher, so that a late confirmation
 /// of an earlier dispatcher's recall is not taken for that of another.
@@ -173,7 +173,7 @@ impl Core {
 
     /// A heartbeat is answered with a renewed lease. `received`: the last message that it
     /// confirmed.
-    pub(super) fn extend_recall_deadlines(&mut self, peer: &Peer, received: u64) {
+    pub(super) fn extend_recall_deadlines(&mut self, peer: &Caller, received: u64) {
         if let Some((supervisor, until_ms)) = self.dispatch.lease_end(peer) {
             self.recalls.lease_renewed(supervisor, received, until_ms);
         }

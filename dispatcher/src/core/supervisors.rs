@@ -1,7 +1,6 @@
 //! The supervisors: they join (hello), renew their leases (heartbeat), leave (goodbye) or are lost
 //! (silence).
 
-use webfill_wire::socket::Peer;
 use webfill_wire::{
     DispatcherToSupervisor, Hello, Lane, ReturnCause, SupervisorHeartbeat, SupervisorToDispatcher,
     TaskReturned,
@@ -9,13 +8,14 @@ use webfill_wire::{
 
 use super::Core;
 use super::requests::Gone;
+use crate::caller::Caller;
 use crate::dispatch::{Greeting, HeartbeatReply, Lease};
 use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
 
 impl Core {
     pub fn handle_supervisor_message(
         &mut self,
-        peer: &Peer,
+        peer: &Caller,
         message: SupervisorToDispatcher,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
@@ -36,7 +36,7 @@ impl Core {
         Ok(())
     }
 
-    fn greet(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+    fn greet(&mut self, peer: &Caller, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
         if now_ms < self.quiet_until_ms {
             // An answer would prolong its lease, and it may hold tasks of the former dispatcher.
             return Ok(());
@@ -60,10 +60,11 @@ impl Core {
         }
     }
 
-    fn welcome(&mut self, peer: &Peer, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
+    fn welcome(&mut self, peer: &Caller, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
         tracing::info!(
             event = "supervisor_joined",
             supervisor = hello.supervisor,
+            version = peer.version,
             lane = hello.lane.as_str(),
             workers = hello.workers,
             held = hello.held.len(),
@@ -95,7 +96,7 @@ impl Core {
         Ok(())
     }
 
-    fn answer_heartbeat(&mut self, peer: &Peer, beat: &SupervisorHeartbeat, now_ms: i64) {
+    fn answer_heartbeat(&mut self, peer: &Caller, beat: &SupervisorHeartbeat, now_ms: i64) {
         let session = beat.session;
         let ahead_ms = self.dispatch.clock_ahead_ms_of(peer);
         let answer = match self.dispatch.heartbeat(peer, beat, now_ms) {

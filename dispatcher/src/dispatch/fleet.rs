@@ -12,11 +12,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use webfill_wire::socket::Peer;
 use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 use super::egress::{Attempt, Change, CutOff, Egress, Reach, Tally};
 use super::session::{AvailableCredit, Session};
+use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
 /// Added to each lease, because the clocks of two machines do not run equally fast.
@@ -58,7 +58,7 @@ pub struct Presence {
 pub(super) struct Fleet {
     lease_ms: i64,
     supervisors: BTreeMap<String, Supervisor>,
-    names: BTreeMap<Peer, String>,
+    names: BTreeMap<Caller, String>,
     /// For the round-robin: the supervisor of each lane that got the last new site.
     last_chosen: BTreeMap<Lane, String>,
 }
@@ -143,7 +143,7 @@ impl Fleet {
     }
 
     /// A greeted supervisor begins a session.
-    pub(super) fn join(&mut self, hello: &Hello, peer: Peer, now_ms: i64) {
+    pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
         let (starved, egress) = self.take_out(&hello.supervisor);
         self.names.insert(peer.clone(), hello.supervisor.clone());
         let supervisor = Supervisor {
@@ -175,11 +175,11 @@ impl Fleet {
         (gone.starved, gone.egress)
     }
 
-    pub(super) fn name_of(&self, peer: &Peer) -> Option<&String> {
+    pub(super) fn name_of(&self, peer: &Caller) -> Option<&String> {
         self.names.get(peer)
     }
 
-    fn session(&mut self, peer: &Peer, id: u64) -> Option<&mut Supervisor> {
+    fn session(&mut self, peer: &Caller, id: u64) -> Option<&mut Supervisor> {
         let supervisor = self.supervisors.get_mut(self.names.get(peer)?)?;
         let session = supervisor.session.as_ref()?;
         (session.id == id).then_some(supervisor)
@@ -187,7 +187,7 @@ impl Fleet {
 
     pub(super) fn heartbeat(
         &mut self,
-        peer: &Peer,
+        peer: &Caller,
         beat: &SupervisorHeartbeat,
         now_ms: i64,
     ) -> HeartbeatReply {
@@ -212,7 +212,7 @@ impl Fleet {
         }
     }
 
-    pub(super) fn credit(&mut self, peer: &Peer, id: u64, credit: Credit) {
+    pub(super) fn credit(&mut self, peer: &Caller, id: u64, credit: Credit) {
         if let Some(supervisor) = self.session(peer, id)
             && let Some(session) = &mut supervisor.session
         {
@@ -220,7 +220,13 @@ impl Fleet {
         }
     }
 
-    pub(super) fn begin_leaving(&mut self, peer: &Peer, id: u64, outcomes_sent: u64, now_ms: i64) {
+    pub(super) fn begin_leaving(
+        &mut self,
+        peer: &Caller,
+        id: u64,
+        outcomes_sent: u64,
+        now_ms: i64,
+    ) {
         if let Some(supervisor) = self.session(peer, id)
             && let Some(session) = &mut supervisor.session
         {
@@ -298,7 +304,7 @@ impl Fleet {
     }
 
     /// The name of a connected supervisor, and when its leases are over.
-    pub(super) fn lease_end(&self, peer: &Peer) -> Option<(&str, i64)> {
+    pub(super) fn lease_end(&self, peer: &Caller) -> Option<(&str, i64)> {
         let name = self.names.get(peer)?;
         let supervisor = self.supervisors.get(name)?;
         Some((name, supervisor.lease_ends_ms(self.lease_ms)))
@@ -445,7 +451,7 @@ impl Fleet {
         all.filter_map(|supervisor| supervisor.session.as_mut())
     }
 
-    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Caller> {
         self.names.keys()
     }
 

@@ -2,10 +2,10 @@
 //! supervisor that has made them, and the fleet changes when one is cut off or open again.
 
 use webfill_wire::TaskDone;
-use webfill_wire::socket::Peer;
 
 use super::egress::{Attempt, Change, CutOff, MachineFailures, Reach};
 use super::{Dispatch, Lease};
+use crate::caller::Caller;
 use crate::frontier::{SiteId, Standing};
 
 /// What an attempt says about the machine that made it.
@@ -91,13 +91,13 @@ impl Dispatch {
         self.fleet.clock_ahead_ms(supervisor)
     }
 
-    pub fn clock_ahead_ms_of(&self, peer: &Peer) -> i64 {
+    pub fn clock_ahead_ms_of(&self, peer: &Caller) -> i64 {
         let name = self.fleet.name_of(peer);
         name.map_or(0, |name| self.fleet.clock_ahead_ms(name))
     }
 
     /// The name of a connected supervisor.
-    pub fn name_of(&self, peer: &Peer) -> Option<&String> {
+    pub fn name_of(&self, peer: &Caller) -> Option<&String> {
         self.fleet.name_of(peer)
     }
 

@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use webfill_wire::socket::Peer;
 use webfill_wire::{Arrivals, CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
+
+use crate::caller::Caller;
 
 /// After this many crawls a supervisor is told to forget the settings of all of them, which bounds
 /// its memory and that of its workers: small crawls may come by the hundred thousand.
@@ -14,7 +15,7 @@ const MOST_CRAWLS: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: u64,
-    pub(super) peer: Peer,
+    pub(super) peer: Caller,
     pub(super) lane: Lane,
     /// The newest `sent_ms` received, by the supervisor's own clock.
     pub(super) heard_sent_ms: u64,
@@ -81,7 +82,7 @@ impl Check {
 }
 
 impl Session {
-    pub(super) fn begin(hello: &Hello, peer: Peer, now_ms: i64) -> Session {
+    pub(super) fn begin(hello: &Hello, peer: Caller, now_ms: i64) -> Session {
         let check = Check {
             number: 0,
             since_ms: now_ms,

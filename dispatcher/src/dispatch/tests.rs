@@ -80,8 +80,8 @@ fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
     hear(dispatch, name, until_ms)
 }
 
-fn peer(name: &str) -> Peer {
-    name.as_bytes().to_vec()
+fn peer(name: &str) -> Caller {
+    Caller::of_this_build(name.as_bytes().to_vec())
 }
 
 fn credit(tasks: u64) -> Credit {

@@ -3,10 +3,9 @@
 
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
 use webfill_dispatcher::{
-    BackfillWrite, Client, Committed, Core, CoreSettings, OutgoingMessage, RestTable, RetryTable,
-    StoreWrite, control,
+    BackfillWrite, Caller, Client, Committed, Core, CoreSettings, OutgoingMessage, RestTable,
+    RetryTable, StoreWrite, control,
 };
-use webfill_wire::socket::Peer;
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes, SupervisorToDispatcher};
 
 use crate::fleet::Upwards;
@@ -159,7 +158,7 @@ impl World {
         }
     }
 
-    pub(crate) fn hand_to_dispatcher(&mut self, life: u32, peer: &Peer, message: Upwards) {
+    pub(crate) fn hand_to_dispatcher(&mut self, life: u32, peer: &Caller, message: Upwards) {
         if life != self.coordinator.life || !self.coordinator.is_up() {
             return;
         }
@@ -347,8 +346,9 @@ impl World {
         }
     }
 
-    fn send_down(&mut self, peer: &Peer, message: DispatcherToSupervisor) {
-        let connection = u64::from_le_bytes(peer.as_slice().try_into().expect("a peer of ours"));
+    fn send_down(&mut self, peer: &Caller, message: DispatcherToSupervisor) {
+        let connection =
+            u64::from_le_bytes(peer.peer.as_slice().try_into().expect("a peer of ours"));
         let machines = self.machines.iter();
         let Some(machine) = machines
             .enumerate()

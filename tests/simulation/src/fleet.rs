@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use webfill_supervisor::supervisor::{Supervisor, Terms};
+use webfill_wire::codec::{OLDEST_VERSION, WIRE_VERSION};
 use webfill_wire::{
     Credit, Delivery, Lane, SupervisorOutcomes, SupervisorToDispatcher, WorkerToSupervisor,
 };
@@ -85,6 +86,14 @@ impl Machine {
     /// What it can do in this life.
     pub(crate) fn lane(&self) -> Lane {
         self.terms.lane
+    }
+
+    /// The version of messages that it is spoken to in: another one in each life, as if it were upgraded
+    /// or set back.
+    pub(crate) fn version(&self) -> u8 {
+        let versions = u64::from(WIRE_VERSION - OLDEST_VERSION) + 1;
+        let turn = self.terms.instance.wrapping_add(self.life.into());
+        WIRE_VERSION - (turn % versions) as u8
     }
 
     /// The machine's clock since its boot.

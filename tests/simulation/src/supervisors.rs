@@ -1,6 +1,7 @@
 //! What happens to supervisors, and what they send: the real decisions decide what, the simulated
 //! network when it arrives.
 
+use webfill_dispatcher::Caller;
 use webfill_supervisor::supervisor::{OutgoingMessage, Supervisor};
 use webfill_wire::{DispatcherToSupervisor, WorkerToSupervisor};
 
@@ -138,7 +139,10 @@ impl World {
 
     fn send_up(&mut self, machine: usize, message: Upwards) {
         let sender = &self.machines[machine];
-        let peer = sender.connection.to_le_bytes().to_vec();
+        let peer = Caller {
+            peer: sender.connection.to_le_bytes().to_vec(),
+            version: sender.version(),
+        };
         let way = match message {
             Upwards::Word(_) => 0,
             Upwards::Outcomes(_) => 1,

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use webfill_dispatcher::{BackfillWrite, SiteStatesWrite};
-use webfill_wire::socket::Peer;
+use webfill_dispatcher::{BackfillWrite, Caller, SiteStatesWrite};
 use webfill_wire::{DispatcherToSupervisor, SupervisorToWorker, WorkerToSupervisor};
 use webfill_worker::Now;
 
@@ -70,7 +69,7 @@ pub(crate) enum Event {
     DispatcherStarts,
     ToDispatcher {
         life: u32,
-        peer: Peer,
+        peer: Caller,
         message: Upwards,
     },
     ToSupervisor {

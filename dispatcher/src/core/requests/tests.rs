@@ -13,6 +13,7 @@ use webfill_wire::{
 };
 
 use super::*;
+use crate::caller::Caller;
 use crate::control;
 use crate::core::CoreSettings;
 use crate::frontier::{Frontier, FrontierConfig};
@@ -141,7 +142,7 @@ impl Fixture {
     fn say(&mut self, message: SupervisorToDispatcher) {
         let now_ms = self.now_ms;
         self.core()
-            .handle_supervisor_message(&b"s".to_vec(), message, now_ms)
+            .handle_supervisor_message(&Caller::of_this_build(b"s".to_vec()), message, now_ms)
             .unwrap();
         self.turn();
     }

@@ -1,0 +1,97 @@
+//! The machines of a fleet are upgraded one after another: the webfill that was released last and
+//! today's work together, in either role. `tests/released.sh` builds the released one.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use webfill_test_needs::needs;
+use webfill_tests::run::Build;
+use webfill_tests::site::page;
+
+use crate::fleet::{Fleet, request, wait_for};
+
+const SITES: usize = 6;
+const PAGES: usize = 40;
+
+/// Sites with many pages, all of which are fed.
+fn feed_much(fleet: &Fleet) {
+    let mut requests = Vec::new();
+    for number in 0..SITES {
+        let site = fleet.web.site(&format!("s{number}.example"));
+        site.otherwise(|request| page(&request.path).into());
+        requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
+    }
+    fleet.feed(&requests);
+}
+
+fn wait_for_pages(fleet: &Fleet, count: usize) {
+    wait_for(&format!("{count} pages"), || {
+        (fleet.web.visits().pages().len() >= count).then_some(())
+    });
+}
+
+/// All pages are there, and each was requested once.
+fn assert_all_there_once(fleet: &Fleet) {
+    fleet.wait_until_done("c");
+    let visits = fleet.web.visits();
+    let mut repeated: BTreeMap<String, usize> = visits.pages().counts();
+    assert_eq!(repeated.len(), SITES * PAGES);
+    repeated.retain(|_, count| *count > 1);
+    assert_eq!(repeated, BTreeMap::new());
+    assert_eq!(visits.overlaps(), [""; 0]);
+    let stored = fleet.work.stored().pages();
+    assert_eq!(stored.len(), SITES * PAGES);
+    assert!(stored.values().all(|page| page.outcome == "ok"));
+    assert_eq!(fleet.work.stored().integrity(), "ok");
+}
+
+/// The versions of messages in which the dispatcher speaks with supervisors, by their names.
+fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
+    let joined = fleet.told("supervisor_joined").into_iter();
+    joined
+        .map(|line| (line["supervisor"].to_string(), line["version"].clone()))
+        .collect()
+}
+
+#[test]
+#[needs(released)]
+fn a_released_dispatcher_works_with_a_supervisor_of_today() {
+    let mut fleet = Fleet::unstarted(&[]);
+    fleet.build = Build::Released;
+    fleet.start_dispatcher();
+    fleet.build = Build::Today;
+    fleet.add_supervisor("new");
+    feed_much(&fleet);
+    wait_for_pages(&fleet, SITES * PAGES / 4);
+    fleet.build = Build::Released;
+    fleet.add_supervisor("old");
+    assert_all_there_once(&fleet);
+}
+
+#[test]
+#[needs(released)]
+fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
+    let mut fleet = Fleet::unstarted(&[]);
+    fleet.build = Build::Released;
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    fleet.add_supervisor("two");
+    feed_much(&fleet);
+    wait_for_pages(&fleet, SITES * PAGES / 4);
+    fleet.kill_dispatcher();
+    fleet.build = Build::Today;
+    fleet.start_dispatcher();
+    wait_for("both are back", || {
+        (versions(&fleet).len() == 2).then_some(())
+    });
+    wait_for_pages(&fleet, SITES * PAGES / 2);
+    // The supervisors follow, one after another.
+    fleet.drain_supervisor("one");
+    fleet.add_supervisor("one");
+    fleet.add_supervisor("three");
+    let spoken = versions(&fleet);
+    let expected = [("one", 7), ("two", 6), ("three", 7)]
+        .map(|(name, version)| (format!("{name:?}"), Value::from(version)));
+    assert_eq!(spoken, BTreeMap::from(expected));
+    assert_all_there_once(&fleet);
+}

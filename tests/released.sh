@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds the webfill that was released last, for the tests that run it beside the one of this tree:
+# `.cache/released/webfill`. It shares the target folder, so that dependencies are compiled once. Ends
+# with 3 where the clone is too shallow to have its commit.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The last commit that speaks only the wire version before this tree's.
+COMMIT=90ff3198ffd76c5568ec2cee83db03963d8f5a9a
+
+folder=.cache/released
+if [ "$(cat "$folder/commit" 2>/dev/null)" = "$COMMIT" ] && [ -x "$folder/webfill" ]; then
+    exit 0
+fi
+if ! git cat-file -e "$COMMIT^{commit}" 2>/dev/null; then
+    echo "tests/released.sh: this clone does not have the released commit $COMMIT: fetch it with \`git fetch --unshallow\`" >&2
+    exit 3
+fi
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+rm -rf "$folder/source"
+mkdir -p "$folder/source"
+git archive "$COMMIT" | tar -x -C "$folder/source"
+(cd "$folder/source" && cargo build --workspace --bin webfill --locked --target-dir "$target")
+# This tree's own program is put back by its next build.
+mv "$target/debug/webfill" "$folder/webfill"
+rm -rf "$folder/source"
+echo "$COMMIT" >"$folder/commit"

@@ -1,0 +1,171 @@
+//! How two builds agree on a version of messages. These frames are the same in all versions, so that
+//! any two builds can read them: their first byte is 0, and what follows never changes.
+//!
+//! A supervisor says hello with the [`Versions`] that it speaks. The dispatcher answers in the newest
+//! version that both speak, which is the session's version; or with a [`Refusal`], if there is none.
+//! Builds that speak only version 6 know no greeting: for their sake each hello is also sent as a
+//! message of version 6, behind the greeting, with the same session. Whoever has read the greeting takes
+//! it for a repetition.
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{self, CodecError, NO_VERSION, OLDEST_VERSION, WIRE_VERSION};
+use crate::message::{Hello, SupervisorToDispatcher};
+
+/// The versions that a build speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    pub oldest: u8,
+    pub newest: u8,
+}
+
+/// The hello of a supervisor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    pub versions: Versions,
+    pub hello: Hello,
+}
+
+/// The dispatcher's answer to a greeting if it speaks none of the supervisor's versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub session: u64,
+    /// What the dispatcher speaks.
+    pub versions: Versions,
+}
+
+/// What arrives on the tasks socket from a supervisor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromSupervisor {
+    /// A message, and the version in which it is to be answered.
+    Message(u8, SupervisorToDispatcher),
+    /// A hello of a supervisor with which no version is shared.
+    Foreign(Greeting),
+}
+
+impl Versions {
+    /// Those of this build.
+    pub const OURS: Versions = Versions {
+        oldest: OLDEST_VERSION,
+        newest: WIRE_VERSION,
+    };
+
+    /// The newest version that both speak.
+    pub fn newest_common(self, other: Versions) -> Option<u8> {
+        let newest = self.newest.min(other.newest);
+        (newest >= self.oldest.max(other.oldest)).then_some(newest)
+    }
+
+    /// Which of the two roles is to be upgraded if a dispatcher and a supervisor share no version.
+    pub fn older_role(dispatcher: Versions, supervisor: Versions) -> &'static str {
+        match dispatcher.newest < supervisor.newest {
+            true => "dispatcher",
+            false => "supervisor",
+        }
+    }
+}
+
+/// The frames of a hello, in the order in which they are to be sent.
+pub fn frames_of_hello(hello: &Hello) -> Vec<Vec<u8>> {
+    let greeting = Greeting {
+        versions: Versions::OURS,
+        hello: hello.clone(),
+    };
+    let repeated = SupervisorToDispatcher::Hello(hello.clone());
+    vec![
+        codec::encode_in(NO_VERSION, &greeting),
+        codec::encode_in(OLDEST_VERSION, &repeated),
+    ]
+}
+
+pub fn read_from_supervisor(frame: &[u8]) -> Result<FromSupervisor, CodecError> {
+    let Some((&NO_VERSION, body)) = frame.split_first() else {
+        let (version, message) = codec::decode_versioned(frame)?;
+        return Ok(FromSupervisor::Message(version, message));
+    };
+    let greeting: Greeting = codec::decode_body(body)?;
+    Ok(match Versions::OURS.newest_common(greeting.versions) {
+        Some(version) => {
+            FromSupervisor::Message(version, SupervisorToDispatcher::Hello(greeting.hello))
+        }
+        None => FromSupervisor::Foreign(greeting),
+    })
+}
+
+/// The frame that refuses a greeting.
+pub fn frame_of_refusal(session: u64) -> Vec<u8> {
+    let refusal = Refusal {
+        session,
+        versions: Versions::OURS,
+    };
+    codec::encode_in(NO_VERSION, &refusal)
+}
+
+/// Reads a frame of the dispatcher as a refusal, if it is one.
+pub fn read_refusal(frame: &[u8]) -> Option<Refusal> {
+    match frame.split_first() {
+        Some((&NO_VERSION, body)) => codec::decode_body(body).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(oldest: u8, newest: u8) -> Versions {
+        Versions { oldest, newest }
+    }
+
+    #[test]
+    fn the_newest_version_that_both_speak_is_chosen() {
+        let ours = versions(6, 7);
+        for (theirs, chosen) in [
+            (versions(6, 7), Some(7)),
+            (versions(7, 8), Some(7)),
+            (versions(5, 6), Some(6)),
+            (versions(4, 5), None),
+            (versions(8, 9), None),
+        ] {
+            assert_eq!(ours.newest_common(theirs), chosen, "{theirs:?}");
+            assert_eq!(theirs.newest_common(ours), chosen, "{theirs:?}");
+        }
+        assert_eq!(Versions::older_role(ours, versions(8, 9)), "dispatcher");
+        assert_eq!(Versions::older_role(ours, versions(4, 5)), "supervisor");
+    }
+
+    #[test]
+    fn a_hello_of_any_build_is_understood_or_refused_in_words_that_it_understands() {
+        let hello = || Hello {
+            supervisor: "s".into(),
+            instance: 1,
+            session: 2,
+            sent_ms: 3,
+            lane: crate::Lane::Http,
+            workers: 1,
+            longest_request_ms: 4,
+            credit: crate::Credit::default(),
+            held: Vec::new(),
+        };
+        let [greeting, repeated] = &frames_of_hello(&hello())[..] else {
+            panic!("a greeting, and what older builds read");
+        };
+        let read = |version| {
+            let hello = SupervisorToDispatcher::Hello(hello());
+            Ok(FromSupervisor::Message(version, hello))
+        };
+        assert_eq!(read_from_supervisor(greeting), read(WIRE_VERSION));
+        assert_eq!(read_from_supervisor(repeated), read(6));
+        let foreign = Greeting {
+            versions: versions(20, 21),
+            hello: hello(),
+        };
+        assert_eq!(
+            read_from_supervisor(&codec::encode_in(NO_VERSION, &foreign)),
+            Ok(FromSupervisor::Foreign(foreign))
+        );
+        let refusal = read_refusal(&frame_of_refusal(2)).unwrap();
+        assert_eq!((refusal.session, refusal.versions), (2, Versions::OURS));
+        assert_eq!(read_refusal(repeated), None);
+    }
+}
