@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the webfill that was released last, for the tests that run it beside the one of this tree:
-# `.cache/released/webfill`. It shares the target folder, so that dependencies are compiled once. Ends
-# with 3 where the clone is too shallow to have its commit.
+# `.cache/released/webfill`. It shares the target folder, so that dependencies are compiled once; a
+# version of its own keeps its crates apart from this tree's. Ends with 3 where the clone is too shallow
+# to have its commit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,7 +21,8 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 rm -rf "$folder/source"
 mkdir -p "$folder/source"
 git archive "$COMMIT" | tar -x -C "$folder/source"
-(cd "$folder/source" && cargo build --workspace --bin webfill --locked --target-dir "$target")
+sed -i '0,/^version = .*/s//version = "0.0.0-released"/' "$folder/source/Cargo.toml"
+(cd "$folder/source" && cargo build --workspace --bin webfill --target-dir "$target")
 # This tree's own program is put back by its next build.
 mv "$target/debug/webfill" "$folder/webfill"
 rm -rf "$folder/source"

@@ -1,5 +1,6 @@
 //! Actions: `info`, `stop`, `pause`, `resume` and `retry` concern the crawls of one application,
-//! `status` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states of all. The
+//! `status`, `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states of
+//! all. The
 //! names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
@@ -25,6 +26,10 @@ pub enum Action {
     Retry(RetryAction),
     /// Shows supervisors, crawls and counters of the fleet.
     Status {
+        uuid: Option<String>,
+    },
+    /// Reads the mappings and some settings again.
+    Reload {
         uuid: Option<String>,
     },
     /// Drains the supervisor of this name, or all that are connected.
@@ -165,7 +170,8 @@ const RETRY_KEYS: &[Key] = &[
     },
 ];
 
-const STATUS_KEYS: &[Key] = &[ACTION, UUID];
+/// Of `status` and `reload`.
+const FLEET_KEYS: &[Key] = &[ACTION, UUID];
 
 const DRAIN_KEYS: &[Key] = &[
     ACTION,
@@ -253,7 +259,7 @@ struct TypedRetry {
 }
 
 /// The names of all actions, for refusals.
-const ACTIONS: &str = "info, stop, pause, resume, retry, status, drain, site, sites";
+const ACTIONS: &str = "info, stop, pause, resume, retry, status, reload, drain, site, sites";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -266,11 +272,8 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         "pause" => subject(SUBJECT_KEYS, &request, true).map(Action::Pause),
         "resume" => subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
         "retry" => retry(&request).map(Action::Retry),
-        "status" => {
-            check(STATUS_KEYS, members(&request), "$")?;
-            let uuid = text(&request, "uuid");
-            Ok(Action::Status { uuid })
-        }
+        "status" => of_fleet(&request).map(|uuid| Action::Status { uuid }),
+        "reload" => of_fleet(&request).map(|uuid| Action::Reload { uuid }),
         "drain" => {
             check(DRAIN_KEYS, members(&request), "$")?;
             let (supervisor, uuid) = (text(&request, "supervisor"), text(&request, "uuid"));
@@ -293,6 +296,12 @@ fn members(request: &Value) -> &serde_json::Map<String, Value> {
 
 fn text(request: &Value, key: &str) -> Option<String> {
     request.get(key).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The `uuid` of an action that concerns the whole fleet.
+fn of_fleet(request: &Value) -> Result<Option<String>, Refusal> {
+    check(FLEET_KEYS, members(request), "$")?;
+    Ok(text(request, "uuid"))
 }
 
 fn subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {

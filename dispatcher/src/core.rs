@@ -10,19 +10,22 @@
 //! crawls, leases, crawls that are being closed. Recalls and requests that waited for an answer are
 //! lost; the client asks again.
 
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, MappingSource, RefusalLog};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
 
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
 use crate::frontier::{Frontier, FrontierError};
+use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
+use crate::reload::ReloadAsked;
 use crate::store_writer::StoreWrite;
 
 mod handing_out;
 mod machines;
 mod outcomes;
 mod recalls;
+mod reloading;
 mod requests;
 mod site_states;
 mod supervisors;
@@ -61,7 +64,9 @@ pub struct Core {
     frontier: Frontier,
     dispatch: Dispatch,
     crawls: CrawlRegistry,
-    mappings: Vec<MappingSource>,
+    mappings: Mappings,
+    /// Reloads that are to begin.
+    reloads_asked: Vec<ReloadAsked>,
     outgoing: Vec<OutgoingMessage>,
     store_writes: Vec<StoreWrite>,
     /// Until then hellos are not answered.
@@ -109,7 +114,7 @@ impl Core {
     pub fn open(
         frontier: Frontier,
         settings: CoreSettings,
-        mappings: Vec<MappingSource>,
+        mappings: Mappings,
         now_ms: i64,
     ) -> Result<Core, FrontierError> {
         let mut core = Core {
@@ -123,6 +128,7 @@ impl Core {
             frontier,
             crawls: CrawlRegistry::default(),
             mappings,
+            reloads_asked: Vec::new(),
             outgoing: Vec::new(),
             store_writes: Vec::new(),
             last_tick_ms: now_ms,

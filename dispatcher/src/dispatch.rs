@@ -246,6 +246,10 @@ impl Dispatch {
         heard
     }
 
+    pub fn is_in_session(&mut self, peer: &Caller, session: u64) -> bool {
+        self.fleet.is_in_session(peer, session)
+    }
+
     /// A supervisor grants more credit.
     pub fn credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
         self.fleet.credit(peer, session, credit);

@@ -195,6 +195,18 @@ impl Frontier {
         })
     }
 
+    /// Other settings hold from now on.
+    pub(crate) fn change_settings(
+        &mut self,
+        retries: RetryTable,
+        rests: RestTable,
+        excluded: ExcludedSites,
+    ) {
+        self.retries.set_table(retries);
+        self.rests.set_table(rests);
+        self.excluded = excluded;
+    }
+
     /// Sets the time that the next commit notes.
     pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;

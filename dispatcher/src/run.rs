@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use webfill_startup::disk::Disks;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
+use webfill_wire::codec;
 use webfill_wire::keys::Role;
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
-use webfill_wire::{MappingSource, codec};
 
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
@@ -21,7 +21,9 @@ use crate::frontier::{Frontier, FrontierConfig, FrontierError};
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming;
+use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
+use crate::reload::{ReadAgain, ReloadEnded, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
 
@@ -35,6 +37,7 @@ enum Event {
     Frame(Arrived),
     Request(ClientRequest),
     WriteResult(WriteResult),
+    Reload(ReloadEnded),
 }
 
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
@@ -50,11 +53,15 @@ const IDLE: Duration = Duration::from_millis(500);
 const PAGE_CACHE_BYTES: usize = 16 << 20;
 
 /// Runs a dispatcher until it is told to end.
-pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitStatus, Fault> {
+pub fn run(
+    setup: DispatcherSetup,
+    mappings: Mappings,
+    read_again: ReadAgain,
+) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
     let clock = SteadyClock::start();
     let written = events.clone();
-    let (by_socket, by_http) = (events.clone(), events.clone());
+    let (by_socket, by_http, by_reload) = (events.clone(), events.clone(), events.clone());
     // Sends fail only while the process ends: the loop outlives the sockets.
     let request_reader = RequestReader::start(clock, move |request| {
         let _ = by_socket.send(Event::Request(request));
@@ -85,7 +92,11 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
         let _ = written.send(Event::WriteResult(answer));
     })?;
+    let reloader = Reloader::start(read_again, move |ended| {
+        let _ = by_reload.send(Event::Reload(ended));
+    })?;
     let mut process = Process {
+        reloader,
         core: open(&setup, mappings, clock)?,
         clock,
         disks: setup.disks,
@@ -113,11 +124,7 @@ pub fn run(setup: DispatcherSetup, mappings: Vec<MappingSource>) -> Result<ExitS
     ended.and_then(|status| closed.map(|()| status))
 }
 
-fn open(
-    setup: &DispatcherSetup,
-    mappings: Vec<MappingSource>,
-    clock: SteadyClock,
-) -> Result<Core, Fault> {
+fn open(setup: &DispatcherSetup, mappings: Mappings, clock: SteadyClock) -> Result<Core, Fault> {
     let excluded = match &setup.config.exclude_sites {
         Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
         None => ExcludedSites::default(),
@@ -146,6 +153,7 @@ fn open(
 
 /// The core with its sockets, threads and clock.
 struct Process {
+    reloader: Reloader,
     core: Core,
     clock: SteadyClock,
     disks: Disks,
@@ -171,6 +179,7 @@ impl Process {
                 }
                 self.core.drain();
             }
+            self.begin_reloads();
             self.core.low_disk = self.disks.shortage().map(ToString::to_string);
             self.core.store_is_behind = self.store_writer.is_behind();
             let now_ms = self.clock.now_ms();
@@ -198,6 +207,23 @@ impl Process {
             "the dispatcher ends, the supervisors wait for the next one"
         );
         Ok(ExitStatus::Done)
+    }
+
+    fn begin_reloads(&mut self) {
+        if signals::take_reload() {
+            self.core.ask_reload(None, None);
+        }
+        for asked in self.core.take_reloads_asked() {
+            self.reloader.read(asked);
+        }
+    }
+
+    fn finish_reload(&mut self, ended: ReloadEnded) {
+        if let Ok(reloaded) = &ended.found {
+            let order = reloaded.mapping_order.clone();
+            self.store_writer.set_mapping_order(order);
+        }
+        self.core.finish_reload(ended);
     }
 
     /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since
@@ -242,6 +268,10 @@ impl Process {
                 Event::Request(request) => {
                     self.core
                         .handle_request(request.client, request.asked, now_ms)
+                }
+                Event::Reload(ended) => {
+                    self.finish_reload(ended);
+                    Ok(())
                 }
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use webfill_startup::Fault;
 use webfill_store::{
-    ApplyPage, Crawl, CrawlId, Page, RecordState, Save, SiteState, Store, StoreError,
+    ApplyPage, Crawl, CrawlId, MappingOrder, Page, RecordState, Save, SiteState, Store, StoreError,
 };
 use webfill_wire::CrawlKey;
 
@@ -79,6 +79,7 @@ type LatestStates = Arc<Mutex<HashMap<CrawlId, Box<Crawl>>>>;
 pub struct StoreWriter {
     queue: mpsc::UnboundedSender<Queued>,
     states: LatestStates,
+    store: Arc<dyn Store>,
     thread: JoinHandle<()>,
 }
 
@@ -100,6 +101,7 @@ impl StoreWriter {
         let (queue, queued) = mpsc::unbounded_channel();
         let states = LatestStates::default();
         let taken = Arc::clone(&states);
+        let store = Arc::clone(&backends.store);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
@@ -109,8 +111,14 @@ impl StoreWriter {
         Ok(StoreWriter {
             queue,
             states,
+            store,
             thread,
         })
+    }
+
+    /// Which mapping's values win from now on.
+    pub fn set_mapping_order(&self, order: MappingOrder) {
+        self.store.set_mapping_order(order);
     }
 
     /// Writes what is queued, and ends the thread.

@@ -96,6 +96,7 @@ impl Engine {
         if let Some(index) = mapping {
             let mapping = self.set.mapping(index);
             extraction.mapping = Some(mapping.name.clone());
+            extraction.mapping_version = Some(mapping.version.clone());
             for field in &mapping.fields {
                 run.set_subject(format!("field {}", field.name));
                 if let Some(value) = field_value(field, &field.alternatives, run, &mut Unwatched)? {

@@ -41,6 +41,8 @@ pub struct Wants {
 pub struct Extraction {
     /// The name of the mapping that matched the URL.
     pub mapping: Option<String>,
+    /// Its version: the first 32 digits of the SHA-256 of its file.
+    pub mapping_version: Option<String>,
     /// A text, a number, or a list of them where the field has `multiple`; fields without a value
     /// are not there.
     pub fields: Map<String, Value>,

@@ -13,6 +13,8 @@ use crate::url_pattern::UrlPattern;
 /// A mapping: which links to follow, and which fields to extract.
 pub(crate) struct Mapping {
     pub(crate) name: String,
+    /// See [`crate::Extraction`].
+    pub(crate) version: String,
     pub(crate) description: Option<String>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
@@ -102,6 +104,7 @@ pub(crate) fn read_mapping(
     let fields = read_fields(&object, reader, selectors);
     let mapping = Mapping {
         name: name?,
+        version: reader.version(),
         description,
         url_parsers,
         fields,

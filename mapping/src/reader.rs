@@ -46,6 +46,11 @@ pub(crate) struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
+    /// The version of the mappings in the file: a hash of its text.
+    pub(crate) fn version(&self) -> String {
+        webfill_urls::page_hash(&self.source.text)
+    }
+
     /// Parses the file; the only possible error is invalid JSON.
     pub(crate) fn parse(source: &'s Source) -> Result<(Reader<'s>, Value), Fault> {
         let value = serde_json::from_str(&source.text).map_err(|error| Fault {

@@ -1,9 +1,11 @@
-//! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop. The handler
-//! only counts; the main loops ask [`asked`].
+//! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests
+//! that settings are read again. The handlers only take notes; the main loops ask [`asked`] and
+//! [`take_reload`].
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
+static RELOAD: AtomicBool = AtomicBool::new(false);
 
 /// What the signals so far request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +22,16 @@ pub fn install() {
     }
 }
 
+/// Takes SIGHUP as the request to reload, where nobody's terminal can end the process by it.
+pub fn reload_on_hangup() {
+    set_handler(libc::SIGHUP, note_hangup as *const () as libc::sighandler_t);
+}
+
+/// Whether a reload was requested since the last call.
+pub fn take_reload() -> bool {
+    RELOAD.swap(false, Ordering::Relaxed)
+}
+
 /// Ignores SIGINT, for a child that its parent ends by SIGTERM. A Ctrl-C in the terminal reaches the
 /// whole foreground process group, but only the parent acts on it.
 pub fn ignore_interrupts() {
@@ -27,11 +39,15 @@ pub fn ignore_interrupts() {
 }
 
 fn set_handler(signal: i32, handler: libc::sighandler_t) {
-    // SAFETY: the handler only adds to an atomic counter, which is async-signal-safe.
+    // SAFETY: the handlers only write to an atomic, which is async-signal-safe.
     #[allow(unsafe_code)]
     unsafe {
         libc::signal(signal, handler);
     }
+}
+
+extern "C" fn note_hangup(_signal: i32) {
+    RELOAD.store(true, Ordering::Relaxed);
 }
 
 extern "C" fn count_signal(_signal: i32) {

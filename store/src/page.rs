@@ -29,6 +29,8 @@ pub struct Page {
     pub status_code: Option<u16>,
     /// The name of the mapping that extracted the fields.
     pub mapping: Option<String>,
+    /// Its version: the first 32 digits of the SHA-256 of its file.
+    pub mapping_version: Option<String>,
     /// The extracted fields.
     pub fields: Map<String, Value>,
     /// The discovered links.
@@ -72,6 +74,7 @@ impl Page {
             outcome,
             status_code: None,
             mapping: None,
+            mapping_version: None,
             fields: Map::new(),
             links: Vec::new(),
             content_type: None,

@@ -159,3 +159,40 @@ async fn records_of_version_4_are_in_a_dataset_of_their_own() {
     let counts = store.record_counts(&crawl).await.unwrap();
     assert_eq!((counts.total, counts.resolved), (2, 2));
 }
+
+#[tokio::test]
+async fn pages_of_version_5_do_not_say_which_version_of_a_mapping_has_read_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v5.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('s', 0);
+        INSERT INTO pages (_id, app_id, crawl_id, url, site, depth, outcome, mapping, bytes,
+            started_at, elapsed_ms, attempts, worker, tries, fields, links) VALUES ('app/c1/0',
+            'app', 'c1', 'https://a.org/', 'a.org', 0, 'ok', 'people', 1,
+            '2020-01-01T12:00:00.000Z', 1, 1, 'w', '[]', '{}', '[]');
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 5;",
+    )
+    .unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    let save = Save {
+        page: Page {
+            mapping_version: Some("hash".into()),
+            ..page(json!({}))
+        },
+        records: Vec::new(),
+    };
+    store.save(vec![save]).await.remove(0).unwrap();
+    let mut versions = Vec::new();
+    let mut each = |page: Value| {
+        versions.push(page["mapping_version"].clone());
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let exported = store.export(ExportKind::Pages, &everything, &mut each);
+    exported.await.unwrap();
+    assert_eq!(versions, [Value::Null, "hash".into()]);
+}

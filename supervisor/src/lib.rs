@@ -9,6 +9,7 @@
 //! run it; [`mod@run`] is the process around it.
 
 mod config;
+mod mappings;
 mod queue;
 mod recalls;
 mod run;

@@ -105,6 +105,11 @@ impl Session {
         is_longer
     }
 
+    /// How long a lease lasts; 0 before the dispatcher has said so.
+    pub(crate) fn lease_ms(&self) -> u64 {
+        self.lease_ms.unwrap_or_default()
+    }
+
     /// When the lease ends; no fetch may be started after that.
     pub(crate) fn lease_until_ms(&self) -> u64 {
         self.lease_until_ms

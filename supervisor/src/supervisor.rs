@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Credit, MappingSource, RecallScope, ReturnCause, SupervisorOutcomes,
+    CrawlKey, CrawlSettings, Credit, RecallScope, ReturnCause, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
 };
 use webfill_worker::MOST_LOOK_UPS;
 
+use crate::mappings::Mappings;
 use crate::queue::Queue;
 use crate::recalls::Recalls;
 use crate::session::Session;
@@ -59,7 +60,7 @@ pub struct Supervisor {
     workers: Vec<WorkerState>,
     queue: Queue,
     crawls: HashMap<CrawlKey, CrawlSettings>,
-    mappings: Option<Vec<MappingSource>>,
+    mappings: Mappings,
     /// Outcomes that the next [`Supervisor::report`] sends to the dispatcher.
     outcomes: SupervisorOutcomes,
     unacknowledged: UnacknowledgedOutcomes,
@@ -80,7 +81,7 @@ impl Supervisor {
             workers: (0..terms.workers).map(|_| WorkerState::default()).collect(),
             queue: Queue::new(terms.limit, most_uncounted(&terms)),
             crawls: HashMap::new(),
-            mappings: None,
+            mappings: Mappings::default(),
             outcomes: no_outcomes(&terms.id),
             unacknowledged: UnacknowledgedOutcomes::default(),
             recalls: Recalls::default(),

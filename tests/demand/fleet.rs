@@ -152,6 +152,15 @@ impl Fleet {
     /// The same with settings of its own, as variables without their prefix.
     pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
         let joined = self.told("supervisor_joined").len();
+        let running = self.supervisor_role(name, settings).start();
+        self.supervisors.push((name.to_owned(), running));
+        wait_for("the supervisor has joined", || {
+            (self.told("supervisor_joined").len() > joined).then_some(())
+        });
+    }
+
+    /// A supervisor with settings of its own that is not started yet.
+    pub(crate) fn supervisor_role(&self, name: &str, settings: &[(&str, &str)]) -> Run {
         let resolve = self.web.resolve_args();
         let resolve: Vec<&str> = resolve
             .iter()
@@ -164,15 +173,9 @@ impl Fleet {
         let role = own.fold(self.role("supervisor", &state), |role, (name, value)| {
             role.env(&format!("WEBFILL_{name}"), value)
         });
-        let running = role
-            .args(["--dispatcher", &self.endpoint(), "--id", name])
+        role.args(["--dispatcher", &self.endpoint(), "--id", name])
             .args(["--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
-            .start();
-        self.supervisors.push((name.to_owned(), running));
-        wait_for("the supervisor has joined", || {
-            (self.told("supervisor_joined").len() > joined).then_some(())
-        });
     }
 
     fn role(&self, role: &str, state: &Path) -> Run {

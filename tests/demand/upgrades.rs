@@ -1,7 +1,7 @@
 //! The machines of a fleet are upgraded one after another: the webfill that was released last and
 //! today's work together, in either role. `tests/released.sh` builds the released one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use webfill_test_needs::needs;
@@ -59,13 +59,15 @@ fn a_released_dispatcher_works_with_a_supervisor_of_today() {
     let mut fleet = Fleet::unstarted(&[]);
     fleet.build = Build::Released;
     fleet.start_dispatcher();
+    fleet.add_supervisor("old");
+    feed_much(&fleet);
+    wait_for_pages(&fleet, SITES * PAGES / 8);
     fleet.build = Build::Today;
     fleet.add_supervisor("new");
-    feed_much(&fleet);
-    wait_for_pages(&fleet, SITES * PAGES / 4);
-    fleet.build = Build::Released;
-    fleet.add_supervisor("old");
     assert_all_there_once(&fleet);
+    let pages = fleet.work.stored().pages();
+    let workers: BTreeSet<&str> = pages.values().map(|page| page.worker.as_str()).collect();
+    assert_eq!(workers, BTreeSet::from(["old/0", "new/0"]));
 }
 
 #[test]

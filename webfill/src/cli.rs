@@ -14,7 +14,7 @@ use crate::backup::BackupOptions;
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
-    RetryOptions, SiteOptions, SitesOptions, StatusOptions,
+    ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
@@ -55,6 +55,8 @@ pub enum Command {
     Status(StatusOptions),
     /// Drain supervisors of a running fleet: they finish what they fetch, and end
     Drain(DrainOptions),
+    /// Have a running dispatcher read its mappings and some settings again
+    Reload(ReloadOptions),
     /// Tell or change what holds for one site in a running fleet
     Site(SiteOptions),
     /// List sites of a running fleet with their states: which rest until when, and why

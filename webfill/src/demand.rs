@@ -1,5 +1,6 @@
 //! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `retry`, `status`, `drain`, `site` and `sites` send requests, `dump` subscribes to the firehose.
+//! `resume`, `retry`, `status`, `reload`, `drain`, `site` and `sites` send requests, `dump` subscribes to the
+//! firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 
@@ -9,6 +10,7 @@ mod connection;
 mod drain;
 mod dump;
 mod feed;
+mod reload;
 mod retry;
 mod site;
 mod sites;
@@ -20,6 +22,7 @@ pub use connection::ConnectionOptions;
 pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, Tally, feed};
+pub use reload::{ReloadOptions, reload};
 pub use retry::{RetryOptions, retry, retry_action};
 pub use site::{SiteOptions, site};
 pub use sites::{SitesOptions, sites};

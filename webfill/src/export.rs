@@ -24,7 +24,7 @@ use webfill_store::{
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 
 /// The columns of pages. Other programs rely on them.
-const PAGE_COLUMNS: [&str; 24] = [
+const PAGE_COLUMNS: [&str; 25] = [
     "_id",
     "app_id",
     "crawl_id",
@@ -36,6 +36,7 @@ const PAGE_COLUMNS: [&str; 24] = [
     "outcome",
     "status_code",
     "mapping",
+    "mapping_version",
     "fields",
     "links",
     "content_type",

@@ -14,6 +14,7 @@ mod keys;
 mod keys_command;
 mod mapping_command;
 mod progress;
+mod reload;
 mod roles;
 mod seeds;
 mod settings;
@@ -58,6 +59,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Retry(options) => demand::retry(options),
         Command::Status(options) => demand::status(options),
         Command::Drain(options) => demand::drain(options),
+        Command::Reload(options) => demand::reload(options),
         Command::Site(options) => demand::site(options),
         Command::Sites(options) => demand::sites(options),
         Command::Dump(options) => demand::dump(options),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use webfill_dispatcher::frontier::Restored;
-use webfill_dispatcher::{DispatcherSetup, Endpoints, GroupBounds};
+use webfill_dispatcher::{DispatcherSetup, Endpoints, GroupBounds, Mappings};
 use webfill_mapping::MappingSet;
 use webfill_startup::disk::Disks;
 use webfill_startup::state::{StateFolder, socket_folder};
@@ -17,12 +17,15 @@ use webfill_worker::{PolitenessConfig, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, SupervisorOptions, WorkerOptions};
 use crate::keys::{KeyFolder, check_reach};
+use crate::reload;
 use crate::settings::Settings;
 
 /// The supervisor's name where there is only one.
 pub const LOCAL_SUPERVISOR: &str = "local";
 
-pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
+/// The settings of a dispatcher, checked.
+pub fn dispatcher_settings(options: &DispatcherOptions) -> Result<Settings, Fault> {
+    let options = options.clone();
     let mut settings = load_settings(options.config.as_deref(), options.local)?;
     replace(&mut settings.dispatcher.listen, options.listen);
     replace(&mut settings.dispatcher.port, options.port);
@@ -33,6 +36,11 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
     settings.validate()?;
+    Ok(settings)
+}
+
+pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
+    let settings = dispatcher_settings(&options)?;
     let keys = keys_of(&settings, options.local, KeyFolder::server_keys)?;
     let ports = Endpoints::tcp(&settings.dispatcher.listen, settings.dispatcher.port);
     if !options.local {
@@ -41,6 +49,9 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let mappings = load_mappings(&settings.mappings)?;
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     install_signal_handlers(options.local);
+    if !options.local {
+        signals::reload_on_hangup();
+    }
     let _log = log::start(&settings.log_folder(), "dispatcher", &settings.log)?;
     let endpoints = if options.local {
         Endpoints::ipc(&socket_folder(state.path())?)
@@ -49,6 +60,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     };
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
+    let read_again = reload::read_again(options.clone(), settings.clone());
     let setup = DispatcherSetup {
         ends_alone: !options.local,
         restored: restored(&settings, options.restored, options.local),
@@ -65,14 +77,31 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         rests: settings.rests,
         applications: settings.applications,
         disks,
-        mapping_order: MappingOrder(mappings.names().map(str::to_owned).collect()),
+        mapping_order: order_of(&mappings),
         config: settings.dispatcher,
     };
+    log_fault(webfill_dispatcher::run(
+        setup,
+        distributed(&mappings),
+        read_again,
+    ))
+}
+
+/// Which mapping's values win in a record.
+pub fn order_of(mappings: &MappingSet) -> MappingOrder {
+    MappingOrder(mappings.names().map(str::to_owned).collect())
+}
+
+/// The mappings as they are sent to supervisors.
+pub fn distributed(mappings: &MappingSet) -> Mappings {
     let sources = mappings.sources().iter().map(|source| MappingSource {
         name: source.name.clone(),
         text: source.text.clone(),
     });
-    log_fault(webfill_dispatcher::run(setup, sources.collect()))
+    Mappings {
+        version: mappings.version(),
+        sources: sources.collect(),
+    }
 }
 
 /// A dispatcher of a fleet must be told of a backup. That of `webfill crawl` has no supervisor but its own,

@@ -34,6 +34,12 @@ pub struct CrawlSettings {
     pub body: bool,
 }
 
+/// Names a set of mappings: a hash of its content.
+pub type MappingsVersion = String;
+
+/// The version of messages from which on a set of mappings is named, and sent only to who asks for it.
+pub const MAPPINGS_NAMED_SINCE: u8 = 7;
+
 /// The text of a mapping file; each worker compiles the set itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappingSource {
@@ -271,12 +277,17 @@ pub enum SupervisorToDispatcher {
         session: u64,
         outcomes_sent: u64,
     },
+    /// It lacks this set of mappings, which the dispatcher has named. Since version 7.
+    AskMappings {
+        session: u64,
+        mappings: MappingsVersion,
+    },
 }
 
 /// From the dispatcher to a supervisor, on the tasks socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DispatcherToSupervisor {
-    /// The answer to hello. Tasks follow.
+    /// The answer to a hello in version 6. Tasks follow.
     Welcome {
         session: u64,
         /// The hello's own `sent_ms`.
@@ -319,6 +330,29 @@ pub enum DispatcherToSupervisor {
     SayHello { session: u64 },
     /// Give back the unstarted tasks, finish the others, say goodbye.
     Drain,
+    /// The answer to hello. Tasks follow. Since version 7.
+    Joined {
+        session: u64,
+        /// The hello's own `sent_ms`.
+        heard_ms: u64,
+        /// As in [`DispatcherToSupervisor::Welcome`].
+        lease_ms: u64,
+        /// The mappings in force. A supervisor that lacks them asks for them, and its workers get no
+        /// further tasks before it has them.
+        mappings: MappingsVersion,
+    },
+    /// Other mappings are in force from now on. Numbered like tasks. Since version 7.
+    MappingsChanged {
+        session: u64,
+        number: u64,
+        mappings: MappingsVersion,
+    },
+    /// The answer to [`SupervisorToDispatcher::AskMappings`]. Since version 7.
+    Mappings {
+        session: u64,
+        version: MappingsVersion,
+        sources: Vec<MappingSource>,
+    },
 }
 
 /// From a supervisor to the dispatcher, on the outcomes socket.

@@ -242,6 +242,10 @@ fn freeze_supervisor_messages(mut frozen: Frozen) -> Frozen {
             session: 112,
             outcomes_sent: 113,
         },
+        SupervisorToDispatcher::AskMappings { .. } => SupervisorToDispatcher::AskMappings {
+            session: 114,
+            mappings: "hash".into(),
+        },
     });
     let outcomes = SupervisorOutcomes {
         supervisor: "vm-01".into(),
@@ -290,6 +294,24 @@ fn freeze_dispatcher_messages(mut frozen: Frozen) -> Frozen {
             session: 144,
         },
         DispatcherToSupervisor::Drain => DispatcherToSupervisor::Drain,
+        DispatcherToSupervisor::Joined { .. } => DispatcherToSupervisor::Joined {
+            session: 145,
+            heard_ms: 146,
+            lease_ms: 147,
+            mappings: "hash".into(),
+        },
+        DispatcherToSupervisor::MappingsChanged { .. } => {
+            DispatcherToSupervisor::MappingsChanged {
+                session: 149,
+                number: 150,
+                mappings: "hash".into(),
+            }
+        },
+        DispatcherToSupervisor::Mappings { .. } => DispatcherToSupervisor::Mappings {
+            session: 148,
+            version: "hash".into(),
+            sources: vec![mapping()],
+        },
     });
     frozen
 }

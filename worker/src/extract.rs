@@ -172,6 +172,7 @@ fn with_extraction(mut result: TaskResult, extraction: webfill_mapping::Extracti
         );
     }
     result.mapping = extraction.mapping;
+    result.mapping_version = extraction.mapping_version;
     result.fields = extraction.fields;
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,

@@ -133,6 +133,7 @@ impl Saver {
             outcome: result.outcome,
             status_code: result.status_code,
             mapping: result.mapping.clone(),
+            mapping_version: result.mapping_version.clone(),
             fields: result.fields.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),

@@ -29,6 +29,7 @@ pub struct TaskResult {
     pub body_bytes: u64,
     pub content_hash: Option<String>,
     pub mapping: Option<String>,
+    pub mapping_version: Option<String>,
     pub fields: serde_json::Map<String, serde_json::Value>,
     pub links: Vec<String>,
     /// The response's headers, if the crawl asks for them and there was a response.
@@ -58,6 +59,7 @@ impl TaskResult {
             body_bytes: 0,
             content_hash: None,
             mapping: None,
+            mapping_version: None,
             fields: serde_json::Map::new(),
             links: Vec::new(),
             headers: None,

@@ -31,7 +31,7 @@ use crate::outgoing::{Client, OutgoingMessage};
 /// When a request is answered.
 enum Reply {
     Now(Value),
-    /// When a recall, the closing of a crawl, the reopening of its tasks or a drain has ended.
+    /// When a recall, the closing of a crawl, the reopening of its tasks, a reload or a drain has ended.
     Later,
 }
 
@@ -114,6 +114,10 @@ impl Core {
             Action::Resume(subject) => self.resume(subject, now_ms),
             Action::Retry(action) => self.retry(client, action),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
+            Action::Reload { uuid } => {
+                self.ask_reload(Some(client.clone()), uuid);
+                Ok(Reply::Later)
+            }
             Action::Drain { supervisor, uuid } => {
                 Ok(self.drain_supervisors(client, supervisor, uuid))
             }

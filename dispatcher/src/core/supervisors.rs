@@ -2,8 +2,8 @@
 //! (silence).
 
 use webfill_wire::{
-    DispatcherToSupervisor, Hello, Lane, ReturnCause, SupervisorHeartbeat, SupervisorToDispatcher,
-    TaskReturned,
+    DispatcherToSupervisor, Hello, Lane, MAPPINGS_NAMED_SINCE, MappingsVersion, ReturnCause,
+    SupervisorHeartbeat, SupervisorToDispatcher, TaskReturned,
 };
 
 use super::Core;
@@ -11,6 +11,7 @@ use super::requests::Gone;
 use crate::caller::Caller;
 use crate::dispatch::{Greeting, HeartbeatReply, Lease};
 use crate::frontier::{FrontierError, SavedSupervisor, TaskId};
+use crate::mappings::Mappings;
 
 impl Core {
     pub fn handle_supervisor_message(
@@ -31,6 +32,9 @@ impl Core {
             } => {
                 self.dispatch.goodbye(peer, session, outcomes_sent, now_ms);
                 return self.remove_gone_supervisors(now_ms);
+            }
+            SupervisorToDispatcher::AskMappings { session, mappings } => {
+                self.give_mappings(peer, session, &mappings);
             }
         }
         Ok(())
@@ -79,13 +83,8 @@ impl Core {
         let lost = self.dispatch.join(hello, peer.clone(), now_ms);
         self.take_back(lost, now_ms)?;
         self.update_browser_lane();
-        let welcome = DispatcherToSupervisor::Welcome {
-            session: hello.session,
-            heard_ms: hello.sent_ms,
-            lease_ms: self.settings.lease_ms,
-            mappings: self.mappings.clone(),
-        };
-        self.send_to_supervisor(peer, welcome);
+        let answer = self.answer_to_hello(peer, hello);
+        self.send_to_supervisor(peer, answer);
         self.resend_recalls(&hello.supervisor);
         if self.draining {
             self.dispatch.drain();
@@ -94,6 +93,41 @@ impl Core {
             self.tell_to_drain(&hello.supervisor);
         }
         Ok(())
+    }
+
+    /// Names the mappings in force; a supervisor of an older version gets them at once.
+    fn answer_to_hello(&self, peer: &Caller, hello: &Hello) -> DispatcherToSupervisor {
+        let (session, heard_ms, lease_ms) = (hello.session, hello.sent_ms, self.settings.lease_ms);
+        match peer.version >= MAPPINGS_NAMED_SINCE {
+            true => DispatcherToSupervisor::Joined {
+                session,
+                heard_ms,
+                lease_ms,
+                mappings: self.mappings.version.clone(),
+            },
+            false => DispatcherToSupervisor::Welcome {
+                session,
+                heard_ms,
+                lease_ms,
+                mappings: self.mappings.sources.clone(),
+            },
+        }
+    }
+
+    /// A supervisor lacks a set of mappings. If it is not in force any more, the supervisor is about to
+    /// hear of its successor.
+    fn give_mappings(&mut self, peer: &Caller, session: u64, wanted: &MappingsVersion) {
+        if !self.dispatch.is_in_session(peer, session) {
+            self.send_to_supervisor(peer, DispatcherToSupervisor::SayHello { session });
+        } else if *wanted == self.mappings.version {
+            let Mappings { version, sources } = self.mappings.clone();
+            let message = DispatcherToSupervisor::Mappings {
+                session,
+                version,
+                sources,
+            };
+            self.send_to_supervisor(peer, message);
+        }
     }
 
     fn answer_heartbeat(&mut self, peer: &Caller, beat: &SupervisorHeartbeat, now_ms: i64) {

@@ -185,6 +185,10 @@ impl Fleet {
         (session.id == id).then_some(supervisor)
     }
 
+    pub(super) fn is_in_session(&mut self, peer: &Caller, id: u64) -> bool {
+        self.session(peer, id).is_some()
+    }
+
     pub(super) fn heartbeat(
         &mut self,
         peer: &Caller,

@@ -52,6 +52,10 @@ impl Rests {
         }
         Ok(rests)
     }
+
+    pub(super) fn set_table(&mut self, table: RestTable) {
+        self.table = table;
+    }
 }
 
 /// What becomes of a task whose attempt has ended, as far as its site decides it.

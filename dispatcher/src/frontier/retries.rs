@@ -34,6 +34,10 @@ impl Retries {
         let next_ms = next_ms(db)?;
         Ok(Retries { table, next_ms })
     }
+
+    pub(super) fn set_table(&mut self, table: RetryTable) {
+        self.table = table;
+    }
 }
 
 impl Frontier {

@@ -158,6 +158,7 @@ fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
         "outcome": page.outcome.as_str(),
         "status_code": or_null(page.status_code.map(i32::from)),
         "mapping": or_null(page.mapping.as_deref()),
+        "mapping_version": or_null(page.mapping_version.as_deref()),
     };
     stored.append(cstr!("fields"), document(&page.fields)?);
     stored.append(cstr!("links"), texts(&page.links));

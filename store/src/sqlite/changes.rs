@@ -21,7 +21,7 @@ use crate::store::{ExportError, ExportFilter};
 /// The position is the first column, as [`row_object`] expects.
 const COLUMNS: &str = "
 SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
-    mapping, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
+    mapping, mapping_version, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, tries, headers, body
 FROM pages";
 

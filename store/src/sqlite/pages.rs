@@ -15,9 +15,10 @@ use crate::timestamp::{iso_time, parse_iso_time};
 const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, fields, links, tries, headers, body, epoch, task, position)
+    worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
+    position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -28,7 +29,7 @@ ON CONFLICT (_id) DO UPDATE SET
     elapsed_ms = excluded.elapsed_ms, attempts = excluded.attempts, worker = excluded.worker,
     attrs = excluded.attrs, fields = excluded.fields, links = excluded.links,
     tries = excluded.tries, headers = excluded.headers, body = excluded.body,
-    epoch = excluded.epoch, task = excluded.task,
+    epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -104,6 +105,7 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
         body,
         clamped(page.delivery.epoch),
         clamped(page.task),
+        page.mapping_version,
     ])?;
     Ok(())
 }

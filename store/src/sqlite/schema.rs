@@ -13,7 +13,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 5;
+const SCHEMA_VERSION: i32 = 6;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -166,6 +166,11 @@ ALTER TABLE pages ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0; -- of the deliver
 ALTER TABLE pages ADD COLUMN task INTEGER NOT NULL DEFAULT 0;  -- at its dispatcher
 ";
 
+/// What version 6 added: pages say which version of a mapping has read them.
+const MAPPING_VERSION: &str = "
+ALTER TABLE pages ADD COLUMN mapping_version TEXT; -- of the mapping that read the page
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -295,7 +300,14 @@ fn identify(conn: &Connection) -> Result<Identity, Fault> {
 /// Creates the tables in an empty file, unless another process has done so meanwhile.
 fn create_tables(conn: &Connection) -> Result<(), Fault> {
     if identify(conn)? == Identity::Empty {
-        for tables in [TABLES, RECORDS, PAGES, SITE_STATES, DELIVERIES] {
+        for tables in [
+            TABLES,
+            RECORDS,
+            PAGES,
+            SITE_STATES,
+            DELIVERIES,
+            MAPPING_VERSION,
+        ] {
             conn.execute_batch(tables)?;
         }
         conn.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -319,10 +331,13 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         if version < 4 {
             conn.execute_batch(SITE_STATES)?;
         }
-        let [before, after] = FROM_VERSION_4;
-        for statements in [DELIVERIES, before, RECORDS, after] {
-            conn.execute_batch(statements)?;
+        if version < 5 {
+            let [before, after] = FROM_VERSION_4;
+            for statements in [DELIVERIES, before, RECORDS, after] {
+                conn.execute_batch(statements)?;
+            }
         }
+        conn.execute_batch(MAPPING_VERSION)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -22,6 +22,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
             outcome: Outcome::HttpError,
             status_code: Some(503),
         }],
+        mapping_version: Some(String::from("hash")),
         headers: Some(object(json!({"Set-Cookie": ["a=1", "b=2"], "$x.y": []}))),
         body: Some("<p>Ada \u{1F980}</p>".into()),
         ..page_with(
@@ -35,7 +36,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         "app_id": "app", "crawl_id": "c1",
         "url": "https://example.com/a", "final_url": "https://example.com/end",
         "site": "example.com", "depth": 3, "parent": "https://example.com/",
-        "outcome": "http_error", "status_code": 999, "mapping": "people",
+        "outcome": "http_error", "status_code": 999, "mapping": "people", "mapping_version": "hash",
         "fields": {"name": "Ada", "tags": ["x", "y"], "n": 3},
         "links": ["https://example.com/b"],
         "content_type": "text/html", "bytes": 1_u64 << 40, "content_hash": "abc",
@@ -56,7 +57,14 @@ pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
         .unwrap();
     let kept = only_page(store).await;
     assert_eq!(kept["tries"], json!([]));
-    for name in ["headers", "body", "attrs", "final_url", "mapping"] {
+    for name in [
+        "headers",
+        "body",
+        "attrs",
+        "final_url",
+        "mapping",
+        "mapping_version",
+    ] {
         assert_eq!(kept.get(name), Some(&Value::Null), "{name}");
     }
 }

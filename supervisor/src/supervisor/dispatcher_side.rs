@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, RecallScope,
-    SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
+    CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, MappingsVersion,
+    RecallScope, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
 };
 
 use super::{OutgoingMessage, Supervisor, no_outcomes};
@@ -37,6 +37,7 @@ impl Supervisor {
         }
         if self.session.is_welcomed() {
             self.watch_dispatcher(now_ms);
+            self.ask_for_mappings(now_ms);
         }
     }
 
@@ -88,12 +89,40 @@ impl Supervisor {
                 lease_ms,
                 mappings,
             } => {
-                if session == self.session.id() && !self.session.is_welcomed() {
-                    self.session.welcomed(heard_ms, lease_ms, now_ms);
-                    self.problem_logged = false;
-                    self.send_lease();
-                    self.use_mappings(mappings);
+                if self.join(session, heard_ms, lease_ms, now_ms) {
+                    self.use_mappings(None, mappings);
                     self.send_again();
+                }
+            }
+            DispatcherToSupervisor::Joined {
+                session,
+                heard_ms,
+                lease_ms,
+                mappings,
+            } => {
+                if self.join(session, heard_ms, lease_ms, now_ms) {
+                    self.mappings.name(mappings);
+                    self.ask_for_mappings(now_ms);
+                    self.send_again();
+                }
+            }
+            DispatcherToSupervisor::MappingsChanged {
+                session,
+                number,
+                mappings,
+            } => {
+                if self.session.accept(session, number) {
+                    self.mappings.name(mappings);
+                    self.ask_for_mappings(now_ms);
+                }
+            }
+            DispatcherToSupervisor::Mappings {
+                session,
+                version,
+                sources,
+            } => {
+                if session == self.session.id() && self.mappings.lacks(&version) {
+                    self.use_mappings(Some(version), sources);
                 }
             }
             DispatcherToSupervisor::NameTaken { session } => self.note_name_taken(session),
@@ -179,10 +208,32 @@ impl Supervisor {
         self.send_to_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
     }
 
-    pub(super) fn use_mappings(&mut self, mappings: Vec<MappingSource>) {
-        if self.mappings.as_ref() != Some(&mappings) {
-            self.send_to_ready_workers(&SupervisorToWorker::Mappings(mappings.clone()));
-            self.mappings = Some(mappings);
+    /// The dispatcher has answered a hello. Returns whether that begins a session.
+    fn join(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
+        let begins = session == self.session.id() && !self.session.is_welcomed();
+        if begins {
+            self.session.welcomed(heard_ms, lease_ms, now_ms);
+            self.problem_logged = false;
+            self.send_lease();
+        }
+        begins
+    }
+
+    fn ask_for_mappings(&mut self, now_ms: u64) {
+        let patience_ms = self.session.lease_ms();
+        if let Some(mappings) = self.mappings.to_ask(now_ms, patience_ms) {
+            let session = self.session.id();
+            self.send_to_dispatcher(SupervisorToDispatcher::AskMappings { session, mappings });
+        }
+    }
+
+    fn use_mappings(&mut self, version: Option<MappingsVersion>, sources: Vec<MappingSource>) {
+        let told = SupervisorToWorker::Mappings(sources.clone());
+        if self.mappings.take(version, sources) {
+            self.send_to_ready_workers(&told);
+        }
+        for worker_index in 0..self.workers.len() {
+            self.send_waiting_tasks(worker_index);
         }
     }
 

@@ -12,10 +12,11 @@ use super::Supervisor;
 use crate::worker_state::WorkerState;
 
 impl Supervisor {
-    /// Sends a ready worker the tasks that wait for it, after the crawl settings they need.
+    /// Sends a ready worker the tasks that wait for it, after the crawl settings they need, unless the
+    /// mappings in force are still lacking.
     pub(super) fn send_waiting_tasks(&mut self, worker_index: usize) {
         let worker = &mut self.workers[worker_index];
-        if !worker.ready || worker.waiting.is_empty() {
+        if !worker.ready || worker.waiting.is_empty() || !self.mappings.are_complete() {
             return;
         }
         let tasks = std::mem::take(&mut worker.waiting);
@@ -67,8 +68,8 @@ impl Supervisor {
         if self.draining {
             self.send_to_worker(worker_index, SupervisorToWorker::Drain);
         }
-        if let Some(mappings) = &self.mappings {
-            let message = SupervisorToWorker::Mappings(mappings.clone());
+        if let Some(sources) = self.mappings.sources() {
+            let message = SupervisorToWorker::Mappings(sources.clone());
             self.send_to_worker(worker_index, message);
         }
         let sites = std::mem::take(&mut self.workers[worker_index].inherited);

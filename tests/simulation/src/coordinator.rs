@@ -3,8 +3,8 @@
 
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
 use webfill_dispatcher::{
-    BackfillWrite, Caller, Client, Committed, Core, CoreSettings, OutgoingMessage, RestTable,
-    RetryTable, StoreWrite, control,
+    BackfillWrite, Caller, Client, Committed, Core, CoreSettings, Mappings, OutgoingMessage,
+    RestTable, RetryTable, StoreWrite, control,
 };
 use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes, SupervisorToDispatcher};
 
@@ -87,7 +87,7 @@ impl Coordinator {
             ..FrontierConfig::default()
         };
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
-        let dispatcher = Core::open(frontier, terms, Vec::new(), now_ms);
+        let dispatcher = Core::open(frontier, terms, Mappings::default(), now_ms);
         self.dispatcher = Some(dispatcher.expect("it goes on"));
     }
 

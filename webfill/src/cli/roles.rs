@@ -7,7 +7,7 @@ use webfill_wire::Lane;
 
 use super::id;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct DispatcherOptions {
     /// Settings file
     #[arg(long, value_name = "FILE")]

@@ -46,7 +46,7 @@ fn every_flag_is_listed_with_its_default() {
 
 #[test]
 fn the_actions_on_a_crawl_take_the_flags_of_info() {
-    for command in ["stop", "pause", "resume", "status"] {
+    for command in ["stop", "pause", "resume", "status", "reload"] {
         assert_eq!(
             flags_of(&[command]),
             flags_of(&["info"]),

@@ -2,6 +2,7 @@ mod awaited;
 mod closing;
 mod feeding;
 mod lanes;
+mod mappings;
 mod reopening;
 mod states;
 
@@ -17,6 +18,7 @@ use crate::caller::Caller;
 use crate::control;
 use crate::core::CoreSettings;
 use crate::frontier::{Frontier, FrontierConfig};
+use crate::mappings::Mappings;
 use crate::store_writer::StoreWrite;
 
 const NOW_MS: i64 = 1_700_000_000_000;
@@ -32,6 +34,8 @@ struct Fixture {
     /// The same for store writes.
     store_writes: Vec<StoreWrite>,
     sent_outcomes: u64,
+    /// In which it is spoken to.
+    version: u8,
 }
 
 fn open(dir: &TempDir, now_ms: i64) -> Core {
@@ -43,7 +47,7 @@ fn open(dir: &TempDir, now_ms: i64) -> Core {
         window_sites: 1_000,
     };
     let frontier = Frontier::open(dir.path(), FrontierConfig::default(), now_ms).unwrap();
-    Core::open(frontier, settings, Vec::new(), now_ms).unwrap()
+    Core::open(frontier, settings, Mappings::default(), now_ms).unwrap()
 }
 
 fn fixture() -> Fixture {
@@ -56,6 +60,7 @@ fn fixture() -> Fixture {
         outgoing: Vec::new(),
         store_writes: Vec::new(),
         sent_outcomes: 0,
+        version: webfill_wire::codec::WIRE_VERSION,
     }
 }
 
@@ -140,9 +145,13 @@ impl Fixture {
     }
 
     fn say(&mut self, message: SupervisorToDispatcher) {
+        let caller = Caller {
+            peer: b"s".to_vec(),
+            version: self.version,
+        };
         let now_ms = self.now_ms;
         self.core()
-            .handle_supervisor_message(&Caller::of_this_build(b"s".to_vec()), message, now_ms)
+            .handle_supervisor_message(&caller, message, now_ms)
             .unwrap();
         self.turn();
     }

@@ -1,0 +1,83 @@
+//! A reload: other mappings and settings are in force from the next commit on.
+
+use webfill_api::Refusal;
+use webfill_wire::{DispatcherToSupervisor, MAPPINGS_NAMED_SINCE};
+
+use super::Core;
+use crate::outgoing::{Client, OutgoingMessage};
+use crate::reload::{ReloadAsked, ReloadEnded, Reloaded, answer};
+
+impl Core {
+    /// Somebody asks for a reload; the caller of the core reads the files.
+    pub(crate) fn ask_reload(&mut self, client: Option<Client>, uuid: Option<String>) {
+        self.reloads_asked.push(ReloadAsked { client, uuid });
+    }
+
+    pub(crate) fn take_reloads_asked(&mut self) -> Vec<ReloadAsked> {
+        std::mem::take(&mut self.reloads_asked)
+    }
+
+    /// Applies what was read, and answers who has asked. Something with a fault changes nothing.
+    pub(crate) fn finish_reload(&mut self, ended: ReloadEnded) {
+        let told = match ended.found {
+            Ok(reloaded) => {
+                let is_changed = reloaded.mappings.version != self.mappings.version;
+                let told = answer(&ended.asked, &reloaded, is_changed);
+                self.use_reloaded(*reloaded, is_changed);
+                told
+            }
+            Err(fault) => {
+                tracing::error!(
+                    event = "reload_refused",
+                    reason = fault.message,
+                    "nothing was changed by a reload"
+                );
+                Refusal::new("$", format!("nothing was changed: {}", fault.message)).answer()
+            }
+        };
+        if let Some(client) = ended.asked.client {
+            self.outgoing.push(OutgoingMessage::ToClient(client, told));
+        }
+    }
+
+    fn use_reloaded(&mut self, reloaded: Reloaded, is_changed: bool) {
+        tracing::info!(
+            event = "reloaded",
+            mappings = reloaded.mappings.version,
+            changed = reloaded.changed.join(", "),
+            needs_restart = reloaded.needs_restart.join(", "),
+            "mappings and settings were read again"
+        );
+        self.frontier
+            .change_settings(reloaded.retries, reloaded.rests, reloaded.excluded);
+        if is_changed {
+            self.mappings = reloaded.mappings;
+            self.tell_of_mappings();
+        }
+    }
+
+    /// Tells all connected supervisors which mappings are in force. One of an older version gets them
+    /// when it says hello.
+    fn tell_of_mappings(&mut self) {
+        let names: Vec<String> = self
+            .dispatch
+            .supervisors()
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        for name in names {
+            let Some((peer, session, number)) = self.dispatch.address(&name) else {
+                continue;
+            };
+            let mappings = self.mappings.version.clone();
+            let message = match peer.version >= MAPPINGS_NAMED_SINCE {
+                true => DispatcherToSupervisor::MappingsChanged {
+                    session,
+                    number,
+                    mappings,
+                },
+                false => DispatcherToSupervisor::SayHello { session },
+            };
+            self.send_to_supervisor(&peer, message);
+        }
+    }
+}

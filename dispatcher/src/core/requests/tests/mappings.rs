@@ -1,0 +1,111 @@
+//! Mappings are named, and given to who asks for them.
+
+use webfill_wire::MappingSource;
+
+use super::*;
+use crate::reload::{ReloadAsked, ReloadEnded, Reloaded};
+
+fn mappings(version: &str) -> Mappings {
+    let source = MappingSource {
+        name: "shop.json".into(),
+        text: version.to_owned(),
+    };
+    Mappings {
+        version: version.into(),
+        sources: vec![source],
+    }
+}
+
+/// What was sent to supervisors since the test last took it.
+fn sent(fixture: &mut Fixture) -> Vec<DispatcherToSupervisor> {
+    let outgoing = std::mem::take(&mut fixture.outgoing);
+    let sent = outgoing.into_iter().filter_map(|message| match message {
+        OutgoingMessage::ToSupervisor(_, message) => Some(message),
+        _ => None,
+    });
+    sent.collect()
+}
+
+fn ask(version: &str) -> SupervisorToDispatcher {
+    SupervisorToDispatcher::AskMappings {
+        session: 1,
+        mappings: version.into(),
+    }
+}
+
+fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_startup::Fault>) {
+    let found = found.map(|mappings| {
+        Box::new(Reloaded {
+            mappings,
+            mapping_order: Default::default(),
+            retries: Default::default(),
+            rests: Default::default(),
+            excluded: Default::default(),
+            changed: Vec::new(),
+            needs_restart: Vec::new(),
+        })
+    });
+    let asked = ReloadAsked {
+        client: None,
+        uuid: None,
+    };
+    fixture.core().finish_reload(ReloadEnded { asked, found });
+    fixture.turn();
+}
+
+#[test]
+fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
+    let mut fixture = fixture();
+    fixture.core().mappings = mappings("a");
+    fixture.join();
+    let told = sent(&mut fixture);
+    assert!(
+        matches!(&told[..], [DispatcherToSupervisor::Joined { mappings, .. }] if mappings == "a"),
+        "{told:?}"
+    );
+    fixture.join();
+    assert_eq!(sent(&mut fixture), []);
+    fixture.say(ask("older"));
+    assert_eq!(sent(&mut fixture), [], "it is not in force");
+    fixture.say(ask("a"));
+    let expected = DispatcherToSupervisor::Mappings {
+        session: 1,
+        version: "a".into(),
+        sources: mappings("a").sources,
+    };
+    assert_eq!(sent(&mut fixture), [expected]);
+}
+
+#[test]
+fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
+    let mut fixture = fixture();
+    fixture.core().mappings = mappings("a");
+    fixture.join();
+    sent(&mut fixture);
+    reload(&mut fixture, Err(webfill_startup::Fault::usage("a fault")));
+    reload(&mut fixture, Ok(mappings("a")));
+    assert_eq!(sent(&mut fixture), []);
+    reload(&mut fixture, Ok(mappings("b")));
+    let changed = DispatcherToSupervisor::MappingsChanged {
+        session: 1,
+        number: 1,
+        mappings: "b".into(),
+    };
+    assert_eq!(sent(&mut fixture), [changed]);
+}
+
+#[test]
+fn a_supervisor_of_an_older_version_gets_mappings_with_the_answer_to_its_hello() {
+    let mut fixture = fixture();
+    fixture.core().mappings = mappings("a");
+    fixture.version = 6;
+    fixture.join();
+    let told = sent(&mut fixture);
+    assert!(
+        matches!(&told[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings.len() == 1),
+        "{told:?}"
+    );
+    reload(&mut fixture, Ok(mappings("b")));
+    let hello = DispatcherToSupervisor::SayHello { session: 1 };
+    assert_eq!(sent(&mut fixture), [hello]);
+}

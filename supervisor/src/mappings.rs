@@ -1,0 +1,92 @@
+//! The mappings that a supervisor has for its workers, and those that it lacks.
+//!
+//! The dispatcher names the set in force by its version. The supervisor asks for a set that it lacks,
+//! once, and again only if no answer comes for the time of a lease. Meanwhile its workers get no tasks,
+//! so that no page is read by mappings of yesterday.
+
+use webfill_wire::{MappingSource, MappingsVersion};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings {
+    /// `None` until the first have come.
+    sources: Option<Vec<MappingSource>>,
+    /// Unknown if they came from a dispatcher that does not name them.
+    version: Option<MappingsVersion>,
+    lacking: Option<Lacking>,
+}
+
+#[derive(Debug)]
+struct Lacking {
+    version: MappingsVersion,
+    ask_again_ms: u64,
+}
+
+impl Mappings {
+    pub(crate) fn sources(&self) -> Option<&Vec<MappingSource>> {
+        self.sources.as_ref()
+    }
+
+    /// Whether the workers have those in force, or may go on until the dispatcher has named some.
+    pub(crate) fn are_complete(&self) -> bool {
+        self.lacking.is_none()
+    }
+
+    /// The dispatcher has named the set in force.
+    pub(crate) fn name(&mut self, version: MappingsVersion) {
+        let has_it = self.version.as_ref() == Some(&version);
+        self.lacking = (!has_it).then_some(Lacking {
+            version,
+            ask_again_ms: 0,
+        });
+    }
+
+    /// The version to ask for now. It is asked for again after `patience_ms`.
+    pub(crate) fn to_ask(&mut self, now_ms: u64, patience_ms: u64) -> Option<MappingsVersion> {
+        let lacking = self.lacking.as_mut()?;
+        let is_due = now_ms >= lacking.ask_again_ms;
+        is_due.then(|| {
+            lacking.ask_again_ms = now_ms.saturating_add(patience_ms);
+            lacking.version.clone()
+        })
+    }
+
+    /// A set has come. Returns whether the workers must get it.
+    pub(crate) fn take(
+        &mut self,
+        version: Option<MappingsVersion>,
+        sources: Vec<MappingSource>,
+    ) -> bool {
+        self.version = version;
+        self.lacking = None;
+        self.sources.replace(sources) != self.sources
+    }
+
+    /// Whether this set is the one that is lacking.
+    pub(crate) fn lacks(&self, version: &MappingsVersion) -> bool {
+        let lacking = self.lacking.as_ref();
+        lacking.is_some_and(|lacking| lacking.version == *version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_asked_for_once_and_used_once() {
+        let mut mappings = Mappings::default();
+        mappings.name("a".into());
+        assert_eq!(mappings.to_ask(100, 1_000).as_deref(), Some("a"));
+        assert_eq!(mappings.to_ask(1_099, 1_000), None);
+        assert_eq!(mappings.to_ask(1_100, 1_000).as_deref(), Some("a"));
+        assert!(!mappings.are_complete() && !mappings.lacks(&"b".into()));
+        assert!(mappings.take(Some("a".into()), Vec::new()));
+        assert!(mappings.are_complete());
+        mappings.name("a".into());
+        assert_eq!(mappings.to_ask(9_000, 1_000), None, "it is known");
+        assert!(!mappings.take(None, Vec::new()), "the workers have it");
+        mappings.name("a".into());
+        assert!(!mappings.are_complete(), "nobody said that it was this one");
+    }
+}

@@ -1,0 +1,142 @@
+//! Mappings and settings change while a fleet is at work.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::site::page;
+use webfill_tests::workplace::profile_mapping;
+
+use crate::clients::post;
+use crate::fleet::{Fleet, request, wait_for};
+
+const SITES: usize = 4;
+const PAGES: usize = 30;
+
+fn feed(fleet: &Fleet, crawl_id: &str) {
+    let mut requests = Vec::new();
+    for number in 0..SITES {
+        let site = fleet.web.site(&format!("s{number}.example"));
+        site.otherwise(|request| page(&request.path).field("shoe", &request.path).into());
+        requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), crawl_id)));
+    }
+    fleet.feed(&requests);
+}
+
+fn wait_for_pages(fleet: &Fleet, count: usize) {
+    wait_for(&format!("{count} pages"), || {
+        (fleet.web.visits().pages().len() >= count).then_some(())
+    });
+}
+
+/// The tests' mapping with a further field.
+fn with_shoe() -> Value {
+    let mut mapping = profile_mapping();
+    let mut field = mapping["fields"][1].clone();
+    field["name"] = "shoe".into();
+    field["processors"][0]["parameters"]["expression"] = "//p[@class='shoe']/text()".into();
+    let fields = mapping["fields"].as_array_mut();
+    fields.expect("it has fields").push(field);
+    mapping
+}
+
+/// What another program makes of the mapping file.
+fn version_of_file(fleet: &Fleet) -> String {
+    let file = fleet.work.path("mappings/profile.json");
+    let output = std::process::Command::new("sha256sum").arg(file).output();
+    let printed = output.expect("coreutils are installed").stdout;
+    String::from_utf8_lossy(&printed[..32]).into_owned()
+}
+
+/// The versions of mappings that have read the pages of a crawl, by whether they have the new field.
+fn versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
+    let sql = format!(
+        "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
+         AND (json_extract(fields, '$.shoe') IS NOT NULL) = {has_shoe}"
+    );
+    fleet.work.stored().texts(&sql).into_iter().collect()
+}
+
+#[test]
+fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing() {
+    let fleet = Fleet::with(&[]);
+    let before = version_of_file(&fleet);
+    feed(&fleet, "c");
+    wait_for_pages(&fleet, SITES * PAGES / 4);
+
+    fleet
+        .work
+        .write("mappings/profile.json", "{\n  \"name\": 7\n}");
+    let refused = fleet.run(&["reload"]).expect(1).stderr;
+    for told in ["nothing was changed", "profile.json:2", "name"] {
+        assert!(refused.contains(told), "{refused}");
+    }
+    let logged = fleet.told("reload_refused");
+    assert!(logged[0]["reason"].to_string().contains("profile.json:2"));
+    wait_for_pages(&fleet, SITES * PAGES / 2);
+
+    fleet.work.write_json("mappings/profile.json", &with_shoe());
+    let after = version_of_file(&fleet);
+    let answer = fleet.json(&["reload"]);
+    assert_eq!(answer["mappings"]["changed"], true, "{answer}");
+    feed(&fleet, "later");
+    for crawl in ["c", "later"] {
+        fleet.wait_until_done(crawl);
+    }
+    let [before, after] = [before, after].map(|version| BTreeSet::from([version]));
+    assert_eq!(versions(&fleet, "c", false), before);
+    assert_eq!(versions(&fleet, "c", true), after);
+    assert_eq!(versions(&fleet, "later", true), after);
+    assert_eq!(versions(&fleet, "later", false), BTreeSet::new());
+
+    let counts = fleet.web.visits().pages().counts();
+    assert_eq!(counts.len(), SITES * PAGES);
+    assert!(counts.values().all(|times| *times == 2), "{counts:?}");
+    let stored = "SELECT count(*) FROM pages WHERE outcome = 'ok' AND mapping = 'profile'";
+    assert_eq!(
+        fleet.work.stored().number(stored),
+        2 * (SITES * PAGES) as i64
+    );
+    assert_eq!(
+        fleet.told("supervisor_joined").len(),
+        1,
+        "nobody was restarted"
+    );
+}
+
+#[test]
+fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
+    let file = |busy: &str, window: u32| {
+        format!("[rests]\nbusy = {busy}\n[dispatcher]\nwindow_sites = {window}\n")
+    };
+    let fleet = Fleet::with_file(&file("[60.0]", 1_000));
+    fleet.work.write("webfill.toml", file("[120.0]", 2_000));
+    let answer = fleet
+        .client()
+        .ask(&json!({"action": "reload", "uuid": "u"}));
+    assert_eq!(answer["uuid"], "u", "{answer}");
+    assert_eq!(answer["changed"], json!(["rests.busy"]));
+    assert_eq!(answer["needs_restart"], json!(["dispatcher.window_sites"]));
+    assert_eq!(answer["mappings"]["changed"], false);
+
+    fleet.work.write("webfill.toml", "[rests]\nbusi = [60.0]\n");
+    let refused = fleet.run(&["reload"]).expect(1).stderr;
+    assert!(refused.contains("busi"), "{refused}");
+    let (status, answer) = post(&fleet, "/reload", &json!({}));
+    assert_eq!(status, 400, "{answer}");
+
+    fleet.work.write("webfill.toml", file("[120.0]", 1_000));
+    fleet.work.write_json("mappings/profile.json", &with_shoe());
+    fleet.dispatcher().signal(Signal::HUP);
+    let told = wait_for("it is reloaded", || {
+        fleet.told("reloaded").into_iter().nth(1)
+    });
+    assert_eq!(
+        (&told["changed"], &told["needs_restart"]),
+        (&json!(""), &json!(""))
+    );
+    feed(&fleet, "c");
+    fleet.wait_until_done("c");
+    assert_eq!(versions(&fleet, "c", true).len(), 1);
+    assert_eq!(versions(&fleet, "c", false), BTreeSet::new());
+}

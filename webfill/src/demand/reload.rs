@@ -1,0 +1,43 @@
+//! `webfill reload`: mappings and settings are read again.
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::{ExitStatus, Fault};
+
+use super::actions::answered;
+use super::connection::ConnectionOptions;
+use super::table::visible;
+
+#[derive(Debug, Args)]
+pub struct ReloadOptions {
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn reload(options: ReloadOptions) -> Result<ExitStatus, Fault> {
+    let question = json!({"action": "reload"});
+    let answer = options.connection.connect()?.act(&question)?;
+    answered(&answer, options.json, in_words)
+}
+
+fn in_words(answer: &Value) -> String {
+    let mappings = &answer["mappings"];
+    let mut lines = vec![match mappings["changed"] == true {
+        true => format!("mappings: changed, {} files", mappings["files"]),
+        false => String::from("mappings: as before"),
+    }];
+    for (key, meaning) in [
+        ("changed", "settings changed"),
+        ("needs_restart", "settings that need a restart"),
+    ] {
+        let names = answer[key].as_array().into_iter().flatten();
+        let names: Vec<String> = names.filter_map(Value::as_str).map(visible).collect();
+        if !names.is_empty() {
+            lines.push(format!("{meaning}: {}", names.join(", ")));
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,100 @@
+//! What a reload of a dispatcher reads: its mappings, and its settings with the same flags as at the
+//! start. Which settings change by it is decided here.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+use webfill_dispatcher::excluded_sites::ExcludedSites;
+use webfill_dispatcher::{ReadAgain, Reloaded};
+use webfill_startup::Fault;
+
+use crate::cli::DispatcherOptions;
+use crate::roles::{self, load_mappings};
+use crate::settings::Settings;
+
+/// The settings that change by a reload: single ones, and whole sections.
+const CHANGEABLE: [&str; 4] = ["mappings", "dispatcher.exclude_sites", "retries.", "rests."];
+
+/// Reads again what a dispatcher was started with. `in_force` are the settings that it has now.
+pub fn read_again(options: DispatcherOptions, mut in_force: Settings) -> ReadAgain {
+    Box::new(move || {
+        let settings = roles::dispatcher_settings(&options)?;
+        let mappings = load_mappings(&settings.mappings)?;
+        let excluded = match &settings.dispatcher.exclude_sites {
+            Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
+            None => ExcludedSites::default(),
+        };
+        let differing = differing(&in_force, &settings)?;
+        let (changed, needs_restart) = differing.into_iter().partition(|name| is_changeable(name));
+        in_force.mappings.clone_from(&settings.mappings);
+        let excluded_list = &settings.dispatcher.exclude_sites;
+        in_force.dispatcher.exclude_sites.clone_from(excluded_list);
+        in_force.retries = settings.retries.clone();
+        in_force.rests = settings.rests.clone();
+        Ok(Reloaded {
+            mapping_order: roles::order_of(&mappings),
+            mappings: roles::distributed(&mappings),
+            retries: settings.retries,
+            rests: settings.rests,
+            excluded,
+            changed,
+            needs_restart,
+        })
+    })
+}
+
+fn is_changeable(name: &str) -> bool {
+    CHANGEABLE.iter().any(|one| match one.ends_with('.') {
+        true => name.starts_with(one),
+        false => name == *one,
+    })
+}
+
+/// The names of the settings whose values differ.
+fn differing(before: &Settings, now: &Settings) -> Result<Vec<String>, Fault> {
+    let (before, now) = (values(before)?, values(now)?);
+    let names = before
+        .keys()
+        .chain(now.keys().filter(|name| !before.contains_key(*name)));
+    let differing = names.filter(|name| before.get(*name) != now.get(*name));
+    Ok(differing.cloned().collect())
+}
+
+/// All values by their full names.
+fn values(settings: &Settings) -> Result<BTreeMap<String, Value>, Fault> {
+    let table = Table::try_from(settings)
+        .map_err(|error| Fault::error(format!("cannot compare the settings: {error}")))?;
+    let mut values = BTreeMap::new();
+    flatten("", table, &mut values);
+    Ok(values)
+}
+
+fn flatten(above: &str, table: Table, values: &mut BTreeMap<String, Value>) {
+    for (key, value) in table {
+        let name = format!("{above}{key}");
+        match value {
+            Value::Table(table) => flatten(&format!("{name}."), table, values),
+            value => drop(values.insert(name, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_and_what_needs_a_restart_is_told_by_name() {
+        let before = Settings::default();
+        let mut now = before.clone();
+        now.mappings = "others".into();
+        now.dispatcher.exclude_sites = Some("list".into());
+        now.dispatcher.port = 1;
+        let found = differing(&before, &now).unwrap();
+        let (changed, others): (Vec<String>, Vec<String>) =
+            found.into_iter().partition(|name| is_changeable(name));
+        assert_eq!(changed, ["mappings", "dispatcher.exclude_sites"]);
+        assert_eq!(others, ["dispatcher.port"]);
+        assert!(is_changeable("rests.busy") && !is_changeable("retriesx"));
+    }
+}
