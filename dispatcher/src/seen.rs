@@ -12,9 +12,10 @@
 //! - *runs*, on disk, are sorted. A full tail becomes a run, and runs of similar size are merged,
 //!   so that there are few.
 //!
-//! In front of the runs are two structures of fixed size in memory: an exact cache of recently used
-//! keys, and a Bloom filter that recognises most new keys. Memory is bounded; disk takes 13 bytes
-//! per key, each written about five times.
+//! In front of the runs are two structures of fixed size in memory ([`front`]): an exact cache of
+//! recently used keys, and a Bloom filter that recognises most new keys. Both are filled from the runs
+//! after a start, little by little while they are in use. Memory is bounded; disk takes 13 bytes per
+//! key, each written about five times.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -23,13 +24,13 @@ use rusqlite::{Connection, Result};
 use siphasher::sip::SipHasher13;
 use webfill_wire::CrawlKey;
 
-use self::filter::Filter;
-use self::hot_keys::HotKeys;
+use self::front::Front;
 use self::merge::Merge;
-use self::runs::{Entry, Run};
+use self::runs::Run;
 
 mod cache_lines;
 mod filter;
+mod front;
 mod hot_keys;
 mod merge;
 mod runs;
@@ -39,6 +40,13 @@ const TAIL_ENTRY_BYTES: usize = 32;
 
 /// The minimum number of slices of dropped runs that are freed each time.
 const SLICES_FREED: u64 = 16;
+
+/// The minimum number of slices that are read each time while the filter is filled: a fraction of a
+/// millisecond.
+const SLICES_READ: u64 = 32;
+
+/// The number of slices that are read at the start: a million keys, which takes a tenth of a second.
+const SLICES_READ_AT_ONCE: u64 = 4_000;
 
 /// The seen index of all crawls.
 #[derive(Debug)]
@@ -53,18 +61,19 @@ pub(crate) struct Seen {
     runs: Vec<Run>,
     /// The merge under way, always of the last runs.
     merge: Option<Merge>,
-    hot: HotKeys,
-    filter: Filter,
-    /// The memory of the filter and the hot keys together.
-    front_bytes: usize,
+    front: Front,
 }
 
 impl Seen {
-    /// Rebuilds the memory from the runs and from the tasks that are in no run yet.
+    /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest
+    /// from the runs. [`maintain`](Seen::maintain) reads the other runs little by little.
     pub(crate) fn open(db: &Connection, memory_bytes: usize) -> Result<Seen> {
-        let runs = runs::open(db)?;
+        Seen::open_reading(db, memory_bytes, SLICES_READ_AT_ONCE)
+    }
+
+    fn open_reading(db: &Connection, memory_bytes: usize, at_once: u64) -> Result<Seen> {
         let tail_bytes = memory_bytes / 8;
-        let front_bytes = memory_bytes - tail_bytes;
+        let runs = runs::open(db)?;
         let mut seen = Seen {
             secret: secret(db)?,
             tail: HashMap::default(),
@@ -73,12 +82,10 @@ impl Seen {
             unpaced: 0,
             runs,
             merge: None,
-            hot: HotKeys::new(),
-            filter: Filter::none(),
-            front_bytes,
+            front: Front::new(memory_bytes - tail_bytes),
         };
-        seen.fit_memory(db)?;
-        seen.warm_up(db)?;
+        seen.front.fit(seen.indexed_keys());
+        seen.front.fill(db, &seen.runs, at_once)?;
         seen.read_tail(db)?;
         seen.plan_merge(db)?;
         Ok(seen)
@@ -102,16 +109,16 @@ impl Seen {
 
     /// Whether the URL was seen before.
     pub(crate) fn contains(&mut self, db: &Connection, key: u64) -> Result<bool> {
-        if self.hot.contains(key) || self.tail.contains_key(&key) {
+        if self.front.has_hot(key) || self.tail.contains_key(&key) {
             return Ok(true);
         }
-        if !self.filter.may_contain(key) {
+        if !self.front.may_be_in_runs(key) {
             return Ok(false);
         }
         // The oldest run first: it is by far the largest, so it most probably holds the key.
         for run in &self.runs {
             if run.find(db, key)?.is_some() {
-                self.hot.insert(key);
+                self.front.note_hot(key);
                 return Ok(true);
             }
         }
@@ -123,7 +130,7 @@ impl Seen {
         if let Some(task) = self.tail.get(&key) {
             return Ok(Some(*task));
         }
-        if !self.filter.may_contain(key) {
+        if !self.front.may_be_in_runs(key) {
             return Ok(None);
         }
         for run in self.runs.iter().rev() {
@@ -143,26 +150,29 @@ impl Seen {
 
     /// Whether a pair key was noted recently. Held in memory only: false negatives are possible.
     pub(crate) fn was_noted_lately(&mut self, pair_key: u64) -> bool {
-        self.hot.contains(pair_key)
+        self.front.has_hot(pair_key)
     }
 
     pub(crate) fn note(&mut self, pair_key: u64) {
-        if !self.hot.contains(pair_key) {
-            self.hot.insert(pair_key);
-        }
+        self.front.note_hot(pair_key);
     }
 
-    /// Writes a full tail to disk and advances the merge, inside the transaction of the tasks. To
-    /// be called after each batch of insertions.
+    /// Writes a full tail to disk, advances the merge and fills the filter, inside the transaction
+    /// of the tasks. To be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
             self.advance_merge(db, u64::MAX)?;
             self.write_tail(db)?;
             self.plan_merge(db)?;
         } else if self.unpaced > 0 {
-            let share = self.merge_share();
+            let share = self.share_of(self.merge.as_ref().map_or(0, Merge::slices));
             self.advance_merge(db, share)?;
             runs::sweep(db, share + SLICES_FREED)?;
+        }
+        if self.front.is_filling() {
+            let largest = self.runs.iter().map(|run| run.slices).max();
+            let share = self.share_of(largest.unwrap_or(0));
+            self.front.fill(db, &self.runs, share.max(SLICES_READ))?;
         }
         self.unpaced = 0;
         Ok(())
@@ -172,9 +182,8 @@ impl Seen {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many slices to merge now, so that the merge ends before the tail is half full.
-    fn merge_share(&self) -> u64 {
-        let slices = self.merge.as_ref().map_or(0, Merge::slices);
+    /// How many of so many slices are due now, so that all are done before the tail is half full.
+    fn share_of(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
@@ -187,34 +196,9 @@ impl Seen {
         }
         run.finish(db)?;
         self.runs.push(run);
-        entries.iter().for_each(|(key, _)| self.filter.insert(*key));
-        self.fit_memory(db)?;
-        entries.iter().for_each(|(key, _)| self.note(*key));
+        self.front.fit(self.indexed_keys());
+        self.front.insert(&entries);
         Ok(())
-    }
-
-    /// Grows the filter with the keys, to at most half of `front_bytes`; the hot keys have the
-    /// rest.
-    fn fit_memory(&mut self, db: &Connection) -> Result<()> {
-        let keys = self.indexed_keys();
-        if self.filter.is_outgrown(keys, self.front_bytes / 2) {
-            self.filter = Filter::for_keys(keys, self.front_bytes / 2);
-            let filter = &mut self.filter;
-            each_slice(db, &self.runs, |entries| {
-                entries.iter().for_each(|(key, _)| filter.insert(*key));
-            })?;
-        }
-        let left = self.front_bytes.saturating_sub(self.filter.bytes());
-        self.hot.fit(keys, left);
-        Ok(())
-    }
-
-    /// Fills the hot keys from the runs, the newest keys last, so that they stay.
-    fn warm_up(&mut self, db: &Connection) -> Result<()> {
-        let hot = &mut self.hot;
-        each_slice(db, &self.runs, |entries| {
-            entries.iter().for_each(|(key, _)| hot.insert(*key));
-        })
     }
 
     fn read_tail(&mut self, db: &Connection) -> Result<()> {
@@ -263,18 +247,6 @@ impl Seen {
         self.runs.push(output);
         Ok(())
     }
-}
-
-fn each_slice(db: &Connection, runs: &[Run], mut visit: impl FnMut(&[Entry])) -> Result<()> {
-    let mut entries = Vec::new();
-    for run in runs {
-        for slice in 0..run.slices {
-            entries.clear();
-            run.read_slice(db, slice, &mut entries)?;
-            visit(&entries);
-        }
-    }
-    Ok(())
 }
 
 /// The largest number of keys whose hash table fits into `bytes`: its size is a power of two, and

@@ -23,7 +23,8 @@ impl Filter {
         }
     }
 
-    /// A filter of size zero, as a placeholder: any number of keys has outgrown it.
+    /// A filter of size zero, as a placeholder: it knows nothing, and any number of keys has
+    /// outgrown it.
     pub(super) fn none() -> Self {
         Filter {
             lines: CacheLines::new(0),
@@ -35,11 +36,18 @@ impl Filter {
         lines_for(keys, most_bytes) > self.lines.count()
     }
 
+    pub(super) fn is_none(&self) -> bool {
+        self.lines.count() == 0
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.lines.count() * LINE_BYTES
     }
 
     pub(super) fn insert(&mut self, key: u64) {
+        if self.is_none() {
+            return;
+        }
         let line = self.lines.line_of(key);
         for (word, bit) in places(key) {
             line[word] |= bit;
@@ -47,6 +55,9 @@ impl Filter {
     }
 
     pub(super) fn may_contain(&mut self, key: u64) -> bool {
+        if self.is_none() {
+            return true;
+        }
         let line = self.lines.line_of(key);
         places(key).all(|(word, bit)| line[word] & bit != 0)
     }

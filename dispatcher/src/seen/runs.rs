@@ -62,6 +62,11 @@ impl Run {
         ((key as u128 * self.slices as u128) >> 64) as u64
     }
 
+    /// The first key that belongs to a slice.
+    pub(super) fn first_key_of(&self, slice: u64) -> u64 {
+        (u128::from(slice) << 64).div_ceil(u128::from(self.slices)) as u64
+    }
+
     /// Writes one slice. The entries must be in ascending order and belong to the slice.
     pub(super) fn write_slice(&self, db: &Connection, slice: u64, entries: &[Entry]) -> Result<()> {
         if entries.is_empty() {
@@ -92,6 +97,22 @@ impl Run {
             let slice = Slice(row.get_ref(0)?.as_blob()?);
             entries.extend((0..slice.len()).map(|nth| (slice.key(nth), slice.task(nth))));
         }
+        Ok(())
+    }
+
+    /// Appends the entries with keys from `from` on and before `end`, in ascending order.
+    pub(super) fn read_keys(
+        &self,
+        db: &Connection,
+        from: u64,
+        end: Option<u64>,
+        entries: &mut Vec<Entry>,
+    ) -> Result<()> {
+        let last = end.map_or(self.slices - 1, |end| self.slice_of(end - 1));
+        for slice in self.slice_of(from)..=last {
+            self.read_slice(db, slice, entries)?;
+        }
+        entries.retain(|(key, _)| *key >= from && end.is_none_or(|end| *key < end));
         Ok(())
     }
 

@@ -104,3 +104,30 @@ fn keys_differ_by_crawl_and_by_database() {
     assert_ne!(key, seen.key(2, "http://a.org/"));
     assert_ne!(key, other.key(1, "http://a.org/"));
 }
+
+#[test]
+fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 100_000));
+    let tail = std::mem::take(&mut seen.tail);
+    let mut seen = Seen::open_reading(&db, LEAST, 1).unwrap();
+    seen.tail = tail;
+    seen.last_task = 100_000;
+    let older: Vec<u64> = keys(1, 100_000).collect();
+    let mut turns = 0;
+    for (nth, key) in keys(2, 20_000).enumerate() {
+        assert!(!seen.contains(&db, key).unwrap(), "new key {nth}");
+        seen.insert(key, 100_001 + nth as u64);
+        if nth % 50 == 0 {
+            seen.maintain(&db).unwrap();
+            turns += u64::from(seen.front.is_filling());
+        }
+        let older = older[nth * 5];
+        assert!(seen.contains(&db, older).unwrap(), "key {}", nth * 5);
+    }
+    assert!(turns > 5, "it was read in {turns} turns");
+    assert!(!seen.front.is_filling());
+    for (nth, key) in keys(1, 100_000).enumerate() {
+        assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
+    }
+}

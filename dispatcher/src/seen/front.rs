@@ -1,0 +1,135 @@
+//! What stands in front of the runs, in memory of a fixed size: an exact cache of recently used
+//! keys, and a filter that recognises most new ones.
+//!
+//! A filter is filled from the runs in the order of the keys, a few slices at a time, so that
+//! neither a start nor the growth of the index waits until all runs are read. Until it is filled, the
+//! filter before it answers for the keys that were not read yet; after a start there is none, and
+//! every such key may be in the runs.
+
+use rusqlite::{Connection, Result};
+
+use super::filter::Filter;
+use super::hot_keys::HotKeys;
+use super::runs::{Entry, Run};
+
+#[derive(Debug)]
+pub(super) struct Front {
+    hot: HotKeys,
+    filter: Filter,
+    filling: Option<Filling>,
+    /// The memory of all of it.
+    bytes: usize,
+}
+
+/// A filter that is being filled.
+#[derive(Debug)]
+struct Filling {
+    filter: Filter,
+    /// It holds all keys of the runs below this one.
+    next_key: u64,
+    /// The hot keys are filled as well: nothing was used yet.
+    warms_up: bool,
+}
+
+impl Front {
+    pub(super) fn new(bytes: usize) -> Front {
+        Front {
+            hot: HotKeys::new(),
+            filter: Filter::none(),
+            filling: None,
+            bytes,
+        }
+    }
+
+    /// Whether the key was used lately. It is certainly in the index then.
+    pub(super) fn has_hot(&mut self, key: u64) -> bool {
+        self.hot.contains(key)
+    }
+
+    pub(super) fn note_hot(&mut self, key: u64) {
+        if !self.hot.contains(key) {
+            self.hot.insert(key);
+        }
+    }
+
+    /// Whether the runs may hold the key.
+    pub(super) fn may_be_in_runs(&mut self, key: u64) -> bool {
+        match &mut self.filling {
+            Some(filling) if key < filling.next_key => filling.filter.may_contain(key),
+            _ => self.filter.may_contain(key),
+        }
+    }
+
+    /// Takes in the keys of a new run.
+    pub(super) fn insert(&mut self, entries: &[Entry]) {
+        for (key, _) in entries {
+            self.filter.insert(*key);
+            if let Some(filling) = &mut self.filling {
+                filling.filter.insert(*key);
+            }
+            self.note_hot(*key);
+        }
+    }
+
+    /// Divides the memory for this many keys in the runs: the filter grows with them, to at most
+    /// half of it, and the hot keys have the rest.
+    pub(super) fn fit(&mut self, keys: u64) {
+        let most_bytes = self.bytes / 2;
+        if self.filling.is_none() && self.filter.is_outgrown(keys, most_bytes) {
+            self.filling = Some(Filling {
+                filter: Filter::for_keys(keys, most_bytes),
+                next_key: 0,
+                warms_up: self.filter.is_none(),
+            });
+        }
+        let growing = self.filling.as_ref();
+        let growing_bytes = growing.map_or(0, |filling| filling.filter.bytes());
+        let left = self
+            .bytes
+            .saturating_sub(self.filter.bytes() + growing_bytes);
+        self.hot.fit(keys, left);
+    }
+
+    pub(super) fn is_filling(&self) -> bool {
+        self.filling.is_some()
+    }
+
+    /// Reads on in the runs: about `slices` of the largest, and of the others what belongs to the
+    /// same keys.
+    pub(super) fn fill(&mut self, db: &Connection, runs: &[Run], slices: u64) -> Result<()> {
+        let Some(mut filling) = self.filling.take() else {
+            return Ok(());
+        };
+        let end_key = filling.end_after(runs, slices);
+        let mut entries = Vec::new();
+        for run in runs {
+            entries.clear();
+            run.read_keys(db, filling.next_key, end_key, &mut entries)?;
+            for (key, _) in &entries {
+                filling.filter.insert(*key);
+                if filling.warms_up {
+                    self.note_hot(*key);
+                }
+            }
+        }
+        match end_key {
+            Some(end_key) => {
+                filling.next_key = end_key;
+                self.filling = Some(filling);
+            }
+            None => self.filter = filling.filter,
+        }
+        Ok(())
+    }
+}
+
+impl Filling {
+    /// The key to read up to; `None`: to the last.
+    fn end_after(&self, runs: &[Run], slices: u64) -> Option<u64> {
+        let largest = runs.iter().max_by_key(|run| run.slices)?;
+        let end = largest
+            .slice_of(self.next_key)
+            .saturating_add(slices.max(1));
+        (end < largest.slices).then(|| largest.first_key_of(end))
+    }
+}
