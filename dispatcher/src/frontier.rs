@@ -269,5 +269,15 @@ impl Frontier {
     }
 }
 
+/// No statement that was run may have walked a whole table.
+#[cfg(test)]
+impl Drop for Frontier {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(schema::plans::scans(&self.db), Vec::<String>::new());
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests;

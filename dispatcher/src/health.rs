@@ -52,6 +52,11 @@ impl Health {
         self.0.is_store_away.store(is_away, Ordering::Relaxed);
     }
 
+    /// Whether the frontier is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.turned_ms.load(Ordering::Relaxed) > 0
+    }
+
     /// The status and answer of `/healthz`.
     pub(crate) fn healthz(&self) -> (u16, Value) {
         let faults = self.faults();
@@ -72,7 +77,7 @@ impl Health {
         let turned = self.0.started + Duration::from_millis(turned_ms);
         let silent = turned.elapsed();
         if turned_ms == 0 {
-            faults.push(String::from("the frontier is not open yet"));
+            faults.push(String::from("the frontier is being opened"));
         } else if silent > STUCK_AFTER {
             faults.push(format!(
                 "the loop has been stuck for {} s",
@@ -100,7 +105,9 @@ mod tests {
     #[test]
     fn it_is_ready_when_the_loop_turns_and_nothing_holds_it() {
         let health = Health::new();
-        assert_eq!(health.healthz().0, 503, "the frontier is not open");
+        assert!(!health.is_open());
+        let opening = json!({"ok": false, "why": ["the frontier is being opened"]});
+        assert_eq!(health.healthz(), (503, opening));
         health.note_turn(None);
         assert_eq!(health.healthz(), (200, json!({"ok": true})));
         assert_eq!(health.readyz(), (200, json!({"ready": true})));

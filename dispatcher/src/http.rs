@@ -127,6 +127,10 @@ impl Service {
             (&Method::GET, "/healthz") => of_health(self.health.healthz()),
             (&Method::GET, "/readyz") => of_health(self.health.readyz()),
             (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
+            _ if !self.health.is_open() => refused(
+                503,
+                "the frontier is being opened: try again in a few seconds",
+            ),
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
             (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
             (&Method::POST, "/feed") => self.feed(request).await,

@@ -2,6 +2,8 @@
 //! leases due tasks, commits everything in one transaction (group commit), and only then sends what
 //! follows from it.
 
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -10,10 +12,12 @@ use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec;
 use webfill_wire::keys::Role;
-use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
+use webfill_wire::socket::{
+    Arrived, Outbox, Pattern, SocketError, SocketName, SocketSpec, Sockets,
+};
 
 use crate::clock::SteadyClock;
-use crate::config::DispatcherSetup;
+use crate::config::{DispatcherSetup, Endpoints};
 use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
 use crate::firehose::{Firehose, Subscriptions};
@@ -69,9 +73,16 @@ pub fn run(
     let pending_requests = PendingRequests::new(move |request| {
         let _ = by_http.send(Event::Request(request));
     });
-    // The sockets are opened first, so that a port in use fails before the frontier is touched;
-    // messages wait in the channel until the loop runs.
     let health = Health::new();
+    check_ports(&setup.endpoints)?;
+    if let Some(address) = setup.http {
+        http::start(address, clock, pending_requests.clone(), health.clone())?;
+    }
+    let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
+        let _ = written.send(Event::WriteResult(answer));
+    })?;
+    // The frontier is opened before the sockets: whoever connects is answered at once.
+    let core = open(&setup, mappings, clock)?;
     let subscriptions = Subscriptions::default();
     let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
@@ -84,20 +95,14 @@ pub fn run(
         }
     })
     .map_err(Fault::error)?;
-    if let Some(address) = setup.http {
-        http::start(address, clock, pending_requests.clone(), health.clone())?;
-    }
     let store = setup.store.clone();
     let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
-    let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
-        let _ = written.send(Event::WriteResult(answer));
-    })?;
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
     let mut process = Process {
         reloader,
-        core: open(&setup, mappings, clock)?,
+        core,
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
@@ -145,9 +150,8 @@ fn open(setup: &DispatcherSetup, mappings: Mappings, clock: SteadyClock) -> Resu
         group_bounds: Some(setup.group_bounds),
         quiet_ms: setup.restored.map_or(0, |restored| restored.quiet_ms),
     };
-    let now_ms = clock.now_ms();
-    Frontier::open(&setup.state, config, now_ms)
-        .and_then(|frontier| Core::open(frontier, settings, mappings, now_ms))
+    Frontier::open(&setup.state, config, clock.now_ms())
+        .and_then(|frontier| Core::open(frontier, settings, mappings, clock.now_ms()))
         .map_err(frontier_fault)
 }
 
@@ -336,6 +340,22 @@ impl Process {
         self.firehose.finish();
         closed
     }
+}
+
+/// So that a port in use fails before the frontier is touched.
+fn check_ports(at: &Endpoints) -> Result<(), Fault> {
+    for endpoint in [&at.tasks, &at.outcomes, &at.control, &at.firehose] {
+        let Some(address) = endpoint.strip_prefix("tcp://") else {
+            continue;
+        };
+        if let Err(error) = TcpListener::bind(address)
+            && error.kind() == ErrorKind::AddrInUse
+        {
+            let endpoint = endpoint.clone();
+            return Err(Fault::error(SocketError::InUse { endpoint }));
+        }
+    }
+    Ok(())
 }
 
 fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {

@@ -61,7 +61,8 @@ impl LimitedApplications {
         if limited.apps.is_empty() {
             return Ok(limited);
         }
-        let sql = "SELECT app_id, site FROM tasks JOIN crawls ON crawls.id = crawl WHERE state = 1";
+        let sql = "SELECT app_id, site FROM tasks INDEXED BY tasks_leased
+                   CROSS JOIN crawls ON crawls.id = crawl WHERE state = 1";
         let mut select = db.prepare(sql)?;
         let mut leased = select.query([])?;
         while let Some(row) = leased.next()? {

@@ -47,13 +47,16 @@ struct Limit {
 
 impl Holding {
     pub(super) fn open(db: &Connection) -> Result<Holding> {
-        let sql = "SELECT id FROM crawls WHERE paused = 0 AND id IN
-                   (SELECT crawl FROM crawl_sites WHERE queued > 0 AND top_priority = 0)";
+        let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
+                   WHERE queued + leased > 0 AND paused = 0 AND EXISTS (
+                       SELECT 1 FROM crawl_sites INDEXED BY crawl_sites_held
+                       WHERE crawl = crawls.id AND queued > 0 AND top_priority = 0)";
         let mut select = db.prepare(sql)?;
         let to_release = select.query_map([], |row| Ok((row.get(0)?, 0)))?;
         let to_release = to_release.collect::<Result<_>>()?;
-        let mut select =
-            db.prepare("SELECT id, pages_left FROM sites WHERE pages_left NOT NULL")?;
+        let mut select = db.prepare(
+            "SELECT id, pages_left FROM sites INDEXED BY sites_limited WHERE pages_left NOT NULL",
+        )?;
         let limits = select.query_map([], |row| {
             let left = row.get::<_, i64>(1)? as u64;
             let out = HashSet::new();

@@ -175,7 +175,8 @@ impl Frontier {
     pub fn unpurged_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.guarded("look for crawls that are over", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT id FROM crawls WHERE ended IS NOT NULL AND queued > 0";
+            let sql = "SELECT id FROM crawls
+                       WHERE queued + leased > 0 AND ended IS NOT NULL AND queued > 0";
             let mut select = frontier.db.prepare(sql)?;
             select.query_map([], |row| row.get(0))?.collect()
         })

@@ -13,6 +13,9 @@ use crate::site_state::UNTIL_WOKEN_MS;
 /// The wall clock is assumed to be set by at most this much between two runs.
 const CLOCK_JUMP_MS: i64 = 3_600_000;
 
+/// No site whose delay is unknown waits for longer than this after its last request.
+const LONGEST_UNKNOWN_DELAY_MS: i64 = 3_600_000;
+
 impl Frontier {
     /// All leases in force, oldest task first.
     pub fn leases(&mut self) -> std::result::Result<Vec<HeldLease>, FrontierError> {
@@ -44,7 +47,8 @@ impl Frontier {
         self.guarded("list the leased sites", |frontier| {
             let sql = format!(
                 "UPDATE sites SET in_window = 1
-                 WHERE id IN (SELECT site FROM tasks WHERE state = 1) RETURNING {}",
+                 WHERE id IN (SELECT site FROM tasks INDEXED BY tasks_leased WHERE state = 1)
+                 RETURNING {}",
                 sites::COLUMNS
             );
             let mut select = frontier.db.prepare_cached(&sql)?;
@@ -54,24 +58,28 @@ impl Frontier {
     }
 }
 
-/// Empties the window, and moves the times of sites to the current clock.
+/// Empties the window, and moves the times of sites to the current clock. Only sites whose times may
+/// matter are visited, by indexes: there may be ten million.
 pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()> {
     db.execute_batch(
-        "UPDATE sites SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0)
-         WHERE in_window = 1",
+        "UPDATE sites INDEXED BY sites_in_window
+         SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0) WHERE in_window = 1",
     )?;
     let Some(committed_at_ms) = committed_at_ms(db)? else {
         return Ok(());
     };
     // If the clock was set back, sites that have been due for long would wait until it catches up.
     db.execute(
-        "UPDATE sites SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
-         WHERE due_at_ms BETWEEN ?2 AND ?1 AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
+        "UPDATE sites INDEXED BY sites_due
+         SET due_at_ms = min(due_at_ms, ?2), last_start_ms = min(last_start_ms, ?2)
+         WHERE due_at_ms BETWEEN ?2 AND ?1 AND due_at_ms > 0
+             AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
     // So would sites whose rests are over, and which have not been probed yet.
     db.execute(
-        "UPDATE sites SET rest_until_ms = ?2 WHERE rest_until_ms BETWEEN ?2 AND ?1",
+        "UPDATE sites INDEXED BY sites_resting SET rest_until_ms = ?2
+         WHERE rest_until_ms BETWEEN ?2 AND ?1 AND rest_until_ms > 0",
         [committed_at_ms, now_ms],
     )?;
     // If the clock was set, the time since the last commit is unknown. Sites that waited then wait
@@ -80,13 +88,20 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
     let shift_ms = (now_ms - committed_at_ms).min(CLOCK_JUMP_MS);
     db.execute(
         "UPDATE sites SET due_at_ms = due_at_ms + ?2, last_start_ms = last_start_ms + ?2
-         WHERE due_at_ms > ?1 OR (delay_ms IS NULL AND last_start_ms IS NOT NULL)",
-        [committed_at_ms, shift_ms],
+         WHERE id IN (
+             SELECT id FROM sites INDEXED BY sites_due WHERE due_at_ms > ?1 AND due_at_ms > 0
+             UNION SELECT id FROM sites INDEXED BY sites_of_unknown_delay
+             WHERE last_start_ms >= ?3 AND delay_ms IS NULL AND last_start_ms NOT NULL)",
+        [
+            committed_at_ms,
+            shift_ms,
+            committed_at_ms.min(now_ms) - LONGEST_UNKNOWN_DELAY_MS,
+        ],
     )?;
     // The same for rests, except those that only a person ends.
     db.execute(
-        "UPDATE sites SET rest_until_ms = rest_until_ms + ?2
-         WHERE rest_until_ms > ?1 AND rest_until_ms < ?3",
+        "UPDATE sites INDEXED BY sites_resting SET rest_until_ms = rest_until_ms + ?2
+         WHERE rest_until_ms > ?1 AND rest_until_ms < ?3 AND rest_until_ms > 0",
         [committed_at_ms, shift_ms, UNTIL_WOKEN_MS],
     )?;
     Ok(())

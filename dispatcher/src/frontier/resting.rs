@@ -92,12 +92,13 @@ impl Frontier {
         now_ms: i64,
     ) -> std::result::Result<(u64, Vec<SiteReport>), FrontierError> {
         self.guarded("look for sites that rest", |frontier| {
-            let count = "SELECT count(*) FROM sites WHERE rest_until_ms > ?1 AND queued > 0";
+            let count = "SELECT count(*) FROM sites
+                         WHERE rest_until_ms > ?1 AND rest_until_ms > 0 AND queued > 0";
             let mut select = frontier.db.prepare_cached(count)?;
             let resting: i64 = select.query_row([now_ms], |row| row.get(0))?;
             let sql = format!(
                 "SELECT {COLUMNS} FROM sites JOIN site_states ON site = sites.id
-                 WHERE rest_until_ms > ?1 AND queued > 0 ORDER BY rest_until_ms LIMIT ?2"
+                 WHERE rest_until_ms > ?1 AND rest_until_ms > 0 AND queued > 0 ORDER BY rest_until_ms LIMIT ?2"
             );
             let mut select = frontier.db.prepare_cached(&sql)?;
             let first = select.query_map(params![now_ms, limit as i64], read_report)?;

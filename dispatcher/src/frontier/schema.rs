@@ -272,6 +272,11 @@ CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
     silent_ms          INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS tasks_crashed ON tasks (done_at_ms) WHERE outcome = 'crashed';
+CREATE INDEX IF NOT EXISTS sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
+CREATE INDEX IF NOT EXISTS sites_of_unknown_delay ON sites (last_start_ms)
+    WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
+CREATE INDEX IF NOT EXISTS sites_limited ON sites (id) WHERE pages_left NOT NULL;
+CREATE INDEX IF NOT EXISTS crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
 ";
 
 /// Opens the file: creates the tables in an empty one, migrates an older one, refuses any other.
@@ -280,7 +285,8 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
         path: path.to_owned(),
         source,
     };
-    let db = Connection::open(path).map_err(at_path)?;
+    #[cfg_attr(not(test), allow(unused_mut))]
+    let mut db = Connection::open(path).map_err(at_path)?;
     match version(&db) {
         Ok(Some(VERSION)) => {}
         Ok(Some(found)) if found > VERSION => {
@@ -307,6 +313,8 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
     }
     tune(&db, config).map_err(at_path)?;
     db.execute_batch(LATER_TABLES).map_err(at_path)?;
+    #[cfg(test)]
+    plans::watch(&mut db);
     Ok(db)
 }
 
@@ -360,7 +368,8 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
 
 fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_WAIT)?;
-    db.set_prepared_statement_cache_capacity(64);
+    // More than there are: each is prepared once.
+    db.set_prepared_statement_cache_capacity(256);
     db.pragma_update(None, "journal_mode", "WAL")?;
     // What is told after a commit is on the disk by then, whatever becomes of the machine.
     db.pragma_update(None, "synchronous", "FULL")?;
@@ -370,5 +379,7 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
 
+#[cfg(test)]
+pub(super) mod plans;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,6 @@ use super::*;
 use crate::outgoing::Client;
 use crate::request_reader::ClientRequest;
 
-/// A service whose loop answers by a function.
 /// A dispatcher whose loop turns.
 fn turning() -> Health {
     let health = Health::new();
@@ -14,6 +13,7 @@ fn turning() -> Health {
     health
 }
 
+/// A service whose loop answers by a function.
 fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
@@ -226,4 +226,21 @@ fn a_loop_that_has_ended_is_told() {
         std::thread::yield_now();
     }
     assert_eq!(asking.join().unwrap(), 503);
+}
+
+#[test]
+fn before_the_frontier_is_open_only_health_is_told() {
+    let pending_requests = PendingRequests::new(|_| panic!("nobody can answer"));
+    let any = "127.0.0.1:0".parse().unwrap();
+    let health = Health::new();
+    let to = start(any, SteadyClock::start(), pending_requests, health).unwrap();
+    for path in ["/healthz", "/readyz", "/status", "/info?appid=a&uuid=u"] {
+        let (status, told) = get(to, path);
+        assert_eq!(status, 503, "{path}");
+        let told = told.to_string();
+        assert!(
+            told.contains("the frontier is being opened"),
+            "{path}: {told}"
+        );
+    }
 }

@@ -2,6 +2,8 @@ use super::*;
 
 /// What version 3 had, and this one has otherwise. The others go back from there.
 const TO_VERSION_3: &str = "
+    DROP INDEX sites_due; DROP INDEX sites_of_unknown_delay; DROP INDEX sites_limited;
+    DROP INDEX crawls_unfinished;
     ALTER TABLE tasks DROP COLUMN epoch; DROP TABLE epochs;
     ALTER TABLE crawls DROP COLUMN dataset;
     PRAGMA user_version = 3;";

@@ -1,0 +1,110 @@
+//! How SQLite carries the statements of the frontier out. Tables that grow with the number of URLs or
+//! sites must not be walked as a whole, whatever is asked: that would be seconds.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use rusqlite::{Connection, OptionalExtension};
+
+/// The statements that were run by this process.
+static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// What may be walked as a whole: it is small, or all of it is wanted.
+const SMALL: [&str; 9] = [
+    "CONSTANT ROW",
+    "crawls",
+    "epochs",
+    "json_each",
+    "seen_runs",
+    "site_states",
+    "supervisors",
+    "unsaved",
+    "unsaved_site_states",
+];
+
+/// Statements that have to visit all sites.
+const OF_ALL_SITES: [&str; 1] = ["UPDATE sites SET last_start_ms = ?1,"];
+
+/// Keeps the statements of a connection from now on.
+pub(in super::super) fn watch(db: &mut Connection) {
+    let keep = |event: TraceEvent<'_>| {
+        if let TraceEvent::Stmt(statement, _) = event {
+            let mut run = RUN.lock().unwrap_or_else(PoisonError::into_inner);
+            run.insert(statement.sql().into_owned());
+        }
+    };
+    db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(keep))
+        .unwrap();
+}
+
+/// Those of the statements that walk a whole table, each with the line of its plan.
+pub(in super::super) fn scans(db: &Connection) -> Vec<String> {
+    let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
+    let judged = run.iter().filter(|sql| {
+        let verb = sql.split_whitespace().next().unwrap_or_default();
+        ["SELECT", "UPDATE", "INSERT", "DELETE", "WITH"].contains(&verb)
+            && !OF_ALL_SITES.iter().any(|start| sql.starts_with(start))
+    });
+    judged.flat_map(|sql| scans_of(db, sql)).collect()
+}
+
+fn scans_of(db: &Connection, sql: &str) -> Vec<String> {
+    // A test may have taken a table away.
+    let Ok(mut explain) = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")) else {
+        return Vec::new();
+    };
+    let mut rows = explain.raw_query();
+    let mut scans = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        let step: String = row.get("detail").unwrap();
+        let Some(scanned) = step.strip_prefix("SCAN ") else {
+            continue;
+        };
+        if !is_small(db, scanned) {
+            scans.push(format!("{step}: {sql}"));
+        }
+    }
+    scans
+}
+
+/// Whether a step such as `sites USING INDEX sites_resting` visits few rows: those of a partial index
+/// are the ones that are wanted.
+fn is_small(db: &Connection, scanned: &str) -> bool {
+    let mut words = scanned.split(' ');
+    let table = words.next().unwrap_or_default();
+    if table.starts_with('(') || SMALL.iter().any(|small| scanned.starts_with(small)) {
+        return true;
+    }
+    let is_derived = "SELECT count(*) = 0 FROM sqlite_schema WHERE name = ?1";
+    let is_aliased = ["t", "late", "served", "other", "r", "parent"].contains(&table);
+    let is_derived: bool = db.query_row(is_derived, [table], |row| row.get(0)).unwrap();
+    if is_derived && !is_aliased {
+        return true;
+    }
+    let Some(index) = words.skip_while(|word| *word != "INDEX").nth(1) else {
+        return false;
+    };
+    let partial = "SELECT sql LIKE '%WHERE%' FROM sqlite_schema WHERE name = ?1 AND sql NOT NULL";
+    let partial = db.query_row(partial, [index], |row| row.get(0)).optional();
+    partial.unwrap().unwrap_or(false)
+}
+
+#[test]
+fn a_walk_of_a_whole_table_is_noticed() {
+    let (_dir, db) = super::super::tests::empty_database();
+    for sql in [
+        "SELECT id FROM tasks WHERE url = ?1",
+        "SELECT t.id FROM tasks t JOIN sites ON sites.id = t.site",
+        "UPDATE sites SET owner = NULL WHERE owner = ?1",
+    ] {
+        let mut statement = db.prepare(sql).unwrap();
+        let mut rows = statement.raw_query();
+        rows.next().unwrap();
+        drop(rows);
+        assert_eq!(scans(&db).len(), 1, "{sql}");
+    }
+    let small = "SELECT id FROM tasks INDEXED BY tasks_leased WHERE state = 1";
+    db.execute_batch(small).unwrap();
+    assert_eq!(scans(&db), Vec::<String>::new());
+}
