@@ -63,6 +63,7 @@ mod retries;
 mod rules;
 mod schema;
 mod site_states;
+mod stored_urls;
 
 mod application_limits;
 mod sites;

@@ -61,7 +61,7 @@ impl LimitedApplications {
         if limited.apps.is_empty() {
             return Ok(limited);
         }
-        let sql = "SELECT app_id, site FROM tasks INDEXED BY tasks_leased
+        let sql = "SELECT app_id, site FROM task_rows INDEXED BY tasks_leased
                    CROSS JOIN crawls ON crawls.id = crawl WHERE state = 1";
         let mut select = db.prepare(sql)?;
         let mut leased = select.query([])?;

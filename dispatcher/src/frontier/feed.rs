@@ -14,6 +14,7 @@ use super::crawls::Crawl;
 use super::lanes::Lanes;
 use super::names::Names;
 use super::schema::DONE;
+use super::stored_urls::shortened;
 use super::{Frontier, FrontierError, resolved, sites};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
@@ -182,11 +183,12 @@ impl FeedBatch<'_> {
             }
             return Ok(Some(Reason::Duplicate));
         }
-        let site = SiteId(self.site_names.id_of(self.db, &webfill_urls::site(url))?);
+        let site_name = webfill_urls::site(url);
+        let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
         if !self.within_budget(site)? {
             return Ok(Some(Reason::Budget));
         }
-        self.enqueue(key, url, site, context)?;
+        self.enqueue(key, url, (site, &site_name), context)?;
         Ok(None)
     }
 
@@ -256,12 +258,12 @@ impl FeedBatch<'_> {
         &mut self,
         key: u64,
         url: &Url,
-        site: SiteId,
+        (site, site_name): (SiteId, &str),
         context: &LinkContext<'_>,
     ) -> Result<()> {
-        let sql = "INSERT INTO tasks
+        let sql = "INSERT INTO task_rows
                    (crawl, site, priority, depth, redirects, parent, seen_at_ms, url, attrs)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)";
         let task = self.db.prepare_cached(sql)?.insert(params![
             self.key,
             site,
@@ -269,8 +271,7 @@ impl FeedBatch<'_> {
             context.depth,
             context.redirects,
             context.parent.map(|parent| parent as i64),
-            self.now_ms,
-            url.as_str(),
+            shortened(url.as_str(), site_name),
             context.attrs,
         ])?;
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";

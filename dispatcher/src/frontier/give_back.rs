@@ -26,7 +26,7 @@ impl Frontier {
                 return Ok(GivenBack::Stale);
             };
             let deaths = held.deaths + u32::from(blamed);
-            let sql = "UPDATE tasks SET state = ?2, deaths = ?3 WHERE id = ?1";
+            let sql = "UPDATE task_rows SET state = ?2, deaths = ?3 WHERE id = ?1";
             let values = params![task as i64, QUEUED, deaths];
             frontier.db.prepare_cached(sql)?.execute(values)?;
             let crawl = frontier.known_crawl(held.crawl)?;
@@ -118,8 +118,8 @@ impl Frontier {
         status_code: Option<u16>,
         now_ms: i64,
     ) -> Result<()> {
-        let sql = "UPDATE tasks SET state = ?2, outcome = ?3, status_code = ?4, done_at_ms = ?5,
-                       not_before_ms = 0
+        let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
+                       done_at_ms = ?5, not_before_ms = 0
                    WHERE id = ?1";
         let values = params![task as i64, DONE, outcome.as_str(), status_code, now_ms];
         self.db.prepare_cached(sql)?.execute(values)?;

@@ -200,7 +200,7 @@ impl Frontier {
         crawl: CrawlKey,
         given_up: Option<Outcome>,
     ) -> Result<Leased> {
-        let sql = "UPDATE tasks SET state = ?2, attempt = ?3, epoch = ?4 WHERE id = ?1";
+        let sql = "UPDATE task_rows SET state = ?2, attempt = ?3, epoch = ?4 WHERE id = ?1";
         let delivery = Delivery::new(self.epoch.number, task.deliveries + 1);
         let values = params![task.id as i64, LEASED, delivery.number, self.epoch.id];
         self.db.prepare_cached(sql)?.execute(values)?;

@@ -25,7 +25,7 @@ impl Frontier {
                 "SELECT ",
                 epochs::delivery!(),
                 ", id, site, priority
-                 FROM tasks INDEXED BY tasks_leased WHERE state = 1"
+                 FROM task_rows AS tasks INDEXED BY tasks_leased WHERE state = 1"
             );
             let mut select = frontier.db.prepare_cached(sql)?;
             let leases = select.query_map([], |row| {
@@ -47,7 +47,7 @@ impl Frontier {
         self.guarded("list the leased sites", |frontier| {
             let sql = format!(
                 "UPDATE sites SET in_window = 1
-                 WHERE id IN (SELECT site FROM tasks INDEXED BY tasks_leased WHERE state = 1)
+                 WHERE id IN (SELECT site FROM task_rows INDEXED BY tasks_leased WHERE state = 1)
                  RETURNING {}",
                 sites::COLUMNS
             );

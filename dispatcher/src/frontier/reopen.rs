@@ -137,7 +137,7 @@ impl FeedBatch<'_> {
     /// Queues a task again that has ended: its outcome does not count any more.
     pub(super) fn reopen(&mut self, task: &EndedTask) -> Result<()> {
         retries::begin_again(self.db, task)?;
-        let sql = "UPDATE tasks SET state = ?2, outcome = NULL, status_code = NULL,
+        let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0
                    WHERE id = ?1";
         let values = params![task.id as i64, QUEUED];

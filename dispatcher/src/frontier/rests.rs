@@ -261,7 +261,7 @@ impl Frontier {
 
     fn queue_at_resting_site(&mut self, task: &HeldTask, id: TaskId) -> Result<Turn> {
         let priority = task.priority;
-        let sql = "UPDATE tasks SET state = 0 WHERE id = ?1";
+        let sql = "UPDATE task_rows SET state = 0 WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute([id as i64])?;
         let crawl = self.known_crawl(task.crawl)?;
         crawl.status.leased -= 1;

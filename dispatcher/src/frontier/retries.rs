@@ -58,7 +58,7 @@ impl Frontier {
         self.guarded("take up retries", |frontier| {
             let mut woken = Vec::new();
             for task in due_retries(&frontier.db, now_ms)? {
-                let sql = "UPDATE tasks SET not_before_ms = 0 WHERE id = ?1";
+                let sql = "UPDATE task_rows SET not_before_ms = 0 WHERE id = ?1";
                 frontier.db.prepare_cached(sql)?.execute([task.id as i64])?;
                 sites::count_queued_of(&frontier.db, task.site, task.crawl, 0, task.priority)?;
                 if sites::count_queued(&frontier.db, task.site, 0, task.priority)? {
@@ -103,7 +103,8 @@ impl Frontier {
         priority: u8,
         not_before_ms: i64,
     ) -> Result<()> {
-        let sql = "UPDATE tasks SET state = ?2, priority = ?3, not_before_ms = ?4 WHERE id = ?1";
+        let sql =
+            "UPDATE task_rows SET state = ?2, priority = ?3, not_before_ms = ?4 WHERE id = ?1";
         let values = params![id as i64, QUEUED, priority, not_before_ms];
         self.db.prepare_cached(sql)?.execute(values)?;
         let crawl = self.known_crawl(task.crawl)?;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::stored_urls::WHOLE_URL;
 use super::{FrontierConfig, FrontierError};
 
 /// "wbfl": marks the file as webfill's.
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change of the tables that an older webfill cannot read.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
 /// checkpoint's fsyncs block the dispatcher.
@@ -112,7 +113,7 @@ CREATE TABLE tasks (
     outcome     TEXT,
     status_code INTEGER,
     parent      INTEGER,                      -- the task whose page holds the link
-    seen_at_ms  INTEGER NOT NULL,
+    seen_at_ms  INTEGER NOT NULL,             -- 0 since version 5: nobody has asked for it
     done_at_ms  INTEGER,
     url         TEXT NOT NULL,
     attrs       INTEGER,                      -- what its application handed over with it
@@ -217,6 +218,19 @@ ALTER TABLE crawls ADD COLUMN
     dataset TEXT;                             -- of its records, if it began before these had one
 ";
 
+/// What version 5 added: stored URLs are short (see [`stored_urls`](super::stored_urls)), and `tasks`
+/// is a view that has them whole; runs of the seen index are packed. What is in the file stays as it
+/// is, so that this takes no time: rows and runs of older versions are read as well.
+fn since_5() -> String {
+    format!(
+        "ALTER TABLE tasks RENAME TO task_rows;
+         CREATE VIEW tasks AS SELECT id, state, crawl, site, priority, depth, redirects, attempt,
+             deaths, outcome, status_code, parent, seen_at_ms, done_at_ms, {WHOLE_URL} AS url,
+             attrs, not_before_ms, epoch FROM task_rows;
+         ALTER TABLE seen_runs ADD COLUMN packed INTEGER NOT NULL DEFAULT 0;"
+    )
+}
+
 /// Migrates from version 3 to 4: records have the keys that the store has given them. The names are
 /// removed first, because the new one of a record may be the old one of another.
 const FROM_3: &str = "
@@ -271,7 +285,7 @@ CREATE TABLE IF NOT EXISTS supervisors (      -- those that may hold leases
     longest_request_ms INTEGER NOT NULL,
     silent_ms          INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS tasks_crashed ON tasks (done_at_ms) WHERE outcome = 'crashed';
+CREATE INDEX IF NOT EXISTS tasks_crashed ON task_rows (done_at_ms) WHERE outcome = 'crashed';
 CREATE INDEX IF NOT EXISTS sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
 CREATE INDEX IF NOT EXISTS sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
@@ -346,7 +360,9 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          {SINCE_2}
          {SINCE_3}
          {SINCE_4}
-         COMMIT;"
+         {}
+         COMMIT;",
+        since_5()
     ))
 }
 
@@ -360,8 +376,9 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
     let steps = [[FROM_1, SINCE_2], [FROM_2, SINCE_3], [SINCE_4, FROM_3]];
     let steps = steps.into_iter().skip(found as usize - 1);
     let steps: String = steps.flatten().collect();
+    let last = since_5();
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;"
+        "BEGIN IMMEDIATE; {steps} {last} PRAGMA user_version = {VERSION}; COMMIT;"
     ))
     .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }

@@ -1,7 +1,8 @@
 //! Runs: the part of the seen index on disk, sorted by key.
 //!
-//! A run divides the key space into equal slices; each slice is one row of about one database page,
-//! so a look-up reads one page and needs no directory in memory. A run is written once and never
+//! A run divides the key space into equal slices; each slice is one row, about a third of a database
+//! page, so a look-up reads one page and needs no directory in memory. Of a key only the distance to
+//! the slice's first key is stored, and of both numbers only the bytes that the run's largest may take. A run is written once and never
 //! changed. Its states are
 //!
 //! - *building* until its last slice is written,
@@ -12,14 +13,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-/// The average number of keys in a slice. A page of 4 KiB holds 310, which one slice in 8,000
-/// exceeds.
-const KEYS_PER_SLICE: u64 = 250;
-
-const KEY_BYTES: usize = 8;
-/// Enough for 2^40 tasks.
-const TASK_BYTES: usize = 5;
-const ENTRY_BYTES: usize = KEY_BYTES + TASK_BYTES;
+/// The average number of keys in a slice. Ten bytes each, three slices fill a page of 4 KiB.
+const KEYS_PER_SLICE: u64 = 120;
 
 /// A key and the task that it became.
 pub(super) type Entry = (u64, u64);
@@ -32,14 +27,23 @@ pub(super) struct Run {
     pub(super) keys: u64,
     /// All tasks up to this one are in this run or in older ones.
     pub(super) last_task: u64,
+    /// False of runs that older versions have written.
+    packed: bool,
+}
+
+/// How many bytes the numbers of an entry take.
+#[derive(Debug, Clone, Copy)]
+struct Widths {
+    key: usize,
+    task: usize,
 }
 
 impl Run {
     /// Begins a run of at most this many keys.
     pub(super) fn begin(db: &Connection, keys: u64, last_task: u64) -> Result<Run> {
         let slices = keys.div_ceil(KEYS_PER_SLICE).max(1);
-        let sql = "INSERT INTO seen_runs (state, slices, keys, last_task)
-                   VALUES ('building', ?1, ?2, ?3) RETURNING id";
+        let sql = "INSERT INTO seen_runs (state, slices, keys, last_task, packed)
+                   VALUES ('building', ?1, ?2, ?3, 1) RETURNING id";
         let values = params![slices as i64, keys as i64, last_task as i64];
         let id = db.query_row(sql, values, |row| row.get(0))?;
         Ok(Run {
@@ -47,7 +51,36 @@ impl Run {
             slices,
             keys,
             last_task,
+            packed: true,
         })
+    }
+
+    fn widths(&self) -> Widths {
+        if !self.packed {
+            return Widths { key: 8, task: 5 };
+        }
+        let key_bits = u64::BITS - self.slices.ilog2();
+        let task_bits = u64::BITS - self.last_task.leading_zeros();
+        Widths {
+            key: key_bits.div_ceil(8) as usize,
+            task: task_bits.div_ceil(8).max(1) as usize,
+        }
+    }
+
+    /// What the keys of a slice are stored as distances to.
+    fn base_of(&self, slice: u64) -> u64 {
+        match self.packed {
+            true => self.first_key_of(slice),
+            false => 0,
+        }
+    }
+
+    fn slice<'a>(&self, slice: u64, bytes: &'a [u8]) -> Slice<'a> {
+        Slice {
+            bytes,
+            base: self.base_of(slice),
+            widths: self.widths(),
+        }
     }
 
     pub(super) fn finish(&self, db: &Connection) -> Result<()> {
@@ -72,12 +105,13 @@ impl Run {
         if entries.is_empty() {
             return Ok(());
         }
-        let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+        let (base, widths) = (self.base_of(slice), self.widths());
+        let mut bytes = Vec::with_capacity(entries.len() * widths.entry());
         for (key, _) in entries {
-            bytes.extend_from_slice(&key.to_be_bytes());
+            bytes.extend_from_slice(&(key - base).to_be_bytes()[8 - widths.key..]);
         }
         for (_, task) in entries {
-            bytes.extend_from_slice(&task.to_be_bytes()[8 - TASK_BYTES..]);
+            bytes.extend_from_slice(&task.to_be_bytes()[8 - widths.task..]);
         }
         let mut insert = db.prepare_cached("INSERT INTO seen_slices VALUES (?1, ?2)")?;
         insert.execute(params![self.row_of(slice), bytes])?;
@@ -94,7 +128,7 @@ impl Run {
         let mut read = db.prepare_cached("SELECT entries FROM seen_slices WHERE id = ?1")?;
         let mut rows = read.query([self.row_of(slice)])?;
         if let Some(row) = rows.next()? {
-            let slice = Slice(row.get_ref(0)?.as_blob()?);
+            let slice = self.slice(slice, row.get_ref(0)?.as_blob()?);
             entries.extend((0..slice.len()).map(|nth| (slice.key(nth), slice.task(nth))));
         }
         Ok(())
@@ -119,9 +153,13 @@ impl Run {
     /// The task of a key, if it is in this run.
     pub(super) fn find(&self, db: &Connection, key: u64) -> Result<Option<u64>> {
         let mut read = db.prepare_cached("SELECT entries FROM seen_slices WHERE id = ?1")?;
-        let row = self.row_of(self.slice_of(key));
-        let found = |row: &rusqlite::Row<'_>| Ok(Slice(row.get_ref(0)?.as_blob()?).find(key));
-        Ok(read.query_row([row], found).optional()?.flatten())
+        let slice = self.slice_of(key);
+        let found =
+            |row: &rusqlite::Row<'_>| Ok(self.slice(slice, row.get_ref(0)?.as_blob()?).find(key));
+        Ok(read
+            .query_row([self.row_of(slice)], found)
+            .optional()?
+            .flatten())
     }
 
     fn row_of(&self, slice: u64) -> i64 {
@@ -146,7 +184,8 @@ pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
         "UPDATE seen_runs SET state = 'dropped' WHERE state = 'building'",
         [],
     )?;
-    let sql = "SELECT id, slices, keys, last_task FROM seen_runs WHERE state = 'live' ORDER BY id";
+    let sql = "SELECT id, slices, keys, last_task, packed FROM seen_runs
+               WHERE state = 'live' ORDER BY id";
     let mut select = db.prepare(sql)?;
     let runs = select.query_map([], |row| {
         Ok(Run {
@@ -154,6 +193,7 @@ pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
             slices: row.get::<_, i64>(1)? as u64,
             keys: row.get::<_, i64>(2)? as u64,
             last_task: row.get::<_, i64>(3)? as u64,
+            packed: row.get(4)?,
         })
     })?;
     runs.collect()
@@ -180,24 +220,33 @@ pub(super) fn sweep(db: &Connection, most: u64) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a slice: all keys in ascending order, then their tasks in the same order.
-struct Slice<'a>(&'a [u8]);
+impl Widths {
+    fn entry(self) -> usize {
+        self.key + self.task
+    }
+}
+
+/// A slice as stored: all keys in ascending order, then their tasks in the same order.
+struct Slice<'a> {
+    bytes: &'a [u8],
+    /// What its keys are distances to.
+    base: u64,
+    widths: Widths,
+}
 
 impl Slice<'_> {
     fn len(&self) -> usize {
-        self.0.len() / ENTRY_BYTES
+        self.bytes.len() / self.widths.entry()
     }
 
     fn key(&self, nth: usize) -> u64 {
-        let bytes = &self.0[nth * KEY_BYTES..][..KEY_BYTES];
-        u64::from_be_bytes(bytes.try_into().expect("a key has eight bytes"))
+        let start = nth * self.widths.key;
+        self.base + number(&self.bytes[start..start + self.widths.key])
     }
 
     fn task(&self, nth: usize) -> u64 {
-        let start = self.len() * KEY_BYTES + nth * TASK_BYTES;
-        let mut bytes = [0; 8];
-        bytes[8 - TASK_BYTES..].copy_from_slice(&self.0[start..start + TASK_BYTES]);
-        u64::from_be_bytes(bytes)
+        let start = self.len() * self.widths.key + nth * self.widths.task;
+        number(&self.bytes[start..start + self.widths.task])
     }
 
     fn find(&self, key: u64) -> Option<u64> {
@@ -212,4 +261,11 @@ impl Slice<'_> {
         }
         (low < self.len() && self.key(low) == key).then(|| self.task(low))
     }
+}
+
+/// A number of at most eight bytes, the highest first.
+fn number(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole[8 - bytes.len()..].copy_from_slice(bytes);
+    u64::from_be_bytes(whole)
 }

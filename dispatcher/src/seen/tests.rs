@@ -131,3 +131,48 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
         assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
     }
 }
+
+/// Writes keys as a run of an older version: keys of eight bytes, tasks of five.
+fn write_older_run(db: &Connection, keys: &[u64], slices: u64) {
+    let sql = "INSERT INTO seen_runs (state, slices, keys, last_task) VALUES ('live', ?1, ?2, ?2)";
+    db.execute(sql, [slices as i64, keys.len() as i64]).unwrap();
+    let run = db.last_insert_rowid();
+    let mut entries: Vec<_> = keys.iter().copied().zip(1_u64..).collect();
+    entries.sort_unstable();
+    for slice in 0..slices {
+        let of_slice = |key: &u64| ((u128::from(*key) * u128::from(slices)) >> 64) as u64 == slice;
+        let entries: Vec<_> = entries.iter().filter(|(key, _)| of_slice(key)).collect();
+        let keys = entries.iter().flat_map(|(key, _)| key.to_be_bytes());
+        let tasks = entries
+            .iter()
+            .flat_map(|(_, task)| task.to_be_bytes()[3..].to_vec());
+        let bytes: Vec<u8> = keys.chain(tasks).collect();
+        let row = (run << 32) + slice as i64;
+        db.execute(
+            "INSERT INTO seen_slices VALUES (?1, ?2)",
+            rusqlite::params![row, bytes],
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+fn runs_of_older_versions_are_read_and_merged_with_newer_ones() {
+    let (_dir, db) = empty_database();
+    let older: Vec<u64> = keys(1, 2_000).collect();
+    write_older_run(&db, &older, 8);
+    db.execute_batch("BEGIN").unwrap();
+    let mut seen = Seen::open(&db, LEAST).unwrap();
+    for (nth, key) in keys(2, 10_000).enumerate() {
+        assert!(!seen.contains(&db, key).unwrap());
+        seen.insert(key, 2_001 + nth as u64);
+        seen.maintain(&db).unwrap();
+    }
+    let all = older.iter().copied().chain(keys(2, 10_000));
+    for (key, task) in all.zip(1..) {
+        assert_eq!(seen.task_of(&db, key).unwrap(), Some(task));
+    }
+    let older_left = "SELECT count(*) FROM seen_runs WHERE state = 'live' AND packed = 0";
+    let older_left: i64 = db.query_row(older_left, [], |row| row.get(0)).unwrap();
+    assert_eq!(older_left, 0, "it was merged into a packed one");
+}

@@ -1,6 +1,15 @@
+use webfill_wire::Delivery;
+
 use super::*;
 
-/// What version 3 had, and this one has otherwise. The others go back from there.
+/// What version 4 had, and this one has otherwise. The others go back from there.
+const TO_VERSION_4: &str = "
+    UPDATE task_rows SET url = (SELECT url FROM tasks WHERE tasks.id = task_rows.id);
+    DROP VIEW tasks; ALTER TABLE task_rows RENAME TO tasks;
+    ALTER TABLE seen_runs DROP COLUMN packed;
+    PRAGMA user_version = 4;";
+
+/// What version 3 had, and version 4 has otherwise.
 const TO_VERSION_3: &str = "
     DROP INDEX sites_due; DROP INDEX sites_of_unknown_delay; DROP INDEX sites_limited;
     DROP INDEX crawls_unfinished;
@@ -53,6 +62,7 @@ fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     drop(db);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
@@ -86,6 +96,7 @@ fn a_lease_of_version_3_stays_in_force() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     drop(db);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
@@ -103,6 +114,7 @@ fn a_frontier_of_version_2_goes_on_where_it_was() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_2).unwrap();
     drop(db);
@@ -131,6 +143,7 @@ fn a_frontier_of_version_1_goes_on_where_it_was() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_1).unwrap();
     drop(db);
@@ -181,6 +194,7 @@ fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
     let Fixture { dir, frontier, .. } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_2).unwrap();
     drop(db);
@@ -195,5 +209,53 @@ fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
         Some(111_000),
         "the second wait"
     );
+    fixture.assert_conserved();
+}
+
+/// The tables and rows as version 4 has written them.
+const OF_VERSION_4: &str = concat!(
+    include_str!("../schema/frozen/v4.sql"),
+    "INSERT INTO meta VALUES ('committed_at_ms', 1000), ('last_turn', 0),
+         ('seen_secret', x'00112233445566778899aabbccddeeff');
+     INSERT INTO epochs VALUES (1, 7);
+     INSERT INTO crawls (id, app_id, crawl_id, spec, waiting, discovered, queued, leased, done, sites)
+         VALUES (1, 'app', 'crawl', '{\"app_id\": \"app\", \"crawl_id\": \"crawl\"}', '{\"50\": 1}',
+                 3, 1, 1, 1, 2);
+     INSERT INTO outcomes VALUES (1, 'ok', 1);
+     INSERT INTO sites (id, name, queued, top_priority) VALUES (1, 'a.org', 1, 50), (2, 'b.org', 0, 0);
+     INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority)
+         VALUES (1, 1, 2, 1, 50), (1, 2, 1, 0, 0);
+     INSERT INTO tasks (id, state, crawl, site, priority, depth, attempt, outcome, status_code,
+                        seen_at_ms, done_at_ms, url, epoch, parent)
+         VALUES (1, 2, 1, 1, 50, 0, 1, 'ok', 200, 900, 950, 'https://www.a.org/done', 1, NULL),
+                (2, 1, 1, 2, 50, 0, 1, NULL, NULL, 900, NULL, 'http://b.org/leased', 1, NULL),
+                (3, 0, 1, 1, 50, 0, 0, NULL, NULL, 900, NULL, 'https://www.a.org/queued', 0, 1);
+     PRAGMA application_id = 0x7762666c; PRAGMA user_version = 4;"
+);
+
+#[test]
+fn a_file_of_version_4_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    // SQLite makes its own tables itself, and indexes need their tables.
+    let mut statements: Vec<&str> = OF_VERSION_4.split_inclusive(";\n").collect();
+    statements.retain(|statement| !statement.starts_with("CREATE TABLE sqlite_"));
+    statements.sort_by_key(|statement| !statement.starts_with("CREATE TABLE"));
+    db.execute_batch(&statements.concat()).unwrap();
+    drop(db);
+    let mut fixture = fixture_in(dir, FrontierConfig::default(), |spec| spec.max_depth = 3);
+    fixture.assert_conserved();
+    let held = fixture.frontier.leases().unwrap();
+    assert_eq!((held[0].task, held[0].delivery), (2, Delivery::new(7, 1)));
+    let queued = fixture.lease_one();
+    assert_eq!(queued.url, "https://www.a.org/queued");
+    assert_eq!(queued.parent.as_deref(), Some("https://www.a.org/done"));
+    let known = ["https://www.a.org/done", "http://b.org/leased"];
+    assert_eq!(fixture.feed(&known).accepted, 0);
+    assert_eq!(fixture.feed(&["https://www.a.org/new"]).accepted, 1);
+    assert_eq!(fixture.lease_one().url, "https://www.a.org/new");
+    let reopened = fixture.frontier.reopen(&[1], 0).unwrap();
+    assert_eq!(reopened.len(), 0, "its site is not in the window");
+    assert_eq!(fixture.lease_one().url, "https://www.a.org/done");
     fixture.assert_conserved();
 }
