@@ -1,0 +1,146 @@
+//! The dispatcher that is started again, and the fleet that waits for it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketSpec, Sockets};
+use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, SupervisorToDispatcher, codec};
+
+use crate::Failure;
+use crate::state::{Made, name_of};
+
+/// Not the default, so that a fleet on this machine is left alone.
+const HOST: &str = "127.7.7.8";
+
+/// A supervisor says hello again after so long.
+const HELLO_EVERY: Duration = Duration::from_secs(1);
+
+/// So many share one thread of sockets: libzmq opens a thousand for each, and some besides.
+const OF_ONE_THREAD: usize = 125;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How a dispatcher began to serve, from the start of its process.
+pub struct Served {
+    pub tasks_after: Duration,
+    pub welcomed: usize,
+    pub welcomed_within: Duration,
+    pub peak_mib: f64,
+}
+
+/// Ends with this value.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // An error means that it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure> {
+    let (heard, arrivals) = mpsc::channel();
+    let tasks = format!("tcp://{HOST}:5555");
+    let waiting: Vec<SocketSpec> = (0..made.held.len() as u32)
+        .map(|name| SocketSpec::connect(name, Pattern::Dealer, &tasks))
+        .collect();
+    let mut sockets = Vec::new();
+    for waiting in waiting.chunks(OF_ONE_THREAD) {
+        let heard = heard.clone();
+        sockets.push(Sockets::start(waiting.to_vec(), move |arrived| {
+            let _ = heard.send(arrived);
+        })?);
+    }
+    let outboxes: Vec<Outbox> = sockets.iter().map(Sockets::outbox).collect();
+    let begun = Instant::now();
+    let dispatcher = Command::new(binary)
+        .args(["dispatcher", "--listen", HOST, "--state", "."])
+        .args(["--store", "sqlite:webfill.db"])
+        .env("WEBFILL_DISPATCHER_HTTP", "off")
+        .current_dir(dir)
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
+    let dispatcher = Process(dispatcher);
+    let mut served = wait(begun, made, &outboxes, &arrivals)?;
+    served.peak_mib = peak_mib(&dispatcher.0)?;
+    Ok(served)
+}
+
+/// Until every supervisor is welcomed and tasks have come.
+fn wait(
+    begun: Instant,
+    made: &Made,
+    outboxes: &[Outbox],
+    arrivals: &mpsc::Receiver<Arrived>,
+) -> Result<Served, Failure> {
+    let mut welcomed = BTreeSet::new();
+    let mut welcomed_within = Duration::ZERO;
+    let mut tasks_after = None;
+    let mut round = 0;
+    while begun.elapsed() < PATIENCE {
+        if begun.elapsed() >= HELLO_EVERY * round {
+            round += 1;
+            for number in (0..made.held.len()).filter(|number| !welcomed.contains(number)) {
+                let hello = hello(number, made, u64::from(round));
+                let outbox = &outboxes[number / OF_ONE_THREAD];
+                outbox.send(number as u32, codec::encode(&hello));
+            }
+        }
+        let arrived = match arrivals.recv_timeout(Duration::from_millis(20)) {
+            Ok(arrived) => arrived,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        match codec::decode(&arrived.frame)? {
+            DispatcherToSupervisor::Welcome { .. } => {
+                welcomed.insert(arrived.socket as usize);
+                welcomed_within = begun.elapsed();
+            }
+            DispatcherToSupervisor::Tasks { .. } if tasks_after.is_none() => {
+                tasks_after = Some(begun.elapsed());
+            }
+            _ => {}
+        }
+        if let Some(tasks_after) = tasks_after
+            && welcomed.len() == made.held.len()
+        {
+            return Ok(Served {
+                tasks_after,
+                welcomed: welcomed.len(),
+                welcomed_within,
+                peak_mib: 0.0,
+            });
+        }
+    }
+    let welcomed = welcomed.len();
+    Err(format!("after {PATIENCE:?} {welcomed} supervisors were welcomed").into())
+}
+
+fn hello(supervisor: usize, made: &Made, session: u64) -> SupervisorToDispatcher {
+    SupervisorToDispatcher::Hello(Hello {
+        supervisor: name_of(supervisor),
+        instance: supervisor as u64,
+        session,
+        sent_ms: 0,
+        lane: Lane::Http,
+        workers: 16,
+        longest_request_ms: 60_000,
+        credit: Credit {
+            tasks: 1_000,
+            url_bytes: 1 << 20,
+        },
+        held: made.held[supervisor].clone(),
+    })
+}
+
+fn peak_mib(process: &Child) -> Result<f64, Failure> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id()))?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    Ok(kib.ok_or("no memory figures in /proc")?.parse::<f64>()? / 1_024.0)
+}

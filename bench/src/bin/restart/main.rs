@@ -1,0 +1,99 @@
+//! How long a dispatcher takes from the start of its process until it hands out tasks again, over the
+//! state of a large crawl whose fleet waits for it.
+//!
+//!     restart [--urls MILLIONS = 20] [--supervisors N = 500]
+//!
+//! The state is made by the dispatcher's own frontier: ten URLs for each site, of a hundred crawls; some
+//! are done, some sites have delays, rest or have failed, and every supervisor holds leases. Then
+//! `webfill dispatcher` is started, as beside this program or where WEBFILL says, and as many sockets as
+//! there are supervisors say hello until they are welcomed. Disk: 160 bytes a URL, in the folder for
+//! temporary files, removed at the end. `--urls 100` is the long form: 16 GB and a quarter of an hour.
+
+mod fleet;
+mod state;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use webfill_bench::{Limit, Size, Verdict, report};
+
+type Failure = Box<dyn std::error::Error>;
+
+const WANTED_S: f64 = 10.0;
+const WANTED_MIB: f64 = 512.0;
+
+struct Plan {
+    urls: u64,
+    supervisors: u64,
+}
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let plan = Plan::read(std::env::args().skip(1), size)?;
+    let dir = tempfile::tempdir()?;
+    let begun = Instant::now();
+    let made = state::make(dir.path(), &plan)?;
+    println!(
+        "made in {:.0} s: {} URLs, {} sites, {} leased, {} done, {:.0} bytes a URL on disk",
+        begun.elapsed().as_secs_f64(),
+        plan.urls,
+        plan.urls / state::URLS_OF_SITE,
+        made.leased(),
+        made.done,
+        state::disk_bytes(dir.path())? as f64 / plan.urls as f64,
+    );
+    let served = fleet::restart(&binary()?, dir.path(), &made)?;
+    println!(
+        "{} of {} supervisors were welcomed {:.1} s after the start",
+        served.welcomed,
+        plan.supervisors,
+        served.welcomed_within.as_secs_f64()
+    );
+    let verdicts = [
+        Verdict {
+            what: format!(
+                "seconds from the start to the first tasks, {} M URLs, {} supervisors",
+                plan.urls / 1_000_000,
+                plan.supervisors
+            ),
+            figure: served.tasks_after.as_secs_f64(),
+            limit: Limit::AtMost(WANTED_S),
+        },
+        Verdict {
+            what: "MiB resident at most".into(),
+            figure: served.peak_mib,
+            limit: Limit::AtMost(WANTED_MIB),
+        },
+    ];
+    Ok(report(&verdicts, size))
+}
+
+impl Plan {
+    fn read(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
+        let mut plan = Plan {
+            urls: size.pick(20, 1) * 1_000_000,
+            supervisors: 500,
+        };
+        while let Some(arg) = args.next() {
+            let number: u64 = args
+                .next()
+                .ok_or("a number is missing at the end")?
+                .parse()?;
+            match arg.as_str() {
+                "--urls" => plan.urls = number * 1_000_000,
+                "--supervisors" => plan.supervisors = number,
+                _ => return Err(format!("unknown argument `{arg}`").into()),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// `webfill` beside this program, or where WEBFILL says.
+fn binary() -> Result<PathBuf, Failure> {
+    match std::env::var_os("WEBFILL") {
+        Some(path) => Ok(path.into()),
+        None => Ok(std::env::current_exe()?.with_file_name("webfill")),
+    }
+}

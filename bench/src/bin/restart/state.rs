@@ -1,0 +1,193 @@
+//! The state that a dispatcher left behind.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use webfill_api::CrawlSpec;
+use webfill_dispatcher::frontier::{
+    Candidate, Frontier, FrontierConfig, Leased, SavedSupervisor, SiteDue,
+};
+use webfill_wire::{CrawlKey, Delivery, Lane, Outcome, SiteClock, TaskDone};
+
+use crate::{Failure, Plan};
+
+pub const URLS_OF_SITE: u64 = 10;
+const CRAWLS: u64 = 100;
+const URLS_OF_BATCH: u64 = 5_000;
+
+/// How many tasks each supervisor holds.
+const HELD: usize = 100;
+
+/// One page in so many of those that were fetched has failed.
+const FAILED: usize = 20;
+
+/// Sites with a done page, for each supervisor.
+const VISITED: usize = 50;
+
+/// What the fleet knows of it.
+pub struct Made {
+    /// The leases of each supervisor.
+    pub held: Vec<Vec<(u64, Delivery)>>,
+    pub done: u64,
+}
+
+impl Made {
+    pub fn leased(&self) -> usize {
+        self.held.iter().map(Vec::len).sum()
+    }
+}
+
+pub fn name_of(supervisor: usize) -> String {
+    format!("supervisor-{supervisor}")
+}
+
+pub fn make(dir: &Path, plan: &Plan) -> Result<Made, Failure> {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
+    let mut frontier = Frontier::open(dir, FrontierConfig::default(), now_ms)?;
+    let crawls = open_crawls(&mut frontier)?;
+    for batch in 0..plan.urls / URLS_OF_BATCH {
+        let crawl = crawls[(batch % CRAWLS) as usize];
+        feed(&mut frontier, crawl, batch * URLS_OF_BATCH, now_ms)?;
+    }
+    let mut made = Made {
+        held: Vec::new(),
+        done: 0,
+    };
+    for supervisor in 0..plan.supervisors as usize {
+        visit(&mut frontier, supervisor, now_ms, &mut made)?;
+    }
+    for supervisor in 0..plan.supervisors as usize {
+        hold(&mut frontier, supervisor, now_ms, &mut made)?;
+    }
+    Ok(made)
+}
+
+fn open_crawls(frontier: &mut Frontier) -> Result<Vec<CrawlKey>, Failure> {
+    let mut crawls = Vec::new();
+    for crawl in 0..CRAWLS {
+        let mut spec = CrawlSpec::new("bench", &format!("restart-{crawl}"));
+        spec.on_demand = true;
+        crawls.push(frontier.upsert_crawl(None, spec)?);
+    }
+    Ok(crawls)
+}
+
+fn feed(frontier: &mut Frontier, crawl: CrawlKey, first: u64, now_ms: i64) -> Result<(), Failure> {
+    let urls: Vec<String> = (first..first + URLS_OF_BATCH).map(url).collect();
+    let candidate = |url| Candidate {
+        url,
+        depth: 0,
+        priority: None,
+        parent: None,
+        records: &[],
+        attrs: None,
+    };
+    let candidates: Vec<_> = urls.iter().map(|url| candidate(url.as_str())).collect();
+    let tally = frontier.feed(crawl, &candidates, now_ms)?;
+    if tally.accepted != URLS_OF_BATCH {
+        return Err(format!("{} URLs were accepted", tally.accepted).into());
+    }
+    frontier.set_now(now_ms);
+    frontier.commit()?;
+    Ok(())
+}
+
+/// Some seventy bytes, as on real sites.
+fn url(nth: u64) -> String {
+    let site = nth / URLS_OF_SITE;
+    format!(
+        "https://www.shop-{site}.com/section-{}/an-article-about-{nth}",
+        nth % 7
+    )
+}
+
+/// A supervisor has fetched a page of some sites.
+fn visit(
+    frontier: &mut Frontier,
+    supervisor: usize,
+    now_ms: i64,
+    made: &mut Made,
+) -> Result<(), Failure> {
+    for (nth, site) in frontier
+        .next_sites(i64::MAX, VISITED)?
+        .into_iter()
+        .enumerate()
+    {
+        for task in frontier.lease(site.id, 1, Lane::Http, now_ms)?.tasks {
+            let has_failed = nth % FAILED == 0;
+            frontier.complete(&done(&task, has_failed), now_ms)?;
+            made.done += u64::from(!has_failed);
+        }
+        let delay_ms = (nth % FAILED != 0).then_some(15_000);
+        give_back_site(frontier, supervisor, site, delay_ms, now_ms)?;
+    }
+    frontier.commit()?;
+    Ok(())
+}
+
+/// A supervisor holds leases.
+fn hold(
+    frontier: &mut Frontier,
+    supervisor: usize,
+    now_ms: i64,
+    made: &mut Made,
+) -> Result<(), Failure> {
+    let mut held = Vec::new();
+    for site in frontier.next_sites(now_ms, HELD)? {
+        let leased = frontier.lease(site.id, 1, Lane::Http, now_ms)?.tasks;
+        held.extend(leased.iter().map(|task| (task.task, task.delivery)));
+        give_back_site(frontier, supervisor, site, None, now_ms)?;
+    }
+    frontier.save_supervisor(&SavedSupervisor {
+        name: name_of(supervisor),
+        instance: supervisor as u64,
+        longest_request_ms: 60_000,
+        silent_ms: 0,
+    })?;
+    frontier.commit()?;
+    made.held.push(held);
+    Ok(())
+}
+
+fn give_back_site(
+    frontier: &mut Frontier,
+    supervisor: usize,
+    site: SiteDue,
+    delay_ms: Option<u32>,
+    now_ms: i64,
+) -> Result<(), Failure> {
+    let mut clock = site.clock;
+    clock.due_at_ms = now_ms + 15_000;
+    clock.last_start_ms = Some(now_ms);
+    clock.delay_ms = delay_ms;
+    clock.owner = Some(name_of(supervisor));
+    Ok(frontier.return_site(site.id, &clock)?)
+}
+
+fn done(task: &Leased, has_failed: bool) -> TaskDone {
+    TaskDone {
+        task: task.task,
+        delivery: task.delivery,
+        outcome: if has_failed {
+            Outcome::DnsError
+        } else {
+            Outcome::Ok
+        },
+        status_code: (!has_failed).then_some(200),
+        body_bytes: 11_000,
+        fields: 0,
+        links: Vec::new(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+        evidence: None,
+    }
+}
+
+pub fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(dir)? {
+        bytes += entry?.metadata()?.len();
+    }
+    Ok(bytes)
+}
