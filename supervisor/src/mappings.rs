@@ -42,7 +42,7 @@ impl Mappings {
     }
 
     /// The version to ask for now. It is asked for again after `patience_ms`.
-    pub(crate) fn to_ask(&mut self, now_ms: u64, patience_ms: u64) -> Option<MappingsVersion> {
+    pub(crate) fn next_to_ask(&mut self, now_ms: u64, patience_ms: u64) -> Option<MappingsVersion> {
         let lacking = self.lacking.as_mut()?;
         let is_due = now_ms >= lacking.ask_again_ms;
         is_due.then(|| {
@@ -77,14 +77,14 @@ mod tests {
     fn a_set_is_asked_for_once_and_used_once() {
         let mut mappings = Mappings::default();
         mappings.name("a".into());
-        assert_eq!(mappings.to_ask(100, 1_000).as_deref(), Some("a"));
-        assert_eq!(mappings.to_ask(1_099, 1_000), None);
-        assert_eq!(mappings.to_ask(1_100, 1_000).as_deref(), Some("a"));
+        assert_eq!(mappings.next_to_ask(100, 1_000).as_deref(), Some("a"));
+        assert_eq!(mappings.next_to_ask(1_099, 1_000), None);
+        assert_eq!(mappings.next_to_ask(1_100, 1_000).as_deref(), Some("a"));
         assert!(!mappings.are_complete() && !mappings.lacks(&"b".into()));
         assert!(mappings.take(Some("a".into()), Vec::new()));
         assert!(mappings.are_complete());
         mappings.name("a".into());
-        assert_eq!(mappings.to_ask(9_000, 1_000), None, "it is known");
+        assert_eq!(mappings.next_to_ask(9_000, 1_000), None, "it is known");
         assert!(!mappings.take(None, Vec::new()), "the workers have it");
         mappings.name("a".into());
         assert!(!mappings.are_complete(), "nobody said that it was this one");

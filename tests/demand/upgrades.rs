@@ -97,3 +97,43 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     assert_eq!(spoken, BTreeMap::from(expected));
     assert_all_there_once(&fleet);
 }
+
+/// The frozen frame of a greeting, with these versions in it.
+fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
+    let frozen = include_str!("../../wire/tests/frozen/greeting.txt");
+    let line = frozen
+        .lines()
+        .find_map(|line| line.strip_prefix("Greeting "));
+    let versions = format!("{oldest:02x}{newest:02x}");
+    let hex = line.expect("it is there").replace("VERSIONS", &versions);
+    let bytes = (0..hex.len()).step_by(2);
+    bytes
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex"))
+        .collect()
+}
+
+#[test]
+fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let context = zmq::Context::new();
+    let socket = context.socket(zmq::DEALER).expect("a socket");
+    socket.set_linger(0).expect("an option");
+    socket.set_rcvtimeo(30_000).expect("an option");
+    socket.connect(&fleet.endpoint()).expect("an address");
+    for _ in 0..3 {
+        socket.send(greeting(20, 21), 0).expect("it is sent");
+        let answer = socket.recv_bytes(0).expect("a refusal");
+        // No version, the session of the hello, and what the dispatcher speaks.
+        assert_eq!(answer, [0, 92, 6, 7]);
+    }
+    let told = wait_for("it is told", || {
+        Some(fleet.told("no_common_version")).filter(|told| !told.is_empty())
+    });
+    assert_eq!(told.len(), 1, "once a minute");
+    assert_eq!(told[0]["supervisor"], "vm-01");
+    let message = told[0]["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("upgrade webfill at the dispatcher"),
+        "{message}"
+    );
+}

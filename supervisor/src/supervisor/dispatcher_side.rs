@@ -221,7 +221,7 @@ impl Supervisor {
 
     fn ask_for_mappings(&mut self, now_ms: u64) {
         let patience_ms = self.session.lease_ms();
-        if let Some(mappings) = self.mappings.to_ask(now_ms, patience_ms) {
+        if let Some(mappings) = self.mappings.next_to_ask(now_ms, patience_ms) {
             let session = self.session.id();
             self.send_to_dispatcher(SupervisorToDispatcher::AskMappings { session, mappings });
         }
