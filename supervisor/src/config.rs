@@ -46,6 +46,8 @@ pub struct SupervisorSetup {
     /// See [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
+    /// It belongs to `webfill crawl`, which looks after the dispatcher only once this one says `ready`.
+    pub is_local: bool,
     /// The longest that one request may take, in milliseconds.
     pub longest_request_ms: u64,
     pub workers: u16,

@@ -11,6 +11,7 @@
 mod config;
 mod mappings;
 mod queue;
+mod readiness;
 mod recalls;
 mod run;
 mod session;

@@ -17,6 +17,7 @@ use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSuperviso
 use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
+use crate::readiness::Readiness;
 use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
 use crate::worker_process::{ProcessChange, WorkerProcess};
 
@@ -43,10 +44,15 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         last_check: Instant::now(),
         refusals: RefusalLog::default(),
         version: OLDEST_VERSION,
+        readiness: Readiness::new(),
+        refused: None,
+        last_death: None,
     };
     process.start_workers()?;
     process.keep_time();
-    eprintln!("ready");
+    if process.setup.is_local {
+        process.readiness.tell(None);
+    }
     loop {
         match arrived.recv_timeout(process.next_check_in()) {
             Ok(frame) => process.handle_all(frame, &arrived),
@@ -99,6 +105,11 @@ struct Process {
     refusals: RefusalLog,
     /// In which the dispatcher has spoken last, and is spoken to.
     version: u8,
+    readiness: Readiness,
+    /// The last refusal of a hello for lack of a common version, in words.
+    refused: Option<String>,
+    /// How a worker died last.
+    last_death: Option<String>,
 }
 
 impl Process {
@@ -138,6 +149,7 @@ impl Process {
         }
         let (version, message) = codec::decode_versioned(frame)?;
         self.version = version;
+        self.refused = None;
         self.supervisor.take_from_dispatcher(message, now_ms);
         Ok(())
     }
@@ -145,6 +157,10 @@ impl Process {
     fn note_refusal(&mut self, refusal: Refusal) {
         let (ours, theirs) = (Versions::OURS, refusal.versions);
         let older = Versions::older_role(theirs, ours);
+        self.refused = Some(format!(
+            "it speaks wire versions {} to {}, this supervisor {} to {}: upgrade webfill at the {older}",
+            theirs.oldest, theirs.newest, ours.oldest, ours.newest,
+        ));
         if self.refusals.record_if_new("no common version") {
             tracing::error!(
                 event = "no_common_version",
@@ -213,7 +229,30 @@ impl Process {
         let is_low = self.setup.disks.shortage().is_some();
         self.supervisor.set_paused(is_low);
         self.keep_time();
+        if !self.readiness.is_ready() && !self.supervisor.is_draining() {
+            self.readiness.tell(self.waits_for());
+        }
         Ok(())
+    }
+
+    /// What it waits for before it can work, in words.
+    fn waits_for(&self) -> Option<String> {
+        let dispatcher = &self.setup.tasks_endpoint;
+        if self.supervisor.is_welcome() {
+            let is_ready = self.workers.iter().any(WorkerProcess::is_ready);
+            let died = self.last_death.as_deref();
+            let died = died.map_or_else(String::new, |how| format!(", the last one ended: {how}"));
+            return (!is_ready).then(|| format!("no worker has opened the store yet{died}"));
+        }
+        let why = match (&self.refused, self.outbox.not_let_in()) {
+            (Some(refused), _) => refused.as_str(),
+            (None, _) if self.supervisor.is_name_taken() => {
+                "another supervisor has this name: start this one with another --id"
+            }
+            (None, Some(why)) => why,
+            (None, None) => "it does not answer",
+        };
+        Some(format!("the dispatcher at {dispatcher}: {why}"))
     }
 
     fn keep_time(&mut self) {
@@ -303,6 +342,7 @@ impl Process {
             how,
             "worker died, it is started again"
         );
+        self.last_death = Some(how.to_owned());
         self.supervisor.worker_died(worker_index as u16);
         if self.supervisor.is_draining() {
             // It is not started again, so its tasks are given back now.

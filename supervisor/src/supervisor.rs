@@ -71,6 +71,8 @@ pub struct Supervisor {
     paused: bool,
     /// It was logged that the dispatcher is silent or that the name is taken.
     problem_logged: bool,
+    /// The last hello that was answered was refused for that.
+    name_taken: bool,
     outgoing: Vec<OutgoingMessage>,
 }
 
@@ -89,6 +91,7 @@ impl Supervisor {
             draining: false,
             paused: false,
             problem_logged: false,
+            name_taken: false,
             outgoing: Vec::new(),
             terms,
         }
@@ -96,6 +99,16 @@ impl Supervisor {
 
     pub fn take_outgoing(&mut self) -> Vec<OutgoingMessage> {
         std::mem::take(&mut self.outgoing)
+    }
+
+    /// Whether the dispatcher has answered the last hello with a welcome.
+    pub fn is_welcome(&self) -> bool {
+        self.session.is_welcomed()
+    }
+
+    /// Whether another supervisor has its name.
+    pub fn is_name_taken(&self) -> bool {
+        self.name_taken
     }
 
     /// The number of leases held.

@@ -79,6 +79,11 @@ impl WorkerProcess {
         self.process.is_some()
     }
 
+    /// Whether it takes tasks.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     /// Whether it is time to start the process.
     pub fn is_due_to_start(&self, now: Instant) -> bool {
         self.process.is_none() && self.start_at.is_some_and(|at| at <= now)

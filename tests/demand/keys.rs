@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use webfill_tests::run::{Finished, Run};
+use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
@@ -36,14 +36,36 @@ impl Keyed {
         run.finish().expect(0)
     }
 
-    /// Makes a folder of keys of a role; lets them in if wanted.
-    fn member(&self, role: &str, name: &str, let_in: bool) {
+    /// Makes a folder of keys of a role; lets them in if wanted. Returns the public key.
+    fn member(&self, role: &str, name: &str, let_in: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
         let made = self.keys(&["new", role, "--dispatcher-key", trusted], name);
+        let public = made.stdout.trim().to_owned();
         if let_in {
-            self.keys(&["add", role, name, made.stdout.trim()], "keys");
+            self.keys(&["add", role, name, &public], "keys");
         }
+        public
+    }
+
+    /// A supervisor with the keys in the folder of its name.
+    fn supervisor(&self, name: &str) -> Run {
+        let dispatcher = format!("tcp://{}:5555", self.host);
+        self.role("supervisor", name).args([
+            "--dispatcher",
+            &dispatcher,
+            "--id",
+            name,
+            "--workers",
+            "1",
+        ])
+    }
+
+    fn dispatcher(&self) -> Running {
+        let role = self.role("dispatcher", "keys");
+        let mut running = role.args(["--listen", &self.host]).start();
+        running.wait_for_stderr("ready");
+        running
     }
 
     fn role(&self, role: &str, folder: &str) -> Run {
@@ -77,22 +99,10 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
     ] {
         keyed.member(role, name, let_in);
     }
-    let mut dispatcher = keyed
-        .role("dispatcher", "keys")
-        .args(["--listen", &keyed.host])
-        .start();
-    dispatcher.wait_for_stderr("ready");
+    let _dispatcher = keyed.dispatcher();
     let resolve = keyed.web.resolve_args()[1].clone();
     let _supervisor = keyed
-        .role("supervisor", "vm-01")
-        .args([
-            "--dispatcher",
-            &format!("tcp://{}:5555", keyed.host),
-            "--id",
-            "vm-01",
-            "--workers",
-            "1",
-        ])
+        .supervisor("vm-01")
         .env("WEBFILL_FETCH_RESOLVE", resolve)
         .start();
     let site = keyed.web.site("k.example");
@@ -136,4 +146,19 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
     let secret = secret.trim().trim_start_matches("secret ");
     let logs = format!("{:?}", keyed.work.logs());
     assert!(!logs.contains(secret), "a secret is in a log");
+}
+
+#[test]
+fn a_supervisor_says_that_its_key_is_refused_until_it_is_let_in() {
+    let keyed = Keyed::new();
+    let public = keyed.member("supervisor", "vm-01", false);
+    let _dispatcher = keyed.dispatcher();
+    let mut supervisor = keyed.supervisor("vm-01").start();
+    let dispatcher = format!("the dispatcher at tcp://{}:5555", keyed.host);
+    supervisor.wait_for_stderr(&format!(
+        "waiting: {dispatcher}: it has not let this key in"
+    ));
+    assert!(!supervisor.stderr_so_far().contains("ready"));
+    keyed.keys(&["add", "supervisor", "vm-01", &public], "keys");
+    supervisor.wait_for_stderr("ready");
 }

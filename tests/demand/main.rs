@@ -17,6 +17,7 @@ mod keys;
 mod lanes;
 mod machine;
 mod priorities;
+mod readiness;
 mod reload;
 mod reopening;
 mod rest;

@@ -178,6 +178,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         id,
         // In `webfill crawl` there is only one, because the state folder is locked.
         instance: if options.local { 0 } else { state.instance()? },
+        is_local: options.local,
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
         workers,

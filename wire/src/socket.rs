@@ -218,6 +218,11 @@ impl Outbox {
         })
     }
 
+    /// Why a server has not let a connecting socket of this process in, if one has not. It may have since.
+    pub fn not_let_in(&self) -> Option<&'static str> {
+        self.commands.not_let_in()
+    }
+
     /// Closes a socket and drops the frames queued for it.
     pub fn close(&self, socket: SocketName) {
         self.commands.push(Command::Close(socket));

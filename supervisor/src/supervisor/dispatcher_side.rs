@@ -176,7 +176,11 @@ impl Supervisor {
 
     /// The dispatcher has refused the hello, because another supervisor has this name.
     pub(super) fn note_name_taken(&mut self, session: u64) {
-        if session == self.session.id() && !std::mem::replace(&mut self.problem_logged, true) {
+        if session != self.session.id() {
+            return;
+        }
+        self.name_taken = true;
+        if !std::mem::replace(&mut self.problem_logged, true) {
             tracing::error!(
                 event = "name_taken",
                 supervisor = self.terms.id,
@@ -214,6 +218,7 @@ impl Supervisor {
         if begins {
             self.session.welcomed(heard_ms, lease_ms, now_ms);
             self.problem_logged = false;
+            self.name_taken = false;
             self.send_lease();
         }
         begins

@@ -88,7 +88,9 @@ impl Handshakes {
         self.monitor.as_poll_item(zmq::POLLIN)
     }
 
-    pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) {
+    /// Reads and logs what has happened. Returns why this side was not let in, if that is new.
+    pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
+        let mut not_let_in = None;
         while let Ok(frames) = self.monitor.recv_multipart(zmq::DONTWAIT) {
             let Some((event, value)) = frames.first().and_then(|frame| read_event(frame)) else {
                 continue;
@@ -109,10 +111,13 @@ impl Handshakes {
                     if event == FAILED_PROTOCOL {
                         self.gave_up_at = Some(Instant::now());
                     }
-                    self.log_failed_server(failure(event, value), refusal_log);
+                    let why = self.why_not_let_in(failure(event, value));
+                    self.log_failed_server(failure(event, value), why, refusal_log);
+                    not_let_in = Some(why);
                 }
             }
         }
+        not_let_in
     }
 
     fn log_failed_client(&self, failure: Failure, address: &str, refusal_log: &mut RefusalLog) {
@@ -141,19 +146,22 @@ impl Handshakes {
         }
     }
 
-    fn log_failed_server(&self, failure: Failure, refusal_log: &mut RefusalLog) {
-        let what = format!("server {} {failure:?}", self.endpoint);
-        if !refusal_log.record_if_new(&what) {
-            return;
-        }
-        let why = match failure {
+    fn why_not_let_in(&self, failure: Failure) -> &'static str {
+        match failure {
             Failure::Mismatch if self.has_keys => "it has no keys, and this side has",
             Failure::Mismatch => "it wants keys: set `keys`",
             _ if self.has_keys => {
                 "it has not let this key in for this role, or dispatcher.pub is not its key"
             }
             _ => "it hung up during the handshake, perhaps because it wants keys",
-        };
+        }
+    }
+
+    fn log_failed_server(&self, failure: Failure, why: &str, refusal_log: &mut RefusalLog) {
+        let what = format!("server {} {failure:?}", self.endpoint);
+        if !refusal_log.record_if_new(&what) {
+            return;
+        }
         tracing::warn!(
             event = "not_let_in",
             endpoint = self.endpoint,

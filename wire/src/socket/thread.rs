@@ -32,6 +32,8 @@ pub(super) struct Commands {
     /// Set from a wake-up until the thread takes the commands, so that a burst of sends costs one system
     /// call.
     woken: AtomicBool,
+    /// Why a server has not let a socket of this process in last.
+    not_let_in: Mutex<Option<&'static str>>,
 }
 
 impl Commands {
@@ -49,7 +51,18 @@ impl Commands {
             queue: Mutex::default(),
             wake,
             woken: AtomicBool::new(false),
+            not_let_in: Mutex::default(),
         })
+    }
+
+    pub(super) fn not_let_in(&self) -> Option<&'static str> {
+        let why = self.not_let_in.lock();
+        *why.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_not_let_in(&self, why: &'static str) {
+        let noted = self.not_let_in.lock();
+        *noted.unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
     pub(super) fn push(&self, command: Command) {
@@ -333,8 +346,10 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
 
     fn receive(&mut self) {
         for open in &mut self.open {
-            if let Some(handshakes) = &mut open.handshakes {
-                handshakes.read(&mut self.refusal_log);
+            if let Some(handshakes) = &mut open.handshakes
+                && let Some(why) = handshakes.read(&mut self.refusal_log)
+            {
+                self.commands.note_not_let_in(why);
             }
             if open.spec.pattern == Pattern::Push {
                 continue;
