@@ -161,6 +161,11 @@ impl Core {
         Ok(core)
     }
 
+    /// For what the simulation of several dispatchers keeps in the same commits.
+    pub fn frontier(&mut self) -> &mut Frontier {
+        &mut self.frontier
+    }
+
     /// When the next task can be handed out if no message arrives before.
     pub fn next_ready_ms(&self) -> Option<i64> {
         if self.draining || self.low_disk.is_some() || self.dispatch.supervisor_count() == 0 {

@@ -222,6 +222,17 @@ impl Frontier {
         })
     }
 
+    /// Runs the caller's own work on the file, for tables beside the frontier's: it belongs to the
+    /// transaction that the next [`commit`](Frontier::commit) ends.
+    pub fn beside<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, FrontierError> {
+        self.guarded("keep what stands beside the tasks", |frontier| {
+            work(&frontier.db)
+        })
+    }
+
     /// Makes all calls since the last commit durable, together.
     pub fn commit(&mut self) -> Result<(), FrontierError> {
         if !self.in_transaction {

@@ -327,7 +327,17 @@ impl Core {
                 attrs: None,
             })
             .collect();
-        let tally = self.frontier.feed(backfill.crawl, &candidates, now_ms)?;
-        self.apply_feed_tally(backfill.crawl, tally, now_ms)
+        self.feed(backfill.crawl, &candidates, now_ms)
+    }
+
+    /// Judges URLs that came by another way than a request or an outcome.
+    pub fn feed(
+        &mut self,
+        crawl: CrawlKey,
+        candidates: &[Candidate<'_>],
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let tally = self.frontier.feed(crawl, candidates, now_ms)?;
+        self.apply_feed_tally(crawl, tally, now_ms)
     }
 }

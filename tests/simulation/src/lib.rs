@@ -61,6 +61,7 @@ mod plan;
 mod rests;
 mod robots;
 mod sabotage;
+pub mod several;
 mod shared_servers;
 mod site_states;
 mod sites;

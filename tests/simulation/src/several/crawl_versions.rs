@@ -1,0 +1,213 @@
+//! Crawls at all dispatchers. A crawl has a home, which numbers its versions: the first opens it, a
+//! later one stops it. The home tells a version until everybody has carried it out.
+
+use serde_json::{Value, json};
+use webfill_dispatcher::{Client, control};
+
+use super::dispatcher::{Answer, Dispatcher};
+use super::message::{CrawlNumber, Link, Message};
+use super::sabotage::Sabotage;
+use super::slots::DISPATCHERS;
+
+/// Who asks for what is answered at once.
+const AT_ONCE: u64 = u64::MAX;
+
+impl Dispatcher {
+    pub(super) fn open_crawl(&mut self, crawl: CrawlNumber, now_ms: i64) {
+        if self.crawl(crawl).is_none() {
+            self.carry_out(crawl, 1, false, now_ms);
+        }
+        self.memory.answers.push(Answer::Opened(crawl));
+    }
+
+    /// Takes in up to `most` seeds behind the first `fed`: those of others go into the outbox.
+    pub(super) fn feed_seeds(&mut self, crawl: CrawlNumber, fed: usize, most: usize, now_ms: i64) {
+        let mut row = self.crawl(crawl).expect("it is open");
+        let plan = self.plan.clone();
+        let seeds = &plan.crawls[crawl].seeds;
+        let until = seeds.len().min(fed + most);
+        if until > row.fed {
+            let seeds = seeds[row.fed..until].iter().cloned();
+            row.fed = until;
+            self.put_crawl(crawl, &row);
+            let link = |url| Link {
+                crawl,
+                url,
+                depth: 0,
+            };
+            let (own, others): (Vec<Link>, Vec<Link>) = seeds
+                .map(link)
+                .partition(|link| self.owner_of(&link.url) == self.number);
+            self.feed_core(row.key, &own.iter().collect::<Vec<_>>(), now_ms);
+            for link in others {
+                self.put_into_outbox(link);
+            }
+        }
+        self.memory.answers.push(Answer::Fed(crawl, until));
+    }
+
+    pub(super) fn end_seeds(&mut self, crawl: CrawlNumber) {
+        let mut row = self.crawl(crawl).expect("it is open");
+        row.seeds_ended = true;
+        self.put_crawl(crawl, &row);
+        self.memory.answers.push(Answer::SeedsEnded(crawl));
+    }
+
+    pub(super) fn stop_crawl(&mut self, crawl: CrawlNumber, now_ms: i64) {
+        let row = self.crawl(crawl).expect("it is open");
+        if !row.stopped {
+            self.memory.confirmed.remove(&crawl);
+            self.carry_out(crawl, row.version + 1, true, now_ms);
+        }
+        self.memory.stops_asked.insert(crawl);
+        self.answer_stop(crawl);
+    }
+
+    /// A version is in force here from the next commit on.
+    fn carry_out(&mut self, crawl: CrawlNumber, version: u64, stopped: bool, now_ms: i64) {
+        let known = self.crawl(crawl);
+        let is_open = known.as_ref().is_some_and(|row| !row.stopped);
+        let mut row = known.unwrap_or_default();
+        if !is_open {
+            row.key = self.open_in_core(crawl, now_ms);
+        }
+        (row.version, row.stopped) = (version, stopped);
+        self.put_crawl(crawl, &row);
+        if stopped {
+            self.stop_in_core(crawl, now_ms);
+        }
+    }
+
+    /// A crawl with a page limit begins without any share of it.
+    fn open_in_core(&mut self, crawl: CrawlNumber, now_ms: i64) -> u32 {
+        let planned = &self.plan.crawls[crawl];
+        let (id, most_pages) = (planned.id, planned.most_pages);
+        let mut spec = json!({"app_id": "app", "crawl_id": id, "max_depth": 1_000, "follow": "all",
+                              "retry": true});
+        if most_pages.is_some() {
+            spec["max_pages"] = json!(0);
+        }
+        self.ask_core(
+            AT_ONCE,
+            &json!({"action": "open_crawl", "spec": spec}),
+            now_ms,
+        );
+        let key = self.core().frontier().find_crawl("app", id);
+        key.expect("the database is healthy").expect("it is open")
+    }
+
+    fn stop_in_core(&mut self, crawl: CrawlNumber, now_ms: i64) {
+        self.memory.stops.insert(crawl, false);
+        let id = self.plan.crawls[crawl].id;
+        let stop = json!({"action": "stop", "appid": "app", "crawlid": id});
+        self.ask_core(crawl as u64, &stop, now_ms);
+    }
+
+    fn ask_core(&mut self, number: u64, request: &Value, now_ms: i64) {
+        let asked = control::read(request.to_string().as_bytes(), now_ms);
+        let client = Client::Http(number);
+        let done = self.core().handle_request(client, asked, now_ms);
+        done.expect("the database is healthy");
+    }
+
+    /// The core has answered: nothing of the crawl starts here any more.
+    pub(super) fn take_answer_of_core(&mut self, number: u64) {
+        if number == AT_ONCE {
+            return;
+        }
+        let crawl = number as CrawlNumber;
+        self.memory.stops.insert(crawl, true);
+        let version = self.crawl(crawl).map_or(0, |row| row.version);
+        let home = self.plan.home(crawl);
+        if home == self.number {
+            self.take_confirmation_of_version(home, crawl, version);
+        } else {
+            self.send(home, Message::CrawlTaken { crawl, version });
+        }
+    }
+
+    pub(super) fn take_version(
+        &mut self,
+        crawl: CrawlNumber,
+        version: u64,
+        stopped: bool,
+        now_ms: i64,
+    ) {
+        let known = self.crawl(crawl).unwrap_or_default();
+        let is_other = version != known.version;
+        if version > known.version || (is_other && self.suffers(Sabotage::OlderVersionsCount)) {
+            self.carry_out(crawl, version, stopped, now_ms);
+        }
+        let Some(row) = self.crawl(crawl) else { return };
+        self.stop_again(crawl, row.stopped, now_ms);
+        if !row.stopped || self.memory.stops.get(&crawl) == Some(&true) {
+            let version = row.version;
+            self.send(
+                self.plan.home(crawl),
+                Message::CrawlTaken { crawl, version },
+            );
+        }
+    }
+
+    /// A stop was committed, but the core that was asked may have died before it was carried out.
+    fn stop_again(&mut self, crawl: CrawlNumber, stopped: bool, now_ms: i64) {
+        if stopped && !self.memory.stops.contains_key(&crawl) {
+            self.stop_in_core(crawl, now_ms);
+        }
+    }
+
+    /// Tells others the version in force until they have carried it out.
+    pub(super) fn spread_version(&mut self, crawl: CrawlNumber, now_ms: i64) {
+        let Some(row) = self.crawl(crawl) else { return };
+        self.stop_again(crawl, row.stopped, now_ms);
+        let confirmed = self.memory.confirmed.entry(crawl).or_default().clone();
+        for other in self.others().filter(|other| !confirmed.contains(other)) {
+            self.tell_version(other, crawl);
+        }
+    }
+
+    pub(super) fn tell_version(&mut self, other: usize, crawl: CrawlNumber) {
+        if let Some(row) = self.crawl(crawl) {
+            let (version, stopped) = (row.version, row.stopped);
+            let message = Message::Crawl {
+                crawl,
+                version,
+                stopped,
+            };
+            self.send(other, message);
+        }
+    }
+
+    pub(super) fn take_confirmation_of_version(
+        &mut self,
+        from: usize,
+        crawl: CrawlNumber,
+        version: u64,
+    ) {
+        if self.crawl(crawl).is_some_and(|row| row.version == version) {
+            let confirmed = self.memory.confirmed.entry(crawl).or_default();
+            confirmed.insert(from);
+            self.answer_stop(crawl);
+        }
+    }
+
+    /// Whether all others have carried out the version in force.
+    pub(super) fn is_in_force(&self, crawl: CrawlNumber) -> bool {
+        let others = self.memory.confirmed.get(&crawl);
+        let others = others.map_or(0, |all| {
+            all.iter().filter(|one| **one != self.number).count()
+        });
+        others == DISPATCHERS - 1
+    }
+
+    /// A stop is answered when nothing of the crawl can start anywhere.
+    fn answer_stop(&mut self, crawl: CrawlNumber) {
+        let is_asked = self.memory.stops_asked.contains(&crawl);
+        let is_own_done = self.memory.stops.get(&crawl) == Some(&true);
+        let is_done =
+            is_own_done && (self.is_in_force(crawl) || self.suffers(Sabotage::StopIsAnsweredEarly));
+        if is_asked && is_done {
+            self.memory.answers.push(Answer::Stopped(crawl));
+        }
+    }
+}

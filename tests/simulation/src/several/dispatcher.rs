@@ -1,0 +1,232 @@
+//! One of the dispatchers: the real core with its real frontier, and beside them what several
+//! dispatchers need of each other. What it keeps is in the frontier's own file and commits
+//! ([`tables`](super::tables)); what it has in memory is lost when it dies, and harms nothing.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use rusqlite::Connection;
+use webfill_dispatcher::frontier::{Frontier, FrontierConfig};
+use webfill_dispatcher::{Committed, Core, CoreSettings};
+
+use super::ending::Wave;
+use super::message::{CrawlNumber, Link, Message};
+use super::plan::Plan;
+use super::sabotage::Sabotage;
+use super::slots::DISPATCHERS;
+use super::tables::{self, CrawlRow};
+
+pub(super) struct Dispatcher {
+    pub(super) number: usize,
+    pub(super) plan: Rc<Plan>,
+    pub(super) folder: PathBuf,
+    pub(super) sabotage: Option<Sabotage>,
+    core: Option<Core>,
+    /// Counts the starts.
+    pub(super) life: u32,
+    pub(super) memory: Memory,
+}
+
+#[derive(Default)]
+pub(super) struct Memory {
+    /// What leaves after the next commit: to others, and to the client.
+    pub(super) letters: Vec<(usize, Message)>,
+    pub(super) answers: Vec<Answer>,
+    /// Links that are or were in the outbox, so that they are not put there again.
+    pub(super) sent_lately: HashSet<(CrawlNumber, String)>,
+    /// For each receiver to which links are under way: when they are sent again.
+    pub(super) again_ms: BTreeMap<usize, i64>,
+    pub(super) outbox_len: u64,
+    /// Of crawls whose home this is: who has carried out the version in force.
+    pub(super) confirmed: BTreeMap<CrawlNumber, BTreeSet<usize>>,
+    /// Crawls that the core was asked to stop, and whether it has.
+    pub(super) stops: BTreeMap<CrawlNumber, bool>,
+    /// The client waits for the answer to these.
+    pub(super) stops_asked: BTreeSet<CrawlNumber>,
+    pub(super) waves: BTreeMap<CrawlNumber, Wave>,
+    pub(super) waves_begun: u64,
+    /// By sabotage: links for the outbox that wait for another commit.
+    pub(super) uncommitted: Vec<(usize, Link)>,
+    /// By sabotage: what of shares was said to be kept.
+    pub(super) kept: BTreeMap<CrawlNumber, u64>,
+}
+
+/// To the client.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Opened(CrawlNumber),
+    /// So many seeds are in.
+    Fed(CrawlNumber, usize),
+    SeedsEnded(CrawlNumber),
+    Stopped(CrawlNumber),
+    Over(CrawlNumber),
+}
+
+impl Dispatcher {
+    pub(super) fn new(
+        number: usize,
+        plan: &Rc<Plan>,
+        folder: PathBuf,
+        sabotage: Option<Sabotage>,
+    ) -> Dispatcher {
+        Dispatcher {
+            number,
+            plan: Rc::clone(plan),
+            folder,
+            sabotage,
+            core: None,
+            life: 0,
+            memory: Memory::default(),
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.core.is_some()
+    }
+
+    pub(super) fn start(&mut self, now_ms: i64) {
+        self.life += 1;
+        self.memory = Memory::default();
+        let config = FrontierConfig {
+            seen_memory_bytes: 1 << 20,
+            page_cache_bytes: 2 << 20,
+            ..FrontierConfig::default()
+        };
+        let mut frontier = Frontier::open(&self.folder, config, now_ms).expect("it opens");
+        let loses_outbox = self.suffers(Sabotage::OutboxIsNotDurable);
+        let created = frontier.beside(|db| {
+            tables::create(db)?;
+            if loses_outbox {
+                tables::empty_outbox(db)?;
+            }
+            tables::outbox_len(db)
+        });
+        self.memory.outbox_len = created.expect("the database is healthy");
+        let settings = CoreSettings {
+            default_delay_ms: self.plan.delay_ms as u32,
+            quiet_ms: 0,
+            group_bounds: None,
+            lease_ms: self.plan.lease_ms,
+            window_sites: self.plan.window_sites,
+        };
+        self.core = Some(Core::open(frontier, settings, Vec::new(), now_ms).expect("it goes on"));
+        let committed = self.commit(now_ms);
+        assert!(committed.outgoing.is_empty(), "nobody is connected yet");
+    }
+
+    /// Everything that is not committed is lost.
+    pub(super) fn die(&mut self) {
+        self.core = None;
+    }
+
+    pub(super) fn core(&mut self) -> &mut Core {
+        self.core.as_mut().expect("it is up")
+    }
+
+    pub(super) fn db<T>(&mut self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
+        let done = self.core().frontier().beside(work);
+        done.expect("the database is healthy")
+    }
+
+    pub(super) fn suffers(&self, sabotage: Sabotage) -> bool {
+        self.sabotage == Some(sabotage)
+    }
+
+    pub(super) fn crawl(&mut self, crawl: CrawlNumber) -> Option<CrawlRow> {
+        self.db(|db| tables::crawl(db, crawl))
+    }
+
+    pub(super) fn put_crawl(&mut self, crawl: CrawlNumber, row: &CrawlRow) {
+        self.db(|db| tables::put_crawl(db, crawl, row));
+    }
+
+    pub(super) fn send(&mut self, other: usize, message: Message) {
+        self.memory.letters.push((other, message));
+    }
+
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let own = self.number;
+        (0..DISPATCHERS).filter(move |other| *other != own)
+    }
+
+    pub(super) fn take(&mut self, from: usize, message: Message, now_ms: i64) {
+        match message {
+            Message::Links { first, links } => self.take_links(from, first, &links, now_ms),
+            Message::Taken { up_to } => self.take_confirmation(from, up_to, now_ms),
+            Message::Crawl {
+                crawl,
+                version,
+                stopped,
+            } => self.take_version(crawl, version, stopped, now_ms),
+            Message::CrawlTaken { crawl, version } => {
+                self.take_confirmation_of_version(from, crawl, version);
+            }
+            Message::CrawlWanted { crawl } => self.tell_version(from, crawl),
+            Message::ShareWanted {
+                crawl,
+                request,
+                kept,
+                more,
+            } => self.give_share(from, crawl, request, (kept, more)),
+            Message::Share {
+                crawl,
+                request,
+                pages,
+            } => self.take_share(crawl, request, pages),
+            Message::CountsWanted { crawl, wave } => self.tell_counts(from, crawl, wave),
+            Message::Counts {
+                crawl,
+                wave,
+                counts,
+            } => self.take_counts(from, crawl, wave, counts),
+        }
+    }
+
+    /// Sends again what was not answered, and looks after crawls.
+    pub(super) fn tick(&mut self, now_ms: i64) {
+        for other in self.others() {
+            self.send_links(other, now_ms);
+        }
+        for crawl in 0..self.plan.crawls.len() {
+            if self.plan.home(crawl) == self.number {
+                self.spread_version(crawl, now_ms);
+                self.look_for_end(crawl, now_ms);
+            }
+            self.adjust_share(crawl);
+        }
+    }
+
+    /// What every turn of the real loop does at its end, but for the commit. While the outbox is full
+    /// nothing is handed out, so that it gets no more than the links of what is leased.
+    pub(super) fn hand_out(&mut self, now_ms: i64) {
+        let is_held = self.is_held();
+        let core = self.core();
+        let mut done = core.on_tick(now_ms);
+        if !is_held {
+            done = done.and_then(|()| core.hand_out(now_ms));
+        }
+        done.expect("the database is healthy");
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.memory.outbox_len > self.plan.full_outbox
+            && !self.suffers(Sabotage::FullOutboxesDoNotHold)
+    }
+
+    pub(super) fn commit(&mut self, now_ms: i64) -> Committed {
+        let committed = self.core().commit(now_ms);
+        committed.expect("the database is healthy")
+    }
+
+    /// When its core has something to do, if nothing arrives before.
+    pub(super) fn next_ms(&mut self) -> i64 {
+        let is_held = self.is_held();
+        let core = self.core();
+        let look_ms = core.next_tick_ms();
+        match core.next_ready_ms().filter(|_| !is_held) {
+            Some(ready_ms) => ready_ms.min(look_ms),
+            None => look_ms,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What is judged while the world runs, and what must be true at its end.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rusqlite::Connection;
+use webfill_dispatcher::frontier::FILE_NAME;
+use webfill_wire::{Delivery, Task};
+
+use crate::witness::Witness;
+use crate::worker::place_of;
+
+use super::Passed;
+use super::message::{CrawlNumber, Message};
+use super::plan::{Place, Plan};
+use super::tables;
+use super::world::World;
+
+#[derive(Debug, Default)]
+pub(super) struct Judge {
+    /// For each crawl every page that was requested, with the dispatcher, its task, and the last
+    /// delivery.
+    requested: BTreeMap<(CrawlNumber, Place), (usize, u64, Delivery)>,
+    /// Pages that were requested again, with an excuse.
+    pub(super) repeats: u64,
+    pages: BTreeMap<CrawlNumber, u64>,
+    pub(super) longest_outbox: u64,
+    pub(super) link_messages: u64,
+    pub(super) faults: Vec<String>,
+}
+
+impl Judge {
+    /// A page is requested through the supervisor of a dispatcher. The excuse for a second request is
+    /// that of one dispatcher: it has died, and taken its supervisor for lost before it came back with
+    /// the outcome. Then it is the same task with a later delivery.
+    pub(super) fn note_request(
+        &mut self,
+        (crawl, place): (CrawlNumber, Place),
+        dispatcher: usize,
+        task: &Task,
+        has_died: bool,
+        is_ended: bool,
+        plan: &Plan,
+    ) {
+        let what = format!("{} of crawl {crawl} at dispatcher {dispatcher}", task.url);
+        let lease = (dispatcher, task.task, task.delivery);
+        let before = self.requested.insert((crawl, place), lease);
+        if let Some((_, first, delivery)) =
+            before.filter(|before| before.0 == dispatcher && has_died)
+            && first == task.task
+            && delivery < task.delivery
+        {
+            self.repeats += 1;
+            return;
+        }
+        if before.is_some() {
+            self.faults.push(format!("requested twice: {what}"));
+        }
+        if plan.owner_of(place.0) != dispatcher {
+            self.faults.push(format!("not its site: {what}"));
+        }
+        if is_ended {
+            self.faults.push(format!("after its stop or end: {what}"));
+        }
+        let pages = self.pages.entry(crawl).or_default();
+        *pages += 1;
+        if plan.crawls[crawl]
+            .most_pages
+            .is_some_and(|most| *pages > most)
+        {
+            self.faults
+                .push(format!("over the limit, as the {pages}th: {what}"));
+        }
+    }
+
+    /// A full outbox gets no more than the links of what was leased before, and seeds.
+    pub(super) fn note_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
+        self.longest_outbox = self.longest_outbox.max(len);
+        let pages = plan.sites.iter().flatten();
+        let most_links = pages.map(Vec::len).max().unwrap_or(0) as u64;
+        let seeds: usize = plan.crawls.iter().map(|crawl| crawl.seeds.len()).sum();
+        let most = plan.full_outbox + (plan.queue + 1) * most_links + seeds as u64;
+        if len > most {
+            self.faults.push(format!(
+                "{len} links in the outbox of dispatcher {dispatcher}"
+            ));
+        }
+    }
+
+    pub(super) fn note_letter(&mut self, message: &Message) {
+        self.link_messages += u64::from(matches!(message, Message::Links { .. }));
+    }
+}
+
+/// What the dispatchers' files say of a crawl, added up.
+#[derive(Debug, Default)]
+struct Sums {
+    discovered: u64,
+    pages: u64,
+    queued: u64,
+    sent: u64,
+    taken: u64,
+    spared: u64,
+    /// Dispatchers that have the crawl in force without a stop.
+    unstopped: Vec<usize>,
+    /// Each page that is done, with the dispatcher that has its task.
+    done: BTreeMap<Place, usize>,
+    faults: Vec<String>,
+}
+
+impl World {
+    /// Each dispatcher's own file adds up, and so do all of them together.
+    pub(super) fn check_end(&mut self) -> Passed {
+        let mut passed = Passed {
+            ms: self.now_ms,
+            pages: 0,
+            repeats: self.judge.repeats,
+            sent: 0,
+            messages: self.judge.link_messages,
+            spared: 0,
+            longest_outbox: self.judge.longest_outbox,
+        };
+        for dispatcher in &self.dispatchers {
+            let found = Witness::open(&dispatcher.folder).faults();
+            let number = dispatcher.number;
+            let told = found
+                .into_iter()
+                .map(|fault| format!("dispatcher {number}: {fault}"));
+            self.judge.faults.extend(told);
+        }
+        for crawl in 0..self.plan.crawls.len() {
+            let mut sums = self.sums(crawl);
+            let mut found = std::mem::take(&mut sums.faults);
+            if self.clients[crawl].is_over {
+                found.extend(self.check_crawl(crawl, &sums));
+            }
+            let told = found.iter().map(|fault| format!("crawl {crawl}: {fault}"));
+            self.judge.faults.extend(told);
+            passed.pages += sums.pages;
+            passed.sent += sums.sent;
+            passed.spared += sums.spared;
+        }
+        passed
+    }
+
+    fn sums(&self, crawl: CrawlNumber) -> Sums {
+        let mut sums = Sums::default();
+        for dispatcher in &self.dispatchers {
+            let file = dispatcher.folder.join(FILE_NAME);
+            let db = Connection::open(file).expect("it is there");
+            let row = tables::crawl(&db, crawl).expect("its types");
+            let Some(row) = row else { continue };
+            let sql = "SELECT discovered, pages, queued FROM crawls WHERE id = ?1";
+            let counts = db.query_row(sql, [row.key], |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, i64>(1)?,
+                    row.get::<_, i64>(2)?,
+                ))
+            });
+            let (discovered, pages, queued) = counts.expect("it is there");
+            sums.discovered += discovered as u64;
+            sums.pages += pages as u64;
+            sums.queued += queued as u64;
+            sums.sent += row.sent;
+            sums.taken += row.taken;
+            sums.spared += row.spared;
+            sums.unstopped
+                .extend((!row.stopped).then_some(dispatcher.number));
+            sums.note_tasks(&db, row.key, dispatcher.number);
+        }
+        sums
+    }
+
+    fn check_crawl(&self, crawl: CrawlNumber, sums: &Sums) -> Vec<String> {
+        let mut faults = Vec::new();
+        let planned = &self.plan.crawls[crawl];
+        if sums.sent != sums.taken {
+            let (sent, taken) = (sums.sent, sums.taken);
+            faults.push(format!("{sent} links were sent, and {taken} taken"));
+        }
+        if self.clients[crawl].is_stopped {
+            let going_on = sums.unstopped.first();
+            faults.extend(going_on.map(|number| format!("not stopped at dispatcher {number}")));
+            return faults;
+        }
+        // Every link of every page was judged somewhere, once, and so was every seed.
+        let links = sums.done.keys();
+        let links: usize = links
+            .map(|(site, page)| self.plan.sites[*site][*page].len())
+            .sum();
+        let found = (links + planned.seeds.len()) as u64;
+        if found != sums.discovered + sums.spared {
+            let (judged, spared) = (sums.discovered, sums.spared);
+            faults.push(format!(
+                "{found} links were found, {judged} judged and {spared} spared"
+            ));
+        }
+        let reachable = self.reachable(crawl) as u64;
+        let expected = planned
+            .most_pages
+            .map_or(reachable, |most| most.min(reachable));
+        if sums.pages != expected || (planned.most_pages.is_none() && sums.queued > 0) {
+            let (pages, queued) = (sums.pages, sums.queued);
+            faults.push(format!(
+                "{pages} pages instead of {expected} when it was over, {queued} queued"
+            ));
+        }
+        faults
+    }
+
+    fn reachable(&self, crawl: CrawlNumber) -> usize {
+        let seeds = self.plan.crawls[crawl].seeds.iter();
+        let mut found: BTreeSet<Place> = seeds.map(|url| place_of(url)).collect();
+        let mut unread: VecDeque<Place> = found.iter().copied().collect();
+        while let Some((site, page)) = unread.pop_front() {
+            for link in &self.plan.sites[site][page] {
+                if found.insert(*link) {
+                    unread.push_back(*link);
+                }
+            }
+        }
+        found.len()
+    }
+}
+
+impl Sums {
+    fn note_tasks(&mut self, db: &Connection, key: u32, dispatcher: usize) {
+        let sql = "SELECT url, outcome = 'ok' FROM tasks WHERE crawl = ?1";
+        let mut select = db.prepare(sql).expect("it is SQL");
+        let rows = select.query_map([key], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, Option<bool>>(1)?))
+        });
+        for row in rows.expect("it runs") {
+            let (url, is_ok) = row.expect("its types");
+            if is_ok != Some(true) {
+                continue;
+            }
+            if let Some(other) = self.done.insert(place_of(&url), dispatcher) {
+                self.faults
+                    .push(format!("{url} is done at {other} and at {dispatcher}"));
+            }
+        }
+    }
+}

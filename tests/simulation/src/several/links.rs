@@ -1,0 +1,157 @@
+//! Links to sites of other dispatchers: into the outbox with the outcome that brought them, on their
+//! way until they are confirmed, and taken once.
+
+use std::collections::BTreeMap;
+
+use webfill_dispatcher::frontier::Candidate;
+use webfill_wire::{CrawlKey, SupervisorOutcomes};
+
+use crate::worker::place_of;
+
+use super::dispatcher::Dispatcher;
+use super::message::{CrawlNumber, Link, Message};
+use super::sabotage::Sabotage;
+use super::tables;
+
+/// Links that were not confirmed are sent again after this long.
+const AGAIN_MS: i64 = 500;
+
+impl Dispatcher {
+    /// The core gets the outcomes with the links to its own sites; all others go into the outbox, in
+    /// the same commit.
+    pub(super) fn take_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
+        for done in &mut outcomes.done {
+            let (task, delivery) = (done.task, done.delivery);
+            // Of a lease that is not in force nothing counts, as in the core.
+            let leased = self.db(|db| tables::leased(db, task, delivery));
+            let Some((key, depth)) = leased else { continue };
+            let is_own = |url: &mut String| self.owner_of(url) == self.number;
+            let own: Vec<String> = done.links.extract_if(.., is_own).collect();
+            let others = std::mem::replace(&mut done.links, own);
+            self.fill_outbox(key, depth + 1, others);
+        }
+        let taken = self.core().handle_outcomes(outcomes, now_ms);
+        taken.expect("the database is healthy");
+        for other in self.others() {
+            self.send_links(other, now_ms);
+        }
+    }
+
+    pub(super) fn owner_of(&self, url: &str) -> usize {
+        self.plan.owner_of(place_of(url).0)
+    }
+
+    fn fill_outbox(&mut self, key: CrawlKey, depth: u16, urls: Vec<String>) {
+        let is_asked = |row: &tables::CrawlRow| row.key == key;
+        let known = (0..self.plan.crawls.len())
+            .find(|crawl| self.crawl(*crawl).as_ref().is_some_and(is_asked));
+        let crawl = known.expect("it has tasks");
+        for url in urls {
+            self.put_into_outbox(Link { crawl, url, depth });
+        }
+    }
+
+    pub(super) fn put_into_outbox(&mut self, link: Link) {
+        let mut row = self.crawl(link.crawl).expect("it is known");
+        if row.stopped {
+            return;
+        }
+        let is_new = self
+            .memory
+            .sent_lately
+            .insert((link.crawl, link.url.clone()));
+        let (crawl, receiver) = (link.crawl, self.owner_of(&link.url));
+        if !is_new {
+            row.spared += 1;
+        } else if self.suffers(Sabotage::OutboxIsCommittedLater) {
+            return self.memory.uncommitted.push((receiver, link));
+        } else {
+            row.sent += 1;
+            self.memory.outbox_len += 1;
+            self.db(|db| tables::add_link(db, receiver, &link));
+        }
+        self.put_crawl(crawl, &row);
+    }
+
+    /// By sabotage, the outbox gets its links after the commit of their outcomes.
+    pub(super) fn fill_outbox_later(&mut self, now_ms: i64) {
+        for (receiver, link) in std::mem::take(&mut self.memory.uncommitted) {
+            let mut row = self.crawl(link.crawl).expect("it is known");
+            row.sent += 1;
+            self.put_crawl(link.crawl, &row);
+            self.memory.outbox_len += 1;
+            self.db(|db| tables::add_link(db, receiver, &link));
+        }
+        drop(self.commit(now_ms));
+    }
+
+    /// Sends the first links for a receiver, unless some are under way.
+    pub(super) fn send_links(&mut self, receiver: usize, now_ms: i64) {
+        let again_ms = self.memory.again_ms.get(&receiver);
+        if self.memory.outbox_len == 0 || again_ms.is_some_and(|at_ms| now_ms < *at_ms) {
+            return;
+        }
+        let most = self.plan.batch;
+        let first = self.db(|db| tables::first_links(db, receiver, most));
+        if let Some((first, links)) = first {
+            self.memory.again_ms.insert(receiver, now_ms + AGAIN_MS);
+            self.send(receiver, Message::Links { first, links });
+        }
+    }
+
+    pub(super) fn take_confirmation(&mut self, from: usize, up_to: u64, now_ms: i64) {
+        let confirmed = self.db(|db| tables::confirm_links(db, from, up_to));
+        if confirmed > 0 {
+            self.memory.outbox_len -= confirmed as u64;
+            self.memory.again_ms.remove(&from);
+            self.send_links(from, now_ms);
+        }
+    }
+
+    /// Takes the links that were not taken before. The sender begins with the first one that it does
+    /// not know to be taken, so none is missing. Taking never waits for this dispatcher's own outbox:
+    /// otherwise all of them could be full and wait for each other.
+    pub(super) fn take_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {
+        let mut taken = self.db(|db| tables::taken_from(db, from));
+        let mut of_crawls: BTreeMap<CrawlNumber, Vec<&Link>> = BTreeMap::new();
+        for (number, link) in (first..).zip(links) {
+            if number <= taken && !self.suffers(Sabotage::ReceiverDoesNotDedupe) {
+                continue;
+            }
+            if self.crawl(link.crawl).is_some() {
+                of_crawls.entry(link.crawl).or_default().push(link);
+            } else if !self.suffers(Sabotage::LinksOfUnknownCrawlsAreDropped) {
+                let crawl = link.crawl;
+                self.send(self.plan.home(crawl), Message::CrawlWanted { crawl });
+                break;
+            }
+            taken = taken.max(number);
+        }
+        for (crawl, links) in of_crawls {
+            self.feed(crawl, &links, now_ms);
+        }
+        self.db(|db| tables::set_taken(db, from, taken));
+        self.send(from, Message::Taken { up_to: taken });
+    }
+
+    fn feed(&mut self, crawl: CrawlNumber, links: &[&Link], now_ms: i64) {
+        let mut row = self.crawl(crawl).expect("it is known");
+        row.taken += links.len() as u64;
+        self.put_crawl(crawl, &row);
+        self.feed_core(row.key, links, now_ms);
+    }
+
+    pub(super) fn feed_core(&mut self, key: CrawlKey, links: &[&Link], now_ms: i64) {
+        let candidates = links.iter().map(|link| Candidate {
+            url: &link.url,
+            depth: link.depth,
+            priority: None,
+            parent: None,
+            records: &[],
+            attrs: None,
+        });
+        let candidates: Vec<Candidate<'_>> = candidates.collect();
+        let fed = self.core().feed(key, &candidates, now_ms);
+        fed.expect("the database is healthy");
+    }
+}

@@ -1,0 +1,177 @@
+//! The supervisor of each dispatcher: its real core, with a simple worker below it that asks each
+//! site for one page at a time. Politeness is judged in the worlds with one dispatcher.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use webfill_supervisor::supervisor::{Supervisor, Terms};
+use webfill_wire::{
+    CrawlKey, Credit, Lane, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskReturned,
+    WorkerToSupervisor,
+};
+
+use crate::fleet::Upwards;
+use crate::worker::site_number;
+
+use super::message::CrawlNumber;
+use super::plan::{CRAWLS, Plan};
+
+pub(super) struct Machine {
+    pub(super) core: Supervisor,
+    /// Names its connection to the dispatcher; a new one is a new peer.
+    pub(super) connection: u64,
+    /// What could not be sent while the dispatcher was away.
+    pub(super) unsent: Vec<Upwards>,
+    /// When the next word of the supervisor is scheduled.
+    pub(super) speaks_at_ms: u64,
+    pub(super) worker: Worker,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    lease_until_ms: u64,
+    crawls: BTreeMap<CrawlKey, CrawlNumber>,
+    /// Of each site the tasks that have not started, and from when on they may.
+    waiting: BTreeMap<usize, VecDeque<(u64, Task)>>,
+    /// Sites that are being asked.
+    asked: BTreeSet<usize>,
+    /// From when on each site may be asked again.
+    free_ms: BTreeMap<usize, u64>,
+}
+
+/// What a site's next task does.
+#[derive(Debug)]
+pub(super) enum Next {
+    Nothing,
+    WaitsUntil(u64),
+    Fetch(CrawlNumber, Task),
+    GiveBack(TaskReturned),
+}
+
+impl Machine {
+    pub(super) fn new(number: usize, plan: &Plan) -> Machine {
+        let mut core = Supervisor::new(Terms {
+            id: format!("v{number}"),
+            instance: number as u64,
+            lane: Lane::Http,
+            workers: 1,
+            longest_request_ms: plan.longest_request_ms,
+            limit: Credit {
+                tasks: plan.queue,
+                url_bytes: 1_000_000,
+            },
+        });
+        core.worker_started(0, 1, None);
+        core.take_from_worker(WorkerToSupervisor {
+            ready: true,
+            ..says()
+        });
+        Machine {
+            core,
+            connection: 0,
+            unsent: Vec::new(),
+            speaks_at_ms: 0,
+            worker: Worker::default(),
+        }
+    }
+}
+
+/// An empty message of the worker.
+pub(super) fn says() -> WorkerToSupervisor {
+    WorkerToSupervisor {
+        worker_index: 0,
+        incarnation: 1,
+        done: Vec::new(),
+        returned: Vec::new(),
+        recalled: Vec::new(),
+        waiting: Vec::new(),
+        ready: false,
+    }
+}
+
+fn given_back(task: &Task) -> TaskReturned {
+    TaskReturned {
+        task: task.task,
+        delivery: task.delivery,
+        cause: ReturnCause::Unstarted,
+        clock: None,
+        address: None,
+    }
+}
+
+impl Worker {
+    /// Returns the sites that have got tasks, and what the supervisor is told.
+    pub(super) fn take(
+        &mut self,
+        message: SupervisorToWorker,
+        now_ms: u64,
+    ) -> (BTreeSet<usize>, WorkerToSupervisor) {
+        let (mut sites, mut answer) = (BTreeSet::new(), says());
+        match message {
+            SupervisorToWorker::LeaseUntil { boot_ms } => self.lease_until_ms = boot_ms,
+            SupervisorToWorker::Crawl(settings) => {
+                let number = CRAWLS.iter().position(|id| *id == settings.crawl_id);
+                self.crawls
+                    .insert(settings.key, number.expect("a crawl of ours"));
+            }
+            SupervisorToWorker::Tasks(tasks) => {
+                for task in tasks {
+                    let site = site_number(&task.site);
+                    let may_start_ms = now_ms + u64::from(task.wait_ms);
+                    let waiting = self.waiting.entry(site).or_default();
+                    waiting.push_back((may_start_ms, task));
+                    sites.insert(site);
+                }
+            }
+            SupervisorToWorker::Recall { recall, scope } => {
+                answer.returned = self.recall(&scope);
+                answer.recalled.extend((recall > 0).then_some(recall));
+            }
+            SupervisorToWorker::Mappings(_)
+            | SupervisorToWorker::ForgetCrawls
+            | SupervisorToWorker::Inherited { .. }
+            | SupervisorToWorker::Drain => {}
+        }
+        (sites, answer)
+    }
+
+    fn recall(&mut self, scope: &RecallScope) -> Vec<TaskReturned> {
+        let mut returned = Vec::new();
+        for waiting in self.waiting.values_mut() {
+            waiting.retain(|(_, task)| {
+                let is_recalled = scope.holds(task.crawl, &task.site, task.priority);
+                returned.extend(is_recalled.then(|| given_back(task)));
+                !is_recalled
+            });
+        }
+        returned
+    }
+
+    pub(super) fn next(&mut self, site: usize, now_ms: u64) -> Next {
+        let waiting = self.waiting.entry(site).or_default();
+        let Some((may_start_ms, _)) = waiting.front() else {
+            return Next::Nothing;
+        };
+        let free_ms = self.free_ms.get(&site).copied().unwrap_or(0);
+        let may_start_ms = free_ms.max(*may_start_ms);
+        if self.asked.contains(&site) {
+            return Next::Nothing;
+        }
+        if may_start_ms > now_ms {
+            return Next::WaitsUntil(may_start_ms);
+        }
+        let Some((_, task)) = waiting.pop_front() else {
+            return Next::Nothing;
+        };
+        if now_ms >= self.lease_until_ms {
+            return Next::GiveBack(given_back(&task));
+        }
+        self.asked.insert(site);
+        Next::Fetch(self.crawls[&task.crawl], task)
+    }
+
+    /// A site has answered.
+    pub(super) fn answered(&mut self, site: usize, free_ms: u64) {
+        self.asked.remove(&site);
+        self.free_ms.insert(site, free_ms);
+    }
+}

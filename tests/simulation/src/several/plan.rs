@@ -1,0 +1,240 @@
+//! What is simulated under one seed: the web, the crawls, the network between the dispatchers and
+//! their deaths.
+
+use crate::dice::Dice;
+use crate::worker::{site_name, url};
+
+use super::message::CrawlNumber;
+use super::slots::{DISPATCHERS, SlotMap};
+
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) slots: SlotMap,
+    /// Of each site its pages, of each page its links: sites and pages.
+    pub(super) sites: Vec<Vec<Vec<Place>>>,
+    pub(super) crawls: Vec<CrawlPlan>,
+    pub(super) network: NetworkPlan,
+    /// A dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
+    pub(super) deaths_in_turn: u64,
+    /// Times, dispatchers, and how long they are down.
+    pub(super) deaths: Vec<(u64, usize, u64)>,
+    pub(super) delay_ms: u64,
+    pub(super) lease_ms: u64,
+    pub(super) longest_request_ms: u64,
+    /// Tasks that a supervisor holds at most.
+    pub(super) queue: u64,
+    pub(super) window_sites: usize,
+    /// Links in one message.
+    pub(super) batch: usize,
+    /// With more links than this in its outbox, a dispatcher hands nothing out.
+    pub(super) full_outbox: u64,
+    /// Pages that a dispatcher asks for at once.
+    pub(super) share: u64,
+    /// A wave whose answers do not come is begun anew after this long.
+    pub(super) wave_ms: i64,
+}
+
+/// A site and a page.
+pub(super) type Place = (usize, usize);
+
+#[derive(Debug)]
+pub(super) struct CrawlPlan {
+    pub(super) id: &'static str,
+    pub(super) home: usize,
+    pub(super) seeds: Vec<String>,
+    pub(super) opens_at_ms: u64,
+    pub(super) most_pages: Option<u64>,
+    pub(super) stops_at_ms: Option<u64>,
+}
+
+/// How messages travel between dispatchers.
+#[derive(Debug)]
+pub(super) struct NetworkPlan {
+    pub(super) loss_once_in: u64,
+    pub(super) twice_once_in: u64,
+    pub(super) late_once_in: u64,
+    pub(super) latest_ms: u64,
+    /// Questions of waves take this long at most.
+    pub(super) slowest_wave_ms: u64,
+    /// Messages between two dispatchers are lost from one time to another.
+    pub(super) cuts: Vec<(usize, usize, u64, u64)>,
+}
+
+impl Plan {
+    pub(super) fn of(seed: u64) -> Plan {
+        let mut dice = Dice::new(seed);
+        let slots = SlotMap::of(&mut dice);
+        let is_rough = !dice.once_in(4);
+        let network = NetworkPlan::of(&mut dice, is_rough);
+        let deaths = if is_rough {
+            deaths(&mut dice)
+        } else {
+            Vec::new()
+        };
+        let sites = web(&mut dice);
+        let crawls = crawls(&mut dice, &slots, sites.len());
+        Plan {
+            slots,
+            sites,
+            crawls,
+            network,
+            deaths_in_turn: if is_rough {
+                dice.one_of(&[0, 0, 300, 60])
+            } else {
+                0
+            },
+            deaths,
+            delay_ms: dice.one_of(&[0, 20, 200]),
+            lease_ms: dice.one_of(&[2_000, 10_000]),
+            longest_request_ms: 1_000,
+            queue: dice.one_of(&[2, 10, 50]),
+            window_sites: dice.one_of(&[2, 100]),
+            batch: dice.one_of(&[1, 3, 20]),
+            full_outbox: dice.one_of(&[5, 30, 1_000]),
+            share: dice.one_of(&[1, 3, 10]),
+            wave_ms: dice.one_of(&[500, 5_000, 30_000]),
+        }
+    }
+
+    /// A web to measure by: larger, and nothing goes wrong.
+    pub(super) fn to_measure(sites: usize, pages: usize, links: usize) -> Plan {
+        let mut dice = Dice::new(1);
+        let slots = SlotMap::of(&mut dice);
+        let mut plan = Plan::of(1);
+        let page = |dice: &mut Dice| any_places(dice, sites, pages, links);
+        plan.sites = (0..sites)
+            .map(|_| (0..pages).map(|_| page(&mut dice)).collect())
+            .collect();
+        plan.crawls = vec![CrawlPlan {
+            id: CRAWLS[0],
+            home: slots.owner(CRAWLS[0]),
+            seeds: (0..sites).map(|site| url(site, 0)).collect(),
+            opens_at_ms: 0,
+            most_pages: None,
+            stops_at_ms: None,
+        }];
+        plan.network = NetworkPlan::of(&mut dice, false);
+        plan.slots = slots;
+        (plan.deaths_in_turn, plan.deaths) = (0, Vec::new());
+        (plan.delay_ms, plan.queue, plan.window_sites) = (1_000, 500, 10_000);
+        (plan.batch, plan.full_outbox) = (500, 100_000);
+        plan
+    }
+
+    pub(super) fn owner_of(&self, site: usize) -> usize {
+        self.slots.owner(&site_name(site))
+    }
+
+    pub(super) fn home(&self, crawl: CrawlNumber) -> usize {
+        self.crawls[crawl].home
+    }
+}
+
+pub(super) const CRAWLS: [&str; 2] = ["crawl", "another"];
+
+fn crawls(dice: &mut Dice, slots: &SlotMap, sites: usize) -> Vec<CrawlPlan> {
+    let number = dice.one_of(&[1, 1, 2]);
+    let ids = CRAWLS.iter().take(number);
+    let mut crawl = |id: &&'static str| CrawlPlan {
+        id,
+        home: slots.owner(id),
+        seeds: (0..sites.min(5)).map(|site| url(site, 0)).collect(),
+        opens_at_ms: dice.between(0, 2_000),
+        most_pages: dice.once_in(3).then(|| dice.between(1, 80)),
+        stops_at_ms: dice.once_in(4).then(|| dice.magnitude(500, 20_000)),
+    };
+    ids.map(&mut crawl).collect()
+}
+
+fn web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
+    let sites = dice.between(4, 16) as usize;
+    match dice.once_in(3) {
+        true => chain(dice, sites),
+        false => mesh(dice, sites),
+    }
+}
+
+/// The first pages of all sites lead to each other, and any page anywhere.
+fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
+    let pages = dice.one_of(&[1, 4, 12]);
+    let most_links = dice.one_of(&[2, 5, 12]);
+    let mut web = Vec::with_capacity(sites);
+    for site in 0..sites {
+        let mut page = || {
+            let links = dice.between(0, most_links) as usize;
+            any_places(dice, sites, pages, links)
+        };
+        let mut of_site: Vec<Vec<Place>> = (0..pages).map(|_| page()).collect();
+        of_site[0].push(((site + 1) % sites, 0));
+        web.push(of_site);
+    }
+    web
+}
+
+/// One chain through half of all pages, from site to site; from each of them a link to a page that
+/// leads nowhere. Most dispatchers have nothing to do most of the time.
+fn chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
+    let pages = dice.one_of(&[3, 8]);
+    let mut web = vec![vec![Vec::new(); 2 * pages]; sites];
+    let mut places: Vec<Place> = (0..sites * pages)
+        .map(|nth| (nth % sites, nth / sites))
+        .collect();
+    for nth in (1..places.len()).rev() {
+        places.swap(nth, dice.between(0, nth as u64) as usize);
+    }
+    for pair in places.windows(2) {
+        let (site, page) = pair[0];
+        let aside = dice.between(0, sites as u64 - 1) as usize;
+        web[site][page].extend([pair[1], (aside, pages + page)]);
+    }
+    web
+}
+
+fn any_places(dice: &mut Dice, sites: usize, pages: usize, number: usize) -> Vec<Place> {
+    let mut place = || {
+        let site = dice.between(0, sites as u64 - 1) as usize;
+        (site, dice.between(0, pages as u64 - 1) as usize)
+    };
+    (0..number).map(|_| place()).collect()
+}
+
+fn deaths(dice: &mut Dice) -> Vec<(u64, usize, u64)> {
+    let mut deaths = Vec::new();
+    for _ in 0..dice.one_of(&[0, 1, 4, 10]) {
+        let dispatcher = dice.between(0, DISPATCHERS as u64 - 1) as usize;
+        let down_ms = dice.magnitude(20, 30_000);
+        deaths.push((dice.magnitude(100, 60_000), dispatcher, down_ms));
+    }
+    deaths
+}
+
+impl NetworkPlan {
+    fn of(dice: &mut Dice, is_rough: bool) -> NetworkPlan {
+        if !is_rough {
+            return NetworkPlan {
+                loss_once_in: 0,
+                twice_once_in: 0,
+                late_once_in: 0,
+                latest_ms: 5,
+                slowest_wave_ms: 5,
+                cuts: Vec::new(),
+            };
+        }
+        let mut dispatcher = || dice.between(0, DISPATCHERS as u64 - 1) as usize;
+        let pairs = [(dispatcher(), dispatcher()), (dispatcher(), dispatcher())];
+        let cuts = pairs.map(|(one, other)| {
+            let from_ms = dice.magnitude(100, 60_000);
+            (one, other, from_ms, from_ms + dice.magnitude(100, 60_000))
+        });
+        let number = dice.one_of(&[0, 1, 2]);
+        let cuts = cuts.into_iter().take(number).collect();
+        NetworkPlan {
+            loss_once_in: dice.one_of(&[0, 100, 10]),
+            twice_once_in: dice.one_of(&[0, 30, 5]),
+            late_once_in: dice.one_of(&[0, 20, 4]),
+            latest_ms: dice.magnitude(50, 20_000),
+            slowest_wave_ms: dice.one_of(&[5, 1_000]),
+            cuts,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The page limit of a crawl over all dispatchers. Its home gives out shares; the real core keeps to
+//! the share as to a page limit of its own. At any time the shares together are at most the limit,
+//! and nobody uses more than its share:
+//!
+//! - a dispatcher gives pages up in a commit before it says so;
+//! - it has one request under way at a time, numbered, and takes only the answer to that one;
+//! - the home carries out each number once, in order, and answers the last one again when it is
+//!   repeated.
+
+use super::dispatcher::Dispatcher;
+use super::message::{CrawlNumber, Message};
+use super::sabotage::Sabotage;
+use super::tables;
+
+impl Dispatcher {
+    /// Asks for more when the share is used up, and gives back what is not needed.
+    pub(super) fn adjust_share(&mut self, crawl: CrawlNumber) {
+        if self.plan.crawls[crawl].most_pages.is_none() {
+            return;
+        }
+        let Some(mut row) = self.crawl(crawl).filter(|row| !row.stopped) else {
+            return;
+        };
+        let share = self.share(row.key);
+        if let Some(more) = row.asked {
+            let kept = self.memory.kept.get(&crawl).copied().unwrap_or(share);
+            return self.ask_for_share(crawl, row.request, (kept, more));
+        }
+        let status = self.core().frontier().crawl_status(row.key);
+        let status = status.expect("the database is healthy");
+        let used = status.pages + status.leased;
+        let more = match status.queued {
+            0 if status.leased == 0 && share > used => 0,
+            1.. if share <= used => self.plan.share,
+            _ => return,
+        };
+        row.request += 1;
+        row.asked = Some(more);
+        self.put_crawl(crawl, &row);
+        if self.suffers(Sabotage::ReturnedSharesAreUsed) {
+            self.memory.kept.insert(crawl, used);
+        } else if share > used {
+            self.set_share(row.key, used);
+        }
+        self.ask_for_share(crawl, row.request, (used, more));
+    }
+
+    fn ask_for_share(&mut self, crawl: CrawlNumber, request: u64, (kept, more): (u64, u64)) {
+        let message = Message::ShareWanted {
+            crawl,
+            request,
+            kept,
+            more,
+        };
+        self.send(self.plan.home(crawl), message);
+    }
+
+    pub(super) fn give_share(
+        &mut self,
+        other: usize,
+        crawl: CrawlNumber,
+        request: u64,
+        (kept, more): (u64, u64),
+    ) {
+        let Some(most) = self.plan.crawls[crawl].most_pages else {
+            return;
+        };
+        let (last, mut pages) = self.db(|db| tables::share(db, crawl, other));
+        let is_old = request < last && !self.suffers(Sabotage::OldShareRequestsCount);
+        if is_old {
+            return;
+        }
+        if request != last {
+            let of_all = self.db(|db| tables::shared(db, crawl));
+            let free = most.saturating_sub(of_all - pages + kept);
+            pages = kept + more.min(free);
+            self.db(|db| tables::put_share(db, crawl, other, (request, pages)));
+        }
+        let share = Message::Share {
+            crawl,
+            request,
+            pages,
+        };
+        self.send(other, share);
+    }
+
+    pub(super) fn take_share(&mut self, crawl: CrawlNumber, request: u64, pages: u64) {
+        let Some(mut row) = self.crawl(crawl) else {
+            return;
+        };
+        if row.asked.is_some() && row.request == request {
+            row.asked = None;
+            self.put_crawl(crawl, &row);
+            self.memory.kept.remove(&crawl);
+            self.set_share(row.key, pages);
+        }
+    }
+
+    fn share(&mut self, key: u32) -> u64 {
+        let spec = self.core().frontier().spec(key);
+        let spec = spec.expect("the database is healthy");
+        spec.max_pages.expect("it has a limit")
+    }
+
+    fn set_share(&mut self, key: u32, pages: u64) {
+        let frontier = self.core().frontier();
+        let mut spec = frontier.spec(key).expect("it is known").clone();
+        if spec.max_pages != Some(pages) {
+            spec.max_pages = Some(pages);
+            let changed = frontier.upsert_crawl(Some(key), spec);
+            changed.expect("the database is healthy");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Which dispatcher owns which site: a site belongs to one of a fixed number of slots for ever, and
+//! each slot to one dispatcher.
+
+use crate::dice::Dice;
+
+/// How many dispatchers there are.
+pub(super) const DISPATCHERS: usize = 4;
+
+const SLOTS: usize = 64;
+
+#[derive(Debug, Clone)]
+pub(super) struct SlotMap {
+    owners: Vec<usize>,
+}
+
+impl SlotMap {
+    /// Each dispatcher gets as many slots as any other.
+    pub(super) fn of(dice: &mut Dice) -> SlotMap {
+        let mut owners: Vec<usize> = (0..SLOTS).map(|slot| slot % DISPATCHERS).collect();
+        for slot in (1..SLOTS).rev() {
+            owners.swap(slot, dice.between(0, slot as u64) as usize);
+        }
+        SlotMap { owners }
+    }
+
+    /// The owner of a site; of a crawl, by its id, the one that is its home.
+    pub(super) fn owner(&self, name: &str) -> usize {
+        self.owners[slot_of(name)]
+    }
+}
+
+/// FNV-1a: the same for ever and everywhere, which a hash table's hash is not.
+fn slot_of(name: &str) -> usize {
+    let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    });
+    (hash % SLOTS as u64) as usize
+}

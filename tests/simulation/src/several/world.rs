@@ -1,0 +1,391 @@
+//! The world of several dispatchers: one queue of events in time.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use webfill_dispatcher::{Client as Asker, OutgoingMessage};
+use webfill_wire::{DispatcherToSupervisor, Task};
+
+use crate::coordinator::EPOCH_MS;
+use crate::dice::Dice;
+use crate::fleet::Upwards;
+
+use super::client::Client;
+use super::dispatcher::Dispatcher;
+use super::judge::Judge;
+use super::machine::Machine;
+use super::message::{CrawlNumber, Message};
+use super::plan::Plan;
+use super::sabotage::Sabotage;
+use super::slots::DISPATCHERS;
+
+/// How often a dispatcher looks after what was not answered.
+const TICK_MS: u64 = 250;
+
+/// They die at most this often within turns, so that each world comes to an end.
+const MOST_DEATHS_IN_TURN: u64 = 60;
+
+pub(super) struct World {
+    pub(super) plan: Rc<Plan>,
+    pub(super) dice: Dice,
+    pub(super) now_ms: u64,
+    events: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    pub(super) dispatchers: Vec<Dispatcher>,
+    pub(super) machines: Vec<Machine>,
+    pub(super) clients: Vec<Client>,
+    pub(super) judge: Judge,
+    connections: u64,
+    deaths_in_turn: u64,
+    /// When each dispatcher's next turn by itself is scheduled.
+    wakes_at_ms: [u64; DISPATCHERS],
+    goes_on_until_ms: u64,
+    traces: bool,
+    _folder: tempfile::TempDir,
+}
+
+#[derive(Debug)]
+pub(super) enum Event {
+    Starts(usize),
+    Dies(usize, u64),
+    Wakes(usize),
+    Ticks {
+        dispatcher: usize,
+        life: u32,
+    },
+    Arrives {
+        from: usize,
+        to: usize,
+        message: Message,
+    },
+    FromMachine {
+        dispatcher: usize,
+        life: u32,
+        connection: u64,
+        message: Upwards,
+    },
+    ToMachine {
+        machine: usize,
+        connection: u64,
+        message: DispatcherToSupervisor,
+    },
+    MachineSpeaks(usize),
+    /// Its worker has told it something.
+    MachineActs(usize),
+    SiteIsFree {
+        machine: usize,
+        site: usize,
+    },
+    SiteAnswers {
+        machine: usize,
+        task: Box<Task>,
+    },
+    ClientAsks(CrawlNumber),
+}
+
+impl World {
+    pub(super) fn new(seed: u64, plan: Plan, sabotage: Option<Sabotage>, traces: bool) -> World {
+        // Memory, where there is such a folder: the disk is not what is tried here.
+        let memory = std::path::Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let folder = folder.expect("a temporary folder");
+        let plan = Rc::new(plan);
+        let dispatcher = |number: usize| {
+            let folder = folder.path().join(number.to_string());
+            std::fs::create_dir(&folder).expect("the folder is new");
+            Dispatcher::new(number, &plan, folder, sabotage)
+        };
+        let mut world = World {
+            dice: Dice::new(seed ^ 0x4D15),
+            now_ms: 0,
+            events: BTreeMap::new(),
+            count: 0,
+            dispatchers: (0..DISPATCHERS).map(dispatcher).collect(),
+            machines: (0..DISPATCHERS)
+                .map(|number| Machine::new(number, &plan))
+                .collect(),
+            clients: plan.crawls.iter().map(|_| Client::default()).collect(),
+            judge: Judge::default(),
+            connections: 0,
+            deaths_in_turn: 0,
+            wakes_at_ms: [u64::MAX; DISPATCHERS],
+            goes_on_until_ms: 0,
+            traces,
+            _folder: folder,
+            plan,
+        };
+        world.begin();
+        world
+    }
+
+    fn begin(&mut self) {
+        let plan = Rc::clone(&self.plan);
+        self.trace(|_| format!("{plan:#?}"));
+        for number in 0..DISPATCHERS {
+            self.at(0, Event::Starts(number));
+            self.at(1, Event::MachineSpeaks(number));
+        }
+        for (at_ms, dispatcher, down_ms) in &plan.deaths {
+            self.at(*at_ms, Event::Dies(*dispatcher, *down_ms));
+        }
+        for (crawl, planned) in plan.crawls.iter().enumerate() {
+            self.at(planned.opens_at_ms, Event::ClientAsks(crawl));
+        }
+    }
+
+    pub(super) fn at(&mut self, at_ms: u64, event: Event) {
+        self.count += 1;
+        self.events
+            .insert((at_ms.max(self.now_ms), self.count), event);
+    }
+
+    pub(super) fn later(&mut self, wait_ms: u64, event: Event) {
+        self.at(self.now_ms + wait_ms, event);
+    }
+
+    /// Lets the next thing happen. Returns false when all crawls are over, and late messages have
+    /// arrived.
+    pub(super) fn step(&mut self) -> bool {
+        let Some(((at_ms, _), event)) = self.events.pop_first() else {
+            return false;
+        };
+        self.now_ms = at_ms;
+        self.trace(|_| format!("{event:?}"));
+        self.happen(event);
+        if !self.clients.iter().all(|client| client.is_over) {
+            self.goes_on_until_ms = self.now_ms + self.plan.network.latest_ms;
+        }
+        self.now_ms <= self.goes_on_until_ms
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Starts(number) => self.start(number),
+            Event::Dies(number, down_ms) => self.kill(number, down_ms),
+            Event::Wakes(number) => {
+                // An earlier one has taken the place of others.
+                if self.now_ms >= self.wakes_at_ms[number] {
+                    self.wakes_at_ms[number] = u64::MAX;
+                    self.turn(number, |_, _| ());
+                }
+            }
+            Event::Ticks { dispatcher, life } => {
+                if life == self.dispatchers[dispatcher].life {
+                    self.later(TICK_MS, Event::Ticks { dispatcher, life });
+                    self.turn(dispatcher, |dispatcher, now_ms| dispatcher.tick(now_ms));
+                }
+            }
+            Event::Arrives { from, to, message } => {
+                self.turn(to, |dispatcher, now_ms| {
+                    dispatcher.take(from, message, now_ms);
+                });
+            }
+            Event::FromMachine {
+                dispatcher,
+                life,
+                connection,
+                message,
+            } => {
+                if life == self.dispatchers[dispatcher].life {
+                    self.hand_up(dispatcher, connection, message);
+                }
+            }
+            Event::ToMachine {
+                machine,
+                connection,
+                message,
+            } => {
+                if self.machines[machine].connection == connection {
+                    let now_ms = self.now_ms;
+                    self.machines[machine]
+                        .core
+                        .take_from_dispatcher(message, now_ms);
+                    self.let_machine_act(machine);
+                }
+            }
+            Event::MachineSpeaks(machine) => {
+                if self.now_ms >= self.machines[machine].speaks_at_ms {
+                    self.machines[machine].speaks_at_ms = u64::MAX;
+                    let now_ms = self.now_ms;
+                    self.machines[machine].core.keep_time(now_ms, 0);
+                    self.let_machine_act(machine);
+                }
+            }
+            Event::MachineActs(machine) => self.let_machine_act(machine),
+            Event::SiteIsFree { machine, site } => self.ask_site(machine, site),
+            Event::SiteAnswers { machine, task } => self.take_page(machine, &task),
+            Event::ClientAsks(crawl) => self.let_client_ask(crawl),
+        }
+    }
+
+    fn start(&mut self, number: usize) {
+        if self.dispatchers[number].is_up() {
+            return;
+        }
+        let now_ms = self.wall_ms();
+        self.dispatchers[number].start(now_ms);
+        self.connections += 1;
+        self.machines[number].connection = self.connections;
+        for message in std::mem::take(&mut self.machines[number].unsent) {
+            self.send_up(number, message);
+        }
+        let life = self.dispatchers[number].life;
+        let dispatcher = number;
+        self.later(1, Event::Ticks { dispatcher, life });
+    }
+
+    fn kill(&mut self, number: usize, down_ms: u64) {
+        if self.dispatchers[number].is_up() {
+            self.trace(|_| format!("dispatcher {number} dies"));
+            self.dispatchers[number].die();
+            self.later(down_ms, Event::Starts(number));
+        }
+    }
+
+    fn wall_ms(&self) -> i64 {
+        EPOCH_MS + self.now_ms as i64
+    }
+
+    /// One turn of a dispatcher's loop around `work`. It may die before or after the commit.
+    fn turn(&mut self, number: usize, work: impl FnOnce(&mut Dispatcher, i64)) {
+        let now_ms = self.wall_ms();
+        let deaths_in_turn = match self.deaths_in_turn < MOST_DEATHS_IN_TURN {
+            true => self.plan.deaths_in_turn,
+            false => 0,
+        };
+        let dies_early = self.dice.once_in(deaths_in_turn);
+        let dies_late = self.dice.once_in(deaths_in_turn);
+        let dispatcher = &mut self.dispatchers[number];
+        if !dispatcher.is_up() {
+            return;
+        }
+        work(dispatcher, now_ms);
+        dispatcher.hand_out(now_ms);
+        let early = dispatcher.suffers(Sabotage::ConfirmedBeforeCommit);
+        let committed = (!dies_early).then(|| dispatcher.commit(now_ms));
+        let letters = std::mem::take(&mut dispatcher.memory.letters);
+        if dies_early || dies_late {
+            let is_early =
+                |(_, message): &(usize, Message)| early && matches!(message, Message::Taken { .. });
+            self.post(number, letters.into_iter().filter(is_early));
+            self.deaths_in_turn += 1;
+            let down_ms = self.dice.magnitude(20, 10_000);
+            return self.kill(number, down_ms);
+        }
+        self.post(number, letters);
+        for message in committed
+            .into_iter()
+            .flat_map(|committed| committed.outgoing)
+        {
+            self.let_out(number, message);
+        }
+        self.after_turn(number, now_ms);
+    }
+
+    fn after_turn(&mut self, number: usize, now_ms: i64) {
+        let dispatcher = &mut self.dispatchers[number];
+        if !dispatcher.memory.uncommitted.is_empty() {
+            dispatcher.fill_outbox_later(now_ms);
+        }
+        let letters = std::mem::take(&mut dispatcher.memory.letters);
+        for answer in std::mem::take(&mut dispatcher.memory.answers) {
+            self.clients[answer.crawl()].take(&answer);
+        }
+        let outbox_len = dispatcher.memory.outbox_len;
+        let next_ms = (dispatcher.next_ms() - EPOCH_MS).max(self.now_ms as i64 + 1) as u64;
+        self.judge.note_outbox(number, outbox_len, &self.plan);
+        self.post(number, letters);
+        if next_ms < self.wakes_at_ms[number] {
+            self.wakes_at_ms[number] = next_ms;
+            self.at(next_ms, Event::Wakes(number));
+        }
+    }
+
+    /// What leaves the core after a commit.
+    fn let_out(&mut self, number: usize, message: OutgoingMessage) {
+        match message {
+            OutgoingMessage::ToSupervisor(peer, message) => {
+                let connection = peer.as_slice().try_into().expect("a peer of ours");
+                let event = Event::ToMachine {
+                    machine: number,
+                    connection: u64::from_le_bytes(connection),
+                    message,
+                };
+                self.later(1, event);
+            }
+            OutgoingMessage::ToClient(Asker::Http(request), answer) => {
+                assert_eq!(answer.get("error"), None, "{answer}");
+                self.dispatchers[number].take_answer_of_core(request);
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends messages to other dispatchers.
+    fn post(&mut self, from: usize, letters: impl IntoIterator<Item = (usize, Message)>) {
+        for (to, message) in letters {
+            self.judge.note_letter(&message);
+            for at_ms in self.arrivals(from, to, &message) {
+                let message = message.clone();
+                self.at(at_ms, Event::Arrives { from, to, message });
+            }
+        }
+    }
+
+    /// When a message that is sent now arrives: never, once, or twice.
+    fn arrivals(&mut self, from: usize, to: usize, message: &Message) -> Vec<u64> {
+        let (plan, now_ms) = (Rc::clone(&self.plan), self.now_ms);
+        let network = &plan.network;
+        let is_cut = network.cuts.iter().any(|(one, other, from_ms, until_ms)| {
+            let is_pair = (*one, *other) == (from, to) || (*one, *other) == (to, from);
+            is_pair && (*from_ms..*until_ms).contains(&now_ms)
+        });
+        if is_cut || self.dice.once_in(network.loss_once_in) {
+            return Vec::new();
+        }
+        let times = 1 + usize::from(self.dice.once_in(network.twice_once_in));
+        let mut arrival = || {
+            let latest_ms = match message {
+                _ if self.dice.once_in(network.late_once_in) => network.latest_ms,
+                Message::CountsWanted { .. } => network.slowest_wave_ms,
+                _ => 5,
+            };
+            now_ms + self.dice.between(1, latest_ms)
+        };
+        (0..times).map(|_| arrival()).collect()
+    }
+
+    fn hand_up(&mut self, number: usize, connection: u64, message: Upwards) {
+        self.turn(number, |dispatcher, now_ms| match message {
+            Upwards::Word(word) => {
+                let peer = connection.to_le_bytes().to_vec();
+                let done = dispatcher
+                    .core()
+                    .handle_supervisor_message(&peer, word, now_ms);
+                done.expect("the database is healthy");
+            }
+            Upwards::Outcomes(outcomes) => dispatcher.take_outcomes(outcomes, now_ms),
+        });
+    }
+
+    fn let_client_ask(&mut self, crawl: CrawlNumber) {
+        let plan = Rc::clone(&self.plan);
+        let planned = &plan.crawls[crawl];
+        let (client, true_ms) = (self.clients[crawl].clone(), self.now_ms);
+        self.turn(planned.home, |home, now_ms| {
+            client.ask(crawl, planned, home, (true_ms, now_ms));
+        });
+        if !self.clients[crawl].is_over {
+            self.later(200, Event::ClientAsks(crawl));
+        }
+    }
+
+    pub(super) fn trace(&self, what: impl FnOnce(&World) -> String) {
+        if self.traces {
+            eprintln!("{:>9} {}", self.now_ms, what(self));
+        }
+    }
+}
