@@ -34,6 +34,8 @@
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
 //!   ([`operator`]).
 //!
+//! Worlds with several dispatchers, a prototype, are apart: [`several`].
+//!
 //! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and
 //! site clocks that are reserved in the cache (`politeness.clock = "shared"`).
 //!

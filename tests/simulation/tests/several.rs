@@ -168,6 +168,11 @@ fn a_crawl_that_ends_while_links_are_under_way_is_found() {
 }
 
 #[test]
+fn a_crawl_that_ends_after_one_wave_is_found() {
+    assert_is_found(Sabotage::OneWaveIsEnough, 800);
+}
+
+#[test]
 fn an_opening_that_comes_late_and_undoes_a_stop_is_found() {
     assert_is_found(Sabotage::OlderVersionsCount, 85);
 }

@@ -94,9 +94,10 @@ impl Dispatcher {
         let is_under_way = sum.have_links_under_way()
             && self.sabotage != Some(Sabotage::LinksUnderWayAreForgotten);
         let is_quiet = sum.are_quiet(self.plan.crawls[crawl].most_pages) && !is_under_way;
-        let is_second = wave.before == Some(sum);
+        let is_second =
+            wave.before == Some(sum) || self.sabotage == Some(Sabotage::OneWaveIsEnough);
         wave.before = is_quiet.then_some(sum);
-        if is_second {
+        if is_quiet && is_second {
             self.end_crawl(crawl);
         } else {
             // The next wave follows with the next tick.

@@ -16,6 +16,8 @@ pub enum Sabotage {
     LinksOfUnknownCrawlsAreDropped,
     /// A crawl is over when nobody has anything to do, whatever is under way between them.
     LinksUnderWayAreForgotten,
+    /// A crawl is over when one wave finds nothing to do.
+    OneWaveIsEnough,
     /// Which of two versions of a crawl is the later one is not looked at.
     OlderVersionsCount,
     /// A stop is answered when the crawl's home has carried it out.
