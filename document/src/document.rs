@@ -11,7 +11,7 @@ use crate::limits::{Limits, Truncation};
 use crate::node::NodeRef;
 use crate::parse::{self, Parsed};
 use crate::tree::{ROOT, Tree};
-use crate::xpath::sxd::SxdTree;
+use crate::xpath::sxd::{self, SxdTree};
 
 /// One page. Parsing never fails; a page that exceeds the limits is cut, which
 /// [`Document::truncated`] reports.
@@ -22,10 +22,12 @@ pub struct Document {
     pub(crate) tree: Tree,
     pub(crate) is_html: bool,
     truncated: Option<Truncation>,
+    memory_bytes: usize,
+    most_memory_bytes: usize,
     evaluation_time: Duration,
     /// The rest of `evaluation_time`.
     pub(crate) time_left: Cell<Duration>,
-    pub(crate) sxd: OnceCell<SxdTree>,
+    sxd: OnceCell<SxdTree>,
     pub(crate) blank_sxd: OnceCell<SxdTree>,
 }
 
@@ -49,6 +51,8 @@ impl Document {
             tree: frozen.tree,
             is_html,
             truncated: parsed.truncation.or(frozen.truncation),
+            memory_bytes: parsed.tree.memory_bytes(),
+            most_memory_bytes: limits.memory_bytes,
             evaluation_time: limits.evaluation_time,
             time_left: Cell::new(limits.evaluation_time),
             sxd: OnceCell::new(),
@@ -59,6 +63,29 @@ impl Document {
     /// Why the end of the page is missing from the tree, if it is.
     pub fn truncated(&self) -> Option<Truncation> {
         self.truncated
+    }
+
+    /// The memory that the tree needs, with its copies for expressions, as estimated from above.
+    pub fn memory_bytes(&self) -> usize {
+        match self.sxd.get() {
+            Some(_) => self.memory_bytes + self.copy_bytes(),
+            None => self.memory_bytes,
+        }
+    }
+
+    /// The copy of the tree for expressions that need one; `None` if it would need more memory than
+    /// the document may have.
+    pub(crate) fn copy(&self) -> Option<&SxdTree> {
+        if self.sxd.get().is_none()
+            && self.memory_bytes + self.copy_bytes() > self.most_memory_bytes
+        {
+            return None;
+        }
+        Some(self.sxd.get_or_init(|| SxdTree::of(&self.tree)))
+    }
+
+    fn copy_bytes(&self) -> usize {
+        sxd::memory_of(&self.tree)
     }
 
     /// The document node, which contains all others.

@@ -10,6 +10,13 @@ use html5ever::{LocalName, QualName};
 
 use crate::limits::{Limits, Truncation};
 
+/// What a node, an attribute and a byte of text cost at most, from the parser to the finished tree: the
+/// lists of both trees, which double when they grow, and the names. `document/tests/memory.rs`
+/// compares this with what is allocated.
+const NODE_BYTES: usize = 210;
+const ATTRIBUTE_BYTES: usize = 190;
+const BYTES_PER_TEXT_BYTE: usize = 3;
+
 /// The link value for "no node".
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const DOCUMENT: u32 = 0;
@@ -44,15 +51,19 @@ pub(crate) struct Node {
 pub(crate) struct Growing {
     pub(crate) nodes: Vec<Node>,
     attributes: usize,
+    /// An upper estimate, see [`NODE_BYTES`].
+    memory_bytes: usize,
     limits: Limits,
     full: Option<Truncation>,
 }
 
 impl Growing {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    /// An empty tree, for `input_bytes` of text, which the parser copies.
+    pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
         let mut tree = Growing {
             nodes: Vec::new(),
             attributes: 0,
+            memory_bytes: input_bytes,
             limits: limits.clone(),
             full: None,
         };
@@ -69,6 +80,7 @@ impl Growing {
         if let Data::Element { attributes, .. } = &data {
             self.attributes += attributes.len();
         }
+        self.count(NODE_BYTES + memory_of(&data));
         if self.nodes.len() >= self.limits.nodes {
             self.full = Some(Truncation::Nodes);
         } else if self.attributes > self.limits.attributes {
@@ -84,6 +96,18 @@ impl Growing {
             data,
         });
         (self.nodes.len() - 1) as u32
+    }
+
+    /// What the tree needs while it is built and read, at most.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.memory_bytes += bytes;
+        if self.memory_bytes > self.limits.memory_bytes {
+            self.full = Some(Truncation::Memory);
+        }
     }
 
     pub(crate) fn append(&mut self, parent: u32, child: u32) {
@@ -174,8 +198,12 @@ impl Growing {
                 attributes.push(attribute);
             }
         }
-        let added = attributes.len() - before;
+        let (added, bytes) = (
+            attributes.len() - before,
+            memory_of_attributes(&attributes[before..]),
+        );
         self.attributes += added;
+        self.count(bytes);
     }
 
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
@@ -198,6 +226,7 @@ impl Growing {
             && let Data::Text(before) = &mut self.node_mut(neighbour).data
         {
             before.push_tendril(&text);
+            self.count(text.len() * BYTES_PER_TEXT_BYTE);
             return None;
         }
         Some(text)
@@ -223,6 +252,21 @@ impl Growing {
     fn node_mut(&mut self, index: u32) -> &mut Node {
         &mut self.nodes[index as usize]
     }
+}
+
+/// What a node's content costs beside the node itself.
+fn memory_of(data: &Data) -> usize {
+    match data {
+        Data::Document => 0,
+        Data::Element { attributes, .. } => memory_of_attributes(attributes),
+        Data::Text(text) | Data::Comment(text) => text.len() * BYTES_PER_TEXT_BYTE,
+        Data::Instruction { target, data } => (target.len() + data.len()) * BYTES_PER_TEXT_BYTE,
+    }
+}
+
+fn memory_of_attributes(attributes: &[Attribute]) -> usize {
+    let values: usize = attributes.iter().map(|it| it.value.len()).sum();
+    attributes.len() * ATTRIBUTE_BYTES + values * BYTES_PER_TEXT_BYTE
 }
 
 /// The name of an element or attribute in the tree: the local name, with the prefix where it

@@ -25,6 +25,9 @@ pub struct Limits {
     /// Open elements at which reading stops. More than `depth`, so that a page without end tags is
     /// still read. Default 2,000.
     pub open_elements: usize,
+    /// Memory of the tree while it is built and read, as estimated from above, and of its copy for
+    /// the expressions that need one. Default 1 GiB, which the other limits keep it below.
+    pub memory_bytes: usize,
     /// Time for parsing one page. Default 2 s.
     pub parse_time: Duration,
     /// Time for all evaluations on one page together. Default 2 s.
@@ -40,6 +43,7 @@ impl Default for Limits {
             attributes_per_element: 256,
             depth: 512,
             open_elements: 2_000,
+            memory_bytes: 1 << 30,
             parse_time: Duration::from_secs(2),
             evaluation_time: Duration::from_secs(2),
         }
@@ -53,6 +57,7 @@ pub enum Truncation {
     Nodes,
     Attributes,
     OpenElements,
+    Memory,
     ParseTime,
 }
 
@@ -63,6 +68,7 @@ impl fmt::Display for Truncation {
             Truncation::Nodes => "the page has more nodes than are kept",
             Truncation::Attributes => "the page has more attributes than are kept",
             Truncation::OpenElements => "the page nests elements deeper than is read",
+            Truncation::Memory => "the page's tree needs more memory than it may have",
             Truncation::ParseTime => "the page takes too long to parse",
         })
     }

@@ -46,9 +46,9 @@ pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
         drop_doctype: true,
         ..Default::default()
     };
-    let builder = TreeBuilder::new(Sink::new(limits), options);
-    let guard = Guard::new(builder, limits);
     let readable = readable(text, limits.input_bytes.min(HTML_BYTES));
+    let builder = TreeBuilder::new(Sink::new(limits, readable.len()), options);
+    let guard = Guard::new(builder, limits);
     tokenize(readable, &guard, limits.attributes_per_element);
     let fits = (readable.len() < text.len()).then_some(Truncation::InputBytes);
     let Guard {
@@ -61,7 +61,10 @@ pub(crate) fn html(text: &str, limits: &Limits) -> Parsed {
 }
 
 pub(crate) fn xml(text: &str, limits: &Limits) -> Parsed {
-    let builder = XmlTreeBuilder::new(Sink::new(limits), XmlTreeBuilderOpts::default());
+    let builder = XmlTreeBuilder::new(
+        Sink::new(limits, PIECE_BYTES),
+        XmlTreeBuilderOpts::default(),
+    );
     let tokenizer = XmlTokenizer::new(Guard::new(builder, limits), XmlTokenizerOpts::default());
     let fits = feed(text, limits, &tokenizer.sink.progress, |queue| {
         while let TokenizerResult::Script(_) = tokenizer.feed(queue) {}

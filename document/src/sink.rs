@@ -37,9 +37,9 @@ impl Handle {
 }
 
 impl Sink {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
         Sink {
-            tree: RefCell::new(Growing::new(limits)),
+            tree: RefCell::new(Growing::new(limits, input_bytes)),
         }
     }
 

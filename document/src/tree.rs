@@ -151,6 +151,16 @@ impl Tree {
     }
 
     /// Adds a sentinel after the last node, so that every node has a next one.
+    pub(crate) fn attribute_count(&self) -> usize {
+        self.attributes.len()
+    }
+
+    /// Bytes of all text, attributes' values and comments.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let asides = self.asides.iter().map(|it| it.target.len() + it.text.len());
+        self.text.len() + self.attribute_text.len() + asides.sum::<usize>()
+    }
+
     pub(crate) fn finish(&mut self) {
         self.begin_node(Kind::Document, ROOT);
         self.nodes.shrink_to_fit();

@@ -97,9 +97,15 @@ impl Engine {
             let mapping = self.set.mapping(index);
             extraction.mapping = Some(mapping.name.clone());
             extraction.mapping_version = Some(mapping.version.clone());
+            let mut bytes = 0;
             for field in &mapping.fields {
                 run.set_subject(format!("field {}", field.name));
                 if let Some(value) = field_value(field, &field.alternatives, run, &mut Unwatched)? {
+                    bytes += memory_of(&value);
+                    if bytes > self.limits.fields_bytes {
+                        run.warn("the page's fields are too long together, the rest was dropped");
+                        break;
+                    }
                     extraction.fields.insert(field.name.clone(), value);
                 }
             }
@@ -113,6 +119,24 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Bytes of a value beside its text, about.
+const VALUE_BYTES: usize = 64;
+
+fn memory_of(value: &Value) -> usize {
+    let content = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(memory_of).sum(),
+        Value::Object(object) => {
+            let members = object
+                .iter()
+                .map(|(name, value)| name.len() + memory_of(value));
+            members.sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    VALUE_BYTES + content
 }
 
 /// The value of a field: that of the first alternative that yields one.

@@ -14,13 +14,16 @@ const MAX_NESTING: usize = 64;
 /// The cost of a call of `match` or `search`, in visits of a value: each call compiles its expression.
 const REGEX_CALL_VISITS: usize = 256;
 
-/// Parses `text` as JSON. Control characters within strings, which the standard forbids and
+/// What one value costs in memory at most.
+const VALUE_BYTES: usize = 300;
+
+/// Parses `text` as JSON if that takes at most `memory_bytes`. Control characters within strings, which the standard forbids and
 /// browsers refuse, are taken as spaces, since real pages have them.
 ///
 /// # Errors
 ///
 /// Why the text is not parsed.
-pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Value, String> {
+pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<Value, String> {
     let values = count_values(text);
     if values > limits.json_values {
         return Err(format!(
@@ -28,10 +31,24 @@ pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Value, String> {
             limits.json_values
         ));
     }
+    let needed = memory_of(text);
+    if needed > memory_bytes {
+        return Err(format!(
+            "about {} MiB of memory, {} are left",
+            needed >> 20,
+            memory_bytes >> 20
+        ));
+    }
     serde_json::from_str(text).or_else(|error| {
         let cleaned = text.replace(|c: char| c < ' ', " ");
         serde_json::from_str(&cleaned).map_err(|_| format!("not JSON: {error}"))
     })
+}
+
+/// The memory that the JSON in a text needs, as estimated from above. Values in lists and in objects
+/// with one or a few members cost the most: 290 bytes each, measured while the lists grow.
+pub(crate) fn memory_of(text: &str) -> usize {
+    count_values(text) * VALUE_BYTES + text.len()
 }
 
 /// An upper bound of the number of values: every value except the first follows a comma or an opening
@@ -245,10 +262,25 @@ mod tests {
     #[test]
     fn json_with_raw_line_breaks_in_texts_is_read_and_huge_json_is_not() {
         let limits = Limits::default();
-        assert_eq!(parse("{\"a\": \"b\nc\"}", &limits), Ok(json!({"a": "b c"})));
+        assert_eq!(
+            parse("{\"a\": \"b\nc\"}", &limits, usize::MAX),
+            Ok(json!({"a": "b c"}))
+        );
         let huge = format!("[{}1]", "1,".repeat(600_000));
-        assert!(parse(&huge, &limits).unwrap_err().contains("600002"));
-        assert!(parse("{", &limits).unwrap_err().starts_with("not JSON"));
-        assert!(parse(&"[".repeat(100_000), &limits).is_err());
+        assert!(
+            parse(&huge, &limits, usize::MAX)
+                .unwrap_err()
+                .contains("600002")
+        );
+        assert!(
+            parse("{", &limits, usize::MAX)
+                .unwrap_err()
+                .starts_with("not JSON")
+        );
+        assert!(parse(&"[".repeat(100_000), &limits, usize::MAX).is_err());
+        let large = format!("[{}1]", "1,".repeat(10_000));
+        assert!(parse(&large, &limits, 4 << 20).is_ok());
+        let refusal = parse(&large, &limits, 1 << 20).unwrap_err();
+        assert!(refusal.contains("2 MiB of memory, 1 are left"), "{refusal}");
     }
 }

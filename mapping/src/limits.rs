@@ -9,6 +9,10 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Bytes of all values that one processor yields together.
     pub step_bytes: usize,
+    /// Bytes of the values of all fields of one page together.
+    pub fields_bytes: usize,
+    /// Memory of all trees and all JSON of one page, as estimated from above.
+    pub memory_bytes: usize,
     /// Links that one page may yield.
     pub links: usize,
     /// Objects, lists and scalars in one JSON text; larger texts are not parsed.
@@ -27,11 +31,35 @@ impl Default for Limits {
             values: 10_000,
             value_bytes: 1 << 20,
             step_bytes: 16 << 20,
+            fields_bytes: 16 << 20,
+            memory_bytes: 1 << 30,
             links: 50_000,
             json_values: 500_000,
             json_visits: 4_000_000,
             warnings: 20,
             document: webfill_document::Limits::default(),
+        }
+    }
+}
+
+impl Limits {
+    /// Those of an extraction that may take so much memory: three quarters for trees and JSON, the
+    /// rest for what the processors yield, of which two steps are in memory at once, and the fields.
+    pub fn within(memory_bytes: usize) -> Limits {
+        let most = Limits::default();
+        let memory = memory_bytes / 4 * 3;
+        let document = webfill_document::Limits {
+            // Text takes three times its length as a tree.
+            input_bytes: most.document.input_bytes.min(memory / 4),
+            memory_bytes: memory,
+            ..most.document.clone()
+        };
+        Limits {
+            step_bytes: most.step_bytes.min(memory_bytes / 12),
+            fields_bytes: most.fields_bytes.min(memory_bytes / 12),
+            memory_bytes: memory,
+            document,
+            ..most
         }
     }
 }

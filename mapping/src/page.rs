@@ -1,7 +1,7 @@
 //! One page during an extraction. Its tree, the JSON in it and its base URL are each computed at first
 //! use.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -23,6 +23,8 @@ pub(crate) struct Page<'a> {
     base: OnceCell<Url>,
     /// Texts of chains that were parsed as HTML.
     fragments: Arena<Document>,
+    /// What fragments and JSON take of `limits.memory_bytes`.
+    memory_used: Cell<usize>,
     limits: &'a Limits,
     deadline: Option<Instant>,
 }
@@ -36,6 +38,7 @@ impl<'a> Page<'a> {
             json_ld: OnceCell::new(),
             base: OnceCell::new(),
             fragments: Arena::new(),
+            memory_used: Cell::new(0),
             limits,
             deadline,
         }
@@ -88,8 +91,23 @@ impl<'a> Page<'a> {
 
     /// Parses a text of a chain as HTML.
     pub(crate) fn fragment(&self, text: &str) -> &Document {
-        self.fragments
-            .alloc(Document::parse_html(text, &self.document_limits()))
+        let mut limits = self.document_limits();
+        // A fragment's copy for expressions may come later.
+        limits.memory_bytes = limits.memory_bytes.min(self.memory_left() / 4);
+        let fragment = Document::parse_html(text, &limits);
+        self.use_memory(fragment.memory_bytes());
+        self.fragments.alloc(fragment)
+    }
+
+    /// What trees and JSON may still take.
+    pub(crate) fn memory_left(&self) -> usize {
+        let tree = self.document.get().map_or(0, Document::memory_bytes);
+        let used = tree + self.memory_used.get();
+        self.limits.memory_bytes.saturating_sub(used)
+    }
+
+    fn use_memory(&self, bytes: usize) {
+        self.memory_used.set(self.memory_used.get() + bytes);
     }
 
     fn document_limits(&self) -> DocumentLimits {
@@ -139,8 +157,12 @@ impl<'a> Page<'a> {
             if run.check_time().is_err() {
                 break;
             }
-            match json_query::parse(without_comment(text), self.limits) {
-                Ok(value) => values.push(value),
+            let text = without_comment(text);
+            match json_query::parse(text, self.limits, self.memory_left()) {
+                Ok(value) => {
+                    self.use_memory(json_query::memory_of(text));
+                    values.push(value);
+                }
                 Err(reason) => run.warn(format_args!("JSON of the page was skipped: {reason}")),
             }
         }

@@ -20,6 +20,7 @@ mod keyed_fleet;
 mod keys_command;
 mod killed;
 mod machines;
+mod memory;
 mod mongodb_crawl;
 mod mongodb_datasets;
 mod mongodb_faults;

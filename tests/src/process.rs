@@ -38,6 +38,15 @@ impl Process {
     }
 }
 
+/// The memory in RAM that a process holds now, in bytes, where pages that several processes share are
+/// divided among them; 0 if it is gone.
+pub fn pss_bytes(pid: u32) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
 /// Sends a signal; a process that is gone already needs none.
 pub fn send_signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {

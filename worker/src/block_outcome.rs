@@ -47,7 +47,6 @@ pub fn judge_fetched(
     fetched.outcome = Outcome::Blocked;
     fetched.redirect = None;
     fetched.body = Vec::new();
-    fetched.large_body = None;
     Some(sign)
 }
 

@@ -15,6 +15,9 @@ use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
 
+/// Of a stream of HTTP/2.
+const WINDOW_BYTES: u32 = 256 << 10;
+
 /// Builds the clients: one for each port that a `--resolve` value names, and one for all other ports.
 pub fn build(
     fetch: &FetchConfig,
@@ -47,7 +50,10 @@ fn build_one(
         .no_proxy()
         .connect_timeout(Duration::from_secs_f64(fetch.connect_timeout))
         .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(1);
+        .pool_max_idle_per_host(1)
+        // What a server may send ahead while a body waits for memory; the default is megabytes.
+        .http2_initial_stream_window_size(WINDOW_BYTES)
+        .http2_initial_connection_window_size(2 * WINDOW_BYTES);
     if part.http1_only {
         builder = builder.http1_only();
     }

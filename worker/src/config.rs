@@ -15,6 +15,8 @@ use crate::politeness::PolitenessConfig;
 pub struct WorkerConfig {
     /// Fetches in flight per worker.
     pub concurrency: usize,
+    /// What bodies, trees and results of pages in flight may take in memory, in MiB.
+    pub memory_mib: usize,
     /// Seconds that the extraction of one page may take.
     pub page_deadline: f64,
 }
@@ -23,6 +25,7 @@ impl Default for WorkerConfig {
     fn default() -> Self {
         WorkerConfig {
             concurrency: 64,
+            memory_mib: 96,
             page_deadline: 10.0,
         }
     }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
 use webfill_urls::Url;
 use webfill_wire::{Follow, Outcome};
 
-use crate::body_budget::BudgetedBody;
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
+use crate::memory::{Memory, Share};
 use crate::task_result::TaskResult;
 
 /// A page to extract from, or a new set of mappings.
@@ -31,10 +31,8 @@ pub struct FetchedPage {
     pub body: Vec<u8>,
     /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
     pub is_rendered: bool,
-    /// The permit of a large body, released when the body is dropped.
-    pub large_body: Option<OwnedSemaphorePermit>,
-    /// The text's share of the [`crate::body_budget`], if the crawl asks for bodies.
-    pub body_reservation: Option<OwnedSemaphorePermit>,
+    /// The body's share of the worker's memory.
+    pub memory: Share,
 }
 
 /// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
@@ -42,6 +40,9 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// Links taken from one page; further ones are dropped, which is logged.
 const MAX_LINKS: usize = 50_000;
+
+/// A longer text is not stored: together with the rest of its page it may exceed a store's limit.
+const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
 
 /// How long the thread has been working on its current page. The worker's main thread reads it, and
 /// stops its heartbeats if a page hangs.
@@ -81,6 +82,14 @@ impl PageTimer {
     }
 }
 
+/// What the thread may take.
+pub struct ExtractionMemory {
+    /// For the trees and values of the page in hand, in bytes.
+    pub page: usize,
+    /// For the results until they are saved.
+    pub results: Memory,
+}
+
 /// Starts the thread. It ends when `work` is closed and empty.
 pub fn start(
     mut work: mpsc::Receiver<Work>,
@@ -88,6 +97,7 @@ pub fn start(
     crash_marker: CrashMarker,
     page_timer: PageTimer,
     page_deadline: Duration,
+    memory: ExtractionMemory,
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
     std::thread::Builder::new()
         .name("extract".into())
@@ -97,7 +107,7 @@ pub fn start(
             while let Some(next) = work.blocking_recv() {
                 let page = match next {
                     Work::Mappings(set) => {
-                        engine = Some(Engine::new(set, Limits::default()));
+                        engine = Some(Engine::new(set, Limits::within(memory.page)));
                         continue;
                     }
                     Work::Page(page) => *page,
@@ -105,7 +115,7 @@ pub fn start(
                 let _span = page.result.span().entered();
                 crash_marker.set(page.result.task.task);
                 page_timer.begin();
-                let result = match &engine {
+                let mut result = match &engine {
                     Some(engine) => extract(engine, page, page_deadline),
                     None => with_extract_error(
                         page.result,
@@ -114,6 +124,8 @@ pub fn start(
                 };
                 page_timer.end();
                 crash_marker.clear();
+                // The page is gone; its result may wait here for the saver.
+                result.memory = Some(memory.results.take_blocking(result.memory_bytes()));
                 if results.blocking_send(result).is_err() {
                     return;
                 }
@@ -126,8 +138,7 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskR
         mut result,
         body,
         is_rendered,
-        large_body,
-        body_reservation,
+        mut memory,
     } = page;
     result.content_hash = Some(webfill_urls::content_hash(&body));
     let Ok(url) = Url::parse(&result.task.url) else {
@@ -141,7 +152,11 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskR
             (kind, text)
         }
     };
-    result.body = body_reservation.and_then(|reservation| BudgetedBody::new(&text, reservation));
+    if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
+        result.body = Some(text.as_ref().into());
+    }
+    // The text may be a copy of the body, and one of it may be kept.
+    memory.set(body.capacity() + text.len() * (1 + usize::from(result.body.is_some())));
     let follows = result.task.depth < result.crawl.max_depth;
     let input = PageInput {
         url: &url,
@@ -154,7 +169,7 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskR
         deadline: Some(Instant::now() + page_deadline),
     };
     let extracted = engine.extract(input, wants);
-    drop(large_body);
+    drop(memory);
     match extracted {
         Ok(extraction) => with_extraction(result, extraction),
         Err(error) => with_extract_error(result, error.to_string()),

@@ -4,7 +4,6 @@
 //! are not followed here; their target goes back to the intake and is judged like any link.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::Response;
@@ -13,7 +12,6 @@ use reqwest::header::{
     RETRY_AFTER, USER_AGENT,
 };
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
@@ -22,12 +20,16 @@ use crate::browser::SubresourceRequest;
 use crate::charset;
 use crate::connections::KeptOpenConnections;
 use crate::fetch_error::FetchError;
+use crate::memory::Share;
+use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
 
+mod body;
 mod header;
 mod refusal;
 
+use body::{BodyLimits, NoBody};
 pub use header::retry_after;
 use header::{list, text};
 
@@ -92,8 +94,6 @@ pub struct Fetched {
     /// When the answer began, or the attempt ended without one: the site's delay counts from here.
     pub answered_at: Instant,
     pub answer: Answer,
-    /// The permit of a large body, held while it is in memory.
-    pub large_body: Option<OwnedSemaphorePermit>,
 }
 
 impl Fetched {
@@ -111,15 +111,9 @@ impl Fetched {
             no_route: false,
             answered_at: Instant::now(),
             answer: Answer::Silent,
-            large_body: None,
         }
     }
 }
-
-/// A body above this size needs one of [`LARGE_BODIES`] permits, which bounds the memory of a worker
-/// that fetches many large bodies at once.
-const LARGE_BODY_BYTES: usize = 512 << 10;
-const LARGE_BODIES: usize = 4;
 
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
@@ -161,7 +155,6 @@ pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
-    large_bodies: Arc<Semaphore>,
     connections: RefCell<KeptOpenConnections>,
 }
 
@@ -171,14 +164,18 @@ impl Fetcher {
             clients,
             resolver,
             config,
-            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES)),
             connections: RefCell::default(),
         }
     }
 
-    /// Fetches a page.
-    pub async fn page(&self, url: &Url, user_agent: Option<&str>) -> Fetched {
-        self.fetch(RequestSpec::page(url, user_agent)).await
+    /// Fetches a page. `memory` grows with its body, here as in all that follow.
+    pub async fn page(
+        &self,
+        url: &Url,
+        user_agent: Option<&str>,
+        memory: &mut Share,
+    ) -> Result<Fetched, Denied> {
+        self.fetch(RequestSpec::page(url, user_agent), memory).await
     }
 
     /// Fetches a subresource of a page in the browser.
@@ -186,29 +183,38 @@ impl Fetcher {
         &self,
         request: &SubresourceRequest,
         user_agent: Option<&str>,
-    ) -> Fetched {
-        self.fetch(RequestSpec {
+        memory: &mut Share,
+    ) -> Result<Fetched, Denied> {
+        let spec = RequestSpec {
             accept: "*/*",
             headers: &request.headers,
             rule: BodyRule::Subresource,
             ..RequestSpec::page(&request.url, user_agent)
-        })
-        .await
+        };
+        self.fetch(spec, memory).await
     }
 
     /// Fetches the beginning of a robots.txt.
-    pub async fn robots(&self, url: &Url, bytes: usize) -> Fetched {
-        self.fetch(RequestSpec {
+    pub async fn robots(
+        &self,
+        url: &Url,
+        bytes: usize,
+        memory: &mut Share,
+    ) -> Result<Fetched, Denied> {
+        let spec = RequestSpec {
             rule: BodyRule::Beginning { bytes },
             ..RequestSpec::page(url, None)
-        })
-        .await
+        };
+        self.fetch(spec, memory).await
     }
 
-    async fn fetch(&self, spec: RequestSpec<'_>) -> Fetched {
+    /// # Errors
+    ///
+    /// There was no memory for the body in time.
+    async fn fetch(&self, spec: RequestSpec<'_>, memory: &mut Share) -> Result<Fetched, Denied> {
         let (url, rule) = (spec.url, spec.rule);
         if let Err(refusal) = self.resolver.judge_proxied(url).await {
-            return Fetched::refused(refusal.outcome(), refusal);
+            return Ok(Fetched::refused(refusal.outcome(), refusal));
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
@@ -217,18 +223,19 @@ impl Fetcher {
         let head = self.head(&spec, stays);
         let mut head = match tokio::time::timeout_at(deadline, head).await {
             Ok(Ok(head)) => head,
-            Ok(Err(fetched)) => return *fetched,
-            Err(_) => return Fetched::refused(Outcome::Timeout, "no answer in time"),
+            Ok(Err(fetched)) => return Ok(*fetched),
+            Err(_) => return Ok(Fetched::refused(Outcome::Timeout, "no answer in time")),
         };
         let answered_at = Instant::now();
         let mut fetched = outcome_of_head(&head, answered_at, rule);
         fetched.headers = std::mem::take(head.headers_mut());
         if fetched.outcome == Outcome::Ok {
-            self.read_body(head, rule, deadline, &mut fetched).await;
+            self.read_body(head, rule, deadline, &mut fetched, memory)
+                .await?;
         } else if rule == BodyRule::Page && refusal::is_readable(&fetched) {
             fetched.refusal_body = refusal::beginning(head, deadline).await;
         }
-        fetched
+        Ok(fetched)
     }
 
     fn try_keep_open(&self, url: &Url, longest_request: Duration) -> bool {
@@ -276,68 +283,40 @@ impl Fetcher {
         }
     }
 
+    /// Reads the body of a page worth reading.
     async fn read_body(
         &self,
-        mut response: Response,
+        response: Response,
         rule: BodyRule,
         deadline: tokio::time::Instant,
         fetched: &mut Fetched,
-    ) {
-        let pause = Duration::from_secs_f64(self.config.body_timeout);
-        let cap = match rule {
-            BodyRule::Page | BodyRule::Subresource => self.config.max_body_bytes,
-            BodyRule::Beginning { bytes } => bytes,
+        memory: &mut Share,
+    ) -> Result<(), Denied> {
+        let limits = BodyLimits {
+            rule,
+            bytes: match rule {
+                BodyRule::Page | BodyRule::Subresource => self.config.max_body_bytes,
+                BodyRule::Beginning { bytes } => bytes,
+            },
+            pause: Duration::from_secs_f64(self.config.body_timeout),
+            deadline,
         };
-        let mut body = Vec::new();
-        loop {
-            let limit = deadline.min(tokio::time::Instant::now() + pause);
-            let chunk = match tokio::time::timeout_at(limit, response.chunk()).await {
-                Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) => break,
-                Ok(Err(error)) => return fetched.fail(error.into()),
-                Err(_) => {
-                    return fetched
-                        .fail(FetchError::new(Outcome::Timeout, "the body took too long"));
-                }
-            };
-            let room = cap - body.len();
-            if chunk.len() > room {
-                if !matches!(rule, BodyRule::Beginning { .. }) {
-                    return fetched.fail(FetchError::new(
-                        Outcome::TooLarge,
-                        format!("body over {cap} bytes"),
-                    ));
-                }
-                body.extend_from_slice(&chunk[..room]);
-                break;
+        let body = match body::read(response, &limits, memory).await {
+            Ok(body) => body,
+            Err(NoBody::Failed(error)) => {
+                fetched.fail(error);
+                return Ok(());
             }
-            if body.len() + chunk.len() > LARGE_BODY_BYTES && fetched.large_body.is_none() {
-                fetched.large_body = self.large_body_permit(deadline).await;
-                if fetched.large_body.is_none() {
-                    return fetched.fail(FetchError::new(
-                        Outcome::Timeout,
-                        "no room for a large body",
-                    ));
-                }
-            }
-            body.extend_from_slice(&chunk);
-        }
+            Err(NoBody::NoMemory) => return Err(Denied::CutShort),
+        };
         let kind = charset::media_type(fetched.content_type.as_deref(), &body);
         if rule == BodyRule::Page && kind == charset::Kind::Unsupported && !body.is_empty() {
-            return fetched.fail(FetchError::new(
-                Outcome::UnsupportedType,
-                "the body is binary",
-            ));
+            let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
+            fetched.fail(binary);
+            return Ok(());
         }
         fetched.body = body;
-    }
-
-    async fn large_body_permit(
-        &self,
-        deadline: tokio::time::Instant,
-    ) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.large_bodies).acquire_owned();
-        tokio::time::timeout_at(deadline, place).await.ok()?.ok()
+        Ok(())
     }
 }
 
@@ -346,7 +325,6 @@ impl Fetched {
         self.outcome = error.outcome;
         self.error = Some(error.reason);
         self.body = Vec::new();
-        self.large_body = None;
     }
 }
 
@@ -382,7 +360,6 @@ fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) ->
         no_route: false,
         answered_at,
         answer,
-        large_body: None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! A request passes if the supervisor's lease is in force and its task was not recalled (see
 //! [`permits`](crate::permits)). Other supervisors wait for our longest request before they take
 //! over a site whose lease has ended; so a request that is found to take longer, because this
-//! process was stopped meanwhile, is broken off.
+//! process was stopped meanwhile, is broken off. So is one whose body found no memory in time.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -16,6 +16,7 @@ use webfill_wire::{RecallScope, Task};
 
 use crate::browser::SubresourceRequest;
 use crate::fetch::{FetchConfig, Fetched, Fetcher};
+use crate::memory::Share;
 use crate::permits::{Denied, Permit, Permits};
 
 /// The longest that one request may take. Its name was looked up before.
@@ -66,8 +67,10 @@ impl Gate {
         permit: &Permit,
         url: &Url,
         user_agent: Option<&str>,
+        memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        let fetched = self.pass(permit, self.fetcher.page(url, user_agent)).await;
+        let request = self.fetcher.page(url, user_agent, memory);
+        let fetched = self.pass(permit, request).await;
         permit.note_request(fetched.is_ok());
         fetched
     }
@@ -78,9 +81,10 @@ impl Gate {
         permit: &Permit,
         request: &SubresourceRequest,
         user_agent: Option<&str>,
+        memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        self.pass(permit, self.fetcher.subresource(request, user_agent))
-            .await
+        let request = self.fetcher.subresource(request, user_agent, memory);
+        self.pass(permit, request).await
     }
 
     /// Fetches the beginning of a robots.txt.
@@ -89,14 +93,16 @@ impl Gate {
         permit: &Permit,
         url: &Url,
         bytes: usize,
+        memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        self.pass(permit, self.fetcher.robots(url, bytes)).await
+        let request = self.fetcher.robots(url, bytes, memory);
+        self.pass(permit, request).await
     }
 
     async fn pass(
         &self,
         permit: &Permit,
-        request: impl Future<Output = Fetched>,
+        request: impl Future<Output = Result<Fetched, Denied>>,
     ) -> Result<Fetched, Denied> {
         let now_ms = boot_ms();
         self.permits.check(permit, now_ms)?;
@@ -105,7 +111,7 @@ impl Gate {
         // The request's own time limits end before the deadline, unless this process was stopped.
         let fetched = until(deadline_ms, request).await;
         permit.note_request(had_requested);
-        fetched.ok_or(Denied::CutShort)
+        fetched.unwrap_or(Err(Denied::CutShort))
     }
 }
 
@@ -127,6 +133,7 @@ mod tests {
     use webfill_wire::{CrawlKey, Delivery};
 
     use super::*;
+    use crate::memory::Memory;
     use crate::politeness::PolitenessConfig;
     use crate::resolve::Resolver;
 
@@ -141,7 +148,8 @@ mod tests {
     /// Whether a request to a port without a listener is tried at all.
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
-        gate.page(permit, &url, None).await.is_ok()
+        let mut memory = Memory::new(1 << 20).take(1).await;
+        gate.page(permit, &url, None, &mut memory).await.is_ok()
     }
 
     fn task(crawl: CrawlKey, site: &str, priority: u8) -> Task {

@@ -28,12 +28,12 @@ use webfill_wire::{
 
 use crate::block_outcome;
 use crate::blocks::{RepeatedPages, Sign};
-use crate::body_budget::{BodyBudget, BudgetedBody};
 use crate::browser::Browser;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlots;
 use crate::gate::Gate;
+use crate::memory::{Memory, Share};
 use crate::now::{Now, now_ms};
 use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::{Denied, Permit};
@@ -76,8 +76,10 @@ pub struct Journey {
     pub browser: Option<Browser>,
     /// Told of faults that end this process.
     pub broken: mpsc::Sender<Fault>,
-    /// Bodies that applications want.
-    pub body_budget: BodyBudget,
+    /// For the bodies of answers.
+    pub bodies: Memory,
+    /// For what waits to be saved.
+    pub results_memory: Memory,
     pub extraction: mpsc::Sender<Work>,
     pub results: mpsc::Sender<TaskResult>,
     pub draining: Cell<bool>,
@@ -154,17 +156,19 @@ impl Journey {
         if browser.is_some() && place.is_none() {
             return self.return_task(site, &task, Some(delay));
         }
-        let Some(slot) = self.take_turn(turn, site, &url, permit).await else {
+        let Some(mut slot) = self.take_turn(turn, site, &url, permit).await else {
             return self.return_task(site, &task, Some(delay));
         };
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
-        let fetched = match self.gate.page(permit, &url, user_agent.as_deref()).await {
+        let agent = user_agent.as_deref();
+        let fetched = match self.gate.page(permit, &url, agent, &mut slot.memory).await {
             Ok(fetched) => fetched,
             Err(Denied::NotStarted) => return self.return_task(site, &task, Some(delay)),
             Err(Denied::CutShort) => return self.return_cut_short(site, &task, delay),
         };
-        let mut page = self.fetched(site, task, crawl, &url, request, fetched);
+        let memory = slot.memory.take();
+        let mut page = self.fetched(site, task, crawl, &url, request, fetched, memory);
         self.end_turn(site).await;
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
@@ -246,6 +250,7 @@ impl Journey {
         url: &Url,
         request: Request,
         mut fetched: Fetched,
+        memory: Share,
     ) -> FetchedPage {
         let block = self.judge(&mut fetched, url, site, crawl.lane);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
@@ -268,8 +273,7 @@ impl Journey {
             result,
             body: fetched.body,
             is_rendered: false,
-            large_body: fetched.large_body,
-            body_reservation: None,
+            memory,
         }
     }
 
@@ -298,12 +302,9 @@ impl Journey {
     }
 
     async fn hand_on(&self, mut page: FetchedPage) {
-        if page.result.crawl.body && page.result.outcome == Outcome::Ok {
-            page.body_reservation = Some(self.body_budget.reserve(page.body.len()).await);
-        }
-        if page.result.outcome != Outcome::Ok || page.body.is_empty() {
-            let room = page.body_reservation.take();
-            page.result.body = room.and_then(|room| BudgetedBody::new("", room));
+        let is_ok = page.result.outcome == Outcome::Ok;
+        if !is_ok || page.body.is_empty() {
+            page.result.body = (is_ok && page.result.crawl.body).then(|| "".into());
             return self.report(page.result).await;
         }
         // The channel closes only after the last runner is done.
@@ -330,7 +331,9 @@ impl Journey {
         self.report(result).await;
     }
 
-    async fn report(&self, result: TaskResult) {
+    async fn report(&self, mut result: TaskResult) {
+        let memory = self.results_memory.take(result.memory_bytes()).await;
+        result.memory = Some(memory);
         let _ = self.results.send(result).await;
     }
 

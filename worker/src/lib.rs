@@ -6,7 +6,6 @@
 
 mod block_outcome;
 pub mod blocks;
-mod body_budget;
 mod browser;
 pub mod charset;
 mod client;
@@ -19,6 +18,7 @@ mod fetch_error;
 mod fetch_slots;
 mod gate;
 mod journey;
+mod memory;
 mod now;
 mod permission;
 mod permits;

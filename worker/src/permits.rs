@@ -18,7 +18,8 @@ use webfill_wire::{CrawlKey, Delivery, RecallScope, Task};
 pub enum Denied {
     /// The request was not made.
     NotStarted,
-    /// This process was stopped while the request was under way, for longer than it may take.
+    /// This process was stopped while the request was under way, for longer than it may take; or
+    /// it had no memory for the body in time.
     CutShort,
 }
 

@@ -28,16 +28,16 @@ use webfill_wire::{
     codec,
 };
 
-use crate::body_budget::BodyBudget;
 use crate::browser::Browser;
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::crash_marker::{self, CrashMarker};
-use crate::extract::{self, PageTimer, Work};
+use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
 use crate::fetch_slots::FetchSlots;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
+use crate::memory::{Memory, Parts};
 use crate::now::Now;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
@@ -91,6 +91,8 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
 
     let (extraction, pages) = mpsc::channel(MAX_WAITING_PAGES);
     let (results, ended) = mpsc::channel(MAX_WAITING_RESULTS);
+    let parts = Parts::of(setup.worker.memory_mib);
+    let results_memory = Memory::new(parts.results);
     let page_timer = PageTimer::new();
     let page_deadline = Duration::from_secs_f64(setup.worker.page_deadline);
     let extractor = extract::start(
@@ -100,6 +102,10 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             .map_err(|error| Fault::error(format!("cannot create the crash marker: {error}")))?,
         page_timer.clone(),
         page_deadline,
+        ExtractionMemory {
+            page: parts.page,
+            results: results_memory.clone(),
+        },
     )
     .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
     let (broken, mut breaks) = mpsc::channel(1);
@@ -119,6 +125,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         results,
         broken,
         &reporter,
+        (Memory::new(parts.bodies), results_memory),
     )?);
     reporter.ready();
 
@@ -181,6 +188,7 @@ fn journey(
     results: mpsc::Sender<crate::task_result::TaskResult>,
     broken: mpsc::Sender<Fault>,
     reporter: &SupervisorReporter,
+    (bodies, results_memory): (Memory, Memory),
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
@@ -210,7 +218,8 @@ fn journey(
         slots: FetchSlots::new(setup.worker.concurrency),
         browser,
         broken,
-        body_budget: BodyBudget::new(),
+        bodies,
+        results_memory,
         extraction,
         results,
         draining: Cell::new(false),

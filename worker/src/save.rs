@@ -147,7 +147,7 @@ impl Saver {
             attrs: attrs.and_then(|text| serde_json::from_str(text).ok()),
             failed_attempts: result.task.failed_attempts.clone(),
             headers: result.headers.clone(),
-            body: result.body.as_ref().map(|body| Arc::clone(&body.text)),
+            body: result.body.clone(),
         };
         Save {
             page,

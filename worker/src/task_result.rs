@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_startup::log::task_span;
 use webfill_wire::{CrawlSettings, Evidence, Outcome, SiteClock, Task, TaskDone};
 
-use crate::body_budget::BudgetedBody;
 use crate::fetch::Fetched;
+use crate::memory::Share;
 use crate::now::{millis_rounded_up, now_ms};
 use crate::politeness::Answer;
 use crate::response_headers;
@@ -30,12 +31,12 @@ pub struct TaskResult {
     pub content_hash: Option<String>,
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
-    pub fields: serde_json::Map<String, serde_json::Value>,
+    pub fields: Map<String, Value>,
     pub links: Vec<String>,
     /// The response's headers, if the crawl asks for them and there was a response.
-    pub headers: Option<serde_json::Map<String, serde_json::Value>>,
+    pub headers: Option<Map<String, Value>>,
     /// The page's text, if the crawl asks for it and it is not too long.
-    pub body: Option<BudgetedBody>,
+    pub body: Option<Arc<str>>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -44,6 +45,8 @@ pub struct TaskResult {
     pub delay: Option<Duration>,
     /// See [`TaskDone`].
     pub evidence: Option<Evidence>,
+    /// Its share of the worker's memory, from the extraction until it is saved.
+    pub memory: Option<Share>,
 }
 
 impl TaskResult {
@@ -60,7 +63,7 @@ impl TaskResult {
             content_hash: None,
             mapping: None,
             mapping_version: None,
-            fields: serde_json::Map::new(),
+            fields: Map::new(),
             links: Vec::new(),
             headers: None,
             body: None,
@@ -70,6 +73,7 @@ impl TaskResult {
             next_start: None,
             delay: None,
             evidence: None,
+            memory: None,
         }
     }
 
@@ -91,6 +95,15 @@ impl TaskResult {
     /// The span for log lines about this task.
     pub fn span(&self) -> Span {
         task_span(self.task.task, &self.crawl.crawl_id)
+    }
+
+    /// What it needs in memory until it is saved, as estimated from above.
+    pub fn memory_bytes(&self) -> usize {
+        let links = self.links.iter().map(|link| PER_VALUE + link.len());
+        let fields = memory_of_object(&self.fields);
+        let headers = self.headers.as_ref().map_or(0, memory_of_object);
+        let body = self.body.as_ref().map_or(0, |body| body.len());
+        COPIES * (links.sum::<usize>() + fields + headers + body)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all
@@ -117,6 +130,30 @@ impl TaskResult {
             evidence: self.evidence,
         }
     }
+}
+
+/// A result is copied for the store and written in the store's own form.
+const COPIES: usize = 3;
+
+/// Bytes of a value in memory beside its text.
+const PER_VALUE: usize = 100;
+
+fn memory_of_object(object: &Map<String, Value>) -> usize {
+    let members = object
+        .iter()
+        .map(|(name, value)| name.len() + memory_of(value));
+    members.sum::<usize>()
+}
+
+/// Recursive: the values come out of mappings, which bound how deep they are.
+fn memory_of(value: &Value) -> usize {
+    let content = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(memory_of).sum(),
+        Value::Object(object) => memory_of_object(object),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    PER_VALUE + content
 }
 
 /// What shows that the site could not be reached, or asks for fewer requests.

@@ -88,7 +88,7 @@ impl Recorder {
             ..TreeBuilderOpts::default()
         };
         Recorder {
-            builder: TreeBuilder::new(Sink::new(&Limits::default()), options),
+            builder: TreeBuilder::new(Sink::new(&Limits::default(), 0), options),
             tokens: RefCell::new(Tokens::default()),
         }
     }

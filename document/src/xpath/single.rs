@@ -10,6 +10,9 @@ use super::sxd::{Single, SxdTree};
 use super::walk::Item;
 use crate::tree::Kind;
 
+/// The copy of the page for sxd is not made.
+const TOO_LARGE: &str = "the page is too large for this expression, use a simpler one";
+
 /// The cost of a call of sxd, in units of the time budget.
 const CALL_UNITS: usize = 50;
 
@@ -109,7 +112,9 @@ impl<'d> Evaluator<'d> {
                 .map_err(Stop::Engine);
         }
         self.budget.pay(self.reach(place.item))?;
-        let sxd = self.document.sxd.get_or_init(|| SxdTree::of(self.tree));
+        let Some(sxd) = self.document.copy() else {
+            return Err(Stop::Engine(TOO_LARGE.to_owned()));
+        };
         let attribute = place
             .item
             .attribute()

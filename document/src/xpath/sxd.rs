@@ -22,6 +22,19 @@ use crate::tree::{Kind, ROOT, Tree};
 /// multiply the page in memory.
 const CONCAT_BYTES: usize = 32 << 20;
 
+/// What the copy of a node, an attribute and a byte of text costs at most; compared with what is
+/// allocated in `document/tests/memory.rs`.
+const NODE_BYTES: usize = 560;
+const ATTRIBUTE_BYTES: usize = 250;
+const BYTES_PER_TEXT_BYTE: usize = 5;
+
+/// The memory that the copy of a tree needs, as estimated from above.
+pub(crate) fn memory_of(tree: &Tree) -> usize {
+    tree.len() as usize * NODE_BYTES
+        + tree.attribute_count() * ATTRIBUTE_BYTES
+        + tree.text_bytes() * BYTES_PER_TEXT_BYTE
+}
+
 /// A value that is not a node-set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Single {

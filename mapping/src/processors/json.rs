@@ -50,13 +50,15 @@ impl Processor for JsonPaths {
                     .json(run)
                     .iter()
                     .all(|json| push_found(&self.0, json, run, &mut output)),
-                other => match json_query::parse(&run.text(other), run.limits) {
-                    Ok(json) => push_found(&self.0, &json, run, &mut output),
-                    Err(reason) => {
-                        run.warn(format_args!("jsonpath: a value was skipped: {reason}"));
-                        true
+                other => {
+                    match json_query::parse(&run.text(other), run.limits, run.page.memory_left()) {
+                        Ok(json) => push_found(&self.0, &json, run, &mut output),
+                        Err(reason) => {
+                            run.warn(format_args!("jsonpath: a value was skipped: {reason}"));
+                            true
+                        }
                     }
-                },
+                }
             };
             if !goes_on {
                 break;

@@ -95,6 +95,12 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             1..=10_000,
         ),
         (
+            "worker.memory_mib",
+            settings.worker.memory_mib as u64,
+            // With less, many real pages would be cut.
+            32..=1 << 20,
+        ),
+        (
             "fetch.max_body_bytes",
             settings.fetch.max_body_bytes as u64,
             1..=1 << 40,

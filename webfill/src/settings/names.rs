@@ -42,6 +42,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("supervisor.queue", Kind::Whole),
     ("supervisor.queue_url_bytes", Kind::Whole),
     ("worker.concurrency", Kind::Whole),
+    ("worker.memory_mib", Kind::Whole),
     ("worker.page_deadline", Kind::Number),
     ("politeness.delay", Kind::Number),
     ("politeness.max_delay", Kind::Number),

@@ -110,6 +110,7 @@ impl Journey {
         match rendered {
             Ok(Rendered::Text(text)) => {
                 page.body = text.into_bytes();
+                page.memory.set(page.body.capacity());
                 page.is_rendered = true;
                 Ok(page)
             }
@@ -211,10 +212,13 @@ impl Journey {
             return Ok(Subresource::None);
         }
         let slot = self.take_turn(turn, site, &request.url, permit).await;
-        let slot = slot.ok_or(Denied::NotStarted)?;
+        let mut slot = slot.ok_or(Denied::NotStarted)?;
         let asked = Request::now(delay);
         let agent = crawl.useragent.as_deref();
-        let fetched = self.gate.subresource(permit, &request, agent).await?;
+        let asking = self
+            .gate
+            .subresource(permit, &request, agent, &mut slot.memory);
+        let fetched = asking.await?;
         drop(slot);
         self.note_answer(site, asked, &fetched);
         self.end_turn(site).await;

@@ -5,9 +5,10 @@ use webfill_urls::Url;
 
 use super::Journey;
 use super::turns::{NoTurn, TakenTurn};
+use crate::memory::LEAST_SHARE;
 use crate::now::{Now, now_ms};
 use crate::permission::{Permission, PermissionCheck, Step};
-use crate::permits::Permit;
+use crate::permits::{Denied, Permit};
 use crate::robots::{self, RobotsResponse};
 use crate::sites::Turn;
 
@@ -69,13 +70,12 @@ impl Journey {
                     }
                 }
                 Step::Request(url) => {
-                    let answer = self.gate.robots(permit, &url, robots::MOST_BYTES).await;
+                    let answer = self.robots_answer(permit, &url, held).await;
                     if answer.is_ok() {
                         held.has_asked = true;
                         self.note_use(&held.of);
                     }
-                    let response = answer.map(RobotsResponse::from);
-                    check.answered(response, self.known(), Now::read());
+                    check.answered(answer, self.known(), Now::read());
                 }
                 Step::Decided(permission) => {
                     let fetched = check.take_fetched();
@@ -91,6 +91,21 @@ impl Journey {
                 }
             }
         }
+    }
+
+    async fn robots_answer(
+        &self,
+        permit: &Permit,
+        url: &Url,
+        held: &mut Held<'_>,
+    ) -> Result<RobotsResponse, Denied> {
+        // Each request has a turn.
+        let memory = &mut held.turn.as_mut().ok_or(Denied::NotStarted)?.memory;
+        let asking = self.gate.robots(permit, url, robots::MOST_BYTES, memory);
+        let answer = asking.await.map(RobotsResponse::from);
+        // Of the body only the rules are kept.
+        memory.set(LEAST_SHARE);
+        answer
     }
 
     /// Ends the turn that is held, if there is one. Its reservation ends first: who waits here for the

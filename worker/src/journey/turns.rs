@@ -1,5 +1,5 @@
 //! The turn of a request comes when nobody else here asks its site, the site's clock allows it, its
-//! host's name is looked up and a fetch slot is free, unless its task is recalled before. Where the
+//! host's name is looked up, and a fetch slot and memory for a body are free, unless its task is recalled before. Where the
 //! site's clock is shared, the request is reserved there, too. A *visit*, which is a request to a site
 //! that this worker does not own, is always reserved, and has no turn at all while another worker owns the
 //! site: that one keeps its clock, and would not know of the request.
@@ -13,6 +13,7 @@ use webfill_urls::Url;
 
 use super::Journey;
 use crate::fetch_slots::FetchSlot;
+use crate::memory::Share;
 use crate::now::now_ms;
 use crate::permits::Permit;
 use crate::politeness::ClockOwner;
@@ -21,6 +22,8 @@ use crate::sites::{LOOK_AGAIN_AFTER, Turn};
 
 /// The right to ask a site now, until it is dropped.
 pub(super) struct TakenTurn<'a> {
+    /// For the body of the answer.
+    pub memory: Share,
     _slot: FetchSlot<'a>,
     _alone: OwnedSemaphorePermit,
     /// The addresses that the request uses.
@@ -80,6 +83,7 @@ impl Journey {
             self.wait_for(turn, site, permit).await;
             let name = self.look_up(url, permit).await;
             let slot = self.take_slot(permit).await.ok_or(NoTurn::CalledBack)?;
+            let memory = self.take_memory(permit).await.ok_or(NoTurn::CalledBack)?;
             if is_visit && !is_shared && self.is_anothers(site).await {
                 return Err(NoTurn::Anothers);
             }
@@ -89,12 +93,13 @@ impl Journey {
             };
             let Err(wait) = reserved else {
                 return Ok(TakenTurn {
+                    memory,
                     _slot: slot,
                     _alone: alone,
                     _name: name,
                 });
             };
-            drop(slot);
+            drop((slot, memory));
             self.wait_until(Instant::now() + wait, permit).await;
         }
     }
@@ -155,6 +160,18 @@ impl Journey {
         while !self.is_called_back(permit) {
             tokio::select! {
                 slot = &mut slot => return (!self.is_called_back(permit)).then_some(slot),
+                () = self.called_back.notified() => {}
+            }
+        }
+        None
+    }
+
+    /// Waits until there is memory for one more body. `None` if the task is called back.
+    async fn take_memory(&self, permit: &Permit) -> Option<Share> {
+        let mut share = pin!(self.bodies.begin());
+        while !self.is_called_back(permit) {
+            tokio::select! {
+                share = &mut share => return (!self.is_called_back(permit)).then_some(share),
                 () = self.called_back.notified() => {}
             }
         }

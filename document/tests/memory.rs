@@ -1,0 +1,141 @@
+//! What a page costs in memory while it is parsed and read: at most what is estimated, and at most
+//! what the limit permits. Judged by all allocations of the thread.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use webfill_document::{Document, Limits, Truncation, XPath};
+
+const PAGE_BYTES: usize = 4 << 20;
+
+thread_local! {
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn note(more: usize, less: usize) {
+    // What one thread allocates, another one may free.
+    let now = (ALLOCATED.get() + more).saturating_sub(less);
+    PEAK.set(PEAK.get().max(ALLOCATED.get() + more));
+    ALLOCATED.set(now);
+}
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size(), 0);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        note(0, layout.size());
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    /// Counts both blocks, as both exist while one is copied into the other.
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size, layout.size());
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The result of `work`, and how much was allocated at once meanwhile.
+fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = ALLOCATED.get();
+    PEAK.set(before);
+    let result = work();
+    (result, PEAK.get() - before)
+}
+
+fn filled_with(piece: &str) -> String {
+    piece.repeat(PAGE_BYTES / piece.len())
+}
+
+/// Pages that cost the most per byte, in one way each, and two plain ones.
+fn pages() -> Vec<(&'static str, String)> {
+    let named: String = (0..250).map(|number| format!(" a{number}")).collect();
+    let new_names: String = (0..300_000).map(|n| format!("<p a{n}=0>")).collect();
+    let fonts: String = (0..200).map(|n| format!("<font color=c{n}>")).collect();
+    vec![
+        ("text", filled_with("lorem ipsum dolor sit amet ")),
+        (
+            "paragraphs",
+            filled_with("<p>lorem ipsum dolor sit amet</p>\n"),
+        ),
+        ("<a><a>", filled_with("<a><a>")),
+        ("links", filled_with("<a href=/x>y</a>")),
+        ("<br>", filled_with("x<br>")),
+        ("comments", filled_with("<!---->")),
+        (
+            "attributes",
+            filled_with("<p a b c d e f g h i j k l m n o p q>"),
+        ),
+        (
+            "attributes of one element",
+            filled_with(&format!("<p{named}>")),
+        ),
+        ("new names", new_names),
+        ("copied elements", fonts + &filled_with("<p>x")),
+        (
+            "foster parents",
+            format!("<table>{}", filled_with("x <tr>")),
+        ),
+        ("a script", format!("<script>{}", filled_with("var x = 1;"))),
+        ("lines", filled_with("a\r\n")),
+    ]
+}
+
+#[test]
+fn a_tree_costs_at_most_what_is_estimated() {
+    let limits = Limits::default();
+    for (name, page) in pages() {
+        let (document, peak) = peak_of(|| Document::parse_html(&page, &limits));
+        let estimate = document.memory_bytes();
+        assert!(peak <= estimate, "{name}: {peak} bytes, not {estimate}");
+        assert!(estimate <= 3 * peak, "{name}: {peak} bytes, not {estimate}");
+    }
+}
+
+#[test]
+fn a_tree_stays_within_its_memory() {
+    let limits = Limits {
+        memory_bytes: 3 * PAGE_BYTES,
+        ..Limits::default()
+    };
+    for (name, page) in pages() {
+        let (document, peak) = peak_of(|| Document::parse_html(&page, &limits));
+        assert!(peak <= limits.memory_bytes, "{name}: {peak} bytes");
+        if name == "paragraphs" {
+            assert_eq!(document.truncated(), Some(Truncation::Memory));
+        }
+    }
+}
+
+#[test]
+fn a_copy_for_an_expression_counts_and_is_not_made_of_a_page_too_large() {
+    let expression = XPath::compile("//p[normalize-space() = 'lorem ipsum']").unwrap();
+    let page = "<p class=c>lorem ipsum</p>".repeat(20_000);
+    let document = Document::parse_html(&page, &Limits::default());
+    let tree = document.memory_bytes();
+    let (found, peak) = peak_of(|| document.evaluate(&expression).unwrap().len());
+    assert_eq!(found, 20_000);
+    let copy = document.memory_bytes() - tree;
+    assert!(peak <= copy, "{peak} bytes, not {copy}");
+    assert!(copy <= 3 * peak, "{peak} bytes, not {copy}");
+
+    let tight = Limits {
+        memory_bytes: tree + copy / 2,
+        ..Limits::default()
+    };
+    let document = Document::parse_html(&page, &tight);
+    assert_eq!(document.truncated(), None);
+    let refusal = document.evaluate(&expression).unwrap_err().to_string();
+    assert!(refusal.contains("the page is too large"), "{refusal}");
+}

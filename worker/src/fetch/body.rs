@@ -1,0 +1,128 @@
+//! Reads a body within its limits: on bytes, on time, and on the memory that it may take.
+//!
+//! A body that finds no room in the worker's [memory](crate::memory) waits for it, while the server
+//! waits for us. That is not the server's fault: who has waited is not said to be too slow. If the
+//! request's time is over by then, it is broken off, and the page is fetched again later.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use tokio::time::{Instant, timeout_at};
+use webfill_wire::Outcome;
+
+use super::BodyRule;
+use crate::fetch_error::FetchError;
+use crate::memory::{READ_AHEAD, Share};
+
+/// A shorter wait for memory is not why a body took too long.
+const NOTABLE_WAIT: Duration = Duration::from_millis(500);
+
+/// Why there is no body.
+pub(super) enum NoBody {
+    Failed(FetchError),
+    /// There was no memory for it in time.
+    NoMemory,
+}
+
+/// The limits of a body.
+pub(super) struct BodyLimits {
+    pub rule: BodyRule,
+    pub bytes: usize,
+    /// The longest pause between two pieces.
+    pub pause: Duration,
+    pub deadline: Instant,
+}
+
+/// Reads the whole body, or its beginning if that is all that is wanted.
+pub(super) async fn read(
+    mut response: Response,
+    limits: &BodyLimits,
+    memory: &mut Share,
+) -> Result<Vec<u8>, NoBody> {
+    let declared = response.content_length().map(|bytes| bytes as usize);
+    let mut body = GrowingBody {
+        bytes: Vec::new(),
+        declared,
+        waited: Duration::ZERO,
+    };
+    while let Some(chunk) = next_chunk(&mut response, limits, body.waited).await? {
+        let room = limits.bytes - body.bytes.len();
+        if chunk.len() > room && !matches!(limits.rule, BodyRule::Beginning { .. }) {
+            let reason = format!("body over {} bytes", limits.bytes);
+            return Err(NoBody::Failed(FetchError::new(Outcome::TooLarge, reason)));
+        }
+        let chunk = &chunk[..chunk.len().min(room)];
+        body.append(chunk, limits, memory).await?;
+        if body.bytes.len() == limits.bytes && matches!(limits.rule, BodyRule::Beginning { .. }) {
+            break;
+        }
+    }
+    if limits.rule == BodyRule::Page {
+        memory.note_size(body.needs(body.bytes.len()));
+    }
+    memory.set(body.bytes.capacity());
+    Ok(body.bytes)
+}
+
+async fn next_chunk(
+    response: &mut Response,
+    limits: &BodyLimits,
+    waited: Duration,
+) -> Result<Option<bytes::Bytes>, NoBody> {
+    let until = limits.deadline.min(Instant::now() + limits.pause);
+    match timeout_at(until, response.chunk()).await {
+        Ok(Ok(chunk)) => Ok(chunk),
+        Ok(Err(error)) => Err(NoBody::Failed(error.into())),
+        // The rest of its time might have been enough.
+        Err(_) if until == limits.deadline && waited >= NOTABLE_WAIT => Err(NoBody::NoMemory),
+        Err(_) => Err(NoBody::Failed(FetchError::new(
+            Outcome::Timeout,
+            "the body took too long",
+        ))),
+    }
+}
+
+struct GrowingBody {
+    bytes: Vec<u8>,
+    /// The length that the server declared. None of a body that is decompressed.
+    declared: Option<usize>,
+    /// For memory.
+    waited: Duration,
+}
+
+impl GrowingBody {
+    /// Appends a piece once there is memory for it.
+    async fn append(
+        &mut self,
+        chunk: &[u8],
+        limits: &BodyLimits,
+        memory: &mut Share,
+    ) -> Result<(), NoBody> {
+        let length = self.bytes.len() + chunk.len();
+        if length > self.bytes.capacity() {
+            let capacity = self.next_capacity(limits.bytes).max(length);
+            let began = Instant::now();
+            let growing = memory.grow_to(self.needs(capacity));
+            if timeout_at(limits.deadline, growing).await.is_err() {
+                return Err(NoBody::NoMemory);
+            }
+            self.waited += began.elapsed();
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn next_capacity(&self, most: usize) -> usize {
+        let grown = self.bytes.capacity() * 3 / 2;
+        self.declared.unwrap_or(grown).max(grown).min(most)
+    }
+
+    /// The memory for so many bytes while they are read: the window of a decompressor can be as large.
+    fn needs(&self, bytes: usize) -> usize {
+        match self.declared {
+            Some(_) => READ_AHEAD + bytes,
+            None => READ_AHEAD + 2 * bytes,
+        }
+    }
+}

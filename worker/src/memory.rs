@@ -1,0 +1,386 @@
+//! The memory budget of a worker (`worker.memory_mib`): what pages in flight may take, from the first
+//! byte of a body to the confirmation of the store. It has three parts ([`Parts`]):
+//!
+//! - *bodies*: each fetch has a share, which it takes before its request and enlarges as its body
+//!   grows. New requests wait until there is room, and until every body that grows has found room.
+//!   They wait before the site's turn is used, so that neither the site's clock nor a timeout
+//!   sees it. One body may always grow, beyond the budget if need be, so that something always ends.
+//! - *the page being read*: its text and trees. There is one at a time, so nothing waits; a page that
+//!   needs more is cut.
+//! - *results*, until they are in the store. The extraction waits for room, and so does everything
+//!   behind it.
+//!
+//! Nothing here waits in a circle: bodies wait for the extraction, the extraction waits for the saver,
+//! and the saver waits for the store alone.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// What a connection may have read ahead, and a decompressor needs beside its window.
+pub const READ_AHEAD: usize = 256 << 10;
+
+/// What a fetch needs at least, with the beginning of its body.
+pub const LEAST_SHARE: usize = READ_AHEAD + (16 << 10);
+
+/// How much a new body's size counts in the size that is expected of the next one.
+const EXPECTATION_WEIGHT: usize = 8;
+
+/// How a worker's budget is divided, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    pub bodies: usize,
+    pub page: usize,
+    pub results: usize,
+}
+
+impl Parts {
+    pub fn of(memory_mib: usize) -> Parts {
+        let total = memory_mib << 20;
+        Parts {
+            bodies: total / 4,
+            page: total / 2,
+            results: total / 4,
+        }
+    }
+}
+
+/// A number of bytes that many can have a share of.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    total: usize,
+    used: usize,
+    /// A share has grown beyond the total.
+    overdrawn: bool,
+    /// The average of the latest bodies.
+    expected: usize,
+    /// In the order in which they are served.
+    waiting: BTreeMap<Place, Waiting>,
+    next_arrival: u64,
+}
+
+/// Who grows goes before who begins; otherwise the first to arrive is the first.
+type Place = (Need, u64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    ToGrow,
+    ToBegin,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    bytes: usize,
+    granted: oneshot::Sender<Granted>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Granted {
+    bytes: usize,
+    /// Beyond the total.
+    overdraws: bool,
+}
+
+impl Memory {
+    pub fn new(total: usize) -> Memory {
+        let state = State {
+            total,
+            used: 0,
+            overdrawn: false,
+            expected: LEAST_SHARE,
+            waiting: BTreeMap::new(),
+            next_arrival: 0,
+        };
+        Memory {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// Waits for a share that a body of the usual size will need.
+    pub async fn begin(&self) -> Share {
+        let expected = self.lock().expected;
+        self.take(expected.max(LEAST_SHARE)).await
+    }
+
+    /// Waits for a share of this size. Who is alone gets more than there is.
+    pub async fn take(&self, bytes: usize) -> Share {
+        let granted = self.queue(Need::ToBegin, bytes).granted().await;
+        self.share(granted)
+    }
+
+    /// The same, on a thread that may block.
+    pub fn take_blocking(&self, bytes: usize) -> Share {
+        let granted = self.queue(Need::ToBegin, bytes).granted_blocking();
+        self.share(granted)
+    }
+
+    /// What begins next is expected to be of the size of what was there lately.
+    pub fn note_size(&self, bytes: usize) {
+        let mut state = self.lock();
+        let weighted = state.expected * (EXPECTATION_WEIGHT - 1) + bytes;
+        state.expected = weighted / EXPECTATION_WEIGHT;
+    }
+
+    fn share(&self, granted: Granted) -> Share {
+        Share {
+            memory: self.clone(),
+            bytes: granted.bytes,
+            overdraws: granted.overdraws,
+        }
+    }
+
+    fn queue(&self, need: Need, bytes: usize) -> Queued {
+        let (granted, answer) = oneshot::channel();
+        let mut state = self.lock();
+        let place = (need, state.next_arrival);
+        state.next_arrival += 1;
+        state.waiting.insert(place, Waiting { bytes, granted });
+        state.serve();
+        drop(state);
+        Queued {
+            memory: self.clone(),
+            place,
+            answer: Some(answer),
+        }
+    }
+
+    fn give_back(&self, bytes: usize, overdraws: bool) {
+        let mut state = self.lock();
+        state.used -= bytes;
+        state.overdrawn &= !overdraws;
+        state.serve();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Serves those who wait, in their order.
+    fn serve(&mut self) {
+        while let Some(first) = self.waiting.first_entry() {
+            let bytes = first.get().bytes;
+            let fits = self.used == 0 || self.used + bytes <= self.total;
+            let may_overdraw = first.key().0 == Need::ToGrow && !self.overdrawn;
+            if !fits && !may_overdraw {
+                return;
+            }
+            let granted = Granted {
+                bytes,
+                overdraws: !fits,
+            };
+            // Who does not wait any more needs nothing.
+            if first.remove().granted.send(granted).is_ok() {
+                self.used += bytes;
+                self.overdrawn |= granted.overdraws;
+            }
+        }
+    }
+}
+
+/// A place among those who wait, which is left when this is dropped.
+struct Queued {
+    memory: Memory,
+    place: Place,
+    answer: Option<oneshot::Receiver<Granted>>,
+}
+
+impl Queued {
+    /// The sender is dropped only after it has sent, or together with this.
+    async fn granted(mut self) -> Granted {
+        match &mut self.answer {
+            Some(answer) => answer.await.unwrap_or_default(),
+            None => Granted::default(),
+        }
+    }
+
+    fn granted_blocking(mut self) -> Granted {
+        let answer = self.answer.take();
+        answer
+            .and_then(|answer| answer.blocking_recv().ok())
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.memory.lock().waiting.remove(&self.place);
+        // Granted, but the waiting future was dropped before it saw that.
+        let unseen = self.answer.as_mut().map(|answer| answer.try_recv());
+        if let Some(Ok(granted)) = unseen {
+            self.memory.give_back(granted.bytes, granted.overdraws);
+        }
+    }
+}
+
+/// A share of the budget, free again when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    memory: Memory,
+    bytes: usize,
+    overdraws: bool,
+}
+
+impl Share {
+    /// Waits until the share has this size, if it is smaller.
+    pub async fn grow_to(&mut self, bytes: usize) {
+        let more = bytes.saturating_sub(self.bytes);
+        if self.overdraws {
+            // It was chosen to go on, whatever it takes.
+            return self.set(self.bytes + more);
+        }
+        if more > 0 {
+            let granted = self.memory.queue(Need::ToGrow, more).granted().await;
+            self.bytes += granted.bytes;
+            self.overdraws |= granted.overdraws;
+        }
+    }
+
+    /// Gives the share this size at once, beyond the budget if need be.
+    pub fn set(&mut self, bytes: usize) {
+        let mut state = self.memory.lock();
+        state.used = state.used - self.bytes + bytes;
+        self.bytes = bytes;
+        state.serve();
+    }
+
+    /// Moves the share; an empty one stays.
+    pub fn take(&mut self) -> Share {
+        Share {
+            memory: self.memory.clone(),
+            bytes: std::mem::take(&mut self.bytes),
+            overdraws: std::mem::take(&mut self.overdraws),
+        }
+    }
+
+    /// What a size was expected for is known.
+    pub fn note_size(&self, bytes: usize) {
+        self.memory.note_size(bytes);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.memory.give_back(self.bytes, self.overdraws);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    /// The result, if the future has one already.
+    fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+        match future.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    fn used(memory: &Memory) -> usize {
+        memory.lock().used
+    }
+
+    #[test]
+    fn who_begins_waits_for_room_and_who_is_alone_does_not() {
+        let memory = Memory::new(10 * MIB);
+        let large = poll(pin!(memory.take(20 * MIB))).expect("it is alone");
+        let mut second = pin!(memory.take(MIB));
+        assert!(poll(second.as_mut()).is_none());
+        drop(large);
+        let second = poll(second).expect("there is room");
+        assert_eq!(used(&memory), MIB);
+        drop(second);
+        assert_eq!(used(&memory), 0);
+    }
+
+    #[test]
+    fn who_grows_goes_before_who_begins() {
+        let memory = Memory::new(10 * MIB);
+        let mut overdrawn = poll(pin!(memory.take(MIB))).unwrap();
+        let mut growing = poll(pin!(memory.take(4 * MIB))).unwrap();
+        let done = poll(pin!(memory.take(5 * MIB))).unwrap();
+        poll(pin!(overdrawn.grow_to(3 * MIB))).expect("one may always grow");
+        let mut begins = pin!(memory.take(MIB));
+        assert!(poll(begins.as_mut()).is_none());
+        {
+            let mut grows = pin!(growing.grow_to(6 * MIB));
+            assert!(poll(grows.as_mut()).is_none(), "only one may");
+            drop(done);
+            assert!(poll(grows).is_some());
+        }
+        assert_eq!(
+            used(&memory),
+            10 * MIB,
+            "the new one came last, and it fits"
+        );
+        poll(begins).unwrap();
+    }
+
+    #[test]
+    fn one_body_may_always_grow_and_then_the_next() {
+        let memory = Memory::new(4 * MIB);
+        let mut bodies: Vec<Share> = (0..4)
+            .map(|_| poll(pin!(memory.take(MIB))).unwrap())
+            .collect();
+        while let Some(mut body) = bodies.pop() {
+            poll(pin!(body.grow_to(3 * MIB))).expect("it may go on");
+            poll(pin!(body.grow_to(8 * MIB))).expect("to its end");
+        }
+        assert_eq!(used(&memory), 0);
+    }
+
+    #[test]
+    fn who_stops_waiting_holds_nothing() {
+        let memory = Memory::new(MIB);
+        let first = poll(pin!(memory.take(MIB))).unwrap();
+        {
+            let mut gone = pin!(memory.take(MIB));
+            assert!(poll(gone.as_mut()).is_none());
+            // Its turn comes, and it goes away without looking.
+            drop(first);
+        }
+        assert_eq!(used(&memory), 0);
+        assert!(memory.lock().waiting.is_empty());
+    }
+
+    #[test]
+    fn a_new_request_takes_what_bodies_were_lately() {
+        let memory = Memory::new(100 * MIB);
+        assert_eq!(poll(pin!(memory.begin())).unwrap().bytes, LEAST_SHARE);
+        for _ in 0..40 {
+            memory.note_size(8 * MIB);
+        }
+        let share = poll(pin!(memory.begin())).unwrap();
+        assert!(
+            (7 * MIB..=8 * MIB).contains(&share.bytes),
+            "{}",
+            share.bytes
+        );
+    }
+
+    #[test]
+    fn a_thread_may_wait_as_well() {
+        let memory = Memory::new(MIB);
+        let first = memory.take_blocking(MIB);
+        let waits = std::thread::spawn({
+            let memory = memory.clone();
+            move || memory.take_blocking(MIB).bytes
+        });
+        drop(first);
+        assert_eq!(waits.join().unwrap(), MIB);
+    }
+}
