@@ -31,7 +31,7 @@ impl Default for Limits {
             values: 10_000,
             value_bytes: 1 << 20,
             step_bytes: 16 << 20,
-            fields_bytes: 16 << 20,
+            fields_bytes: 64 << 20,
             memory_bytes: 1 << 30,
             links: 50_000,
             json_values: 500_000,

@@ -168,7 +168,7 @@ impl Journey {
             Err(Denied::CutShort) => return self.return_cut_short(site, &task, delay),
         };
         let memory = slot.memory.take();
-        let mut page = self.fetched(site, task, crawl, &url, request, fetched, memory);
+        let mut page = self.fetched(task, crawl, &url, request, fetched, memory);
         self.end_turn(site).await;
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
@@ -244,7 +244,6 @@ impl Journey {
 
     fn fetched(
         &self,
-        site: &str,
         task: Task,
         crawl: Arc<CrawlSettings>,
         url: &Url,
@@ -252,15 +251,16 @@ impl Journey {
         mut fetched: Fetched,
         memory: Share,
     ) -> FetchedPage {
-        let block = self.judge(&mut fetched, url, site, crawl.lane);
+        let site = task.site.clone();
+        let block = self.judge(&mut fetched, url, &site, crawl.lane);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
         result.started_at_ms = request.started.wall_ms;
-        self.note_answer(site, request, &fetched);
+        self.note_answer(&site, request, &fetched);
         result.elapsed = request.started.instant.elapsed();
         result.next_start = self
             .sites
             .borrow()
-            .next_start(site, Turn::Page(request.delay));
+            .next_start(&site, Turn::Page(request.delay));
         result.delay = Some(request.delay);
         let mut result = result.with_fetched(&mut fetched);
         if let Some(sign) = &block {
