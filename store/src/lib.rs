@@ -13,6 +13,7 @@
 //! MongoDB they are dates, which its queries and TTL indexes need.
 
 mod cache;
+mod claim;
 mod crawl;
 mod cursor;
 mod dataset_name;
@@ -32,6 +33,7 @@ pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
     SITE_KEPT_MS, SiteEntry,
 };
+pub use claim::{CrawlClaim, LAPSES_AFTER, RENEW_EVERY};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
 pub use dataset_name::{DatasetName, UNNAMED_DATASET, record_key};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
+use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
@@ -153,6 +154,18 @@ pub trait Store: Send + Sync {
     async fn put_crawl(&self, crawl: Crawl) -> Result<(), StoreError>;
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
+
+    /// Claims a crawl for a process, or renews its claim. If another claim is in force, it is
+    /// returned, and nothing changes; `watched` is one that was seen to lapse, and is replaced if
+    /// it was not renewed since.
+    async fn claim_crawl(
+        &self,
+        claim: CrawlClaim,
+        watched: Option<CrawlClaim>,
+    ) -> Result<Option<CrawlClaim>, StoreError>;
+
+    /// Gives a claim up, if it is still its owner's.
+    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError>;
 
     /// Stores the states of sites in trouble. Each replaces what is stored of its site.
     async fn put_site_states(&self, states: Vec<SiteState>) -> Result<(), StoreError>;

@@ -6,6 +6,7 @@
 //! it ends ([`watch`]), write values back ([`write_back`]), and drain the processes. After a crash,
 //! the same command with `--crawl ID` continues the crawl.
 
+mod claim;
 mod retry;
 mod watch;
 mod write_back;
@@ -37,6 +38,7 @@ use crate::seeds::DocumentRules;
 use crate::settings::Settings;
 use crate::stdout::tell;
 use crate::summary::{Counters, Summary};
+use claim::Claim;
 use watch::Watch;
 use write_back::{Route, WritingBack};
 
@@ -123,6 +125,14 @@ impl Crawl {
                 return Err(fault);
             }
         };
+        // Before the fleet, so that it is given up after that has ended.
+        let claim = match self.claim(&store, &state) {
+            Ok(claim) => claim,
+            Err(fault) => {
+                state.discard_if_new();
+                return Err(fault);
+            }
+        };
         let mut fleet = Fleet::start(&config_file)?;
         let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
         let mut client = ControlClient::connect(&endpoint)?;
@@ -160,6 +170,7 @@ impl Crawl {
             records: RecordCounts::default(),
             count_at: Instant::now(),
             writing_back,
+            claim_lost: claim.lost(),
         };
         let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
         let fed = feeding.stop()?;
@@ -201,6 +212,12 @@ impl Crawl {
             })?;
         }
         Ok(store)
+    }
+
+    fn claim(&self, store: &Arc<dyn Store>, state: &StateFolder) -> Result<Claim, Fault> {
+        let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
+        let tells = self.options.progress != ProgressStyle::None;
+        Claim::take(store, id, state, tells)
     }
 
     async fn open_dataset(&self) -> Result<Option<Arc<Dataset>>, Fault> {

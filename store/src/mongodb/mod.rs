@@ -12,6 +12,7 @@
 
 mod cache;
 mod changes;
+mod claims;
 mod command;
 mod connection;
 mod crawls;
@@ -41,6 +42,7 @@ use tokio::sync::mpsc;
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
 };
+use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
@@ -214,6 +216,20 @@ impl Store for Mongo {
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError> {
         let id = id.clone();
         self.call(async move |db: Db| crawls::get(&db, &id).await)
+            .await
+    }
+
+    async fn claim_crawl(
+        &self,
+        claim: CrawlClaim,
+        watched: Option<CrawlClaim>,
+    ) -> Result<Option<CrawlClaim>, StoreError> {
+        self.call(async move |db: Db| claims::claim(&db, &claim, watched.as_ref()).await)
+            .await
+    }
+
+    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
+        self.call(async move |db: Db| claims::release(&db, &claim).await)
             .await
     }
 

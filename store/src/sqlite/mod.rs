@@ -12,6 +12,7 @@ pub(crate) mod backup;
 mod batch;
 mod cache;
 mod changes;
+mod claims;
 mod connection;
 mod connection_thread;
 mod crawls;
@@ -35,6 +36,7 @@ use serde_json::Value;
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
 };
+use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
@@ -180,6 +182,22 @@ impl Store for Sqlite {
         let key = id.to_string();
         self.thread
             .call(move |db| db.read(|conn| crawls::get(conn, &key)))
+            .await?
+    }
+
+    async fn claim_crawl(
+        &self,
+        claim: CrawlClaim,
+        watched: Option<CrawlClaim>,
+    ) -> Result<Option<CrawlClaim>, StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| claims::claim(conn, &claim, watched.as_ref())))
+            .await?
+    }
+
+    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| claims::release(conn, &claim)))
             .await?
     }
 

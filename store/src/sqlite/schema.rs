@@ -160,6 +160,18 @@ CREATE TABLE site_states (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What version 6 added: which process runs a crawl.
+const CLAIMS: &str = "
+CREATE TABLE claims (
+    _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
+    owner TEXT NOT NULL,         -- the process
+    folder TEXT NOT NULL,        -- its state folder
+    holder TEXT NOT NULL,        -- both in words
+    since TEXT NOT NULL,
+    beat INTEGER NOT NULL        -- counts the renewals
+) STRICT, WITHOUT ROWID;
+";
+
 /// What version 5 added: by these a page's later save is told from an earlier one.
 const DELIVERIES: &str = "
 ALTER TABLE pages ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0; -- of the delivery; attempts: its number
@@ -307,6 +319,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             SITE_STATES,
             DELIVERIES,
             MAPPING_VERSION,
+            CLAIMS,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -338,6 +351,7 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
             }
         }
         conn.execute_batch(MAPPING_VERSION)?;
+        conn.execute_batch(CLAIMS)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

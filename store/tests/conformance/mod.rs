@@ -7,6 +7,7 @@
 pub(crate) mod caching;
 pub(crate) mod changing;
 pub(crate) mod choosing;
+pub(crate) mod claiming;
 pub(crate) mod counting;
 pub(crate) mod exporting;
 pub(crate) mod filling;
@@ -68,6 +69,10 @@ macro_rules! conformance_tests {
             counting: records_of_an_unknown_crawl_are_refused,
             counting: a_record_that_was_read_elsewhere_before_is_told,
             counting: a_crawl_comes_back_and_keeps_its_first_start,
+            claiming: a_crawl_is_claimed_by_one_process_at_a_time,
+            claiming: a_claim_that_lapsed_is_taken_over_and_its_owner_told,
+            claiming: a_successor_in_the_same_folder_takes_the_claim_at_once,
+            claiming: of_many_that_claim_at_once_one_succeeds,
             exporting: an_export_hands_out_every_page_in_order_of_arrival,
             exporting: an_export_keeps_to_its_filter,
             exporting: an_export_stops_when_its_taker_fails,

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
 
+use super::claim;
 use super::write_back::WritingBack;
 use crate::control_client::ControlClient;
 use crate::feeding::{self, Crawls, Feeding};
@@ -76,6 +78,8 @@ pub struct Watch {
     pub count_at: Instant,
     /// The thread that writes values back to the dataset, if there is one.
     pub writing_back: Option<WritingBack>,
+    /// Another process has taken the crawl over.
+    pub claim_lost: Arc<AtomicBool>,
 }
 
 impl Watch {
@@ -96,6 +100,9 @@ impl Watch {
             feeding.check()?;
             if let Some(writing_back) = &mut self.writing_back {
                 writing_back.check()?;
+            }
+            if self.claim_lost.load(Ordering::Relaxed) {
+                return Err(claim::taken_over());
             }
             self.update(client, fleet)?;
             if self.counters.finished {

@@ -4,6 +4,14 @@ CREATE TABLE changes (
     store TEXT NOT NULL,
     deleted INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE claims (
+    _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
+    owner TEXT NOT NULL,         -- the process
+    folder TEXT NOT NULL,        -- its state folder
+    holder TEXT NOT NULL,        -- both in words
+    since TEXT NOT NULL,
+    beat INTEGER NOT NULL        -- counts the renewals
+) STRICT, WITHOUT ROWID;
 CREATE TABLE crawl_records (
     record TEXT NOT NULL,
     crawl INTEGER NOT NULL,

@@ -1,0 +1,42 @@
+//! The claim of a process to run a crawl, so that no other one runs it at the same time on the same
+//! store.
+//!
+//! A claim is renewed every [`RENEW_EVERY`], by a *beat* that counts up. It lapses when its beat has
+//! not changed for [`LAPSES_AFTER`], as the process that wants it has watched by its own clock: clocks
+//! of two machines are never compared.
+
+use std::time::Duration;
+
+use crate::crawl::CrawlId;
+
+/// How often the process that runs a crawl renews its claim.
+pub const RENEW_EVERY: Duration = Duration::from_secs(2);
+
+/// A claim that has not been renewed for so long, as watched by another process, is taken over.
+pub const LAPSES_AFTER: Duration = Duration::from_secs(12);
+
+/// A claim to run a crawl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrawlClaim {
+    pub crawl: CrawlId,
+    /// The process: no two have the same.
+    pub owner: String,
+    /// The state folder that it has locked. A process that has locked the same folder is the
+    /// successor of a dead one.
+    pub folder: String,
+    /// Machine, folder and process in words, for people.
+    pub holder: String,
+    /// By the owner's clock, for people.
+    pub since_ms: i64,
+    /// Counts the renewals.
+    pub beat: i64,
+}
+
+impl CrawlClaim {
+    /// Whether this claim may take the place of a stored one. `watched` is a claim that has lapsed.
+    pub fn may_replace(&self, stored: &CrawlClaim, watched: Option<&CrawlClaim>) -> bool {
+        stored.owner == self.owner
+            || stored.folder == self.folder
+            || watched.is_some_and(|it| it.owner == stored.owner && it.beat == stored.beat)
+    }
+}

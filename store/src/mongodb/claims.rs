@@ -1,0 +1,80 @@
+//! The collection `claims`: one `findAndModify` decides and claims.
+
+use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};
+use serde_json::Value;
+
+use super::command::{Db, majority};
+use super::fault::Fault;
+use super::pages::date;
+use super::value;
+use crate::claim::CrawlClaim;
+
+const CLAIMS: &str = "claims";
+
+/// Stores a claim, unless another one is in force, which is returned.
+pub(super) async fn claim(
+    db: &Db,
+    claim: &CrawlClaim,
+    watched: Option<&CrawlClaim>,
+) -> Result<Option<CrawlClaim>, Fault> {
+    loop {
+        match db.run(claim_command(claim, watched)).await {
+            Ok(_) => return Ok(None),
+            // The key exists, so the query has not found it: the claim is another's.
+            Err(fault) if fault.is_duplicate_key() => {}
+            Err(fault) => return Err(fault),
+        }
+        if let Some(stored) = db.find_one(CLAIMS, &claim.crawl.to_string()).await? {
+            let stored = read(&stored, claim);
+            if !claim.may_replace(&stored, watched) {
+                return Ok(Some(stored));
+            }
+        }
+        // It was released or replaced in between.
+    }
+}
+
+/// Finds what [`CrawlClaim::may_replace`] allows to be replaced.
+fn claim_command(claim: &CrawlClaim, watched: Option<&CrawlClaim>) -> RawDocumentBuf {
+    let watched = watched.unwrap_or(claim);
+    rawdoc! {
+        "findAndModify": CLAIMS,
+        "query": {"_id": claim.crawl.to_string(), "$or": [
+            {"owner": claim.owner.as_str()},
+            {"folder": claim.folder.as_str()},
+            {"owner": watched.owner.as_str(), "beat": watched.beat},
+        ]},
+        "update": {"$set": {
+            "owner": claim.owner.as_str(),
+            "folder": claim.folder.as_str(),
+            "holder": claim.holder.as_str(),
+            "since": date(claim.since_ms),
+            "beat": claim.beat,
+        }},
+        "upsert": true,
+        "writeConcern": majority(),
+    }
+}
+
+/// Removes a claim, if it is still its owner's.
+pub(super) async fn release(db: &Db, claim: &CrawlClaim) -> Result<(), Fault> {
+    let own = rawdoc! {"_id": claim.crawl.to_string(), "owner": claim.owner.as_str()};
+    db.delete_matching(CLAIMS, own).await?.into_result()
+}
+
+fn read(stored: &RawDocument, asked: &CrawlClaim) -> CrawlClaim {
+    let members = value::object(stored);
+    let text = |name: &str| {
+        let text = members.get(name).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let since = stored.get_datetime("since").map(DateTime::timestamp_millis);
+    CrawlClaim {
+        crawl: asked.crawl.clone(),
+        owner: text("owner"),
+        folder: text("folder"),
+        holder: text("holder"),
+        since_ms: since.unwrap_or_default(),
+        beat: stored.get_i64("beat").unwrap_or_default(),
+    }
+}

@@ -1,0 +1,69 @@
+//! The table `claims`.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::crawls::time;
+use super::fault::Fault;
+use crate::claim::CrawlClaim;
+use crate::crawl::CrawlId;
+use crate::timestamp::iso_time;
+
+const UPSERT: &str = "
+INSERT INTO claims (_id, owner, folder, holder, since, beat) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (_id) DO UPDATE SET owner = excluded.owner, folder = excluded.folder,
+    holder = excluded.holder, since = excluded.since, beat = excluded.beat";
+
+/// Stores a claim, unless another one is in force, which is returned. To be run in a transaction.
+pub(super) fn claim(
+    conn: &Connection,
+    claim: &CrawlClaim,
+    watched: Option<&CrawlClaim>,
+) -> Result<Option<CrawlClaim>, Fault> {
+    if let Some(stored) = get(conn, &claim.crawl)?
+        && !claim.may_replace(&stored, watched)
+    {
+        return Ok(Some(stored));
+    }
+    conn.prepare_cached(UPSERT)?.execute(params![
+        claim.crawl.to_string(),
+        claim.owner,
+        claim.folder,
+        claim.holder,
+        iso_time(claim.since_ms),
+        claim.beat,
+    ])?;
+    Ok(None)
+}
+
+/// Removes a claim, if it is still its owner's.
+pub(super) fn release(conn: &Connection, claim: &CrawlClaim) -> Result<(), Fault> {
+    conn.prepare_cached("DELETE FROM claims WHERE _id = ?1 AND owner = ?2")?
+        .execute(params![claim.crawl.to_string(), claim.owner])?;
+    Ok(())
+}
+
+fn get(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> {
+    let sql = "SELECT owner, folder, holder, since, beat FROM claims WHERE _id = ?1";
+    let row = conn
+        .prepare_cached(sql)?
+        .query_row([crawl.to_string()], |row| {
+            let since: String = row.get(3)?;
+            let claim = CrawlClaim {
+                crawl: crawl.clone(),
+                owner: row.get(0)?,
+                folder: row.get(1)?,
+                holder: row.get(2)?,
+                since_ms: 0,
+                beat: row.get(4)?,
+            };
+            Ok((claim, since))
+        })
+        .optional()?;
+    let Some((claim, since)) = row else {
+        return Ok(None);
+    };
+    Ok(Some(CrawlClaim {
+        since_ms: time(&since)?,
+        ..claim
+    }))
+}

@@ -1,0 +1,108 @@
+//! A crawl is run by one `webfill crawl` at a time, whichever state folder it is started from.
+
+use std::time::{Duration, Instant};
+
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+/// A site of ten slow pages, of which a crawl takes some seconds.
+fn slow_site(web: &Web) -> Vec<String> {
+    let site = web.site("slow.example");
+    site.otherwise(|request| page(&request.path).into());
+    site.latency(Duration::from_millis(500));
+    (0..10)
+        .map(|number| site.url(&format!("/{number}")))
+        .collect()
+}
+
+/// The same crawl from a state folder.
+fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
+    let run = work.crawl(web).instead("--store", store);
+    run.instead("--state", work.path(folder)).args(urls)
+}
+
+fn a_second_one_is_refused(work: &Workplace, store: &str) {
+    let web = Web::start();
+    let urls = slow_site(&web);
+    let mut first = crawl_from("state", work, &web, store, &urls).start();
+    first.wait_until("the first page was asked", |_| {
+        !web.visits().pages().hosts().is_empty()
+    });
+    let pid = first.pid();
+    let second = crawl_from("other", work, &web, store, &urls)
+        .finish()
+        .expect(1);
+    let told = second.one_sentence();
+    for part in [
+        &format!("process {pid} on "),
+        "/state, since 20",
+        "another --crawl",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!work.path("other").exists(), "nothing is left of it");
+    // One of another application is another crawl.
+    let other = crawl_from("third", work, &web, store, &[]);
+    let site = web.site("quick.example");
+    site.serve("/", page("quick"));
+    other
+        .args(["--app", "another", &site.url("/")])
+        .finish()
+        .expect(0);
+    first.finish().expect(0);
+    let counts = web.site("slow.example").visits().pages().counts();
+    assert_eq!(counts.len(), 10);
+    assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+}
+
+fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
+    let web = Web::start();
+    let urls = slow_site(&web);
+    let mut first = crawl_from("state", work, &web, store, &urls).start();
+    first.wait_until("the first page was asked", |_| {
+        !web.visits().pages().hosts().is_empty()
+    });
+    first.kill_role("crawl");
+    let killed = Instant::now();
+    let second = crawl_from("other", work, &web, store, &urls)
+        .finish()
+        .expect(0);
+    assert_eq!(second.summary().outcome("ok"), 10);
+    assert!(killed.elapsed() < Duration::from_secs(60));
+    // In the killed one's folder it is known to be dead, and nobody else has the crawl by now.
+    let again = crawl_from("state", work, &web, store, &urls)
+        .finish()
+        .expect(0);
+    assert_eq!(again.summary().outcome("ok"), 10);
+}
+
+fn sqlite(work: &Workplace) -> String {
+    format!("sqlite:{}", work.path("store.db").display())
+}
+
+#[test]
+fn a_second_crawl_on_the_same_file_is_refused() {
+    let work = Workplace::new();
+    a_second_one_is_refused(&work, &sqlite(&work));
+}
+
+#[test]
+fn a_killed_crawl_on_a_file_is_succeeded_from_another_folder() {
+    let work = Workplace::new();
+    a_killed_one_is_succeeded(&work, &sqlite(&work));
+}
+
+#[needs(mongod)]
+#[test]
+fn a_second_crawl_on_the_same_database_is_refused() {
+    a_second_one_is_refused(&Workplace::new(), fresh_database().uri());
+}
+
+#[needs(mongod)]
+#[test]
+fn a_killed_crawl_on_a_database_is_succeeded_from_another_folder() {
+    a_killed_one_is_succeeded(&Workplace::new(), fresh_database().uri());
+}
