@@ -1,6 +1,6 @@
-//! Actions: `info`, `stop`, `pause`, `resume` and `retry` concern the crawls of one application,
-//! `status`, `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states of
-//! all. The
+//! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application,
+//! `status`, `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states
+//! of all. The
 //! names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
@@ -24,6 +24,8 @@ pub enum Action {
     Resume(Subject),
     /// Queues tasks of a crawl again that have ended.
     Retry(RetryAction),
+    /// Drops finished crawls, with all that is known of their URLs.
+    Prune(PruneAction),
     /// Shows supervisors, crawls and counters of the fleet.
     Status {
         uuid: Option<String>,
@@ -63,6 +65,14 @@ pub struct RetryAction {
     pub status_codes: Option<Vec<u16>>,
     /// Only those of this site: a host name or an address, as the client wrote it.
     pub site: Option<String>,
+}
+
+/// Which crawls of an application are to be dropped: one, or all that have rested for long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PruneAction {
+    pub subject: Subject,
+    /// Only those in which nothing has happened for so many seconds.
+    pub older_than_s: u64,
 }
 
 /// Rules for one site. `None`: the rule was left out and stays as it is. `Some(None)`: null, which
@@ -184,6 +194,20 @@ const DRAIN_KEYS: &[Key] = &[
     },
 ];
 
+const PRUNE_KEYS: &[Key] = &[
+    ACTION,
+    UUID,
+    APP_ID,
+    CRAWL_ID,
+    SPIDER_ID,
+    Key {
+        name: "older_than",
+        required: false,
+        rule: Rule::WholeOrNull(0, 1 << 40),
+        meaning: "Only crawls in which nothing has happened for so many seconds; required without a crawl.",
+    },
+];
+
 const SITE_KEYS: &[Key] = &[
     ACTION,
     UUID,
@@ -259,7 +283,7 @@ struct TypedRetry {
 }
 
 /// The names of all actions, for refusals.
-const ACTIONS: &str = "info, stop, pause, resume, retry, status, reload, drain, site, sites";
+const ACTIONS: &str = "info, stop, pause, resume, retry, prune, status, reload, drain, site, sites";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -272,6 +296,7 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         "pause" => subject(SUBJECT_KEYS, &request, true).map(Action::Pause),
         "resume" => subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
         "retry" => retry(&request).map(Action::Retry),
+        "prune" => prune(&request).map(Action::Prune),
         "status" => of_fleet(&request).map(|uuid| Action::Status { uuid }),
         "reload" => of_fleet(&request).map(|uuid| Action::Reload { uuid }),
         "drain" => {
@@ -326,6 +351,19 @@ fn retry(request: &Value) -> Result<RetryAction, Refusal> {
         outcomes: typed.outcome,
         status_codes: typed.status,
         site: typed.site,
+    })
+}
+
+fn prune(request: &Value) -> Result<PruneAction, Refusal> {
+    let subject = subject(PRUNE_KEYS, request, false)?;
+    let older_than_s = request.get("older_than").and_then(Value::as_u64);
+    if subject.crawl_id.is_none() && older_than_s.is_none() {
+        let why = "missing, it is required where no `crawlid` is given";
+        return Err(Refusal::new("$.older_than", why));
+    }
+    Ok(PruneAction {
+        subject,
+        older_than_s: older_than_s.unwrap_or(0),
     })
 }
 

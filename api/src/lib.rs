@@ -6,6 +6,7 @@
 //! | `[{...}, {...}]` | a list of crawl requests, accepted or refused as a whole | [`Batch`] |
 //! | a request per line | crawl requests, each accepted or refused by itself | [`parse_line`] |
 //! | `{"action": "info" \| "stop" \| "pause" \| "resume", "appid", "crawlid", ...}` | an action on a crawl | [`Action`] |
+//! | `{"action": "prune", "appid", "crawlid", "older_than"}` | finished crawls are dropped | [`PruneAction`] |
 //! | `{"action": "retry", "appid", "crawlid", "outcome": [..], ...}` | ended tasks of a crawl are queued again | [`RetryAction`] |
 //! | `{"action": "status"}` | a question about the fleet | [`Action`] |
 //! | `{"action": "site", "site", ...}` | rules and state of one site, set or shown | [`SiteAction`] |
@@ -45,7 +46,9 @@ mod spider;
 #[cfg(test)]
 mod tests;
 
-pub use self::action::{Action, RetryAction, SiteAction, SitesQuestion, Subject, parse_action};
+pub use self::action::{
+    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, parse_action,
+};
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};
 pub use self::crawl_spec::CrawlSpec;

@@ -15,7 +15,7 @@ use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
-use crate::frontier::{Frontier, FrontierError};
+use crate::frontier::{Frontier, FrontierError, PruneWalk};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::reload::ReloadAsked;
@@ -101,6 +101,8 @@ pub struct Core {
     closing_crawls: ClosingCrawls,
     /// Crawls whose ended tasks are being queued again.
     reopening_crawls: ReopeningCrawls,
+    /// Crawls whose rows are being deleted.
+    pruning: Option<PruneWalk>,
     /// Answers that wait until recalled tasks have come back.
     waiting_answers: Vec<WaitingAnswer>,
     /// What `webfill crawl` was told last of sites that rest.
@@ -148,6 +150,7 @@ impl Core {
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),
             reopening_crawls: ReopeningCrawls::default(),
+            pruning: None,
             waiting_answers: Vec::new(),
             rests_told: RestsTold::default(),
             refusals: RefusalLog::default(),
@@ -158,6 +161,7 @@ impl Core {
         core.store_recent_crashed_pages(now_ms)?;
         core.restore_leases(now_ms)?;
         core.restore_closing_crawls()?;
+        core.pruning = core.frontier.begin_pruning()?;
         Ok(core)
     }
 
@@ -182,7 +186,8 @@ impl Core {
 
     /// When [`on_tick`](Core::on_tick) has something to do if no message arrives before.
     pub fn next_tick_ms(&self) -> i64 {
-        if self.closing_crawls.have_work() || self.reopening_crawls.have_work() {
+        let is_pruning = self.pruning.is_some();
+        if is_pruning || self.closing_crawls.have_work() || self.reopening_crawls.have_work() {
             return self.last_tick_ms;
         }
         let waits = [
@@ -211,7 +216,7 @@ impl Core {
     }
 
     /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
-    /// expired crawls, queues ended tasks again, sends waiting answers, writes the states of crawls and
+    /// expired crawls, queues ended tasks again, prunes, sends waiting answers, writes the states of crawls and
     /// sites.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
@@ -233,6 +238,7 @@ impl Core {
         self.recalls.expire(now_ms);
         self.advance_closing(now_ms)?;
         self.advance_reopening(now_ms)?;
+        self.advance_pruning()?;
         self.answer_waiting(now_ms)?;
         self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {

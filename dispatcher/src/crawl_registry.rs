@@ -44,6 +44,11 @@ impl CrawlRegistry {
         }
     }
 
+    /// The crawl was pruned.
+    pub(crate) fn forget(&mut self, crawl: CrawlKey) {
+        self.open.remove(&crawl);
+    }
+
     pub(crate) fn backfill_queued(&mut self, crawl: CrawlKey) {
         if let Some(open) = self.open.get_mut(&crawl) {
             open.pending_backfills += 1;

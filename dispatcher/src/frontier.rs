@@ -2,9 +2,9 @@
 //! SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then
-//! *done*; its row is never deleted. A task that is done may be queued again
-//! ([`reopen`](Frontier::reopen)). At every commit each crawl's counters satisfy `discovered =
-//! queued + leased + done + skipped`, and any program can check this against the tables of the same
+//! *done*. A task that is done may be queued again ([`reopen`](Frontier::reopen)); its row stays until
+//! its crawl is pruned ([`pruning`]). At every commit the counters of each crawl that is not being pruned
+//! satisfy `discovered = queued + leased + done + skipped`, and any program can check this against the tables of the same
 //! file.
 //!
 //! All calls up to a [`commit`](Frontier::commit) are one transaction (group commit): an outcome
@@ -53,6 +53,7 @@ mod lanes;
 mod lease;
 mod names;
 mod on_demand;
+mod pruning;
 mod recovery;
 mod reopen;
 mod resolved;
@@ -79,6 +80,7 @@ pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
 pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
+pub use self::pruning::{Detached, PruneWalk};
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};
 pub use self::restore::Restored;
@@ -143,6 +145,8 @@ pub struct Frontier {
     /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
     /// order.
     last_turn: i64,
+    /// The number of the next task; see [`pruning`].
+    next_task: i64,
     epoch: Epoch,
     in_transaction: bool,
     /// The time that the next commit notes.
@@ -171,6 +175,7 @@ impl Frontier {
         let limited_applications =
             LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
+        let next_task = pruning::next_task(&db).map_err(fault)?;
         let epoch = epochs::begin(&db, now_ms).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         Ok(Frontier {
@@ -188,6 +193,7 @@ impl Frontier {
             limited_applications,
             lanes: Lanes::default(),
             last_turn,
+            next_task,
             epoch,
             in_transaction: false,
             now_ms,

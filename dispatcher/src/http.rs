@@ -115,7 +115,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
 }
 
 /// The methods and paths, for the answer to an unknown path.
-const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /site, POST /reload, GET /status, GET /schema, GET /healthz, GET /readyz";
+const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /status, GET /schema, GET /healthz, GET /readyz";
 
 impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -134,16 +134,21 @@ impl Service {
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
             (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
             (&Method::POST, "/feed") => self.feed(request).await,
-            (&Method::POST, "/stop" | "/pause" | "/resume" | "/retry" | "/site" | "/reload") => {
+            (
+                &Method::POST,
+                "/stop" | "/pause" | "/resume" | "/retry" | "/prune" | "/site" | "/reload",
+            ) => {
                 let action = path.trim_start_matches('/').to_owned();
                 self.take_action(&action, request).await
             }
             (_, "/healthz" | "/readyz" | "/schema" | "/status" | "/info") => {
                 refused(405, "expected GET")
             }
-            (_, "/feed" | "/stop" | "/pause" | "/resume" | "/retry" | "/site" | "/reload") => {
-                refused(405, "expected POST")
-            }
+            (
+                _,
+                "/feed" | "/stop" | "/pause" | "/resume" | "/retry" | "/prune" | "/site"
+                | "/reload",
+            ) => refused(405, "expected POST"),
             _ => refused(404, &format!("nothing is here; there are {PLACES}")),
         }
     }

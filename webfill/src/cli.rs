@@ -14,7 +14,7 @@ use crate::backup::BackupOptions;
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
-    ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
+    PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
@@ -51,6 +51,8 @@ pub enum Command {
     Resume(CrawlActionOptions),
     /// Queue tasks of a crawl again that have ended
     Retry(RetryOptions),
+    /// Drop finished crawls, with all that is known of their URLs, and give their space back
+    Prune(PruneOptions),
     /// Tell how a fleet is doing
     Status(StatusOptions),
     /// Drain supervisors of a running fleet: they finish what they fetch, and end

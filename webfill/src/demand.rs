@@ -1,6 +1,6 @@
 //! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `retry`, `status`, `reload`, `drain`, `site` and `sites` send requests, `dump` subscribes to the
-//! firehose.
+//! `resume`, `retry`, `prune`, `status`, `reload`, `drain`, `site` and `sites` send requests, `dump` subscribes
+//! to the firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 
@@ -10,6 +10,7 @@ mod connection;
 mod drain;
 mod dump;
 mod feed;
+mod prune;
 mod reload;
 mod retry;
 mod site;
@@ -22,6 +23,7 @@ pub use connection::ConnectionOptions;
 pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, Tally, feed};
+pub use prune::{PruneOptions, prune};
 pub use reload::{ReloadOptions, reload};
 pub use retry::{RetryOptions, retry, retry_action};
 pub use site::{SiteOptions, site};

@@ -57,6 +57,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Pause(options) => demand::pause(options),
         Command::Resume(options) => demand::resume(options),
         Command::Retry(options) => demand::retry(options),
+        Command::Prune(options) => demand::prune(options),
         Command::Status(options) => demand::status(options),
         Command::Drain(options) => demand::drain(options),
         Command::Reload(options) => demand::reload(options),

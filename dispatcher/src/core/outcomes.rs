@@ -327,7 +327,11 @@ impl Core {
                 attrs: None,
             })
             .collect();
-        self.feed(backfill.crawl, &candidates, now_ms)
+        match self.feed(backfill.crawl, &candidates, now_ms) {
+            // It was pruned meanwhile.
+            Err(FrontierError::UnknownCrawl(_)) => Ok(()),
+            fed => fed,
+        }
     }
 
     /// Judges URLs that came by another way than a request or an outcome.

@@ -10,6 +10,7 @@ mod closing;
 mod drain;
 mod feeding;
 mod local_crawl;
+mod prune;
 mod retry;
 mod sites;
 mod waiting;
@@ -113,6 +114,7 @@ impl Core {
             Action::Pause(subject) => self.pause(client, subject),
             Action::Resume(subject) => self.resume(subject, now_ms),
             Action::Retry(action) => self.retry(client, action),
+            Action::Prune(action) => self.prune(&action, now_ms),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
             Action::Reload { uuid } => {
                 self.ask_reload(Some(client.clone()), uuid);

@@ -11,6 +11,7 @@ use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome, Reason};
 
 use super::answers::CrawlStatus;
+use super::pruning::NEXT_CRAWL;
 use super::{Frontier, FrontierError};
 use crate::scope::Scope;
 
@@ -127,14 +128,16 @@ impl Frontier {
         let key = self.guarded("open a crawl", |frontier| {
             let spec_json = serde_json::to_string(spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-            let sql = "INSERT INTO crawls (app_id, crawl_id, spec) VALUES (?1, ?2, ?3)
-                       ON CONFLICT DO UPDATE
-                       SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0
-                       RETURNING id";
+            let sql = format!(
+                "INSERT INTO crawls (id, app_id, crawl_id, spec) VALUES ({NEXT_CRAWL}, ?1, ?2, ?3)
+                 ON CONFLICT (app_id, crawl_id) DO UPDATE
+                 SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0
+                 RETURNING id"
+            );
             let values = params![spec.app_id, spec.crawl_id, spec_json];
             // The counters in memory may be ahead of the table.
             frontier.write_counters()?;
-            frontier.db.query_row(sql, values, |row| row.get(0))
+            frontier.db.query_row(&sql, values, |row| row.get(0))
         })?;
         self.crawls.remove(&key);
         self.crawl(key)?;
@@ -249,7 +252,7 @@ impl Frontier {
 
     pub(super) fn write_counters(&mut self) -> Result<()> {
         for (key, crawl) in self.crawls.iter_mut().filter(|(_, crawl)| crawl.changed) {
-            write(&self.db, *key, crawl)?;
+            write(&self.db, *key, crawl, self.now_ms)?;
             crawl.changed = false;
             self.touched.insert(*key);
         }
@@ -326,11 +329,12 @@ fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
 }
 
-fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
+fn write(db: &Connection, key: CrawlKey, crawl: &Crawl, now_ms: i64) -> Result<()> {
     let status = &crawl.status;
     let sql = "UPDATE crawls SET ended = ?2, fed_lines = ?3, discovered = ?4, queued = ?5,
                leased = ?6, done = ?7, pages = ?8, fields = ?9, links = ?10, bytes = ?11,
-               sites = ?12, seeds_ended = ?13, paused = ?14, waiting = ?15 WHERE id = ?1";
+               sites = ?12, seeds_ended = ?13, paused = ?14, waiting = ?15, changed_at_ms = ?16
+               WHERE id = ?1";
     let waiting = serde_json::to_string(&crawl.waiting)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     db.prepare_cached(sql)?.execute(params![
@@ -349,6 +353,7 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl) -> Result<()> {
         status.seeds_ended,
         crawl.paused,
         waiting,
+        now_ms,
     ])?;
     let mut replace = db.prepare_cached("INSERT OR REPLACE INTO outcomes VALUES (?1, ?2, ?3)")?;
     for (outcome, n) in &status.outcomes {

@@ -86,6 +86,7 @@ impl Frontier {
             key,
             crawl,
             lanes: &mut self.lanes,
+            next_task: &mut self.next_task,
             now_ms,
             last_turn: self.last_turn,
             fed: BTreeMap::new(),
@@ -118,6 +119,7 @@ pub(super) struct FeedBatch<'a> {
     pub(super) key: CrawlKey,
     pub(super) crawl: &'a mut Crawl,
     lanes: &'a mut Lanes,
+    next_task: &'a mut i64,
     pub(super) now_ms: i64,
     last_turn: i64,
     /// In the order of sites, so that what follows is in the same order each time.
@@ -262,9 +264,11 @@ impl FeedBatch<'_> {
         context: &LinkContext<'_>,
     ) -> Result<()> {
         let sql = "INSERT INTO task_rows
-                   (crawl, site, priority, depth, redirects, parent, seen_at_ms, url, attrs)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)";
-        let task = self.db.prepare_cached(sql)?.insert(params![
+                   (id, crawl, site, priority, depth, redirects, parent, seen_at_ms, url, attrs)
+                   VALUES (?9, ?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)";
+        let task = *self.next_task;
+        *self.next_task += 1;
+        self.db.prepare_cached(sql)?.execute(params![
             self.key,
             site,
             context.priority,
@@ -273,6 +277,7 @@ impl FeedBatch<'_> {
             context.parent.map(|parent| parent as i64),
             shortened(url.as_str(), site_name),
             context.attrs,
+            task,
         ])?;
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
         for record in context.records {

@@ -231,7 +231,12 @@ impl Frontier {
         let Some((key, last_site)) = self.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };
-        self.crawl(key)?;
+        match self.crawl(key) {
+            Ok(_) => {}
+            // It was pruned meanwhile.
+            Err(FrontierError::UnknownCrawl(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
         self.guarded("let a crawl go on", |frontier| {
             if frontier.room_of(key)? == 0 {
                 frontier.known_crawl(key)?.held = true;

@@ -6,6 +6,7 @@ use webfill_wire::{CrawlKey, Outcome};
 
 use super::answers::AttrsId;
 use super::crawls::Crawl;
+use super::pruning::NEXT_CRAWL;
 use super::{Frontier, FrontierError};
 use crate::scope::Scope;
 
@@ -86,10 +87,12 @@ impl Frontier {
                 frontier.release_if_room(key);
                 return Ok(key);
             }
-            let sql = "INSERT INTO crawls (app_id, crawl_id, spec, expires_at_ms)
-                       VALUES (?1, ?2, ?3, ?4) RETURNING id";
+            let sql = format!(
+                "INSERT INTO crawls (id, app_id, crawl_id, spec, expires_at_ms)
+                 VALUES ({NEXT_CRAWL}, ?1, ?2, ?3, ?4) RETURNING id"
+            );
             let values = params![spec.app_id, spec.crawl_id, spec_json, expires_at_ms];
-            let mut insert = frontier.db.prepare_cached(sql)?;
+            let mut insert = frontier.db.prepare_cached(&sql)?;
             let key = insert.query_row(values, |row| row.get(0))?;
             drop(insert);
             // One transaction may register thousands of crawls: memory stays bounded.

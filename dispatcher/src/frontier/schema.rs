@@ -99,7 +99,7 @@ CREATE TABLE crawl_sites (
     PRIMARY KEY (crawl, site)
 ) STRICT, WITHOUT ROWID;
 
--- Rows are never deleted. What changes stands before the URL.
+-- What changes stands before the URL.
 CREATE TABLE tasks (
     id          INTEGER PRIMARY KEY,
     state       INTEGER NOT NULL DEFAULT 0,   -- 0 queued, 1 leased, 2 done
@@ -219,15 +219,19 @@ ALTER TABLE crawls ADD COLUMN
 ";
 
 /// What version 5 added: stored URLs are short (see [`stored_urls`](super::stored_urls)), and `tasks`
-/// is a view that has them whole; runs of the seen index are packed. What is in the file stays as it
-/// is, so that this takes no time: rows and runs of older versions are read as well.
+/// is a view that has them whole; runs of the seen index are packed; crawls have the time of their last
+/// change. What is in the file stays as it is, so that this takes no time: rows and runs of older
+/// versions are read as well.
 fn since_5() -> String {
     format!(
         "ALTER TABLE tasks RENAME TO task_rows;
          CREATE VIEW tasks AS SELECT id, state, crawl, site, priority, depth, redirects, attempt,
              deaths, outcome, status_code, parent, seen_at_ms, done_at_ms, {WHOLE_URL} AS url,
              attrs, not_before_ms, epoch FROM task_rows;
-         ALTER TABLE seen_runs ADD COLUMN packed INTEGER NOT NULL DEFAULT 0;"
+         ALTER TABLE seen_runs ADD COLUMN packed INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE crawls ADD COLUMN changed_at_ms INTEGER NOT NULL DEFAULT 0;
+         UPDATE crawls SET changed_at_ms = coalesce(
+             (SELECT value FROM meta WHERE name = 'committed_at_ms'), 0);"
     )
 }
 
@@ -350,8 +354,10 @@ fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
     })
 }
 
-/// Creates the tables in one transaction: a crash leaves an empty file.
+/// Creates the tables in one transaction: a crash leaves an empty file. Free pages can be given back
+/// little by little; that must be said before there is any table.
 fn create(db: &Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.execute_batch(&format!(
         "BEGIN IMMEDIATE;
          PRAGMA application_id = {APPLICATION_ID};

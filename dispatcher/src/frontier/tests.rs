@@ -16,6 +16,7 @@ mod lanes;
 mod leasing;
 mod migrating;
 mod opening;
+mod pruning;
 mod reopening;
 mod resting;
 mod retrying;
@@ -200,7 +201,7 @@ fn skipped(reasons: &[(Reason, u64)]) -> BTreeMap<Reason, u64> {
 fn assert_conserved(dir: &Path) {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
     let faults = "
-        SELECT 'crawl ' || c.id FROM crawls c WHERE
+        SELECT 'crawl ' || c.id FROM crawls c WHERE app_id <> '' AND (
             discovered <> queued + leased + done
                 + (SELECT coalesce(sum(n), 0) FROM skipped WHERE crawl = c.id)
             OR queued <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 0)
@@ -208,7 +209,7 @@ fn assert_conserved(dir: &Path) {
             OR done <> (SELECT count(*) FROM tasks WHERE crawl = c.id AND state = 2)
             OR done <> (SELECT coalesce(sum(n), 0) FROM outcomes WHERE crawl = c.id)
             OR sites <> (SELECT count(DISTINCT site) FROM tasks WHERE crawl = c.id)
-            OR queued <> (SELECT coalesce(sum(value), 0) FROM json_each(waiting))
+            OR queued <> (SELECT coalesce(sum(value), 0) FROM json_each(waiting)))
         UNION ALL
         SELECT 'crawl ' || c.crawl || ' at ' || c.site FROM crawl_sites c WHERE
             queued <> (SELECT count(*) FROM tasks

@@ -6,7 +6,7 @@ use super::*;
 const TO_VERSION_4: &str = "
     UPDATE task_rows SET url = (SELECT url FROM tasks WHERE tasks.id = task_rows.id);
     DROP VIEW tasks; ALTER TABLE task_rows RENAME TO tasks;
-    ALTER TABLE seen_runs DROP COLUMN packed;
+    ALTER TABLE seen_runs DROP COLUMN packed; ALTER TABLE crawls DROP COLUMN changed_at_ms;
     PRAGMA user_version = 4;";
 
 /// What version 3 had, and version 4 has otherwise.
@@ -257,5 +257,9 @@ fn a_file_of_version_4_goes_on_where_it_was() {
     let reopened = fixture.frontier.reopen(&[1], 0).unwrap();
     assert_eq!(reopened.len(), 0, "its site is not in the window");
     assert_eq!(fixture.lease_one().url, "https://www.a.org/done");
+    fixture.frontier.give_space_back().unwrap();
     fixture.assert_conserved();
+    let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
+    let auto_vacuum = db.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0));
+    assert_eq!(auto_vacuum.unwrap(), 2, "it gives space back from now on");
 }

@@ -47,7 +47,7 @@ CREATE TABLE crawls (
     fields     INTEGER NOT NULL DEFAULT 0,
     links      INTEGER NOT NULL DEFAULT 0,
     bytes      INTEGER NOT NULL DEFAULT 0,
-    sites      INTEGER NOT NULL DEFAULT 0, dataset TEXT,
+    sites      INTEGER NOT NULL DEFAULT 0, dataset TEXT, changed_at_ms INTEGER NOT NULL DEFAULT 0,
     UNIQUE (app_id, crawl_id)
 ) STRICT;
 CREATE TABLE epochs (                         -- one for each start of a dispatcher on this file

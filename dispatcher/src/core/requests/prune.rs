@@ -1,0 +1,85 @@
+//! Pruning on request: crawls that are over are detached at once, and their rows deleted in slices of
+//! a few milliseconds, in turns with everything else. The answer does not wait for that: whatever
+//! happens, it goes on at the next start.
+
+use serde_json::json;
+use webfill_api::{PruneAction, Refusal, Spider};
+
+use super::Reply;
+use super::actions::{action_answer, no_such_crawl};
+use crate::core::Core;
+use crate::frontier::FrontierError;
+
+impl Core {
+    pub(super) fn prune(
+        &mut self,
+        action: &PruneAction,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        if self.reopening_crawls.have_work() || self.closing_crawls.have_work() {
+            let why = "a retry or a stop is under way: ask again when it is done";
+            return Ok(Refusal::new("$", why).into());
+        }
+        let subject = &action.subject;
+        let crawl_id = subject.crawl_id.as_deref();
+        if let Some(refusal) = self.refusal_to_prune(&subject.app_id, crawl_id, now_ms)? {
+            return Ok(refusal.into());
+        }
+        let older_ms = i64::try_from(action.older_than_s.saturating_mul(1_000));
+        let since_ms = now_ms.saturating_sub(older_ms.unwrap_or(i64::MAX));
+        let detached = self
+            .frontier
+            .detach_crawls(&subject.app_id, crawl_id, since_ms)?;
+        for crawl in &detached.crawls {
+            self.crawls.forget(*crawl);
+        }
+        if !detached.crawls.is_empty() {
+            // One walk for those that were being deleted, and for these.
+            self.pruning = self.frontier.begin_pruning()?;
+        }
+        let more = json!({
+            "server_time": now_ms / 1_000,
+            "total_crawls": detached.crawls.len(),
+            "total_tasks": detached.tasks,
+            "has_more": detached.has_more,
+        });
+        let spider = subject.spider.unwrap_or(Spider::Link);
+        Ok(Reply::Now(action_answer("prune", subject, spider, more)))
+    }
+
+    /// Why a crawl that is named cannot be pruned. What the store is told of it is written first.
+    fn refusal_to_prune(
+        &mut self,
+        app_id: &str,
+        crawl_id: Option<&str>,
+        now_ms: i64,
+    ) -> Result<Option<Refusal>, FrontierError> {
+        let Some(crawl_id) = crawl_id else {
+            return Ok(None);
+        };
+        let Some(crawl) = self.frontier.find_crawl(app_id, crawl_id)? else {
+            return Ok(Some(no_such_crawl()));
+        };
+        let status = self.frontier.crawl_status(crawl)?;
+        let left = status.queued + status.leased;
+        if left > 0 {
+            let why = format!("{left} of its URLs are not done: wait for them, or stop it first");
+            return Ok(Some(Refusal::new("$.crawlid", why)));
+        }
+        self.write_crawl(crawl, now_ms)?;
+        Ok(None)
+    }
+
+    /// Deletes the next slice of what is being pruned.
+    pub(in crate::core) fn advance_pruning(&mut self) -> Result<(), FrontierError> {
+        let Some(walk) = &mut self.pruning else {
+            return Ok(());
+        };
+        self.frontier.prune_slice(walk)?;
+        if walk.is_over() {
+            tracing::info!(event = "pruned", "crawls are pruned");
+            self.pruning = self.frontier.begin_pruning()?;
+        }
+        Ok(())
+    }
+}

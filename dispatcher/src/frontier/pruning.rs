@@ -1,0 +1,226 @@
+//! Pruning: finished crawls are dropped, with their tasks and all that hangs on these.
+//!
+//! A crawl is first *detached*: its row gets a name that no client can use, so that its ids are free
+//! from then on, and a crawl that comes with them is a new one. It counts as stopped, so that nothing
+//! that is still under way queues anything for it. Then its rows are deleted in slices, by
+//! one walk through all tasks for all detached crawls. After a crash the walk begins again. What sites
+//! have learned of their servers stays, and so do the states of records.
+//!
+//! Numbers of tasks and crawls are never given a second time, because other tables keep them: the seen
+//! index goes on to hold the keys of dropped tasks, of crawls that nobody asks about.
+
+use rusqlite::{Connection, Result, params};
+use serde_json::json;
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::{Frontier, FrontierError};
+
+/// The application of detached crawls; no client's is empty.
+const DETACHED: &str = "";
+
+/// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
+const MOST_READ: i64 = 10_000;
+
+/// One slice deletes at most this many rows.
+const MOST_DELETED: usize = 500;
+
+/// One slice gives at most this many free pages back to the file system.
+const MOST_FREED: u32 = 512;
+
+/// One action detaches at most this many crawls.
+const MOST_DETACHED: i64 = 1_000;
+
+/// A walk through all tasks that deletes those of detached crawls.
+#[derive(Debug)]
+pub struct PruneWalk {
+    crawls: Vec<CrawlKey>,
+    /// The last task that was looked at.
+    last: i64,
+    end: i64,
+    is_over: bool,
+}
+
+impl PruneWalk {
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+/// What was detached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Detached {
+    pub crawls: Vec<CrawlKey>,
+    /// Tasks that will be deleted.
+    pub tasks: u64,
+    /// There are more crawls of the kind.
+    pub has_more: bool,
+}
+
+impl Frontier {
+    /// Detaches crawls of an application that have nothing queued or leased and have not changed since
+    /// a time: one, or all.
+    pub fn detach_crawls(
+        &mut self,
+        app_id: &str,
+        crawl_id: Option<&str>,
+        unchanged_since_ms: i64,
+    ) -> std::result::Result<Detached, FrontierError> {
+        self.guarded("detach crawls", |frontier| {
+            frontier.flush_crawls()?;
+            let sql = "SELECT id, done FROM crawls
+                       WHERE app_id = ?1 AND (?2 IS NULL OR crawl_id = ?2)
+                           AND queued + leased = 0 AND changed_at_ms <= ?3 LIMIT ?4";
+            let values = params![app_id, crawl_id, unchanged_since_ms, MOST_DETACHED];
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let found = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let found: Vec<(CrawlKey, i64)> = found.collect::<Result<_>>()?;
+            drop(select);
+            let sql = "UPDATE crawls SET app_id = ?2, crawl_id = 'detached ' || id, ended = ?3
+                       WHERE id = ?1";
+            let mut detached = Detached::default();
+            for (crawl, done) in &found {
+                let values = params![crawl, DETACHED, Outcome::Stopped.as_str()];
+                frontier.db.prepare_cached(sql)?.execute(values)?;
+                frontier.crawls.remove(crawl);
+                frontier.touched.remove(crawl);
+                detached.crawls.push(*crawl);
+                detached.tasks += *done as u64;
+            }
+            detached.has_more = found.len() as i64 == MOST_DETACHED;
+            Ok(detached)
+        })
+    }
+
+    /// A walk for all crawls that are detached by now; `None`: there are none.
+    pub fn begin_pruning(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
+        self.guarded("begin to prune", |frontier| {
+            let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let crawls = select.query_map(params![DETACHED, MOST_DETACHED], |row| row.get(0))?;
+            let crawls: Vec<CrawlKey> = crawls.collect::<Result<_>>()?;
+            let end = frontier.next_task - 1;
+            Ok((!crawls.is_empty()).then_some(PruneWalk {
+                crawls,
+                last: 0,
+                end,
+                is_over: false,
+            }))
+        })
+    }
+
+    /// Deletes the next slice, which takes milliseconds, and gives free pages back.
+    pub fn prune_slice(&mut self, walk: &mut PruneWalk) -> std::result::Result<(), FrontierError> {
+        self.guarded("prune crawls", |frontier| {
+            let db = &frontier.db;
+            if walk.last < walk.end {
+                note_numbers(db, walk)?;
+                delete_tasks(db, walk)?;
+            } else if delete_sites_of(db, walk)? == 0 {
+                delete_crawls(db, walk)?;
+                walk.is_over = true;
+            }
+            free_pages(db, MOST_FREED)
+        })
+    }
+
+    /// Gives all free pages back. A file that was made before version 5 is written anew for that, once,
+    /// which takes as much free space as what is left in it.
+    pub fn give_space_back(&mut self) -> std::result::Result<(), FrontierError> {
+        self.commit()?;
+        let given = self
+            .db
+            .pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))
+            .and_then(|auto_vacuum| match auto_vacuum {
+                0 => self
+                    .db
+                    .execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"),
+                _ => free_pages(&self.db, 0),
+            })
+            .and_then(|()| self.db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
+        given.map_err(|source| FrontierError::database("give space back", &self.path, source))
+    }
+}
+
+/// Gives at most so many free pages back; 0: all. SQLite gives one back for each row that is read.
+fn free_pages(db: &Connection, most: u32) -> Result<()> {
+    let mut pragma = db.prepare(&format!("PRAGMA incremental_vacuum({most})"))?;
+    let mut freed = pragma.query([])?;
+    while freed.next()?.is_some() {}
+    Ok(())
+}
+
+/// So that the numbers of what is deleted are not given again.
+fn note_numbers(db: &Connection, walk: &PruneWalk) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO meta VALUES ('last_task', ?1), ('last_crawl',
+                   (SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
+                        coalesce((SELECT value FROM meta WHERE name = 'last_crawl'), 0))))";
+    db.prepare_cached(sql)?.execute([walk.end])?;
+    Ok(())
+}
+
+fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
+    let upto = walk.end.min(walk.last + MOST_READ);
+    let sql = "SELECT id, attrs FROM task_rows
+               WHERE id > ?1 AND id <= ?2 AND crawl IN (SELECT value FROM json_each(?3))
+               ORDER BY id LIMIT ?4";
+    let crawls = json!(walk.crawls).to_string();
+    let mut select = db.prepare_cached(sql)?;
+    let values = params![walk.last, upto, crawls, MOST_DELETED as i64];
+    let tasks = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let tasks: Vec<(i64, Option<i64>)> = tasks.collect::<Result<_>>()?;
+    for (task, attrs) in &tasks {
+        for sql in [
+            "DELETE FROM task_records WHERE task = ?1",
+            "DELETE FROM tries WHERE task = ?1",
+            "DELETE FROM task_rows WHERE id = ?1",
+        ] {
+            db.prepare_cached(sql)?.execute([task])?;
+        }
+        // Tasks that share them are of one crawl.
+        let sql = "DELETE FROM attrs WHERE id = ?1";
+        db.prepare_cached(sql)?.execute([attrs])?;
+    }
+    walk.last = match tasks.get(MOST_DELETED - 1) {
+        Some((last, _)) => *last,
+        None => upto,
+    };
+    Ok(())
+}
+
+/// Deletes what the crawls had at sites; returns how many rows that were.
+fn delete_sites_of(db: &Connection, walk: &PruneWalk) -> Result<usize> {
+    let sql = "DELETE FROM crawl_sites WHERE (crawl, site) IN
+               (SELECT crawl, site FROM crawl_sites WHERE crawl = ?1 LIMIT ?2)";
+    let mut delete = db.prepare_cached(sql)?;
+    let mut deleted = 0;
+    for crawl in &walk.crawls {
+        if deleted < MOST_DELETED {
+            deleted += delete.execute(params![crawl, (MOST_DELETED - deleted) as i64])?;
+        }
+    }
+    Ok(deleted)
+}
+
+fn delete_crawls(db: &Connection, walk: &PruneWalk) -> Result<()> {
+    for crawl in &walk.crawls {
+        for sql in [
+            "DELETE FROM outcomes WHERE crawl = ?1",
+            "DELETE FROM skipped WHERE crawl = ?1",
+            "DELETE FROM crawls WHERE id = ?1",
+        ] {
+            db.prepare_cached(sql)?.execute([crawl])?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of the next task.
+pub(super) fn next_task(db: &Connection) -> Result<i64> {
+    let sql = "SELECT max(coalesce((SELECT max(id) FROM task_rows), 0),
+                   coalesce((SELECT value FROM meta WHERE name = 'last_task'), 0)) + 1";
+    db.query_row(sql, [], |row| row.get(0))
+}
+
+/// The number of the next crawl, in SQL.
+pub(super) const NEXT_CRAWL: &str = "(SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
+    coalesce((SELECT value FROM meta WHERE name = 'last_crawl'), 0)) + 1)";

@@ -1,0 +1,114 @@
+//! `webfill prune`: finished crawls are dropped, by a running dispatcher or in a state folder that no
+//! process works on.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_dispatcher::frontier::{FILE_NAME, Frontier, FrontierConfig, FrontierError};
+use webfill_startup::state::StateFolder;
+use webfill_startup::{ExitStatus, Fault};
+
+use super::actions::{action, answered};
+use super::connection::ConnectionOptions;
+use super::table::{cell, visible};
+use crate::cli::duration;
+
+#[derive(Debug, Args)]
+pub struct PruneOptions {
+    /// The application's id; that of `webfill crawl` is `local`
+    #[arg(value_name = "APPID")]
+    pub app_id: String,
+    /// The crawl's id; without it, all crawls of the application that are old enough
+    #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
+    pub crawl_id: Option<String>,
+    /// Only crawls in which nothing has happened for so long: 90s, 15m, 2h or 1d
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub older_than: Option<Duration>,
+    /// Prune in this state folder, which no dispatcher may be using, and give all free space back
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
+    pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
+    let answer = match &options.state {
+        Some(state) => prune_folder(state, &options)?,
+        None => {
+            let mut action = action("prune", &options.app_id, options.crawl_id.as_deref());
+            if let Some(older_than) = options.older_than {
+                action["older_than"] = older_than.as_secs().into();
+            }
+            options.connection.connect()?.act(&action)?
+        }
+    };
+    let of = visible(&options.app_id);
+    answered(&answer, options.json, |answer| {
+        let crawls = cell(&answer["total_crawls"]);
+        let tasks = cell(&answer["total_tasks"]);
+        let more = match answer["has_more"] == true {
+            true => "; there are more: ask again",
+            false => "",
+        };
+        format!("{of}: {crawls} crawls with {tasks} URLs pruned{more}")
+    })
+}
+
+/// What a dispatcher does, all at once.
+fn prune_folder(state: &Path, options: &PruneOptions) -> Result<Value, Fault> {
+    if !state.join(FILE_NAME).exists() {
+        let state = state.display();
+        return Err(Fault::usage(format!(
+            "{state}: there is no {FILE_NAME} to prune, choose another --state"
+        )));
+    }
+    let folder = StateFolder::open(state, "dispatcher")?;
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = since_epoch.map_or(0, |passed| passed.as_millis() as i64);
+    let older_ms = options
+        .older_than
+        .map_or(0, |older| older.as_millis() as i64);
+    let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms);
+    let pruned = frontier.and_then(|mut frontier| {
+        let crawl_id = options.crawl_id.as_deref();
+        prune_all(&mut frontier, &options.app_id, crawl_id, now_ms - older_ms)
+    });
+    let (crawls, tasks) = pruned.map_err(Fault::error)?;
+    if let (Some(crawl_id), 0) = (&options.crawl_id, crawls) {
+        return Err(Fault::error(format!(
+            "{}/{crawl_id}: there is no such crawl, or it is not finished, or not old enough",
+            options.app_id
+        )));
+    }
+    Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))
+}
+
+fn prune_all(
+    frontier: &mut Frontier,
+    app_id: &str,
+    crawl_id: Option<&str>,
+    unchanged_since_ms: i64,
+) -> Result<(usize, u64), FrontierError> {
+    let (mut crawls, mut tasks) = (0, 0);
+    loop {
+        let detached = frontier.detach_crawls(app_id, crawl_id, unchanged_since_ms)?;
+        crawls += detached.crawls.len();
+        tasks += detached.tasks;
+        frontier.commit()?;
+        while let Some(mut walk) = frontier.begin_pruning()? {
+            while !walk.is_over() {
+                frontier.prune_slice(&mut walk)?;
+                frontier.commit()?;
+            }
+        }
+        if !detached.has_more {
+            frontier.give_space_back()?;
+            return Ok((crawls, tasks));
+        }
+    }
+}
