@@ -30,6 +30,8 @@ const MILLION: u64 = 1_000_000;
 
 const WANTED_RATE: f64 = 200_000.0;
 const WANTED_RSS_MIB: f64 = 256.0;
+const WANTED_BYTES: f64 = 122.0;
+const WANTED_SLOWDOWN: f64 = 1.5;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -68,6 +70,16 @@ fn main() -> Result<ExitCode, Failure> {
             figure: ours.peak_mib,
             limit: Limit::AtMost(WANTED_RSS_MIB),
         },
+        Verdict {
+            what: "bytes on disk a URL at the end".into(),
+            figure: ours.bytes_a_url,
+            limit: Limit::AtMost(WANTED_BYTES),
+        },
+        Verdict {
+            what: "how many times as long the slowest million takes as the first".into(),
+            figure: ours.first_rate / ours.rate,
+            limit: Limit::AtMost(WANTED_SLOWDOWN),
+        },
     ];
     Ok(report(&verdicts, size))
 }
@@ -76,8 +88,11 @@ fn main() -> Result<ExitCode, Failure> {
 struct Measured {
     /// Links judged a second on the core: the lowest rate of all laps.
     rate: f64,
+    /// That of the first lap.
+    first_rate: f64,
     /// The most memory that was resident.
     peak_mib: f64,
+    bytes_a_url: f64,
 }
 
 struct Plan {
@@ -122,7 +137,7 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
     while web.known < seeds {
         feed_seeds(&mut frontier, crawl, &mut web)?;
     }
-    let mut lowest_rate = f64::INFINITY;
+    let (mut lowest_rate, mut first_rate) = (f64::INFINITY, None);
     while web.known < plan.seen {
         let goal = (web.known / MILLION + 1) * MILLION;
         let mut lap = Lap::default();
@@ -131,16 +146,21 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
         }
         print_lap(dir, web.known, &lap)?;
         lowest_rate = lowest_rate.min(lap.core_rate());
+        first_rate = first_rate.or(Some(lap.core_rate()));
     }
     let (_, peak_mib) = memory_mib()?;
+    // Closing takes the write-ahead log into the file.
     drop(frontier);
+    let bytes_a_url = disk_bytes(dir)? as f64 / web.known as f64;
     let begun = Instant::now();
     Frontier::open(dir, plan.config.clone(), 0)?;
     let opening = begun.elapsed().as_millis();
     println!("opening it again takes {opening} ms");
     Ok(Measured {
         rate: lowest_rate,
+        first_rate: first_rate.unwrap_or(lowest_rate),
         peak_mib,
+        bytes_a_url,
     })
 }
 
@@ -264,9 +284,7 @@ fn page(task: &Leased, web: &mut Web) -> TaskDone {
 
 fn print_lap(dir: &Path, known: u64, lap: &Lap) -> Result<(), Failure> {
     let (rss, peak) = memory_mib()?;
-    let disk: u64 = std::fs::read_dir(dir)?
-        .map(|entry| Ok(entry?.metadata()?.len()))
-        .sum::<Result<u64, std::io::Error>>()?;
+    let disk = disk_bytes(dir)?;
     println!(
         "{:>3} M seen: {:>6.0}/s on the core, {:>6.0}/s by the clock, longest commit {:>3} ms, \
          RSS {rss:.0} MiB, peak {peak:.0}, disk {:.0} bytes a URL",
@@ -277,6 +295,11 @@ fn print_lap(dir: &Path, known: u64, lap: &Lap) -> Result<(), Failure> {
         disk as f64 / known as f64,
     );
     Ok(())
+}
+
+fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
+    let sizes = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.metadata()?.len()));
+    Ok(sizes.sum::<Result<u64, std::io::Error>>()?)
 }
 
 /// Resident now, and at most so far.

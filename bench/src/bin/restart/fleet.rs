@@ -29,6 +29,8 @@ pub struct Served {
     pub welcomed: usize,
     pub welcomed_within: Duration,
     pub peak_mib: f64,
+    /// CPU time of its process until then.
+    pub cpu: Duration,
 }
 
 /// Ends with this value.
@@ -68,6 +70,7 @@ pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure
     let dispatcher = Process(dispatcher);
     let mut served = wait(begun, made, &outboxes, &arrivals)?;
     served.peak_mib = peak_mib(&dispatcher.0)?;
+    served.cpu = cpu(&dispatcher.0)?;
     Ok(served)
 }
 
@@ -114,6 +117,7 @@ fn wait(
                 welcomed: welcomed.len(),
                 welcomed_within,
                 peak_mib: 0.0,
+                cpu: Duration::ZERO,
             });
         }
     }
@@ -136,6 +140,15 @@ fn hello(supervisor: usize, made: &Made, session: u64) -> SupervisorToDispatcher
         },
         held: made.held[supervisor].clone(),
     })
+}
+
+/// Linux counts it in hundredths of a second, in the columns behind the name in parentheses.
+fn cpu(process: &Child) -> Result<Duration, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id()))?;
+    let columns = stat.rsplit(") ").next().unwrap_or_default();
+    let ticks = columns.split(' ').skip(11).take(2);
+    let ticks = ticks.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 10))
 }
 
 fn peak_mib(process: &Child) -> Result<f64, Failure> {

@@ -45,10 +45,11 @@ fn main() -> Result<ExitCode, Failure> {
     );
     let served = fleet::restart(&binary()?, dir.path(), &made)?;
     println!(
-        "{} of {} supervisors were welcomed {:.1} s after the start",
+        "{} of {} supervisors were welcomed {:.1} s after the start, which took {:.1} s on the cores",
         served.welcomed,
         plan.supervisors,
-        served.welcomed_within.as_secs_f64()
+        served.welcomed_within.as_secs_f64(),
+        served.cpu.as_secs_f64()
     );
     let verdicts = [
         Verdict {

@@ -16,7 +16,7 @@ const CRAWLS: u64 = 100;
 const URLS_OF_BATCH: u64 = 5_000;
 
 /// How many tasks each supervisor holds.
-const HELD: usize = 100;
+const HELD: usize = 20;
 
 /// One page in so many of those that were fetched has failed.
 const FAILED: usize = 20;
