@@ -65,7 +65,7 @@ pub fn make(dir: &Path, plan: &Plan) -> Result<Made, Failure> {
 fn open_crawls(frontier: &mut Frontier) -> Result<Vec<CrawlKey>, Failure> {
     let mut crawls = Vec::new();
     for crawl in 0..CRAWLS {
-        let mut spec = CrawlSpec::new("bench", &format!("restart-{crawl}"));
+        let mut spec = CrawlSpec::new("bench", format!("restart-{crawl}"));
         spec.on_demand = true;
         crawls.push(frontier.upsert_crawl(None, spec)?);
     }
