@@ -17,6 +17,7 @@ mod keys;
 mod lanes;
 mod machine;
 mod priorities;
+mod pruning;
 mod readiness;
 mod reload;
 mod reopening;

@@ -1,0 +1,80 @@
+//! Finished crawls that are dropped, and their ids, which begin anew.
+
+use serde_json::{Value, json};
+use webfill_tests::site::page;
+use webfill_tests::stored::Stored;
+
+use crate::clients::post;
+use crate::fleet::{APP, Fleet, action, request, wait_for};
+
+const PAGES: usize = 5;
+
+/// Has a crawl fetch the pages of a site.
+fn crawl(fleet: &Fleet, host: &str, crawl_id: &str) {
+    let site = fleet.web.site(host);
+    let pages = (0..PAGES).map(|nth| request(&site.url(&format!("/{nth}")), crawl_id));
+    fleet.feed(&pages.collect::<Vec<Value>>());
+    fleet.wait_until_done(crawl_id);
+}
+
+fn tasks(fleet: &Fleet) -> i64 {
+    let state = fleet.dispatcher_state.join("dispatcher.db");
+    Stored::open(&state).number("SELECT count(*) FROM tasks")
+}
+
+#[test]
+fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
+    let fleet = Fleet::start();
+    for host in ["a.example", "b.example"] {
+        fleet
+            .web
+            .site(host)
+            .otherwise(|request| page(&request.path).into());
+    }
+    crawl(&fleet, "a.example", "old");
+    crawl(&fleet, "b.example", "kept");
+    let (code, told) = post(&fleet, "/prune", &json!({"appid": APP, "crawlid": "old"}));
+    assert_eq!(code, 200, "{told}");
+    let pruned = (&told["total_crawls"], &told["total_tasks"]);
+    assert_eq!(pruned, (&json!(1), &json!(PAGES)), "{told}");
+    wait_for("its tasks are deleted", || {
+        (tasks(&fleet) == PAGES as i64).then_some(())
+    });
+    let unknown = fleet.client().ask(&action("info", Some("old")));
+    assert_eq!(unknown["error"]["path"], "$.crawlid", "{unknown}");
+    assert_eq!(fleet.info("kept")["done"], json!(PAGES));
+    crawl(&fleet, "a.example", "old");
+    crawl(&fleet, "b.example", "kept");
+    let visits = |host: &str| fleet.web.visits().of_host(host).pages().len();
+    assert_eq!(visits("a.example"), 2 * PAGES, "it was a new crawl");
+    assert_eq!(visits("b.example"), PAGES, "it was known");
+}
+
+#[test]
+fn what_goes_on_or_is_too_young_is_not_pruned() {
+    let fleet = Fleet::start();
+    let site = fleet.web.site("a.example");
+    site.otherwise(|request| page(&request.path).into());
+    fleet
+        .run(&["site", "a.example", "--block-until", "1h"])
+        .expect(0);
+    fleet.feed(&[request(&site.url("/"), "goes-on")]);
+    let refused = fleet.run(&["prune", APP, "goes-on"]).expect(1);
+    assert!(
+        refused.stderr.contains("stop it first"),
+        "{}",
+        refused.stderr
+    );
+    fleet.run(&["stop", APP, "goes-on"]).expect(0);
+    let young = fleet.json(&["prune", APP, "--older-than", "1h"]);
+    assert_eq!(young["total_crawls"], 0, "{young}");
+    let told = fleet.run(&["prune", APP, "goes-on"]).expect(0).stdout;
+    assert_eq!(told.trim(), "testapp: 1 crawls with 1 URLs pruned");
+    fleet.run(&["prune", APP]).expect(2);
+    fleet.feed(&[request(&site.url("/"), "goes-on")]);
+    assert_eq!(
+        fleet.info("goes-on")["total_pending"],
+        1,
+        "its id is free again"
+    );
+}
