@@ -195,7 +195,13 @@ impl Process {
                     self.outbox.send(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcherNow(message) => {
-                    let frame = codec::encode_in(self.version, &message);
+                    // An older dispatcher may have taken the place of one that is silent: it must be
+                    // able to ask for a hello.
+                    let version = match self.supervisor.has_lease(boot_ms()) {
+                        true => self.version,
+                        false => OLDEST_VERSION,
+                    };
+                    let frame = codec::encode_in(version, &message);
                     self.outbox.send_now(TASKS, frame);
                 }
                 OutgoingMessage::Outcomes(outcomes) => {

@@ -106,6 +106,11 @@ impl Supervisor {
         self.session.is_welcomed()
     }
 
+    /// Whether its lease is in force.
+    pub fn has_lease(&self, now_ms: u64) -> bool {
+        now_ms < self.session.lease_until_ms()
+    }
+
     /// Whether another supervisor has its name.
     pub fn is_name_taken(&self) -> bool {
         self.name_taken
