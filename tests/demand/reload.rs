@@ -73,6 +73,10 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     }
     let logged = fleet.told("reload_refused");
     assert!(logged[0]["reason"].to_string().contains("profile.json:2"));
+    let file = fleet.work.path("mappings/profile.json");
+    std::fs::remove_file(file).expect("it was there");
+    let refused = fleet.run(&["reload"]).expect(1).stderr;
+    assert!(refused.contains("no mapping is left"), "{refused}");
     wait_for_pages(&fleet, SITES * PAGES / 2);
 
     fleet.work.write_json("mappings/profile.json", &with_shoe());

@@ -15,11 +15,24 @@ use crate::settings::Settings;
 /// The settings that change by a reload: single ones, and whole sections.
 const CHANGEABLE: [&str; 4] = ["mappings", "dispatcher.exclude_sites", "retries.", "rests."];
 
-/// Reads again what a dispatcher was started with. `in_force` are the settings that it has now.
-pub fn read_again(options: DispatcherOptions, mut in_force: Settings) -> ReadAgain {
+/// Reads again what a dispatcher was started with. `in_force` are the settings that it has now, and
+/// `has_mappings` says whether there are any.
+pub fn read_again(
+    options: DispatcherOptions,
+    mut in_force: Settings,
+    mut has_mappings: bool,
+) -> ReadAgain {
     Box::new(move || {
         let settings = roles::dispatcher_settings(&options)?;
         let mappings = load_mappings(&settings.mappings)?;
+        if has_mappings && mappings.is_empty() {
+            // More likely a folder that is just being replaced than the wish to read nothing.
+            return Err(Fault::usage(format!(
+                "{}: no mapping is left; if that is meant, restart the dispatcher",
+                settings.mappings.display()
+            )));
+        }
+        has_mappings = !mappings.is_empty();
         let excluded = match &settings.dispatcher.exclude_sites {
             Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
             None => ExcludedSites::default(),

@@ -60,7 +60,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     };
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
-    let read_again = reload::read_again(options.clone(), settings.clone());
+    let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
     let setup = DispatcherSetup {
         ends_alone: !options.local,
         restored: restored(&settings, options.restored, options.local),
