@@ -283,3 +283,29 @@ fn the_demo_needs_nothing_and_prints_resolved_records() {
     let left: Vec<_> = files_under(empty.path());
     assert!(left.is_empty(), "the demo leaves nothing behind: {left:#?}");
 }
+
+/// Prunes in the state folder of `webfill crawl`.
+fn prune(work: &Workplace, args: &[&str]) -> Finished {
+    Run::new(["prune", "local"])
+        .args(args)
+        .arg("--state")
+        .arg(work.path("state"))
+        .finish()
+}
+
+#[test]
+fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("a.example");
+    site.otherwise(|_| page("T").into());
+    let crawl = || work.crawl(&web).arg(site.url("/")).finish();
+    crawl().expect(0);
+    prune(&work, &["other"]).expect(1);
+    prune(&work, &["--older-than", "1h"]).expect(0);
+    crawl().expect(0);
+    assert_eq!(web.visits().pages().len(), 1, "it is known");
+    let told = prune(&work, &["test"]).expect(0).stdout;
+    assert_eq!(told.trim(), "local: 1 crawls with 1 URLs pruned");
+    crawl().expect(0);
+    assert_eq!(web.visits().pages().len(), 2, "it began anew");
+}
