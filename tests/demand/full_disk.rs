@@ -16,7 +16,7 @@ use crate::fleet::{Fleet, request, request_with, wait_for};
 
 /// The disk, and a file on it that is removed to make room.
 const DISK_KIB: u32 = 24 << 10;
-const BALLAST_BYTES: u64 = 18 << 20;
+const BALLAST_BYTES: u64 = 17 << 20;
 
 #[derive(Debug, Clone, Copy)]
 enum Way {
