@@ -79,6 +79,9 @@ impl Journey {
         let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
+        // The tabs bound the texts of pages that are being rendered. A page that kept its share while
+        // its subresources wait for theirs could wait in a circle with others.
+        drop(page.memory.take());
         let subresource_bytes = Cell::new(0);
         let rendered = {
             let (task, crawl) = (&page.result.task, &page.result.crawl);
