@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rusqlite::Connection;
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig};
-use webfill_dispatcher::{Committed, Core, CoreSettings};
+use webfill_dispatcher::{Committed, Core, CoreSettings, Mappings};
 
 use super::ending::Wave;
 use super::message::{CrawlNumber, Link, Message};
@@ -110,7 +110,8 @@ impl Dispatcher {
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,
         };
-        self.core = Some(Core::open(frontier, settings, Vec::new(), now_ms).expect("it goes on"));
+        let core = Core::open(frontier, settings, Mappings::default(), now_ms);
+        self.core = Some(core.expect("it goes on"));
         let committed = self.commit(now_ms);
         assert!(committed.outgoing.is_empty(), "nobody is connected yet");
     }

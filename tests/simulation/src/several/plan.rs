@@ -2,7 +2,8 @@
 //! their deaths.
 
 use crate::dice::Dice;
-use crate::worker::{site_name, url};
+use crate::shared_servers::site_name;
+use crate::worker::url;
 
 use super::message::CrawlNumber;
 use super::slots::{DISPATCHERS, SlotMap};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use webfill_dispatcher::{Client as Asker, OutgoingMessage};
+use webfill_dispatcher::{Caller, Client as Asker, OutgoingMessage};
+use webfill_wire::codec::WIRE_VERSION;
 use webfill_wire::{DispatcherToSupervisor, Task};
 
 use crate::coordinator::EPOCH_MS;
@@ -308,7 +309,7 @@ impl World {
     fn let_out(&mut self, number: usize, message: OutgoingMessage) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {
-                let connection = peer.as_slice().try_into().expect("a peer of ours");
+                let connection = peer.peer.as_slice().try_into().expect("a peer of ours");
                 let event = Event::ToMachine {
                     machine: number,
                     connection: u64::from_le_bytes(connection),
@@ -361,7 +362,10 @@ impl World {
     fn hand_up(&mut self, number: usize, connection: u64, message: Upwards) {
         self.turn(number, |dispatcher, now_ms| match message {
             Upwards::Word(word) => {
-                let peer = connection.to_le_bytes().to_vec();
+                let peer = Caller {
+                    peer: connection.to_le_bytes().to_vec(),
+                    version: WIRE_VERSION,
+                };
                 let done = dispatcher
                     .core()
                     .handle_supervisor_message(&peer, word, now_ms);
