@@ -35,6 +35,8 @@ fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncatio
             let xpath = XPath::compile(question).unwrap();
             match document.evaluate(&xpath) {
                 Ok(_) | Err(EvaluateError::OutOfTime { .. }) => {}
+                // Its copy for this expression would need more memory than it may have.
+                Err(EvaluateError::Engine(why)) if why.contains("page is too large") => {}
                 Err(error) => panic!("{name}: {question}: {error}"),
             }
         }
@@ -120,10 +122,10 @@ fn the_adoption_agency_cannot_fill_the_memory() {
     let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
     assert!(survive("bold again", reconstructed, brisk()).is_some());
     let long_value = format!("<p><b x={}>{}", "v".repeat(100_000), "x<p>".repeat(20_000));
-    assert_eq!(
+    assert!(matches!(
         survive("copied value", long_value, brisk()),
-        Some(Truncation::Attributes)
-    );
+        Some(Truncation::Attributes | Truncation::Memory)
+    ));
     survive(
         "misnested",
         "<a><p><b></a></p><i></b>".repeat(30_000),
