@@ -177,7 +177,7 @@ fn a_dispatcher_that_forgets_which_crawls_need_browsers_is_found() {
 
 #[test]
 fn answers_that_do_not_wait_for_leases_are_found() {
-    assert_is_found(Sabotage::AnswersDoNotWaitForLeases, 529);
+    assert_is_found(Sabotage::AnswersDoNotWaitForLeases, 350);
 }
 
 #[test]
