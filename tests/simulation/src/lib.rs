@@ -68,6 +68,7 @@ mod shared_servers;
 mod site_states;
 mod sites;
 mod store;
+mod suited;
 mod supervisors;
 mod trouble;
 mod web;
@@ -94,8 +95,20 @@ pub struct Passed {
 
 /// Runs the world of a seed to its end. Returns how long it took, or the faults that were found.
 /// `traces` prints what happens.
-pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed, Vec<String>> {
-    let mut world = World::new(seed, sabotage, traces);
+pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
+    run_to_end(World::new(seed, Plan::of(seed), None, traces))
+}
+
+/// Whether a sabotage is found in the world of a seed that suits it, and nothing without it.
+pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
+    let passes = |sabotaged| {
+        let plan = Plan::suited_to(sabotage, seed);
+        run_to_end(World::new(seed, plan, sabotaged, false)).is_ok()
+    };
+    !passes(Some(sabotage)) && passes(None)
+}
+
+fn run_to_end(mut world: World) -> Result<Passed, Vec<String>> {
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
         if !world.web.judge.faults.is_empty() || !world.faults.is_empty() {

@@ -146,21 +146,19 @@ impl World {
         let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
         let seen = self.machines_seen.of_names.entry(name.clone()).or_default();
         let is_cut_off = seen.cut_off.is_some();
-        let before = std::mem::take(&mut seen.failed);
+        seen.failed.retain(|(.., at_ms)| at_ms + WITHIN_MS > now_ms);
         let failed = attempts.failed.iter();
         let failed = failed.map(|(site, task)| (*site, *task, now_ms));
-        let failed = before
-            .into_iter()
-            .filter(|(.., at_ms)| at_ms + WITHIN_MS > now_ms)
-            .chain(failed);
-        let failed: Vec<_> = failed.collect();
         if is_cut_off {
-            return self.judge_excused(&name, failed.iter().map(|(_, task, _)| *task));
+            let before = std::mem::take(&mut seen.failed);
+            let failed = before.into_iter().chain(failed);
+            return self.judge_excused(&name, failed.map(|(_, task, _)| task));
         }
         if attempts.has_answer {
             seen.answered_ms = now_ms;
+            seen.failed.clear();
         } else if !attempts.is_unclear {
-            seen.failed = failed;
+            seen.failed.extend(failed);
         }
         let sites: BTreeSet<usize> = seen.failed.iter().map(|(site, ..)| *site).collect();
         let is_clear = sites.len() >= ENOUGH_SITES && seen.answered_ms + QUIET_MS < now_ms;

@@ -194,8 +194,7 @@ impl Event {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> World {
-        let plan = Plan::of(seed);
+    pub(crate) fn new(seed: u64, plan: Plan, sabotage: Option<Sabotage>, traces: bool) -> World {
         let machines = plan.lanes.iter().enumerate();
         let machines = machines.map(|(name, lanes)| Machine::new(&plan, name, name as u64, *lanes));
         let mut world = World {

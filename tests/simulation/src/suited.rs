@@ -1,0 +1,98 @@
+//! Worlds in which a fault that was put in on purpose is likely to show. In a world of chance some of
+//! them do harm once in thousands of seeds: several things must go wrong together.
+
+use webfill_wire::Lane;
+
+use crate::dice::Dice;
+use crate::faults::{Fault, NetworkPlan};
+use crate::lost_ways::Loss;
+use crate::plan::Plan;
+use crate::robots::RobotsPlan;
+use crate::sabotage::Sabotage;
+use crate::sites;
+
+impl Plan {
+    /// The world of a seed, changed so that the sabotage matters in it.
+    pub(crate) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
+        let mut plan = Plan::of(seed);
+        let dice = &mut Dice::new(seed ^ 0x5017);
+        match sabotage {
+            Sabotage::LeasesAreIgnored | Sabotage::AnswersStretchTheLease => {
+                plan.loses_supervisors(dice);
+            }
+            Sabotage::LastRequestsAreNotTold => plan.forgets_what_supervisors_learnt(dice),
+            Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
+            _ => {}
+        }
+        plan
+    }
+
+    /// Sites that are well, and nothing that goes wrong yet.
+    fn calm_down(&mut self, dice: &mut Dice) {
+        self.sites.clear();
+        self.supervisors = 2;
+        self.add_well_sites(dice, 24);
+        (self.window_sites, self.queue) = (100, 60);
+        self.network = NetworkPlan::perfect();
+        self.deaths_in_turn = 0;
+        self.group_bounds = None;
+        self.faults.clear();
+        self.orders.clear();
+        self.crawl_lanes.fill(Lane::Http);
+        self.lanes = vec![[Lane::Http; 2]; self.supervisors];
+        self.records.fill(0);
+        self.longest_request_ms = 1_000;
+        self.estimate_ms = sites::estimate_ms(&self.sites, self.default_delay_ms);
+    }
+
+    /// Supervisors are not heard for longer than their leases, while what they are told comes late.
+    fn loses_supervisors(&mut self, dice: &mut Dice) {
+        self.default_delay_ms = 1_000;
+        self.calm_down(dice);
+        self.lease_ms = dice.magnitude(2_000, 5_000);
+        self.network.late_once_in = 30;
+        self.network.latest_ms = 4 * self.lease_ms;
+        let hand_over_ms = self.lease_ms + self.longest_request_ms;
+        for _ in 0..12 {
+            let fault = Fault::CutOff {
+                supervisor: dice.between(0, self.supervisors as u64 - 1) as usize,
+                up: true,
+                down: false,
+                for_ms: dice.between(hand_over_ms, 3 * hand_over_ms),
+            };
+            self.faults.push((dice.between(0, self.estimate_ms), fault));
+        }
+    }
+
+    /// Supervisors die one after the other, most of them before they have told what they have learnt:
+    /// that sites want long delays. Those who get their sites then know it from the shared cache.
+    fn forgets_what_supervisors_learnt(&mut self, dice: &mut Dice) {
+        self.default_delay_ms = 0;
+        self.calm_down(dice);
+        for site in &mut self.sites {
+            site.robots = RobotsPlan::steady(Some(60_000));
+        }
+        self.cache_fails = false;
+        self.lease_ms = 2_000;
+        for number in 0..12 {
+            let fault = Fault::SupervisorDies {
+                supervisor: number % self.supervisors,
+                down_ms: dice.between(100, 1_000),
+            };
+            let at_ms = number as u64 * 1_000 + dice.between(0, 1_000);
+            self.faults.push((at_ms, fault));
+        }
+    }
+
+    /// Nothing leaves a machine for longer than its tasks are tried again by themselves.
+    fn loses_one_way_for_long(&mut self, dice: &mut Dice) {
+        self.calm_down(dice);
+        self.rests = true;
+        let fault = Fault::LosesWay {
+            supervisor: 0,
+            loss: dice.one_of(&[Loss::NoRoute, Loss::NoNames, Loss::Silence]),
+            for_ms: dice.between(60_000, 150_000),
+        };
+        self.faults.push((dice.between(500, 8_000), fault));
+    }
+}
