@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use webfill_tests::site::{Visit, Visits};
@@ -110,11 +110,20 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
             || injected.iter().any(|fault| explains(fault, before, visit));
         if !is_explained {
             let (host, path) = (&visit.host, &visit.path);
-            wrong.push(format!("{host}{path} was asked for again without a fault"));
+            let faults: Vec<String> = injected
+                .iter()
+                .map(|fault| beside(fault, before, visit))
+                .collect();
+            wrong.push(format!(
+                "{host}{path} was asked for again without a fault: {faults:?}"
+            ));
         }
     }
     (repeated, wrong)
 }
+
+/// How long it takes a worker at most, on a busy machine, to notice that its supervisor is dead.
+const ORPHANS_LIVE: Duration = Duration::from_millis(500);
 
 /// Whether the fault came between two requests, and touched the first: some process held the task when
 /// the fault began or while it lasted, so that the request, or its outcome, was in progress.
@@ -122,6 +131,8 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let until = match fault.planned.fault {
         // What was sent over a connection that stays arrives when the way is back, perhaps too late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
+        // The workers of a killed supervisor may start a request before they notice.
+        Fault::Kill(_) | Fault::KillAt(_) => fault.until + ORPHANS_LIVE,
         _ => fault.until,
     };
     if first.started_at > until || again.started_at < fault.from {
@@ -135,6 +146,23 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
         (true, _) => fault.held.iter().any(of_host),
         (false, _) => fault.held.contains(&url_of(first)),
     }
+}
+
+/// When a fault began and ended, beside two requests for a page, and whether it touched the page.
+fn beside(fault: &Injected, first: &Visit, again: &Visit) -> String {
+    let after = |at: Instant, visit: &Visit| {
+        let ms = |span: Duration| span.as_millis() as i64;
+        ms(at.saturating_duration_since(visit.started_at))
+            - ms(visit.started_at.saturating_duration_since(at))
+    };
+    format!(
+        "{:?} from {} to {} ms after the first request, {} ms before the second, held: {}",
+        fault.planned.fault,
+        after(fault.from, first),
+        after(fault.until, first),
+        -after(fault.until, again),
+        fault.held.contains(&url_of(first))
+    )
 }
 
 fn url_of(visit: &Visit) -> String {
@@ -245,8 +273,6 @@ pub(crate) fn frontier(path: &Path, graph: &Graph) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
     use crate::plan::Planned;
 
