@@ -1,7 +1,7 @@
 //! [`MappingSet`], a checked set of mappings that all threads of a process share. All errors are found
 //! when it is loaded.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use crate::fault::{Fault, LoadErrors, quoted};
@@ -161,6 +161,16 @@ impl MappingSet {
     pub fn field_names(&self) -> BTreeSet<&str> {
         let fields = self.mappings.iter().flat_map(|mapping| &mapping.fields);
         fields.map(|field| field.name.as_str()).collect()
+    }
+
+    /// The names of the fields that each mapping extracts, by the mapping's name.
+    pub fn fields_by_mapping(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for mapping in &self.mappings {
+            let names = mapping.fields.iter().map(|field| field.name.as_str());
+            all.entry(&mapping.name).or_default().extend(names);
+        }
+        all
     }
 
     pub(crate) fn mapping(&self, index: MappingIndex) -> &Mapping {

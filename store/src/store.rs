@@ -10,6 +10,7 @@ use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
+use crate::field_counts::FieldCounts;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
 use crate::site_state::SiteState;
@@ -142,6 +143,13 @@ pub trait Store: Send + Sync {
     /// Counts the records of a crawl. SQLite stores the counts. MongoDB counts index entries, which
     /// takes about a second for a million: callers should ask less often if it takes longer.
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
+
+    /// Counts what the mappings have extracted from the pages of a crawl, and what its records miss.
+    /// Reads the whole crawl, which takes seconds for a million pages.
+    async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError>;
+
+    /// The crawl of the same application that began last before this one.
+    async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError>;
 
     /// Fills records from pages that were fetched for other records; `None` where the page is not
     /// stored.

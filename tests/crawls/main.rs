@@ -10,6 +10,7 @@ mod commands;
 mod datasets;
 mod dead_names;
 mod fencing;
+mod findings;
 mod fleet_keys;
 mod full_disk;
 mod hostile_pages;

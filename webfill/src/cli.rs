@@ -11,6 +11,7 @@ use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane, Outcome};
 
 use crate::backup::BackupOptions;
+use crate::crawl::FailOn;
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
@@ -197,6 +198,15 @@ pub struct CrawlOptions {
     /// Fetch seen URLs again after this long: 90s, 15m, 2h, 1d [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,
+    /// End with 1 if one of these holds of the finished crawl; separated by commas
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "nothing-fetched,all-broken"
+    )]
+    pub fail_on: Vec<FailOn>,
     /// What is printed on standard output at the end
     #[arg(long, value_enum, default_value = "human")]
     pub summary: SummaryFormat,

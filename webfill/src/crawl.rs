@@ -7,7 +7,10 @@
 //! the same command with `--crawl ID` continues the crawl.
 
 mod claim;
+mod findings;
+mod flags;
 mod retry;
+mod verdict;
 mod watch;
 mod write_back;
 
@@ -17,7 +20,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use webfill_api::CrawlSpec;
-use webfill_api::scope::ScopeError;
 use webfill_dispatcher::Endpoints;
 use webfill_dispatcher::excluded_sites::ExcludedSites;
 use webfill_dispatcher::local_crawl::LocalRequest;
@@ -37,18 +39,24 @@ use crate::roles::load_mappings;
 use crate::seeds::DocumentRules;
 use crate::settings::Settings;
 use crate::stdout::tell;
-use crate::summary::{Counters, Summary};
+use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
-use watch::Watch;
+pub use verdict::FailOn;
+use watch::{End, Watch};
 use write_back::{Route, WritingBack};
 
 pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     let crawl = Crawl::prepare(options)?;
     let format = crawl.options.summary;
-    let (summary, status) = crawl.run()?;
+    let fail_on = crawl.options.fail_on.clone();
+    let (summary, end) = crawl.run()?;
+    let (status, failed) = verdict::of(end, &summary, &fail_on);
     match format {
         SummaryFormat::Json => tell(summary.json())?,
         SummaryFormat::Human => tell(summary.text().trim_end())?,
+    }
+    if let Some(reason) = failed {
+        eprintln!("webfill: {reason} (--fail-on)");
     }
     Ok(status)
 }
@@ -62,16 +70,16 @@ pub struct Crawl {
     dataset: Option<DatasetPlan>,
     dataset_name: NamedDataset,
     /// The fields that mappings extract.
-    extracted: BTreeSet<String>,
+    fields: FieldsByMapping,
 }
 
 impl Crawl {
     /// Checks flags and settings, before anything is opened.
     pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
         let mut settings = Settings::load(options.config.as_deref())?;
-        apply_flags(&mut settings, &options);
+        flags::apply_flags(&mut settings, &options);
         settings.validate()?;
-        require_work(&options, &settings)?;
+        flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
         let dataset = options.dataset.validate()?;
@@ -80,10 +88,10 @@ impl Crawl {
             options.seeds.as_deref(),
             dataset.as_ref(),
         )?;
-        require_contact(&settings)?;
+        flags::require_contact(&settings)?;
         let mappings = load_mappings(&settings.mappings)?;
-        let spec = spec_of(&options, &settings);
-        Scope::compile(&spec).map_err(scope_fault)?;
+        let spec = flags::spec_of(&options, &settings);
+        Scope::compile(&spec).map_err(flags::scope_fault)?;
         if let Some(list) = &settings.dispatcher.exclude_sites {
             ExcludedSites::load(list).map_err(Fault::usage)?;
         }
@@ -94,16 +102,12 @@ impl Crawl {
             seeds,
             dataset,
             dataset_name,
-            extracted: mappings
-                .field_names()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            fields: findings::fields_by_mapping(&mappings),
         })
     }
 
     /// Runs the crawl to its end.
-    pub fn run(mut self) -> Result<(Summary, ExitStatus), Fault> {
+    pub fn run(mut self) -> Result<(Summary, End), Fault> {
         let started = Instant::now();
         signals::install();
         let told_state = self.settings.state.clone();
@@ -177,6 +181,7 @@ impl Crawl {
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
         watch.progress.finish();
+        let findings = findings::count(&watch.runtime, &*watch.store, &watch.id, self.fields);
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
             pages_before: before.pages,
@@ -188,12 +193,13 @@ impl Crawl {
             repeated_seeds: fed.repeated,
             written_back,
             unfillable: fed.unfillable,
+            findings,
             elapsed: started.elapsed(),
             ended_early: end.reason(),
             store: self.settings.store_uri()?.to_string(),
             state: told_state,
         };
-        Ok((summary, end.status()))
+        Ok((summary, end))
     }
 
     /// Opens the store. Without seeds, the crawl must exist there; else its id was mistyped.
@@ -202,7 +208,7 @@ impl Crawl {
         let opened = webfill_store::open(&uri, None).await;
         let store = opened.map_err(unusable_store)?.store;
         let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
-        if !has_seeds(&self.options) {
+        if !flags::has_seeds(&self.options) {
             let known = store.get_crawl(&id).await.map_err(feeding::store_fault)?;
             known.ok_or_else(|| {
                 Fault::usage(format!(
@@ -255,7 +261,7 @@ impl Crawl {
                 refresh: plan.refresh,
                 writes_back: plan.write_back.is_some(),
                 collection: plan.collection(),
-                extracted: self.extracted.clone(),
+                extracted: self.extracted(),
             },
             places: self.file_of_crawl("records-read"),
             dataset,
@@ -275,7 +281,7 @@ impl Crawl {
             seeds: self.source(dataset),
             dataset: dataset_name,
             refresh: self.options.dataset.refresh,
-            extracted: std::mem::take(&mut self.extracted),
+            extracted: self.extracted(),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,
@@ -297,6 +303,11 @@ impl Crawl {
         }
     }
 
+    /// The fields that some mapping extracts.
+    fn extracted(&self) -> BTreeSet<String> {
+        self.fields.values().flatten().cloned().collect()
+    }
+
     /// A file of the state folder that belongs to this crawl.
     fn file_of_crawl(&self, name: &str) -> PathBuf {
         let id = self.spec.crawl_id.replace(':', "_");
@@ -316,94 +327,6 @@ impl Opened {
     fn older_dataset(&self) -> Result<Option<DatasetName>, Fault> {
         let name = self.dataset.as_deref().map(str::parse).transpose();
         name.map_err(Fault::error)
-    }
-}
-
-fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
-    fn set<T: Clone>(setting: &mut T, flag: &Option<T>) {
-        if let Some(flag) = flag {
-            setting.clone_from(flag);
-        }
-    }
-    fn set_some<T: Clone>(setting: &mut Option<T>, flag: &Option<T>) {
-        if flag.is_some() {
-            setting.clone_from(flag);
-        }
-    }
-    set(&mut settings.mappings, &options.mappings);
-    set(&mut settings.store, &options.store);
-    set(&mut settings.state, &options.state);
-    set_some(&mut settings.cache, &options.cache);
-    let dataset = options.dataset_name.as_ref();
-    set_some(&mut settings.dataset, &dataset.map(DatasetName::to_string));
-    set(&mut settings.supervisor.lane, &options.lane);
-    set(&mut settings.supervisor.workers, &options.workers);
-    if let Some(concurrency) = options.concurrency {
-        settings.worker.concurrency = concurrency as usize;
-    }
-    let politeness = &mut settings.politeness;
-    set(&mut politeness.delay, &options.delay);
-    set_some(&mut politeness.contact, &options.contact);
-    politeness.ignore_robots |= options.ignore_robots;
-    politeness.allow_private_networks |= options.allow_private_networks;
-    set_some(&mut settings.fetch.proxy, &options.proxy);
-    settings
-        .fetch
-        .resolve
-        .extend(options.resolve.iter().cloned());
-    set_some(&mut settings.fetch.ca_file, &options.ca_file);
-    set_some(
-        &mut settings.dispatcher.exclude_sites,
-        &options.exclude_sites,
-    );
-}
-
-fn has_seeds(options: &CrawlOptions) -> bool {
-    !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
-}
-
-/// Errors of a crawl's scope name the members of a crawl request; this turns them into flags.
-fn scope_fault(error: ScopeError) -> Fault {
-    Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
-}
-
-/// Refuses a command that has neither seeds nor a crawl to resume.
-fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault> {
-    let frontier = settings.state.join(webfill_dispatcher::frontier::FILE_NAME);
-    if has_seeds(options) || (options.crawl.is_some() && frontier.exists()) {
-        return Ok(());
-    }
-    Err(Fault::usage(
-        "nothing to crawl: give URLs, --seeds FILE or --records URI, or the --state and --crawl of a crawl to resume",
-    ))
-}
-
-/// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no
-/// address may be fetched from.
-fn require_contact(settings: &Settings) -> Result<(), Fault> {
-    let politeness = &settings.politeness;
-    if politeness.contact.is_some() || politeness.allow_private_networks {
-        return Ok(());
-    }
-    Err(Fault::usage(
-        "--contact URL is missing: the page that explains your crawl to webmasters; deploy/crawler-page.html is a template (for a site of your own on this machine or network, --allow-private-networks does without)",
-    ))
-}
-
-fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
-    let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
-    CrawlSpec {
-        max_depth: options.depth,
-        follow: options.follow,
-        lane: settings.supervisor.lane,
-        allowed_domains: options.allowed_domains.clone(),
-        allow_regex: options.allow_regex.clone(),
-        deny_regex: options.deny_regex.clone(),
-        deny_extensions: options.deny_extensions.clone(),
-        domain_max_pages: options.domain_max_pages,
-        max_pages: options.max_pages,
-        refresh_after_ms: options.refresh_after.map(|after| after.as_millis() as u64),
-        ..CrawlSpec::new(&options.app, crawl_id)
     }
 }
 
@@ -433,16 +356,4 @@ async fn put_crawl_if_missing(store: &dyn Store, spec: &CrawlSpec) -> Result<(),
         finished_at_ms: None,
     };
     store.put_crawl(crawl).await
-}
-
-/// A new crawl id, which sorts by time and is very likely unique.
-fn fresh_id() -> String {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    format!(
-        "{}-{:04x}",
-        now.as_secs(),
-        (now.subsec_nanos() ^ std::process::id()) & 0xffff
-    )
 }

@@ -36,7 +36,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
         "a small site of profiles is served on {address}; its records miss fields, this crawl fills them in\n"
     ))?;
     let crawl_options = crawl_options(&folder.path, &store, &address)?;
-    let (summary, status) = Crawl::prepare(crawl_options)?.run()?;
+    let (summary, end) = Crawl::prepare(crawl_options)?.run()?;
     print_records(&store, &summary.crawl_id)?;
     tell(format_args!("\n{}", summary.text().trim_end()))?;
     if options.keep {
@@ -45,7 +45,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     } else if options.store.is_none() {
         tell("the temporary folder is removed again; --keep or --store URI keep the records")?;
     }
-    Ok(status)
+    Ok(end.status())
 }
 
 fn crawl_options(folder: &Path, store: &str, address: &str) -> Result<CrawlOptions, Fault> {

@@ -1,5 +1,6 @@
 //! The summary of a crawl, as text for people and as JSON for programs.
 
+mod findings;
 mod seeds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use webfill_store::{DatasetName, RecordCounts};
 
+pub use findings::{FieldsByMapping, Findings};
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 
 /// The dispatcher's counters of a crawl.
@@ -145,6 +147,8 @@ pub struct Summary {
     pub written_back: Option<WrittenBack>,
     /// Fields that records want and that no mapping extracts.
     pub unfillable: BTreeSet<String>,
+    /// `None` if it was not counted.
+    pub findings: Option<Findings>,
     pub elapsed: Duration,
     /// Why the crawl ended early; `None` if it was finished.
     pub ended_early: Option<&'static str>,
@@ -181,6 +185,7 @@ impl Summary {
             }),
             "unfillable": self.unfillable,
             "retried": self.retried,
+            "found": self.findings.as_ref().map(Findings::json),
         })
     }
 
@@ -222,6 +227,12 @@ impl Summary {
             );
         }
         let _ = writeln!(text, "  fields    {} values stored", counters.fields);
+        match &self.findings {
+            Some(findings) => findings.write(&mut text),
+            None => {
+                text.push_str("  mapping   not counted: the store failed, or there was no time\n")
+            }
+        }
         let _ = writeln!(text, "  outcomes  {}", format_counts(&counters.outcomes));
         let _ = writeln!(
             text,

@@ -19,6 +19,7 @@ mod crawls;
 mod dataset;
 mod export;
 mod fault;
+mod field_counts;
 mod indexes;
 mod migrating;
 mod page_log;
@@ -46,6 +47,7 @@ use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
+use crate::field_counts::FieldCounts;
 use crate::record::{MappingOrder, RecordCounts};
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
@@ -196,6 +198,18 @@ impl Store for Mongo {
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError> {
         let crawl = crawl.clone();
         self.call(async move |db: Db| crawls::record_counts(&db, &crawl).await)
+            .await
+    }
+
+    async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| field_counts::count(&db, &crawl).await)
+            .await
+    }
+
+    async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| field_counts::crawl_before(&db, &crawl).await)
             .await
     }
 

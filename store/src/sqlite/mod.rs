@@ -18,6 +18,7 @@ mod connection_thread;
 mod crawls;
 mod export;
 mod fault;
+mod field_counts;
 mod pages;
 mod records;
 mod reservations;
@@ -40,6 +41,7 @@ use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
+use crate::field_counts::FieldCounts;
 use crate::record::{MappingOrder, RecordCounts};
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
@@ -154,6 +156,20 @@ impl Store for Sqlite {
         let crawl = crawl.to_string();
         self.thread
             .call(move |db| db.read(|conn| crawls::record_counts(conn, &crawl)))
+            .await?
+    }
+
+    async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError> {
+        let crawl = crawl.to_string();
+        self.thread
+            .call(move |db| db.read(|conn| field_counts::count(conn, &crawl)))
+            .await?
+    }
+
+    async fn crawl_before(&self, crawl: &CrawlId) -> Result<Option<CrawlId>, StoreError> {
+        let crawl = crawl.clone();
+        self.thread
+            .call(move |db| db.read(|conn| field_counts::crawl_before(conn, &crawl)))
             .await?
     }
 

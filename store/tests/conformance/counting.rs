@@ -1,5 +1,5 @@
 use serde_json::json;
-use webfill_store::{CrawlId, CrawlState, DatasetRecord, RecordCounts};
+use webfill_store::{CrawlId, CrawlState, DatasetRecord, FieldCounts, MappingCounts, RecordCounts};
 
 use super::*;
 
@@ -120,4 +120,89 @@ pub(crate) async fn a_record_that_was_read_elsewhere_before_is_told(clients: &Cl
         .put_dataset(&other, vec![read_at(Some(there), "a")], NOON_MS)
         .await;
     assert_eq!(elsewhere[0].as_ref().unwrap().earlier, None);
+}
+
+pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(
+        store,
+        vec![record("r", json!({"city": null, "name": null}))],
+    )
+    .await;
+    let read = |path: &str, mapping: Option<&str>, fields| Page {
+        mapping: mapping.map(str::to_owned),
+        ..page_with(&format!("https://example.com/{path}"), fields)
+    };
+    let pages = [
+        read("a", Some("people"), json!({"name": "Ada", "city": null})),
+        read("b", Some("people"), json!({"name": "Bob"})),
+        read("c", Some("places"), json!({"city": ["Paris"]})),
+        read("d", None, json!({})),
+        Page {
+            outcome: Outcome::HttpError,
+            ..read("e", Some("people"), json!({}))
+        },
+        // Of a crawl whose id begins alike.
+        Page {
+            crawl_id: "c10".into(),
+            ..read("f", Some("people"), json!({"name": "Eve"}))
+        },
+    ];
+    for page in pages {
+        save(store, page, &[]).await.unwrap();
+    }
+    save(
+        store,
+        read("a", Some("people"), json!({"name": "Ada"})),
+        &["r"],
+    )
+    .await
+    .unwrap();
+    let counts = store.field_counts(&crawl_id()).await.unwrap();
+    let mapping = |pages, filled: &[(&str, u64)]| MappingCounts {
+        pages,
+        filled: filled
+            .iter()
+            .map(|(name, n)| ((*name).into(), *n))
+            .collect(),
+    };
+    let mappings = [
+        ("people".into(), mapping(2, &[("name", 2)])),
+        ("places".into(), mapping(1, &[("city", 1)])),
+    ];
+    let expected = FieldCounts {
+        mappings: mappings.into(),
+        unmatched: 1,
+        missing: [("city".into(), 1)].into(),
+    };
+    assert_eq!(counts, expected);
+    let nowhere = CrawlId::new("app", "c3");
+    let counts = store.field_counts(&nowhere).await.unwrap();
+    assert_eq!(counts, FieldCounts::default());
+}
+
+pub(crate) async fn the_crawl_before_is_the_last_of_its_application(clients: &Clients) {
+    let store = &*clients.first.store;
+    let begun = |app: &str, id: &str, minutes: i64| Crawl {
+        started_at_ms: NOON_MS + minutes * 60_000,
+        ..crawl(CrawlId::new(app, id))
+    };
+    let crawls = [
+        begun("app", "z", 1),
+        begun("app", "b", 2),
+        begun("other", "c", 3),
+        begun("app", "d", 4),
+        begun("app", "e", 5),
+    ];
+    for crawl in crawls {
+        store.put_crawl(crawl).await.unwrap();
+    }
+    let before = async |id| {
+        let before = store.crawl_before(&CrawlId::new("app", id)).await.unwrap();
+        before.map(|id| id.crawl_id)
+    };
+    assert_eq!(before("d").await.as_deref(), Some("b"));
+    assert_eq!(before("b").await.as_deref(), Some("z"));
+    assert_eq!(before("z").await, None);
+    assert_eq!(before("unknown").await, None);
 }

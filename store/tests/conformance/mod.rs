@@ -65,6 +65,8 @@ macro_rules! conformance_tests {
             choosing: what_the_user_gave_has_no_candidates,
             choosing: candidates_are_bounded_in_number_and_size,
             counting: records_are_counted_once_however_often_put,
+            counting: fields_are_counted_by_mapping_and_crawl,
+            counting: the_crawl_before_is_the_last_of_its_application,
             counting: a_record_counts_in_each_of_its_crawls,
             counting: records_of_an_unknown_crawl_are_refused,
             counting: a_record_that_was_read_elsewhere_before_is_told,

@@ -1,0 +1,39 @@
+//! What a crawl has found, counted from its stored pages and records.
+
+use std::collections::BTreeMap;
+
+/// What the mappings have extracted from the pages of a crawl, and what its records still want.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FieldCounts {
+    /// By the name of the mapping that extracted the page: pages with the outcome `ok`.
+    pub mappings: BTreeMap<String, MappingCounts>,
+    /// Pages with the outcome `ok` that no mapping matched.
+    pub unmatched: u64,
+    /// By the name of the field: records that want it and do not have it.
+    pub missing: BTreeMap<String, u64>,
+}
+
+/// The pages that one mapping has extracted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MappingCounts {
+    pub pages: u64,
+    /// By the name of the field: pages that have a value for it. A field without any value is not here.
+    pub filled: BTreeMap<String, u64>,
+}
+
+impl FieldCounts {
+    /// Notes pages of a mapping, or of none.
+    pub(crate) fn add_pages(&mut self, mapping: Option<String>, pages: u64) {
+        match mapping {
+            Some(mapping) => self.mappings.entry(mapping).or_default().pages += pages,
+            None => self.unmatched += pages,
+        }
+    }
+
+    /// Notes pages of a mapping that have a value for a field.
+    pub(crate) fn add_filled(&mut self, mapping: &str, field: String, pages: u64) {
+        if let Some(counts) = self.mappings.get_mut(mapping) {
+            counts.filled.insert(field, pages);
+        }
+    }
+}

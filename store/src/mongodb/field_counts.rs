@@ -1,0 +1,96 @@
+//! Counts what a crawl has found.
+
+use mongodb::Collection;
+use mongodb::bson::{Bson, Document, doc};
+
+use super::command::{Db, number};
+use super::fault::Fault;
+use crate::crawl::CrawlId;
+use crate::field_counts::FieldCounts;
+
+pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault> {
+    let mut counts = FieldCounts::default();
+    // The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
+    let read = doc! {"$match": {
+        "_id": {"$gt": format!("{crawl}/"), "$lt": format!("{crawl}0")},
+        "outcome": "ok",
+    }};
+    let group = |by: Bson| doc! {"$group": {"_id": by, "n": {"$sum": 1}}};
+    let by_mapping = [read.clone(), group("$mapping".into())];
+    for found in all(db, "pages", by_mapping).await? {
+        let mapping = found.get_str("_id").ok().map(str::to_owned);
+        counts.add_pages(mapping, pages(&found));
+    }
+    let by_field = [
+        read,
+        doc! {"$match": {"mapping": {"$type": "string"}}},
+        doc! {"$project": {"mapping": 1, "field": {"$objectToArray": "$fields"}}},
+        doc! {"$unwind": "$field"},
+        doc! {"$match": {"field.v": {"$ne": null}}},
+        group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
+    ];
+    for found in all(db, "pages", by_field).await? {
+        if let Ok(key) = found.get_document("_id")
+            && let (Ok(mapping), Ok(field)) = (key.get_str("mapping"), key.get_str("field"))
+        {
+            counts.add_filled(mapping, field.to_owned(), pages(&found));
+        }
+    }
+    let missing = [
+        doc! {"$match": {
+            "crawls": {"app_id": &crawl.app_id, "crawl_id": &crawl.crawl_id},
+            "resolved_at": null,
+        }},
+        doc! {"$unwind": "$missing"},
+        group("$missing".into()),
+    ];
+    for found in all(db, "records", missing).await? {
+        if let Ok(field) = found.get_str("_id") {
+            counts.missing.insert(field.to_owned(), pages(&found));
+        }
+    }
+    Ok(counts)
+}
+
+/// The last crawl of the application that began before this one.
+pub(super) async fn crawl_before(db: &Db, crawl: &CrawlId) -> Result<Option<CrawlId>, Fault> {
+    let Some(own) = db.find_one("crawls", &crawl.to_string()).await? else {
+        return Ok(None);
+    };
+    let Ok(started_at) = own.get_datetime("started_at") else {
+        return Ok(None);
+    };
+    let before = [
+        doc! {"$match": {
+            "app_id": &crawl.app_id,
+            "crawl_id": {"$ne": &crawl.crawl_id},
+            "started_at": {"$lte": started_at},
+        }},
+        doc! {"$sort": {"started_at": -1, "_id": -1}},
+        doc! {"$limit": 1},
+    ];
+    let found = all(db, "crawls", before).await?;
+    let id = found
+        .first()
+        .and_then(|found| found.get_str("crawl_id").ok());
+    Ok(id.map(|id| CrawlId::new(&crawl.app_id, id)))
+}
+
+fn pages(found: &Document) -> u64 {
+    u64::try_from(number(found, "n")).unwrap_or_default()
+}
+
+/// The results of an aggregation, which may take long: a whole crawl is read.
+async fn all(
+    db: &Db,
+    collection: &str,
+    pipeline: impl IntoIterator<Item = Document>,
+) -> Result<Vec<Document>, Fault> {
+    let collection: Collection<Document> = db.database.collection(collection);
+    let mut cursor = collection.aggregate(pipeline).allow_disk_use(true).await?;
+    let mut found = Vec::new();
+    while cursor.advance().await? {
+        found.push(cursor.deserialize_current()?);
+    }
+    Ok(found)
+}

@@ -1,0 +1,59 @@
+//! Counts what a crawl has found.
+
+use rusqlite::{Connection, Row, params};
+
+use super::fault::Fault;
+use crate::crawl::CrawlId;
+use crate::field_counts::FieldCounts;
+
+/// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
+const PAGES: &str = "SELECT mapping, count(*) FROM pages
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome = 'ok' GROUP BY mapping";
+
+const FILLED: &str = "SELECT mapping, field.key, count(*)
+    FROM pages, json_each(pages.fields) AS field
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome = 'ok' AND mapping NOT NULL
+        AND field.type <> 'null'
+    GROUP BY mapping, field.key";
+
+const MISSING: &str = "SELECT field.value, count(*)
+    FROM crawl_records JOIN records ON records._id = record, json_each(records.missing) AS field
+    WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND resolved_at IS NULL
+    GROUP BY field.value";
+
+/// The last crawl of the application that began before this one.
+const BEFORE: &str = "SELECT crawl_id FROM crawls
+    WHERE app_id = ?1 AND crawl_id <> ?2
+        AND started_at <= (SELECT started_at FROM crawls WHERE app_id = ?1 AND crawl_id = ?2)
+    ORDER BY started_at DESC, key DESC LIMIT 1";
+
+pub(super) fn count(conn: &Connection, crawl: &str) -> Result<FieldCounts, Fault> {
+    let mut counts = FieldCounts::default();
+    let number = |row: &Row<'_>, column| Ok::<_, Fault>(row.get::<_, i64>(column)?.unsigned_abs());
+    let mut pages = conn.prepare_cached(PAGES)?;
+    let mut rows = pages.query([crawl])?;
+    while let Some(row) = rows.next()? {
+        counts.add_pages(row.get(0)?, number(row, 1)?);
+    }
+    let mut filled = conn.prepare_cached(FILLED)?;
+    let mut rows = filled.query([crawl])?;
+    while let Some(row) = rows.next()? {
+        let mapping: String = row.get(0)?;
+        counts.add_filled(&mapping, row.get(1)?, number(row, 2)?);
+    }
+    let mut missing = conn.prepare_cached(MISSING)?;
+    let mut rows = missing.query([crawl])?;
+    while let Some(row) = rows.next()? {
+        counts.missing.insert(row.get(0)?, number(row, 1)?);
+    }
+    Ok(counts)
+}
+
+pub(super) fn crawl_before(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlId>, Fault> {
+    let mut before = conn.prepare_cached(BEFORE)?;
+    let mut rows = before.query(params![crawl.app_id, crawl.crawl_id])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(CrawlId::new(&crawl.app_id, row.get::<_, String>(0)?)))
+}

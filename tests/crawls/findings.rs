@@ -1,0 +1,121 @@
+//! What a crawl has found: by mapping and field in its summary, beside the crawl before, and as an
+//! exit code for those that run crawls unattended.
+
+use serde_json::{Value, json};
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+/// The first crawl finds names and places; then the site's pages lose their places.
+#[test]
+fn the_summary_tells_what_each_field_was_in_the_crawl_before() {
+    let web = Web::start();
+    let site = web.site("people.example");
+    let (ada, bob) = (page("Ada").field("name", "Ada"), page("Bob"));
+    site.serve("/ada", ada.clone().field("location", "London"));
+    site.serve("/bob", bob.clone());
+    let work = Workplace::new();
+    let urls = ["http://people.example/ada", "http://people.example/bob"];
+    let crawl = |id: &str| work.crawl(&web).instead("--crawl", id).args(urls);
+    let first = crawl("first").finish().expect(0).summary().json;
+    assert_eq!(first["found"]["before"], Value::Null);
+    site.serve("/ada", ada);
+    let second = crawl("second").finish().expect(0).summary().json;
+    let found = &second["found"];
+    assert_eq!(found["before"], "first");
+    let profile = &found["mappings"]["profile"];
+    assert_eq!(profile["pages"], 2);
+    let field = |filled, empty, share, before| json!({"filled": filled, "empty": empty, "share": share, "share_before": before});
+    assert_eq!(profile["fields"]["title"], field(2, 0, 1.0, 1.0));
+    assert_eq!(profile["fields"]["name"], field(1, 1, 0.5, 0.5));
+    assert_eq!(profile["fields"]["location"], field(0, 2, 0.0, 0.5));
+    let told = crawl("third").instead("--summary", "human").finish();
+    let told = told.expect(0).stdout;
+    let line = "location: 0 filled, 2 empty, 0.0 %; 0.0 % in the crawl before";
+    assert!(told.contains(line), "{told}");
+}
+
+#[test]
+fn what_is_missing_and_what_no_mapping_reads_is_told() {
+    let web = Web::start();
+    web.site("people.example")
+        .serve("/ada", page("Ada").field("name", "Ada"));
+    web.site("other.test").serve("/", page("Other"));
+    let work = Workplace::new();
+    let fields = json!({"name": null, "location": null});
+    let record = |id: &str, url: &str| json!({"id": id, "urls": [url], "fields": fields});
+    let records = [
+        record("a", "http://people.example/ada"),
+        record("b", "http://other.test/"),
+    ];
+    let seeds = work.write_lines("seeds.jsonl", &records);
+    let run = work.crawl(&web).arg("--seeds").arg(seeds).finish();
+    let found = run.expect(0).summary().json["found"].clone();
+    assert_eq!(found["unmatched"], 1);
+    assert_eq!(found["missing"], json!({"location": 2, "name": 1}));
+}
+
+#[test]
+fn a_crawl_fails_on_what_it_was_told_to_fail_on() {
+    let web = Web::start();
+    web.site("people.example")
+        .serve("/ada", page("Ada").field("name", "Ada"));
+    web.site("other.test").serve("/", page("Other"));
+    let work = Workplace::new();
+    let urls = ["http://people.example/ada", "http://other.test/"];
+    let crawl = |list: &str| {
+        let run = work.crawl(&web).instead("--crawl", list.replace(',', "-"));
+        run.instead("--fail-on", list).args(urls).finish()
+    };
+    let empty = crawl("empty-field").expect(1);
+    assert!(
+        empty.one_sentence().contains("profile has found `email`"),
+        "{}",
+        empty.stderr
+    );
+    let unmatched = crawl("all-broken,no-mapping").expect(1);
+    assert!(
+        unmatched
+            .one_sentence()
+            .contains("1 fetched pages match no mapping")
+    );
+    crawl("nothing-fetched,all-broken").expect(0);
+}
+
+/// Without `--fail-on`.
+fn unattended(work: &Workplace, web: &Web) -> Run {
+    let store = format!("sqlite:{}", work.path("store.db").display());
+    Run::new(["crawl", "--store", &store, "--allow-private-networks"])
+        .arg("--state")
+        .arg(work.path("state"))
+        .args(["--workers", "1", "--delay", "0.2", "--progress", "none"])
+        .args(web.resolve_args())
+        .in_folder(work.path("."))
+}
+
+#[test]
+fn a_crawl_that_could_fetch_nothing_ends_in_1() {
+    let web = Web::start();
+    web.site("gone.example").serve("/", status(410));
+    let work = Workplace::new();
+    let run = unattended(&work, &web).arg("http://gone.example/").finish();
+    let told = run.expect(1);
+    let reason = "nothing could be fetched of 1 URLs: the outcomes above say why (--fail-on)";
+    assert!(told.stderr.contains(reason), "{}", told.stderr);
+    let run = unattended(&work, &web).arg("http://gone.example/");
+    run.args(["--fail-on", "never"]).finish().expect(0);
+}
+
+#[test]
+fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let seeds = work.write("seeds.jsonl", "{\"id\": 1}\n{\"urls\": 3}\n");
+    let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
+    let told = run.expect(1);
+    assert!(
+        told.stderr.contains("all 2 seeds are broken"),
+        "{}",
+        told.stderr
+    );
+}

@@ -1,0 +1,70 @@
+//! Counts what a crawl has found, when it has ended.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use webfill_mapping::MappingSet;
+use webfill_startup::signals::{self, Asked};
+use webfill_store::{CrawlId, Store, StoreError};
+
+use crate::summary::{FieldsByMapping, Findings};
+
+/// How often somebody who will not wait is listened to.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Reads the crawl's pages in the store. `None` if the store fails, which its log tells, or if
+/// somebody asks for a stop meanwhile.
+pub fn count(
+    runtime: &Runtime,
+    store: &dyn Store,
+    crawl: &CrawlId,
+    fields: FieldsByMapping,
+) -> Option<Findings> {
+    let counted = runtime.block_on(async {
+        let mut counting = std::pin::pin!(read(store, crawl));
+        loop {
+            match tokio::time::timeout(LOOK_EVERY, &mut counting).await {
+                Ok(counted) => return Some(counted),
+                Err(_) if signals::asked() >= Asked::Stop => return None,
+                Err(_) => {}
+            }
+        }
+    });
+    match counted? {
+        Ok(findings) => Some(Findings { fields, ..findings }),
+        Err(error) => {
+            tracing::warn!(%error, "what the crawl has found could not be counted");
+            None
+        }
+    }
+}
+
+async fn read(store: &dyn Store, crawl: &CrawlId) -> Result<Findings, StoreError> {
+    let counts = store.field_counts(crawl).await?;
+    let before = match store.crawl_before(crawl).await? {
+        Some(before) => {
+            let counts = store.field_counts(&before).await?;
+            Some((before.crawl_id, counts))
+        }
+        None => None,
+    };
+    Ok(Findings {
+        counts,
+        before,
+        ..Findings::default()
+    })
+}
+
+/// The names of the fields that each mapping extracts.
+pub fn fields_by_mapping(mappings: &MappingSet) -> FieldsByMapping {
+    let owned = |(mapping, fields): (&str, BTreeSet<&str>)| {
+        let fields = fields.into_iter().map(str::to_owned).collect();
+        (mapping.to_owned(), fields)
+    };
+    mappings
+        .fields_by_mapping()
+        .into_iter()
+        .map(owned)
+        .collect()
+}

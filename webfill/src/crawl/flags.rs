@@ -1,0 +1,109 @@
+//! What a crawl's flags come to: settings, the crawl's specification, and what is missing.
+
+use webfill_api::CrawlSpec;
+use webfill_api::scope::ScopeError;
+use webfill_startup::Fault;
+use webfill_store::DatasetName;
+
+use crate::cli::CrawlOptions;
+use crate::settings::Settings;
+
+pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
+    fn set<T: Clone>(setting: &mut T, flag: &Option<T>) {
+        if let Some(flag) = flag {
+            setting.clone_from(flag);
+        }
+    }
+    fn set_some<T: Clone>(setting: &mut Option<T>, flag: &Option<T>) {
+        if flag.is_some() {
+            setting.clone_from(flag);
+        }
+    }
+    set(&mut settings.mappings, &options.mappings);
+    set(&mut settings.store, &options.store);
+    set(&mut settings.state, &options.state);
+    set_some(&mut settings.cache, &options.cache);
+    let dataset = options.dataset_name.as_ref();
+    set_some(&mut settings.dataset, &dataset.map(DatasetName::to_string));
+    set(&mut settings.supervisor.lane, &options.lane);
+    set(&mut settings.supervisor.workers, &options.workers);
+    if let Some(concurrency) = options.concurrency {
+        settings.worker.concurrency = concurrency as usize;
+    }
+    let politeness = &mut settings.politeness;
+    set(&mut politeness.delay, &options.delay);
+    set_some(&mut politeness.contact, &options.contact);
+    politeness.ignore_robots |= options.ignore_robots;
+    politeness.allow_private_networks |= options.allow_private_networks;
+    set_some(&mut settings.fetch.proxy, &options.proxy);
+    settings
+        .fetch
+        .resolve
+        .extend(options.resolve.iter().cloned());
+    set_some(&mut settings.fetch.ca_file, &options.ca_file);
+    set_some(
+        &mut settings.dispatcher.exclude_sites,
+        &options.exclude_sites,
+    );
+}
+
+pub fn has_seeds(options: &CrawlOptions) -> bool {
+    !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
+}
+
+/// Errors of a crawl's scope name the members of a crawl request; this turns them into flags.
+pub fn scope_fault(error: ScopeError) -> Fault {
+    Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
+}
+
+/// Refuses a command that has neither seeds nor a crawl to resume.
+pub fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), Fault> {
+    let frontier = settings.state.join(webfill_dispatcher::frontier::FILE_NAME);
+    if has_seeds(options) || (options.crawl.is_some() && frontier.exists()) {
+        return Ok(());
+    }
+    Err(Fault::usage(
+        "nothing to crawl: give URLs, --seeds FILE or --records URI, or the --state and --crawl of a crawl to resume",
+    ))
+}
+
+/// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no
+/// address may be fetched from.
+pub fn require_contact(settings: &Settings) -> Result<(), Fault> {
+    let politeness = &settings.politeness;
+    if politeness.contact.is_some() || politeness.allow_private_networks {
+        return Ok(());
+    }
+    Err(Fault::usage(
+        "--contact URL is missing: the page that explains your crawl to webmasters; deploy/crawler-page.html is a template (for a site of your own on this machine or network, --allow-private-networks does without)",
+    ))
+}
+
+pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
+    let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
+    CrawlSpec {
+        max_depth: options.depth,
+        follow: options.follow,
+        lane: settings.supervisor.lane,
+        allowed_domains: options.allowed_domains.clone(),
+        allow_regex: options.allow_regex.clone(),
+        deny_regex: options.deny_regex.clone(),
+        deny_extensions: options.deny_extensions.clone(),
+        domain_max_pages: options.domain_max_pages,
+        max_pages: options.max_pages,
+        refresh_after_ms: options.refresh_after.map(|after| after.as_millis() as u64),
+        ..CrawlSpec::new(&options.app, crawl_id)
+    }
+}
+
+/// A new crawl id, which sorts by time and is very likely unique.
+fn fresh_id() -> String {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    format!(
+        "{}-{:04x}",
+        now.as_secs(),
+        (now.subsec_nanos() ^ std::process::id()) & 0xffff
+    )
+}

@@ -1,0 +1,70 @@
+//! Whether a crawl that ran to its end has failed all the same (`--fail-on`), so that cron notices.
+
+use clap::ValueEnum;
+use webfill_startup::ExitStatus;
+
+use super::watch::End;
+use crate::summary::{Counters, Summary};
+
+/// What makes a finished crawl end in 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A mapping has found a field on none of the pages that it has read
+    EmptyField,
+    /// A page that was fetched matches no mapping
+    NoMapping,
+    /// URLs were tried, and none was fetched
+    NothingFetched,
+    /// All lines or records of the seeds are broken
+    AllBroken,
+    /// Nothing: such a crawl ends in 0
+    Never,
+}
+
+/// The exit status of a crawl, and why it is an error although the crawl ran to its end.
+pub fn of(end: End, summary: &Summary, fail_on: &[FailOn]) -> (ExitStatus, Option<String>) {
+    let reason = match end {
+        End::Finished => fail_on.iter().find_map(|which| which.reason(summary)),
+        // It may be resumed: what it lacks may come.
+        End::Interrupted | End::Limit(_) => None,
+    };
+    match reason {
+        Some(reason) => (ExitStatus::Error, Some(reason)),
+        None => (end.status(), None),
+    }
+}
+
+impl FailOn {
+    /// Why the crawl has failed, if it has in this way.
+    fn reason(self, summary: &Summary) -> Option<String> {
+        let findings = summary.findings.as_ref();
+        match self {
+            FailOn::Never => None,
+            FailOn::EmptyField => {
+                let (mapping, field) = findings?.empty_field()?;
+                Some(format!(
+                    "the mapping {mapping} has found `{field}` on none of its pages"
+                ))
+            }
+            FailOn::NoMapping => {
+                let unmatched = findings?.counts.unmatched;
+                (unmatched > 0).then(|| format!("{unmatched} fetched pages match no mapping"))
+            }
+            FailOn::NothingFetched => nothing_fetched(&summary.counters),
+            FailOn::AllBroken => {
+                let broken = summary.broken_seeds.count;
+                let is_all = broken > 0 && summary.counters.outcomes.is_empty();
+                is_all.then(|| format!("all {broken} seeds are broken"))
+            }
+        }
+    }
+}
+
+fn nothing_fetched(counters: &Counters) -> Option<String> {
+    const FETCHED: &[&str] = &["ok", "not_modified", "redirected", "stopped", "expired"];
+    let tried: u64 = counters.outcomes.values().sum();
+    let is_fetched = |outcome: &String| FETCHED.contains(&outcome.as_str());
+    let is_nothing = tried > 0 && !counters.outcomes.keys().any(is_fetched);
+    is_nothing
+        .then(|| format!("nothing could be fetched of {tried} URLs: the outcomes above say why"))
+}

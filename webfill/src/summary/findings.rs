@@ -1,0 +1,237 @@
+//! What the summary says of the mappings: what they have extracted, beside what they had in the crawl
+//! before. Writing to a string cannot fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use webfill_store::{FieldCounts, MappingCounts};
+
+use super::printable;
+
+/// The names of the fields that each mapping extracts, by the mapping's name.
+pub type FieldsByMapping = BTreeMap<String, BTreeSet<String>>;
+
+/// Text names so many mappings at most, those with the most pages, and of each so many fields. JSON
+/// has all.
+const MAPPINGS_TOLD: usize = 10;
+const FIELDS_TOLD: usize = 30;
+
+/// What a crawl has found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub counts: FieldCounts,
+    /// The crawl of the application that began before it: its id, and what it had found.
+    pub before: Option<(String, FieldCounts)>,
+    pub fields: FieldsByMapping,
+}
+
+/// A field of a mapping: pages with a value and without one.
+struct Field<'a> {
+    name: &'a str,
+    filled: u64,
+    empty: u64,
+    /// The share of pages with a value in the crawl before, if the mapping has read any.
+    share_before: Option<f64>,
+}
+
+impl Findings {
+    /// The fields of a mapping that has read pages: those that it extracts now, and those that were
+    /// filled by an earlier version of it.
+    fn fields<'a>(&'a self, mapping: &str, counts: &'a MappingCounts) -> Vec<Field<'a>> {
+        let extracted = self.fields.get(mapping).into_iter().flatten();
+        let names: BTreeSet<&String> = extracted.chain(counts.filled.keys()).collect();
+        let before = self.before.as_ref();
+        let before = before.and_then(|(_, counts)| counts.mappings.get(mapping));
+        let field = |name: &'a String| {
+            let filled = filled(counts, name);
+            Field {
+                name,
+                filled,
+                empty: counts.pages.saturating_sub(filled),
+                share_before: before.map(|before| share(self::filled(before, name), before.pages)),
+            }
+        };
+        names.into_iter().map(field).collect()
+    }
+
+    /// A field that a mapping has found on none of its pages, with the mapping.
+    pub fn empty_field(&self) -> Option<(&str, &str)> {
+        self.counts.mappings.iter().find_map(|(mapping, counts)| {
+            let mut fields = self.fields(mapping, counts).into_iter();
+            let empty = fields.find(|field| field.filled == 0 && counts.pages > 0);
+            empty.map(|field| (mapping.as_str(), field.name))
+        })
+    }
+
+    pub fn json(&self) -> Value {
+        let mapping = |(name, counts): (&String, &MappingCounts)| {
+            let fields = self.fields(name, counts);
+            let fields: BTreeMap<&str, Value> = fields
+                .iter()
+                .map(|field| (field.name, field.json(counts.pages)))
+                .collect();
+            (
+                name.clone(),
+                json!({"pages": counts.pages, "fields": fields}),
+            )
+        };
+        let mappings: serde_json::Map<String, Value> =
+            self.counts.mappings.iter().map(mapping).collect();
+        json!({
+            "mappings": mappings,
+            "unmatched": self.counts.unmatched,
+            "missing": self.counts.missing,
+            "before": self.before.as_ref().map(|(crawl, _)| crawl),
+        })
+    }
+
+    pub fn write(&self, text: &mut String) {
+        let mut mappings: Vec<_> = self.counts.mappings.iter().collect();
+        mappings.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.pages));
+        for (name, counts) in mappings.iter().take(MAPPINGS_TOLD) {
+            let (name, fields) = (printable(name), self.fields(name, counts));
+            let _ = write!(text, "  mapping   {name} has read {}", pages(counts.pages));
+            let (full, fields): (Vec<_>, Vec<_>) =
+                fields.iter().partition(|field| field.empty == 0);
+            let full: Vec<_> = full.iter().map(|field| printable(field.name)).collect();
+            let _ = match full.is_empty() {
+                true => writeln!(text),
+                false => writeln!(text, "; always filled: {}", full.join(", ")),
+            };
+            for field in fields.iter().take(FIELDS_TOLD) {
+                let _ = writeln!(text, "            {}", field.text(counts.pages));
+            }
+            tell_rest(text, fields.len().saturating_sub(FIELDS_TOLD), "fields");
+        }
+        tell_rest(
+            text,
+            mappings.len().saturating_sub(MAPPINGS_TOLD),
+            "mappings",
+        );
+        if self.counts.unmatched > 0 {
+            let pages = pages(self.counts.unmatched);
+            let _ = writeln!(text, "  unmatched {pages}, of no mapping's URL");
+        }
+        if !self.counts.missing.is_empty() {
+            let missing = self.counts.missing.iter();
+            let missing = missing.map(|(field, records)| (printable(field), *records));
+            let _ = writeln!(
+                text,
+                "  missing   {} (records, by field)",
+                super::format_counts(&missing.collect())
+            );
+        }
+    }
+}
+
+impl Field<'_> {
+    fn json(&self, pages: u64) -> Value {
+        json!({
+            "filled": self.filled,
+            "empty": self.empty,
+            "share": rounded(share(self.filled, pages)),
+            "share_before": self.share_before.map(rounded),
+        })
+    }
+
+    fn text(&self, pages: u64) -> String {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let mut text = format!(
+            "{}: {} filled, {} empty, {}",
+            printable(self.name),
+            self.filled,
+            self.empty,
+            percent(share(self.filled, pages))
+        );
+        if let Some(before) = self.share_before {
+            text += &format!("; {} in the crawl before", percent(before));
+        }
+        text
+    }
+}
+
+fn filled(counts: &MappingCounts, field: &str) -> u64 {
+    counts.filled.get(field).copied().unwrap_or_default()
+}
+
+fn share(filled: u64, pages: u64) -> f64 {
+    filled as f64 / pages.max(1) as f64
+}
+
+fn rounded(share: f64) -> f64 {
+    (share * 10_000.0).round() / 10_000.0
+}
+
+fn pages(count: u64) -> String {
+    match count {
+        1 => "1 page".into(),
+        _ => format!("{count} pages"),
+    }
+}
+
+fn tell_rest(text: &mut String, more: usize, what: &str) {
+    if more > 0 {
+        let _ = writeln!(
+            text,
+            "            and {more} more {what}, which --summary json tells"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(pages: u64, name: u64) -> FieldCounts {
+        let mapping = MappingCounts {
+            pages,
+            filled: [("id".to_owned(), pages), ("name".to_owned(), name)].into(),
+        };
+        FieldCounts {
+            mappings: [("people".to_owned(), mapping)].into(),
+            unmatched: 3,
+            missing: [("born".to_owned(), 7)].into(),
+        }
+    }
+
+    fn findings(before: Option<FieldCounts>) -> Findings {
+        let names = ["born", "name"].map(str::to_owned);
+        Findings {
+            counts: counts(4, 3),
+            before: before.map(|counts| ("first".to_owned(), counts)),
+            fields: [("people".to_owned(), names.into())].into(),
+        }
+    }
+
+    #[test]
+    fn each_field_is_told_beside_what_it_was() {
+        let mut text = String::new();
+        findings(Some(counts(8, 8))).write(&mut text);
+        assert_eq!(
+            text,
+            "  mapping   people has read 4 pages; always filled: id
+            born: 0 filled, 4 empty, 0.0 %; 0.0 % in the crawl before
+            name: 3 filled, 1 empty, 75.0 %; 100.0 % in the crawl before
+  unmatched 3 pages, of no mapping's URL
+  missing   7 born (records, by field)\n"
+        );
+    }
+
+    #[test]
+    fn json_has_shares_and_null_where_there_was_no_crawl_before() {
+        let json = findings(None).json();
+        let name = json!({"filled": 3, "empty": 1, "share": 0.75, "share_before": null});
+        assert_eq!(json["mappings"]["people"]["fields"]["name"], name);
+        assert_eq!(json["before"], Value::Null);
+    }
+
+    #[test]
+    fn a_field_that_was_found_on_no_page_is_empty() {
+        assert_eq!(findings(None).empty_field(), Some(("people", "born")));
+        let mut all = findings(None);
+        // What is not extracted any more cannot be empty.
+        all.fields.clear();
+        assert_eq!(all.empty_field(), None);
+    }
+}
