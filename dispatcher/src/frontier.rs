@@ -18,14 +18,14 @@
 //!
 //! One thread owns a frontier. Other programs may read the file at any time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use webfill_wire::CrawlKey;
 
 use self::application_limits::LimitedApplications;
-use self::crawls::Crawl;
+use self::crawls_in_memory::CrawlsInMemory;
 use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
@@ -43,6 +43,7 @@ mod awaited;
 mod backfill;
 mod completion;
 mod crawls;
+mod crawls_in_memory;
 mod epochs;
 mod error;
 mod feed;
@@ -132,8 +133,8 @@ pub struct Frontier {
     seen: Seen,
     sites: Names,
     records: Names,
-    /// Recently used crawls; see [`crawls`].
-    crawls: HashMap<CrawlKey, Crawl>,
+    /// Recently used crawls.
+    crawls: CrawlsInMemory,
     /// Crawls that have changed since [`take_touched`](Frontier::take_touched) returned them.
     touched: BTreeSet<CrawlKey>,
     excluded: ExcludedSites,
@@ -184,7 +185,7 @@ impl Frontier {
             seen,
             sites: Names::of_sites(),
             records: Names::of_records(),
-            crawls: HashMap::new(),
+            crawls: CrawlsInMemory::default(),
             touched: BTreeSet::new(),
             excluded: config.excluded,
             retries,

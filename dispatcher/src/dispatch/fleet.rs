@@ -381,18 +381,15 @@ impl Fleet {
     }
 
     /// The connected supervisors of a lane, beginning after the last chosen.
-    pub(super) fn round_robin(&self, lane: Lane) -> Vec<String> {
-        let last = self.last_chosen.get(&lane).cloned().unwrap_or_default();
-        let after = (Bound::Excluded(last.clone()), Bound::Unbounded);
+    pub(super) fn round_robin(&self, lane: Lane) -> impl Iterator<Item = &String> {
+        let last = self.last_chosen.get(&lane).map_or("", String::as_str);
+        let after = (Bound::Excluded(last), Bound::Unbounded);
         let up_to = (Bound::Unbounded, Bound::Included(last));
-        let in_turn = self
-            .supervisors
-            .range(after)
-            .chain(self.supervisors.range(up_to));
+        let in_turn = self.supervisors.range::<str, _>(after);
+        let in_turn = in_turn.chain(self.supervisors.range::<str, _>(up_to));
         in_turn
-            .filter(|(_, supervisor)| supervisor.lane() == Some(lane))
-            .map(|(name, _)| name.clone())
-            .collect()
+            .filter(move |(_, supervisor)| supervisor.lane() == Some(lane))
+            .map(|(name, _)| name)
     }
 
     /// Notes which supervisor gets a new site; the next one goes to its successor.

@@ -147,10 +147,9 @@ impl Dispatch {
     }
 
     fn next_with_room(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
-        let names = self.fleet.round_robin(lane);
-        let chosen = names
-            .into_iter()
-            .find(|name| self.room(name, priority, now_ms) > 0)?;
+        // Nearly always the first has room: nothing is made for all of a large fleet.
+        let has_room = |name: &&String| self.room(name, priority, now_ms) > 0;
+        let chosen = self.fleet.round_robin(lane).find(has_room)?.clone();
         self.fleet.note_chosen(lane, &chosen);
         Some(chosen)
     }

@@ -31,12 +31,7 @@ pub(super) struct Crawl {
     pub(super) held: bool,
     /// Whether the counters differ from what is stored.
     pub(super) changed: bool,
-    /// It was used since crawls were last dropped from memory.
-    is_recent: bool,
 }
-
-/// With more crawls than this in memory, those not used recently are dropped at the next commit.
-const MOST_IN_MEMORY: usize = 1_000;
 
 impl Crawl {
     pub(super) fn new(spec: CrawlSpec, scope: Scope) -> Crawl {
@@ -49,7 +44,6 @@ impl Crawl {
             waiting: BTreeMap::new(),
             held: true,
             changed: true,
-            is_recent: true,
         }
     }
 
@@ -205,18 +199,14 @@ impl Frontier {
             self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
         }
         let crawl = self.crawls.get_mut(&key);
-        let crawl = crawl.ok_or(FrontierError::UnknownCrawl(key))?;
-        crawl.is_recent = true;
-        Ok(crawl)
+        crawl.ok_or(FrontierError::UnknownCrawl(key))
     }
 
     /// The crawl of a stored task.
     pub(super) fn known_crawl(&mut self, key: CrawlKey) -> Result<&mut Crawl> {
         self.load_crawl(key)?;
         let crawl = self.crawls.get_mut(&key);
-        let crawl = crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-        crawl.is_recent = true;
-        Ok(crawl)
+        crawl.ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
     fn load_crawl(&mut self, key: CrawlKey) -> Result<bool> {
@@ -239,22 +229,21 @@ impl Frontier {
         Ok(true)
     }
 
-    /// Writes the counters, and drops crawls that were not used recently from memory if there are
-    /// many.
+    /// Writes the counters, and drops crawls from memory if there are very many.
     pub(super) fn flush_crawls(&mut self) -> Result<()> {
         self.write_counters()?;
-        if self.crawls.len() > MOST_IN_MEMORY {
-            self.crawls
-                .retain(|_, crawl| std::mem::take(&mut crawl.is_recent));
-        }
+        self.crawls.make_room();
         Ok(())
     }
 
     pub(super) fn write_counters(&mut self) -> Result<()> {
-        for (key, crawl) in self.crawls.iter_mut().filter(|(_, crawl)| crawl.changed) {
-            write(&self.db, *key, crawl, self.now_ms)?;
-            crawl.changed = false;
-            self.touched.insert(*key);
+        for key in self.crawls.take_used() {
+            let crawl = self.crawls.get_unused(&key);
+            if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
+                write(&self.db, key, crawl, self.now_ms)?;
+                crawl.changed = false;
+                self.touched.insert(key);
+            }
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod forgiving;
 mod holding;
 mod lanes;
 mod leasing;
+mod many_crawls;
 mod migrating;
 mod opening;
 mod pruning;

@@ -151,7 +151,7 @@ fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
         fixture.outgoing.clear();
         fixture.store_writes.clear();
     }
-    assert!(fixture.core().frontier.crawls_in_memory() <= 2_001);
+    assert!(fixture.core().frontier.crawls_in_memory() <= 20_000);
     let status = fixture.accept(&json!({"action": "status"}));
     assert_eq!(
         (&status["crawls"]["known"], &status["total_pending"]),
