@@ -5,7 +5,7 @@ use super::*;
 /// As many crawls with a queued task each.
 fn with_crawls(fixture: &mut Fixture, count: u32) -> Vec<CrawlKey> {
     let register = |number| {
-        let mut spec = CrawlSpec::new("app", &format!("crawl {number}"));
+        let mut spec = CrawlSpec::new("app", format!("crawl {number}"));
         spec.on_demand = true;
         fixture.frontier.upsert_crawl(None, spec).unwrap()
     };
