@@ -23,7 +23,7 @@ use webfill_wire::{
 };
 
 use self::fleet::Fleet;
-use self::lease_counts::LeaseCounts;
+use self::held::Held;
 use self::schedule::Schedule;
 use crate::caller::Caller;
 use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
@@ -32,8 +32,8 @@ mod egress;
 mod fleet;
 mod granting;
 mod groups;
+mod held;
 mod judging;
-mod lease_counts;
 mod leases;
 mod ready;
 mod schedule;
@@ -76,8 +76,8 @@ pub struct Dispatch {
     schedule: Schedule,
     fleet: Fleet,
     leases: BTreeMap<TaskId, Lease>,
-    /// The leases, counted by supervisor and priority.
-    lease_counts: LeaseCounts,
+    /// The leases, by supervisor.
+    held: Held,
 }
 
 impl Dispatch {
@@ -87,7 +87,7 @@ impl Dispatch {
             schedule: Schedule::new(default_delay_ms, bounds),
             fleet: Fleet::new(lease_ms),
             leases: BTreeMap::new(),
-            lease_counts: LeaseCounts::default(),
+            held: Held::default(),
         }
     }
 

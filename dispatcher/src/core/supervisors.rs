@@ -213,7 +213,7 @@ impl Core {
                 event = "supervisor_silent",
                 supervisor = name,
                 sites = self.dispatch.sites_of(&name),
-                leased = self.dispatch.leases_of(&name).count(),
+                leased = self.dispatch.leased_to(&name),
                 lost_in_s = (lost_ms - now_ms) / 1_000,
                 "a supervisor is not heard of: its idle sites go to others now, the tasks that it holds when it is lost"
             );

@@ -35,9 +35,15 @@ impl Dispatch {
         self.leases.len()
     }
 
+    /// How many tasks are leased to a supervisor.
+    pub fn leased_to(&self, name: &str) -> usize {
+        self.held.count(name)
+    }
+
+    /// The leases of a supervisor; those of others cost nothing.
     pub fn leases_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
-        let leases = self.leases.iter().map(|(task, lease)| (*task, lease));
-        leases.filter(move |(_, lease)| lease.supervisor == name)
+        let lease = |task| Some((task, self.leases.get(&task)?));
+        self.held.tasks(name).filter_map(lease)
     }
 
     pub(super) fn add_lease(&mut self, task: TaskId, lease: Lease) {
@@ -46,7 +52,7 @@ impl Dispatch {
             site.lowest_leased = site.lowest_leased.min(lease.priority);
             site.recalled_below = 0;
         }
-        self.lease_counts.add(&lease.supervisor, lease.priority);
+        self.held.add(&lease.supervisor, task, lease.priority);
         if let Some(group) = &lease.group {
             self.schedule.groups.lease(group);
         }
@@ -59,7 +65,7 @@ impl Dispatch {
 
     fn remove_lease(&mut self, task: TaskId, now_ms: i64) -> Option<Lease> {
         let lease = self.leases.remove(&task)?;
-        self.lease_counts.remove(&lease.supervisor, lease.priority);
+        self.held.remove(&lease.supervisor, task, lease.priority);
         if let Some(egress) = self.fleet.egress_of(&lease.supervisor) {
             egress.lease_over(task, now_ms);
         }

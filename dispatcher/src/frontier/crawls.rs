@@ -47,6 +47,13 @@ impl Crawl {
         }
     }
 
+    /// How much memory it may take, in crawls with neither patterns nor domains: patterns may take a
+    /// hundred KiB each once they are compiled and in use.
+    pub(super) fn weight(&self) -> usize {
+        let patterns = self.spec.allow_regex.len() + self.spec.deny_regex.len();
+        1 + 20 * patterns + self.spec.allowed_domains.len() / 10
+    }
+
     /// If the crawl is over: the outcome that its queued tasks end in.
     pub(super) fn ending(&self, now_ms: i64) -> Option<Outcome> {
         let expired = self

@@ -1,8 +1,9 @@
 //! The crawls in memory: those used lately, in bounded number; others are read when they are needed.
 //!
 //! A commit looks only at the crawls that were used since the commit before, and it drops none as long
-//! as there are at most [`MOST`]. Beyond that, half of them are dropped at once, those that were
-//! not used lately first: so at least as many are read again before the next time.
+//! as all in memory weigh at most [`MOST`]. Beyond that, half of this weight is dropped at once, first
+//! crawls that were not used since the last time: so all crawls are walked through only after many were
+//! read.
 
 use std::collections::HashMap;
 
@@ -10,14 +11,16 @@ use webfill_wire::CrawlKey;
 
 use super::crawls::Crawl;
 
-/// Crawls are small, but for those with long patterns.
+/// In crawls without patterns; see [`Crawl::weight`].
 const MOST: usize = 20_000;
 
 #[derive(Debug, Default)]
 pub(super) struct CrawlsInMemory {
     crawls: HashMap<CrawlKey, Kept>,
-    /// Those that may have changed since [`CrawlsInMemory::take_used`], each once.
+    /// Those that may have changed since [`CrawlsInMemory::take_used`].
     used: Vec<CrawlKey>,
+    /// Of all crawls, as they were at that time.
+    weight: usize,
 }
 
 #[derive(Debug)]
@@ -27,6 +30,8 @@ struct Kept {
     is_recent: bool,
     /// In the list of those used.
     is_listed: bool,
+    /// What is counted for it.
+    weight: usize,
 }
 
 impl CrawlsInMemory {
@@ -49,34 +54,37 @@ impl CrawlsInMemory {
     }
 
     pub(super) fn insert(&mut self, key: CrawlKey, crawl: Crawl) {
+        self.remove(&key);
         let kept = Kept {
             crawl,
             is_recent: true,
             is_listed: true,
+            weight: 0,
         };
-        let before = self.crawls.insert(key, kept);
-        if !before.is_some_and(|before| before.is_listed) {
-            self.used.push(key);
-        }
+        self.crawls.insert(key, kept);
+        self.used.push(key);
     }
 
     pub(super) fn remove(&mut self, key: &CrawlKey) {
-        if self.crawls.remove(key).is_some_and(|kept| kept.is_listed) {
-            self.used.retain(|used| used != key);
+        if let Some(kept) = self.crawls.remove(key) {
+            self.weight -= kept.weight;
         }
     }
 
-    /// As [`CrawlsInMemory::get_mut`], for who writes the crawl to the file: that is no use.
+    /// The crawl, for who writes it to the file: that is no use of it.
     pub(super) fn get_unused(&mut self, key: &CrawlKey) -> Option<&mut Crawl> {
         Some(&mut self.crawls.get_mut(key)?.crawl)
     }
 
-    /// The crawls that were used since the last call, and may have changed.
+    /// The crawls that were used since the last call, and may have changed. One that was removed
+    /// and read again may be there twice.
     pub(super) fn take_used(&mut self) -> Vec<CrawlKey> {
         let used = std::mem::take(&mut self.used);
         for key in &used {
             if let Some(kept) = self.crawls.get_mut(key) {
                 kept.is_listed = false;
+                let before = std::mem::replace(&mut kept.weight, kept.crawl.weight());
+                self.weight = self.weight - before + kept.weight;
             }
         }
         used
@@ -84,15 +92,16 @@ impl CrawlsInMemory {
 
     /// Drops crawls if there are too many. None may have changes that are not written.
     pub(super) fn make_room(&mut self) {
-        if self.crawls.len() <= MOST {
+        if self.weight <= MOST {
             return;
         }
-        let mut surplus = self.crawls.len() - MOST / 2;
         for drops_recent in [false, true] {
             self.crawls.retain(|_, kept| {
                 let is_recent = std::mem::take(&mut kept.is_recent);
-                let stays = surplus == 0 || (is_recent && !drops_recent);
-                surplus -= usize::from(!stays);
+                let stays = self.weight <= MOST / 2 || (is_recent && !drops_recent);
+                if !stays {
+                    self.weight -= kept.weight;
+                }
                 stays
             });
         }

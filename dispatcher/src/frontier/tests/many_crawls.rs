@@ -2,11 +2,12 @@
 
 use super::*;
 
-/// As many crawls with a queued task each.
-fn with_crawls(fixture: &mut Fixture, count: u32) -> Vec<CrawlKey> {
+/// Takes in as many crawls.
+fn with_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<CrawlKey> {
     let register = |number| {
         let mut spec = CrawlSpec::new("app", format!("crawl {number}"));
         spec.on_demand = true;
+        spec.allow_regex = patterns.iter().map(|text| (*text).into()).collect();
         fixture.frontier.upsert_crawl(None, spec).unwrap()
     };
     (0..count).map(register).collect()
@@ -15,7 +16,7 @@ fn with_crawls(fixture: &mut Fixture, count: u32) -> Vec<CrawlKey> {
 #[test]
 fn ten_thousand_active_crawls_stay_in_memory_whatever_the_commits_use() {
     let mut fixture = fixture();
-    let crawls = with_crawls(&mut fixture, 10_000);
+    let crawls = with_crawls(&mut fixture, 10_000, &[]);
     fixture.frontier.commit().unwrap();
     for few in crawls.chunks(100).take(20) {
         for crawl in few {
@@ -29,7 +30,7 @@ fn ten_thousand_active_crawls_stay_in_memory_whatever_the_commits_use() {
 #[test]
 fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     let mut fixture = fixture();
-    let crawls = with_crawls(&mut fixture, 45_000);
+    let crawls = with_crawls(&mut fixture, 45_000, &[]);
     let first = crawls[0];
     fixture.frontier.commit().unwrap();
     assert!(fixture.frontier.crawls_in_memory() <= 20_000);
@@ -46,4 +47,35 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
         fixture.frontier.crawl_status(last).unwrap().fed_lines,
         45_000
     );
+}
+
+#[test]
+fn crawls_with_patterns_stay_in_smaller_number() {
+    let mut fixture = fixture();
+    with_crawls(&mut fixture, 1_500, &["/shop/"]);
+    fixture.frontier.commit().unwrap();
+    assert!((400..1_000).contains(&fixture.frontier.crawls_in_memory()));
+}
+
+/// A counter that is written late, or twice, shows after the crawl was dropped and read again.
+#[test]
+fn the_counters_of_dropped_crawls_are_those_of_the_last_use() {
+    let mut fixture = fixture();
+    let crawls = with_crawls(&mut fixture, 3_000, &["/shop/"]);
+    for round in 1..=3 {
+        for (place, crawl) in (0..).zip(&crawls) {
+            fixture
+                .frontier
+                .set_fed(*crawl, round * 10_000 + place)
+                .unwrap();
+            if place % 700 == 0 {
+                fixture.frontier.commit().unwrap();
+            }
+        }
+    }
+    fixture.frontier.commit().unwrap();
+    for (place, crawl) in (0..).zip(&crawls) {
+        let fed = fixture.frontier.crawl_status(*crawl).unwrap().fed_lines;
+        assert_eq!(fed, 30_000 + place);
+    }
 }
