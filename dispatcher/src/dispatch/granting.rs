@@ -8,7 +8,7 @@ use super::{Dispatch, Grant, Lease};
 use crate::frontier::{Leased, SiteId, Turn};
 
 /// A site moves to a machine with fewer sites when its owner has more than its share by one part in
-/// so many, but not for a few sites.
+/// so many, or the other less, but not for a few sites.
 const SHARE_TOLERANCE: usize = 10;
 const FEW_SITES: usize = 2;
 
@@ -92,7 +92,7 @@ impl Dispatch {
     }
 
     /// Another supervisor that a site moves to: one whose way out is to be probed, or one that has
-    /// far fewer sites than its share, because it has joined late.
+    /// fewer sites than its share, because it has joined late.
     fn better_owner(&self, id: SiteId, owner: &str, priority: u8, now_ms: i64) -> Option<String> {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;
@@ -101,20 +101,30 @@ impl Dispatch {
         if is_well && let Some(probed) = probed.find(|name| self.room(name, priority, now_ms) > 0) {
             return Some(probed.clone());
         }
-        let owned = |name: &String| self.schedule.owned_by(name);
-        let (mut machines, mut sites) = (0, 0);
-        for name in self.fleet.open_in(lane) {
-            machines += 1;
-            sites += owned(name);
-        }
-        let share = sites / machines.max(1);
-        let tolerated = share + (share / SHARE_TOLERANCE).max(FEW_SITES);
-        if self.schedule.owned_by(owner) <= tolerated {
-            return None;
-        }
-        let below = self.fleet.open_in(lane).filter(|name| owned(name) < share);
-        below
-            .filter(|name| self.room(name, priority, now_ms) > 0)
+        self.machine_below_its_share(lane, owner, priority, now_ms)
+    }
+
+    /// The machine with the fewest sites, if one of the owner's is to move there. Either of them may be
+    /// near its share: a machine that joins a large fleet late finds none that has far more.
+    fn machine_below_its_share(
+        &self,
+        lane: Lane,
+        owner: &str,
+        priority: u8,
+        now_ms: i64,
+    ) -> Option<String> {
+        let owned = |name: &str| self.schedule.owned_by(name);
+        let machines = || self.fleet.open_in(lane);
+        let sites: usize = machines().map(|name| owned(name)).sum();
+        let share = sites / machines().count().max(1);
+        let tolerance = (share / SHARE_TOLERANCE).max(FEW_SITES);
+        let most = match owned(owner) {
+            few if few <= share => return None,
+            many if many > share + tolerance => share,
+            _ => share.saturating_sub(tolerance),
+        };
+        machines()
+            .filter(|name| owned(name) < most && self.room(name, priority, now_ms) > 0)
             .min_by_key(|name| owned(name))
             .cloned()
     }

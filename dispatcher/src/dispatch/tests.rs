@@ -7,6 +7,7 @@ mod granting;
 mod groups;
 mod handover;
 mod lanes;
+mod large_fleet;
 mod machines;
 mod on_demand;
 mod sessions;

@@ -42,7 +42,7 @@ fn answered(task: TaskId) -> TaskDone {
 }
 
 /// Hands a task of each site out; returns the tasks with their supervisors.
-fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId, String)> {
+pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId, String)> {
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;

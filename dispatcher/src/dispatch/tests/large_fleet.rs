@@ -1,0 +1,149 @@
+//! Sites of fleets of many machines: their shares after a rolling restart, and of a machine that joins
+//! late.
+
+use super::machines::hand_out_all;
+use super::*;
+
+const DELAY_MS: i64 = 15_000;
+
+/// A fleet in which time goes on.
+struct Warm {
+    dispatch: Dispatch,
+    names: Vec<String>,
+    now_ms: i64,
+}
+
+impl Warm {
+    /// Each machine has as many sites.
+    fn new(machines: i64, sites_each: i64) -> Warm {
+        let mut warm = Warm {
+            dispatch: dispatch(&[]),
+            names: Vec::new(),
+            now_ms: NOW,
+        };
+        (0..machines).for_each(|number| warm.start(&format!("machine-{number:03}")));
+        (1..=machines * sites_each).for_each(|id| warm.dispatch.add_site(site(id, NOW, None)));
+        warm.fetch_rounds(1);
+        warm
+    }
+
+    fn start(&mut self, name: &str) {
+        let hello = Hello {
+            credit: credit(1_000_000),
+            ..hello(name, 1)
+        };
+        self.dispatch.join(&hello, peer(name), self.now_ms);
+        self.names.push(name.to_owned());
+    }
+
+    /// It has nothing leased.
+    fn stop(&mut self, name: &str) {
+        self.dispatch.goodbye(&peer(name), 1, 0, self.now_ms);
+        assert_eq!(self.dispatch.left_supervisors(self.now_ms), [name]);
+        assert_eq!(self.dispatch.remove_supervisor(name), []);
+        self.names.retain(|other| other != name);
+    }
+
+    /// Fetches one page of each site, as often as that.
+    fn fetch_rounds(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            for _ in 0..DELAY_MS / 5_000 {
+                self.now_ms += 5_000;
+                for name in &self.names {
+                    let beat = beat(1, 0, 1_000_000);
+                    self.dispatch.heartbeat(&peer(name), &beat, self.now_ms);
+                }
+            }
+            for (task, _) in hand_out_all(&mut self.dispatch, self.now_ms) {
+                let clock = SiteClock {
+                    next_in_ms: DELAY_MS as u32,
+                    delay_ms: Some(DELAY_MS as u32),
+                };
+                self.dispatch.end_lease(task, clock, self.now_ms);
+            }
+        }
+    }
+
+    /// How many sites each machine has.
+    fn shares(&self) -> Vec<usize> {
+        let sites = |name: &String| self.dispatch.sites_of(name);
+        self.names.iter().map(sites).collect()
+    }
+}
+
+fn is_even(shares: &[usize]) -> bool {
+    let even = shares.iter().sum::<usize>() as f64 / shares.len() as f64;
+    let off = |share: &usize| (*share as f64 - even).abs();
+    shares.iter().all(|share| off(share) <= even / 5.0)
+}
+
+#[test]
+fn after_a_rolling_restart_of_all_each_machine_has_its_share() {
+    for (machines, sites_each) in [(3, 20), (20, 100), (100, 20)] {
+        let mut warm = Warm::new(machines, sites_each);
+        for name in warm.names.clone() {
+            warm.stop(&name);
+            warm.fetch_rounds(1);
+            warm.start(&name);
+            warm.fetch_rounds(1);
+        }
+        warm.fetch_rounds(1);
+        let shares = warm.shares();
+        assert_eq!(shares.iter().sum::<usize>() as i64, machines * sites_each);
+        assert!(is_even(&shares), "{shares:?}");
+    }
+}
+
+#[test]
+fn a_machine_that_joins_a_large_fleet_late_gets_its_share() {
+    let mut warm = Warm::new(50, 40);
+    warm.start("late");
+    warm.fetch_rounds(2);
+    assert!(is_even(&warm.shares()), "{:?}", warm.shares());
+}
+
+/// Their owners are stored; they have left the window.
+#[test]
+fn a_late_machine_gets_its_share_of_sites_that_were_finished_when_it_joined() {
+    let mut warm = Warm::new(20, 50);
+    let finished: Vec<SiteDue> = (1..=1_000)
+        .map(|id| site(id, NOW, warm.dispatch.owner_of(SiteId(id)).as_deref()))
+        .collect();
+    warm.dispatch = dispatch(&[]);
+    for name in std::mem::take(&mut warm.names) {
+        warm.start(&name);
+    }
+    warm.start("late");
+    for site in finished {
+        assert!(site.clock.owner.is_some());
+        warm.dispatch.add_site(site);
+    }
+    warm.fetch_rounds(2);
+    assert!(is_even(&warm.shares()), "{:?}", warm.shares());
+}
+
+/// Sites come and go all the time, so that shares are never quite even; a site that moves begins anew with
+/// its robots.txt.
+#[test]
+fn few_sites_move_in_a_fleet_that_is_nearly_even() {
+    let mut warm = Warm::new(20, 100);
+    let owners = |warm: &Warm| -> Vec<_> {
+        let owner = |id| warm.dispatch.owner_of(SiteId(id));
+        (1..=2_000).map(owner).collect()
+    };
+    let before = owners(&warm);
+    // Seven have some sites more now, all others some less.
+    for id in (1..=2_000).step_by(23) {
+        warm.dispatch
+            .schedule
+            .set_owner(SiteId(id), Some(warm.names[id as usize % 7].clone()));
+    }
+    let changed = owners(&warm);
+    assert_ne!(before, changed);
+    warm.fetch_rounds(3);
+    let moved = changed
+        .iter()
+        .zip(owners(&warm))
+        .filter(|(before, after)| **before != *after);
+    assert_eq!(moved.count(), 0, "{:?}", warm.shares());
+}
