@@ -22,12 +22,14 @@ use webfill_wire::{
     AddressBounds, CrawlKey, Credit, Hello, Lane, RecallScope, SupervisorHeartbeat,
 };
 
+use self::balance::Balance;
 use self::fleet::Fleet;
 use self::held::Held;
 use self::schedule::Schedule;
 use crate::caller::Caller;
 use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
 
+mod balance;
 mod egress;
 mod fleet;
 mod granting;
@@ -75,6 +77,7 @@ pub type ClockUpdate = (SiteId, Clock);
 pub struct Dispatch {
     schedule: Schedule,
     fleet: Fleet,
+    balance: Balance,
     leases: BTreeMap<TaskId, Lease>,
     /// The leases, by supervisor.
     held: Held,
@@ -86,6 +89,7 @@ impl Dispatch {
         Dispatch {
             schedule: Schedule::new(default_delay_ms, bounds),
             fleet: Fleet::new(lease_ms),
+            balance: Balance::default(),
             leases: BTreeMap::new(),
             held: Held::default(),
         }
@@ -224,6 +228,7 @@ impl Dispatch {
     /// A supervisor joins after its hello. Returns the leases that it should hold and does not.
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.join(hello, peer, now_ms);
+        self.balance.forget();
         // It may have a way out to the sites at which probes of others have failed.
         self.schedule.bring_back();
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -298,6 +303,7 @@ impl Dispatch {
             self.schedule.make_ready(id);
         }
         self.schedule.disown(name);
+        self.balance.forget();
         let leases = self.leases_of(name);
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }

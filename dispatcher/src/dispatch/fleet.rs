@@ -358,13 +358,18 @@ impl Fleet {
         self.supervisors.get(name)?.egress.cut_off()
     }
 
-    /// The supervisors of this lane that are cut off, and whose next probe is due.
-    pub(super) fn due_for_probe(&self, lane: Lane, now_ms: i64) -> impl Iterator<Item = &String> {
-        let due = self.supervisors.iter().filter(move |(_, supervisor)| {
-            let at_ms = supervisor.egress.probe_at_ms();
-            supervisor.lane() == Some(lane) && at_ms.is_some_and(|at_ms| at_ms <= now_ms)
-        });
-        due.map(|(name, _)| name)
+    /// The connected supervisors of a lane that are cut off.
+    pub(super) fn cut_off_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
+        let all = self.supervisors.iter();
+        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_some())
+            .map(|(name, _)| name)
+    }
+
+    /// Whether the next probe of a supervisor that is cut off is due.
+    pub(super) fn is_due_for_probe(&self, name: &str, now_ms: i64) -> bool {
+        let supervisor = self.supervisors.get(name);
+        let at_ms = supervisor.and_then(|one| one.egress.probe_at_ms());
+        at_ms.is_some_and(|at_ms| at_ms <= now_ms)
     }
 
     /// When the next probe of a supervisor that is cut off is due.

@@ -7,11 +7,6 @@ use webfill_wire::Lane;
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{Leased, SiteId, Turn};
 
-/// A site moves to a machine with fewer sites when its owner has more than its share by one part in
-/// so many, or the other less, but not for a few sites.
-const SHARE_TOLERANCE: usize = 10;
-const FEW_SITES: usize = 2;
-
 /// Which supervisor gets the next task of a site.
 enum Receiver {
     /// Its owner, or the one that it moves to.
@@ -28,6 +23,7 @@ impl Dispatch {
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
+        self.look_at_machines(now_ms);
         while let Some(id) = self.schedule.first_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
@@ -64,7 +60,7 @@ impl Dispatch {
 
     /// How many tasks of this priority may be sent to a supervisor now. From its reserve only one
     /// at a time, because further tasks of the same grant may have a lower priority.
-    fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
+    pub(super) fn room(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
         if room.ordinary == 0 && self.held.at_least(owner, priority) < room.reserve {
             return room.reserved.min(1);
@@ -97,36 +93,10 @@ impl Dispatch {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;
         let is_well = site.clock.delay_ms.is_some() && site.rest_until_ms.is_none();
-        let mut probed = self.fleet.due_for_probe(lane, now_ms);
-        if is_well && let Some(probed) = probed.find(|name| self.room(name, priority, now_ms) > 0) {
-            return Some(probed.clone());
-        }
-        self.machine_below_its_share(lane, owner, priority, now_ms)
-    }
-
-    /// The machine with the fewest sites, if one of the owner's is to move there. Either of them may be
-    /// near its share: a machine that joins a large fleet late finds none that has far more.
-    fn machine_below_its_share(
-        &self,
-        lane: Lane,
-        owner: &str,
-        priority: u8,
-        now_ms: i64,
-    ) -> Option<String> {
-        let owned = |name: &str| self.schedule.owned_by(name);
-        let machines = || self.fleet.open_in(lane);
-        let sites: usize = machines().map(|name| owned(name)).sum();
-        let share = sites / machines().count().max(1);
-        let tolerance = (share / SHARE_TOLERANCE).max(FEW_SITES);
-        let most = match owned(owner) {
-            few if few <= share => return None,
-            many if many > share + tolerance => share,
-            _ => share.saturating_sub(tolerance),
-        };
-        machines()
-            .filter(|name| owned(name) < most && self.room(name, priority, now_ms) > 0)
-            .min_by_key(|name| owned(name))
-            .cloned()
+        let probed = self.machine_to_probe(lane, priority, now_ms);
+        let better = probed.filter(|_| is_well);
+        let better = better.or_else(|| self.machine_below_its_share(lane, owner, priority, now_ms));
+        better.cloned()
     }
 
     fn next_lane(&self, id: SiteId) -> Lane {

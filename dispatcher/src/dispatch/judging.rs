@@ -48,7 +48,11 @@ impl Dispatch {
             evidence: done.evidence.as_ref(),
             at_ms: now_ms,
         };
-        match self.fleet.note_attempt(&name, &attempt) {
+        let change = self.fleet.note_attempt(&name, &attempt);
+        if change.is_some() {
+            self.balance.forget();
+        }
+        match change {
             Some(Change::CutOff(failures)) => {
                 self.release_starved(&name);
                 judgement.cut_off = Some((name.clone(), failures));

@@ -1,0 +1,122 @@
+//! Which machines have fewer sites than their share, so that sites of others move there, and which are
+//! cut off.
+//!
+//! Every grant asks for that. A look at hundreds of machines costs far more than the rest of a grant, so
+//! what it shows counts for a while; whoever uses it asks about the few machines that it names again.
+
+use std::collections::BTreeMap;
+
+use webfill_wire::Lane;
+
+use super::Dispatch;
+
+/// For how long a look at all machines counts.
+const HOLDS_MS: i64 = 100;
+
+/// A site moves to a machine with fewer sites when its owner has more than its share by one part in
+/// so many, or the other less, but not for a few sites.
+const SHARE_TOLERANCE: usize = 10;
+const FEW_SITES: usize = 2;
+
+/// The last look at all machines.
+#[derive(Debug, Default)]
+pub(super) struct Balance {
+    /// `None`: it does not count any more.
+    at_ms: Option<i64>,
+    lanes: BTreeMap<Lane, Shares>,
+}
+
+#[derive(Debug, Default)]
+struct Shares {
+    /// The sites of one machine if all had as many.
+    share: usize,
+    /// How far from it is near enough.
+    tolerance: usize,
+    /// Machines with fewer sites.
+    below: Vec<String>,
+    /// Those of them that are not near it.
+    far_below: Vec<String>,
+    cut_off: Vec<String>,
+}
+
+impl Balance {
+    /// Machines have joined or gone.
+    pub(super) fn forget(&mut self) {
+        self.at_ms = None;
+    }
+}
+
+impl Dispatch {
+    pub(super) fn look_at_machines(&mut self, now_ms: i64) {
+        let looked = self.balance.at_ms;
+        if looked.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
+            return;
+        }
+        let lanes = [Lane::Http, Lane::Browser].map(|lane| (lane, self.shares(lane)));
+        self.balance = Balance {
+            at_ms: Some(now_ms),
+            lanes: lanes.into(),
+        };
+    }
+
+    fn shares(&self, lane: Lane) -> Shares {
+        let owned = |name: &str| self.schedule.owned_by(name);
+        let open: Vec<(usize, &String)> = self
+            .fleet
+            .open_in(lane)
+            .map(|name| (owned(name), name))
+            .collect();
+        let sites: usize = open.iter().map(|(sites, _)| sites).sum();
+        let share = sites / open.len().max(1);
+        let tolerance = (share / SHARE_TOLERANCE).max(FEW_SITES);
+        let below = |most: usize| {
+            let few = open.iter().filter(|(sites, _)| *sites < most);
+            few.map(|(_, name)| String::clone(name)).collect()
+        };
+        Shares {
+            share,
+            tolerance,
+            below: below(share),
+            far_below: below(share.saturating_sub(tolerance)),
+            cut_off: self.fleet.cut_off_in(lane).cloned().collect(),
+        }
+    }
+
+    /// The machine with the fewest sites, if one of the owner's is to move there. Either of them may be
+    /// near its share: a machine that joins a large fleet late finds none that has far more.
+    pub(super) fn machine_below_its_share(
+        &self,
+        lane: Lane,
+        owner: &str,
+        priority: u8,
+        now_ms: i64,
+    ) -> Option<&String> {
+        let shares = self.balance.lanes.get(&lane)?;
+        let owned = |name: &str| self.schedule.owned_by(name);
+        let (most, candidates) = match owned(owner) {
+            few if few <= shares.share => return None,
+            many if many > shares.share + shares.tolerance => (shares.share, &shares.below),
+            _ => {
+                let most = shares.share.saturating_sub(shares.tolerance);
+                (most, &shares.far_below)
+            }
+        };
+        candidates
+            .iter()
+            .filter(|name| owned(name) < most && self.room(name, priority, now_ms) > 0)
+            .min_by_key(|name| owned(name))
+    }
+
+    /// A machine that is cut off, and whose next probe is due.
+    pub(super) fn machine_to_probe(
+        &self,
+        lane: Lane,
+        priority: u8,
+        now_ms: i64,
+    ) -> Option<&String> {
+        let mut cut_off = self.balance.lanes.get(&lane)?.cut_off.iter();
+        cut_off.find(|name| {
+            self.fleet.is_due_for_probe(name, now_ms) && self.room(name, priority, now_ms) > 0
+        })
+    }
+}
