@@ -7,7 +7,7 @@ use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
 use serde_json::Value;
 use webfill_store::{CrawlId, Cursor, ExportFilter, Page, Save, Store, StoreUri, open};
-use webfill_test_mongod::fresh_database;
+use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 use webfill_wire::Outcome;
 
@@ -92,4 +92,39 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
         [url(11)],
         "it was not acknowledged, so it is saved again"
     );
+}
+
+/// Each worker of a fleet is a client of its own, and appends an entry for each of its saves. Two
+/// commands a save are what one client alone needs; the others were tries under a number that another
+/// client had taken.
+#[needs(mongod)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
+    const CLIENTS: u64 = 64;
+    const SAVES: u64 = 10;
+    let mongod = Mongod::start();
+    let uri = mongod.uri("shared");
+    let mut stores = Vec::new();
+    for _ in 0..CLIENTS {
+        stores.push(opened(&uri).await);
+    }
+    let before = mongod.document_commands();
+    let mut saving = tokio::task::JoinSet::new();
+    for (client, store) in (0..).zip(stores.iter().cloned()) {
+        saving.spawn(async move {
+            for number in client * SAVES..(client + 1) * SAVES {
+                save(&*store, number..number + 1).await;
+            }
+        });
+    }
+    saving.join_all().await;
+    let commands = mongod.document_commands() - before;
+    println!("{commands} commands for {} saves", CLIENTS * SAVES);
+    let log = log(&uri).await;
+    let last = log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap();
+    let beyond = log.find_one(doc! {"_id": {"$gt": last as i64}}).await;
+    assert_eq!((last, beyond.unwrap()), (CLIENTS * SAVES, None));
+    let (urls, _) = read(&*stores[0], &Cursor::start()).await;
+    let seen: BTreeSet<&String> = urls.iter().collect();
+    assert_eq!([urls.len(), seen.len()], [(CLIENTS * SAVES) as usize; 2]);
 }

@@ -28,6 +28,14 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 /// time.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
 
+/// How many connections a process opens to a server for data; `maxPoolSize` in the URI. A worker saves in
+/// one, and reads and writes the cache in others; thousands of workers share a server, where each
+/// connection is a thread with a stack of its own.
+const MOST_CONNECTIONS: u32 = 4;
+
+/// After how long without use a connection is closed; `maxIdleTimeMS` in the URI.
+const IDLE_CLOSED_AFTER: Duration = Duration::from_secs(60);
+
 /// Connects, authenticates, and creates indexes and the log of pages, and brings keys up to date, where `mode` allows.
 pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
@@ -59,6 +67,8 @@ async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
         .get_or_insert(SELECTION_WITHIN);
     options.heartbeat_freq.get_or_insert(HEARTBEAT_EVERY);
     options.connect_timeout.get_or_insert(CONNECTED_WITHIN);
+    options.max_pool_size.get_or_insert(MOST_CONNECTIONS);
+    options.max_idle_time.get_or_insert(IDLE_CLOSED_AFTER);
     Ok(options)
 }
 
