@@ -34,22 +34,47 @@ impl Cursor {
             position: Position { entry, pages },
         }
     }
+
+    /// The first entry that is not read, or not to its end.
+    fn next_entry(&self) -> u64 {
+        let Position { entry, pages } = self.position;
+        if pages > 0 { entry } else { entry + 1 }
+    }
 }
 
-/// Refuses a cursor of another store, and one beyond `newest`, the last entry of this store.
-pub(crate) fn check_cursor(cursor: &Cursor, store: &str, newest: u64) -> Result<(), String> {
+/// The entries of a store: those after `cut` up to `newest`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    pub(crate) cut: u64,
+    pub(crate) newest: u64,
+}
+
+/// Refuses a cursor of another store, one beyond its entries, and one that has not come to the first of
+/// them.
+pub(crate) fn check_cursor(cursor: &Cursor, store: &str, kept: Kept) -> Result<(), String> {
     if cursor.store.as_deref().is_some_and(|other| other != store) {
         return Err(format!(
             "the cursor {cursor} is of another store: begin anew with {START}"
         ));
     }
-    if cursor.position.entry > newest {
+    if cursor.position.entry > kept.newest {
         return Err(format!(
             "the cursor {cursor} is ahead of the store, which was perhaps put back from a copy: \
              begin anew with {START}"
         ));
     }
-    Ok(())
+    match cursor.store.is_some() && cursor.next_entry() <= kept.cut {
+        true => Err(too_late(cursor)),
+        false => Ok(()),
+    }
+}
+
+/// How a reader is told that the entry after its cursor is dropped.
+pub(crate) fn too_late(cursor: &Cursor) -> String {
+    format!(
+        "pages that were saved after the cursor {cursor} are dropped already, because they are older \
+         than the store keeps them: begin anew with {START}, which passes what is kept"
+    )
 }
 
 /// The text of the cursor at the beginning.
@@ -109,6 +134,18 @@ mod tests {
         }
         assert_eq!(Cursor::start().to_string(), "0");
         assert_eq!(Cursor::new("a1b2", 17, 3).to_string(), "a1b2-17.3");
+    }
+
+    #[test]
+    fn a_reader_that_has_not_come_to_what_is_kept_is_refused() {
+        let kept = Kept { cut: 5, newest: 9 };
+        let is_refused = |entry, pages| {
+            let cursor = Cursor::new("a1", entry, pages);
+            check_cursor(&cursor, "a1", kept).is_err()
+        };
+        assert!(is_refused(4, 0) && is_refused(5, 1));
+        assert!(!is_refused(5, 0) && !is_refused(6, 1) && !is_refused(9, 0));
+        assert!(check_cursor(&Cursor::start(), "a1", kept).is_ok());
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod field_counts;
 mod mongodb;
 mod page;
 mod record;
+mod retention;
 mod site_clock;
 mod site_state;
 mod source_document;
@@ -43,6 +44,7 @@ pub use field_counts::{FieldCounts, MappingCounts};
 pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
+pub use retention::{Cutoff, Dropped, RetentionConfig};
 pub use site_state::{SitePhase, SiteState};
 pub use source_document::{DatasetRecord, FilledField, RecordPut, SourceDocument, Unwritten};
 pub use store::{

@@ -13,6 +13,7 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::retention::{Cutoff, Dropped};
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 
@@ -211,10 +212,19 @@ pub trait Store: Send + Sync {
     /// acknowledged, whatever the number of concurrent writers, and whichever process dies. A page
     /// that is saved again is passed again, in its present version, so a reader may not see every
     /// version. The same version may be passed twice, if its save was interrupted and repeated.
+    ///
+    /// A reader that comes when something that it has not read was [dropped](Store::drop_old) gets an
+    /// error, also in the middle of its reading. The cursor at the beginning continues with the oldest
+    /// page in the order.
     async fn changes(
         &self,
         after: &Cursor,
         filter: &ExportFilter,
         each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
     ) -> Result<Cursor, ExportError>;
+
+    /// Drops what is too old, in one bounded step: the caller repeats it as long as there
+    /// [is more](Dropped::has_more), and leaves others time in between. Several processes may do it at
+    /// once. Of a page that is dropped all that it has filled stays: records with their sources.
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError>;
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection};
 use serde_json::Value;
-use webfill_store::{CrawlId, Cursor, ExportFilter, Page, Save, Store, StoreUri, open};
+use webfill_store::{
+    CrawlId, Cursor, Cutoff, ExportFilter, ExportKind, Page, Save, Store, StoreUri, open,
+};
 use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 use webfill_wire::Outcome;
@@ -127,4 +129,59 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     let (urls, _) = read(&*stores[0], &Cursor::start()).await;
     let seen: BTreeSet<&String> = urls.iter().collect();
     assert_eq!([urls.len(), seen.len()], [(CLIENTS * SAVES) as usize; 2]);
+}
+
+/// Drops old entries of the log and no page; returns how many.
+async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
+    let cutoff = Cutoff {
+        pages_ms: None,
+        log_ms: Some(log_ms),
+    };
+    let dropped = store.drop_old(cutoff).await.unwrap();
+    assert_eq!((dropped.pages, dropped.has_more), (0, false));
+    dropped.log_entries
+}
+
+/// The first entries are as an older version has written them: without a time.
+#[needs(mongod)]
+#[tokio::test]
+async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
+    let database = fresh_database();
+    let store = opened(database.uri()).await;
+    let log = log(database.uri()).await;
+    let start = Cursor::start();
+    for number in 0..3 {
+        save(&*store, number..number + 1).await;
+    }
+    let undated = doc! {"$unset": {"at": ""}};
+    let older = doc! {"_id": {"$in": [1, 2]}};
+    log.update_many(older, undated.clone()).await.unwrap();
+    let third = log.find_one(doc! {"_id": 3}).await.unwrap().unwrap();
+    let at_ms = third.get_datetime("at").unwrap().timestamp_millis();
+    assert_eq!(drop_entries(&*store, at_ms).await, 2);
+    assert_eq!(read(&*store, &start).await.0, [url(2)]);
+    assert_eq!(
+        drop_entries(&*store, at_ms + 1).await,
+        0,
+        "it is the newest"
+    );
+    assert_eq!(read(&*store, &start).await.0, [""; 0]);
+    // Of a writer of an older version, in a fleet that is being upgraded: it is not as old as its
+    // lack of a time says.
+    save(&*store, 3..4).await;
+    log.update_one(doc! {"_id": 4}, undated).await.unwrap();
+    assert_eq!(drop_entries(&*store, i64::MAX).await, 1);
+    assert_eq!(read(&*store, &start).await.0, [url(3)]);
+    save(&*store, 4..5).await;
+    let (urls, end) = read(&*store, &start).await;
+    assert_eq!(urls, [url(3), url(4)]);
+    assert_eq!(drop_entries(&*store, i64::MAX).await, 1);
+    assert_eq!(
+        log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap(),
+        1
+    );
+    assert_eq!(read(&*store, &end).await.0, [""; 0]);
+    let (everything, mut each) = (ExportFilter::default(), |_| Ok(()));
+    let exported = store.export(ExportKind::Pages, &everything, &mut each);
+    assert_eq!(exported.await.unwrap(), 5);
 }

@@ -10,7 +10,7 @@ use super::export::{STEP, STEP_BYTES};
 use super::fault::Fault;
 use super::page_log::{self, LOG};
 use super::value;
-use crate::cursor::{Cursor, check_cursor};
+use crate::cursor::{Cursor, Kept, check_cursor, too_late};
 use crate::store::ExportFilter;
 
 /// Entries of the log that are read at once; each holds the keys of one call of `save`.
@@ -39,13 +39,24 @@ pub(super) async fn read_all(
 ) {
     let reading = async {
         let store = page_log::store_id(&db).await?;
+        let cut = page_log::cut(&db).await?;
         let newest = page_log::newest(&db).await?;
-        check_cursor(&after, &store, newest.unsigned_abs()).map_err(Fault::Unusable)?;
+        let kept = Kept {
+            cut: cut.unsigned_abs(),
+            newest: newest.unsigned_abs(),
+        };
+        check_cursor(&after, &store, kept).map_err(Fault::Unusable)?;
         let mut reader = Reader {
             db: &db,
             store,
             filter,
             steps: &steps,
+        };
+        let from_start = Cursor::new(&reader.store, kept.cut, 0);
+        let after = if after.store.is_some() {
+            after
+        } else {
+            from_start
         };
         reader.read(&after, newest).await
     };
@@ -82,6 +93,7 @@ impl Reader<'_> {
                 next += 1;
             }
             if next <= to {
+                self.check_not_cut(next).await?;
                 page_log::close_gap(self.db, next).await?;
             }
         }
@@ -120,8 +132,12 @@ impl Reader<'_> {
         ids: &[String],
         skip: usize,
     ) -> Result<Result<(), Gone>, Fault> {
+        let wanted = self.wanted(&ids[skip..]);
+        if wanted.is_empty() {
+            return Ok(Ok(()));
+        }
         let pages: Collection<RawDocumentBuf> = self.db.database.collection("pages");
-        let mut which = doc! {"_id": {"$in": self.wanted(&ids[skip..])}};
+        let mut which = doc! {"_id": {"$in": wanted}};
         if let Some(app_id) = &self.filter.app_id {
             which.insert("app_id", app_id);
         }
@@ -144,6 +160,7 @@ impl Reader<'_> {
             step.pages.push((behind, Value::Object(page)));
             if bytes >= STEP_BYTES {
                 bytes = 0;
+                self.check_not_cut(entry).await?;
                 if self
                     .steps
                     .send(Ok(std::mem::take(&mut step)))
@@ -154,8 +171,19 @@ impl Reader<'_> {
                 }
             }
         }
+        self.check_not_cut(entry).await?;
         let sent = step.pages.is_empty() || self.steps.send(Ok(step)).await.is_ok();
         Ok(if sent { Ok(()) } else { Err(Gone) })
+    }
+
+    /// Fails if the entry is cut by now. Asked after its pages were read and before they are sent, so that
+    /// no cursor leads past a page that was dropped.
+    async fn check_not_cut(&self, entry: i64) -> Result<(), Fault> {
+        if page_log::cut(self.db).await? < entry {
+            return Ok(());
+        }
+        let behind = Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0);
+        Err(Fault::Unusable(too_late(&behind)))
     }
 
     /// The keys that the filter lets through. A page's key names its application and its crawl, so

@@ -5,6 +5,7 @@
 //! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
+//! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
@@ -47,11 +48,20 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
 /// Creates missing indexes.
 pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
     for (collection, index) in wanted(uses) {
-        let command = doc! {"createIndexes": collection, "indexes": [index]};
-        let mut command =
-            RawDocumentBuf::try_from(&command).map_err(mongodb::error::Error::from)?;
-        command.append(cstr!("writeConcern"), majority());
-        db.run(command).await?;
+        create_one(db, collection, index).await?;
     }
     Ok(())
+}
+
+/// Creates the index by which old pages are found, unless it exists.
+pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
+    let started = doc! {"name": "started_at", "key": {"started_at": 1}};
+    create_one(db, "pages", started).await
+}
+
+async fn create_one(db: &Db, collection: &str, index: Document) -> Result<(), Fault> {
+    let command = doc! {"createIndexes": collection, "indexes": [index]};
+    let mut command = RawDocumentBuf::try_from(&command).map_err(mongodb::error::Error::from)?;
+    command.append(cstr!("writeConcern"), majority());
+    db.run(command).await.map(drop)
 }

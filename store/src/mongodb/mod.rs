@@ -26,6 +26,7 @@ mod page_log;
 mod pages;
 mod records;
 mod reservations;
+mod retention;
 mod runtime_thread;
 mod site_states;
 mod source_documents;
@@ -49,6 +50,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::record::{MappingOrder, RecordCounts};
+use crate::retention::{Cutoff, Dropped};
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 use crate::store::{
@@ -324,6 +326,11 @@ impl Store for Mongo {
             }
         }
         Err(panicked(&self.db.store).into())
+    }
+
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+        self.call(async move |db: Db| retention::drop_old(&db, cutoff).await)
+            .await
     }
 }
 

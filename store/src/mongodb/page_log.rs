@@ -22,7 +22,8 @@
 //!
 //! Entry 0 is the header: the store's id, whether the pages that are older than the log have
 //! entries, and the format of the store's keys. If older pages have none, the first reader adds them
-//! ([`store_id`]).
+//! ([`store_id`]). It also names the last entry that is too old for readers, see
+//! [`retention`](super::retention).
 
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
@@ -70,7 +71,11 @@ fn append_command(ids: &[String]) -> RawDocumentBuf {
             {"$unionWith": entry_0},
             {"$sort": {"_id": -1}},
             {"$limit": 1},
-            {"$project": {"_id": {"$add": ["$_id", 1_i64]}, "pages": {"$literal": texts(ids)}}},
+            {"$project": {
+                "_id": {"$add": ["$_id", 1_i64]},
+                "at": "$$NOW",
+                "pages": {"$literal": texts(ids)},
+            }},
             {"$merge": {
                 "into": LOG, "on": "_id", "whenMatched": "fail", "whenNotMatched": "insert",
             }},
@@ -108,6 +113,31 @@ pub(super) async fn newest(db: &Db) -> Result<i64, Fault> {
     };
     let last = with_timeout(find).await?;
     Ok(last.map_or(0, |last| number(&last, "_id")))
+}
+
+/// The number of the oldest entry.
+pub(super) async fn oldest(db: &Db) -> Result<Option<i64>, Fault> {
+    let log: Collection<Document> = db.database.collection(LOG);
+    let find = async {
+        let first = log.find_one(doc! {"_id": {"$gt": 0_i64}});
+        let first = first.sort(doc! {"_id": 1}).projection(doc! {"_id": 1});
+        first.await
+    };
+    let first = with_timeout(find).await?;
+    Ok(first.map(|first| number(&first, "_id")))
+}
+
+/// The number of the last entry that is too old for readers; 0 if none is.
+pub(super) async fn cut(db: &Db) -> Result<i64, Fault> {
+    let header = find_header(db).await?.unwrap_or_default();
+    Ok(number(&header, "cut"))
+}
+
+/// Makes readers that have not read this entry come too late from now on.
+pub(super) async fn set_cut(db: &Db, entry: i64) -> Result<(), Fault> {
+    insert_header(db, rawdoc! {"older_pages": false}).await?;
+    let noting = rawdoc! {"q": {"_id": 0_i64}, "u": {"$max": {"cut": entry}}};
+    db.update(LOG, &[noting]).await?.into_result()
 }
 
 /// The store's id, which its cursors contain. Afterwards, pages that are older than the log have

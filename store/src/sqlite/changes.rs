@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::connection_thread::ConnectionThread;
 use super::export::{STEP_BYTES, STEP_ROWS, row_object};
 use super::fault::Fault;
-use crate::cursor::{Cursor, check_cursor};
+use crate::cursor::{Cursor, Kept, check_cursor, too_late};
 use crate::error::StoreError;
 use crate::store::{ExportError, ExportFilter};
 
@@ -34,12 +34,13 @@ ORDER BY position";
 /// long read, the write-ahead log cannot be reset.
 const STEP_POSITIONS: i64 = 10_000;
 
-/// The store's id, which its cursors contain, and the highest position so far.
-fn newest(conn: &Connection) -> Result<(String, i64), Fault> {
-    let sql = "SELECT store, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
+/// The store's id, which its cursors contain, the position up to which pages may be dropped, and the
+/// highest position so far.
+fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
+    let sql = "SELECT store, cut, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
         FROM changes";
     let mut statement = conn.prepare_cached(sql)?;
-    Ok(statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?)
+    Ok(statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
 }
 
 type Pages = Vec<(i64, Map<String, Value>)>;
@@ -53,18 +54,30 @@ pub(super) async fn read(
 ) -> Result<Cursor, ExportError> {
     let cursor = after.clone();
     let begin = move |conn: &Connection| -> Result<_, Fault> {
-        let (store, last) = newest(conn)?;
-        check_cursor(&cursor, &store, last.unsigned_abs()).map_err(Fault::Unusable)?;
-        Ok((store, last))
+        let (store, cut, last) = extent(conn)?;
+        let kept = Kept {
+            cut: cut.unsigned_abs(),
+            newest: last.unsigned_abs(),
+        };
+        check_cursor(&cursor, &store, kept).map_err(Fault::Unusable)?;
+        Ok((store, cut, last))
     };
-    let (store, last) = call(thread, begin).await?;
+    let (store, cut_before, last) = call(thread, begin).await?;
     let at = |position: i64| Cursor::new(&store, position.unsigned_abs(), 0);
     // Positions are signed in the file; `check_cursor` has made sure that this one fits.
     let mut read_to = after.position.entry as i64;
     while read_to < last {
         let (from, to) = (read_to, last.min(read_to.saturating_add(STEP_POSITIONS)));
-        let filter = filter.clone();
-        let step = move |conn: &Connection| read_step(conn, from, to, &filter);
+        let (filter, reached) = (filter.clone(), at(from));
+        let step = move |conn: &Connection| {
+            let step = read_step(conn, from, to, &filter)?;
+            // Looked up after the pages: behind this position all were there.
+            let (_, cut, _) = extent(conn)?;
+            match cut > cut_before.max(from) {
+                true => Err(Fault::Unusable(too_late(&reached))),
+                false => Ok(step),
+            }
+        };
         let (pages, is_whole) = call(thread, step).await?;
         let reached = pages.last().map_or(from, |(position, _)| *position);
         read_to = if is_whole { to } else { reached };

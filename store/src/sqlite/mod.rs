@@ -22,6 +22,7 @@ mod field_counts;
 mod pages;
 mod records;
 mod reservations;
+mod retention;
 mod schema;
 mod site_states;
 mod source_documents;
@@ -43,6 +44,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::record::{MappingOrder, RecordCounts};
+use crate::retention::{Cutoff, Dropped};
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 use crate::store::{
@@ -260,6 +262,13 @@ impl Store for Sqlite {
         each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
     ) -> Result<Cursor, ExportError> {
         changes::read(&self.thread, after, filter, each).await
+    }
+
+    /// One transaction.
+    async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| retention::drop_old(conn, cutoff)))
+            .await?
     }
 }
 

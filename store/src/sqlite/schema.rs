@@ -183,6 +183,11 @@ const MAPPING_VERSION: &str = "
 ALTER TABLE pages ADD COLUMN mapping_version TEXT; -- of the mapping that read the page
 ";
 
+/// What version 6 added: up to which position pages may have been dropped as too old.
+const CUT: &str = "
+ALTER TABLE changes ADD COLUMN cut INTEGER NOT NULL DEFAULT 0; -- readers before it are refused
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -320,6 +325,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             DELIVERIES,
             MAPPING_VERSION,
             CLAIMS,
+            CUT,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -352,6 +358,7 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         }
         conn.execute_batch(MAPPING_VERSION)?;
         conn.execute_batch(CLAIMS)?;
+        conn.execute_batch(CUT)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

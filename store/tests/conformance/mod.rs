@@ -9,6 +9,7 @@ pub(crate) mod changing;
 pub(crate) mod choosing;
 pub(crate) mod claiming;
 pub(crate) mod counting;
+pub(crate) mod dropping;
 pub(crate) mod exporting;
 pub(crate) mod filling;
 pub(crate) mod reserving;
@@ -88,6 +89,10 @@ macro_rules! conformance_tests {
             changing: a_cursor_of_another_store_is_refused,
             changing: a_taker_that_fails_ends_the_reading,
             changing: a_reader_misses_nothing_while_several_save,
+            dropping: what_is_too_old_goes_and_all_else_stays,
+            dropping: a_reader_that_comes_too_late_is_told_and_others_go_on,
+            dropping: a_reader_that_is_overtaken_is_told,
+            dropping: a_reader_misses_nothing_that_is_kept_while_old_pages_are_dropped,
             caching: robots_come_back_for_a_day_fresh_or_not,
             caching: robots_fetched_earlier_never_replace_later_ones,
             caching: site_clocks_only_move_forward,

@@ -3,7 +3,7 @@ CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 CREATE TABLE changes (
     store TEXT NOT NULL,
     deleted INTEGER NOT NULL
-) STRICT;
+, cut INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE claims (
     _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
     owner TEXT NOT NULL,         -- the process

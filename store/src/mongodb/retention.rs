@@ -1,0 +1,123 @@
+//! Drops old pages and old entries of the log, a few at a time.
+//!
+//! First the header of the log says up to which entry ([`CUT`]) readers come too late; only then are
+//! these entries deleted, and after them the pages. A reader that looks at the header after it has read
+//! pages knows that none was missing. The newest entry always stays: the next one is numbered after it.
+
+use mongodb::Collection;
+use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
+
+use super::command::{Db, number, with_timeout};
+use super::fault::Fault;
+use super::indexes;
+use super::page_log::{self, LOG};
+use super::pages::date;
+use super::value::texts;
+use crate::retention::{Cutoff, Dropped};
+
+/// The most entries that one call looks at, or deletes.
+const ENTRIES: i64 = 2_000;
+
+/// The most pages that one call deletes.
+const PAGES: i64 = 500;
+
+pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> {
+    let mut dropped = Dropped::default();
+    if let Some(log_ms) = cutoff.log_ms {
+        // Pages wait until their entries are cut.
+        dropped.has_more = cut(db, log_ms).await?;
+        if dropped.has_more {
+            return Ok(dropped);
+        }
+        (dropped.log_entries, dropped.has_more) = delete_entries(db).await?;
+    }
+    if let Some(pages_ms) = cutoff.pages_ms {
+        let (pages, has_more) = delete_pages(db, pages_ms).await?;
+        dropped.pages = pages;
+        dropped.has_more |= has_more;
+    }
+    Ok(dropped)
+}
+
+/// Moves the mark in the header over entries that are too old; returns whether there may be more.
+async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
+    let before = page_log::cut(db).await?;
+    let log: Collection<Document> = db.database.collection(LOG);
+    let find = async {
+        let next = log
+            .find(doc! {"_id": {"$gt": before}})
+            .sort(doc! {"_id": 1});
+        let mut cursor = next.limit(ENTRIES).projection(doc! {"at": 1}).await?;
+        let mut entries = Vec::new();
+        while cursor.advance().await? {
+            entries.push(cursor.deserialize_current()?);
+        }
+        Ok(entries)
+    };
+    let entries = with_timeout(find).await?;
+    // Entries of older versions have no time: those that begin the log go with the first cut.
+    let mut is_undated = before == 0;
+    let mut last = before;
+    let mut looked_at = 0;
+    for entry in &entries {
+        match entry.get_datetime("at") {
+            Ok(at) if at.timestamp_millis() >= log_ms => break,
+            Ok(_) => is_undated = false,
+            Err(_) => {}
+        }
+        looked_at += 1;
+        if is_undated || entry.contains_key("at") {
+            last = number(entry, "_id");
+        }
+    }
+    if last > before {
+        page_log::set_cut(db, last).await?;
+    }
+    Ok(last > before && looked_at == ENTRIES)
+}
+
+/// Deletes entries up to the mark, except the newest; returns how many, and whether there are more.
+async fn delete_entries(db: &Db) -> Result<(u64, bool), Fault> {
+    let last = page_log::cut(db)
+        .await?
+        .min(page_log::newest(db).await? - 1);
+    let Some(first) = page_log::oldest(db).await?.filter(|first| *first <= last) else {
+        return Ok((0, false));
+    };
+    let to = last.min(first.saturating_add(ENTRIES - 1));
+    let range = rawdoc! {"_id": {"$gte": first, "$lte": to}};
+    Ok((delete(db, LOG, range).await?, to < last))
+}
+
+/// Deletes some of the pages that are too old; returns how many, and whether there may be more.
+async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
+    indexes::create_for_retention(db).await?;
+    let pages: Collection<Document> = db.database.collection("pages");
+    let is_old = doc! {"started_at": {"$lt": date(pages_ms)}};
+    let find = async {
+        let old = pages.find(is_old.clone()).sort(doc! {"started_at": 1});
+        let mut cursor = old.limit(PAGES).projection(doc! {"_id": 1}).await?;
+        let mut ids = Vec::new();
+        while cursor.advance().await? {
+            ids.extend(cursor.current().get_str("_id").map(str::to_owned));
+        }
+        Ok(ids)
+    };
+    let ids = with_timeout(find).await?;
+    if ids.is_empty() {
+        return Ok((0, false));
+    }
+    // Once more with the time: one of them may have been saved again meanwhile.
+    let some = rawdoc! {
+        "_id": {"$in": texts(&ids)},
+        "started_at": {"$lt": date(pages_ms)},
+    };
+    let deleted = delete(db, "pages", some).await?;
+    Ok((deleted, ids.len() as i64 == PAGES))
+}
+
+async fn delete(db: &Db, collection: &str, query: RawDocumentBuf) -> Result<u64, Fault> {
+    let deleted = db.delete_matching(collection, query).await?;
+    let count = deleted.matched.unsigned_abs();
+    deleted.into_result().map(|()| count)
+}

@@ -1,0 +1,98 @@
+//! Retention: how long pages and the log of pages are kept.
+//!
+//! Records, crawls and all that was taken from a page stay when the page goes.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long pages and the log of pages are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Pages that were fetched more than so many days ago are dropped; 0: never.
+    pub pages_days: u32,
+    /// Entries of MongoDB's log of pages that are more than so many days old are dropped; 0: never,
+    /// unless the pages are.
+    pub log_days: u32,
+}
+
+impl RetentionConfig {
+    /// What is too old by now; `None` if everything is kept.
+    pub fn cutoff(&self, now_ms: i64) -> Option<Cutoff> {
+        let kept = |days: u32| (days > 0).then(|| ONE_DAY * days);
+        let (pages, log) = (kept(self.pages_days), kept(self.log_days));
+        (pages.is_some() || log.is_some()).then(|| Cutoff::of(now_ms, pages, log))
+    }
+}
+
+/// What is older than these times is dropped, in milliseconds since the epoch; `None`: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cutoff {
+    /// Of pages, by the start of their fetch.
+    pub pages_ms: Option<i64>,
+    /// Of entries of the log, by when they were written. SQLite has no log beside its pages.
+    pub log_ms: Option<i64>,
+}
+
+impl Cutoff {
+    /// Pages and the log are kept so long. An entry of the log goes a day before the pages that it
+    /// names (half of their time, if that is less): what a slow save has entered long after the fetch
+    /// is not missing where a reader still comes.
+    pub fn of(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
+        let before = |kept: Duration| {
+            let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
+            now_ms.saturating_sub(kept_ms)
+        };
+        let ahead_of_pages = pages.map(|kept| before(kept - ONE_DAY.min(kept / 2)));
+        Cutoff {
+            pages_ms: pages.map(before),
+            log_ms: log.map(before).max(ahead_of_pages),
+        }
+    }
+}
+
+/// What one call of [`Store::drop_old`](crate::Store::drop_old) has dropped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    pub pages: u64,
+    pub log_entries: u64,
+    /// There is more to drop: call again.
+    pub has_more: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_MS: i64 = 86_400_000;
+    const NOW_MS: i64 = 1_000 * DAY_MS;
+
+    fn cutoff(pages_days: u32, log_days: u32) -> Option<Cutoff> {
+        let config = RetentionConfig {
+            pages_days,
+            log_days,
+        };
+        config.cutoff(NOW_MS)
+    }
+
+    fn days_ago(pages: Option<i64>, log: Option<i64>) -> Option<Cutoff> {
+        Some(Cutoff {
+            pages_ms: pages.map(|days| NOW_MS - days * DAY_MS),
+            log_ms: log.map(|days| NOW_MS - days * DAY_MS),
+        })
+    }
+
+    #[test]
+    fn the_log_goes_before_the_pages_that_it_names() {
+        assert_eq!(cutoff(0, 0), None);
+        assert_eq!(cutoff(0, 7), days_ago(None, Some(7)));
+        assert_eq!(cutoff(30, 0), days_ago(Some(30), Some(29)));
+        assert_eq!(cutoff(30, 7), days_ago(Some(30), Some(7)));
+        assert_eq!(cutoff(30, 90), days_ago(Some(30), Some(29)));
+        let short = cutoff(1, 0).unwrap();
+        assert_eq!(short.log_ms, Some(NOW_MS - DAY_MS / 2));
+    }
+}

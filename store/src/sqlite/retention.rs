@@ -1,0 +1,36 @@
+//! Drops old pages, a few at a time. A position is what a log's entry is in MongoDB, so no log is to be
+//! dropped beside them.
+
+use rusqlite::{Connection, params};
+
+use super::fault::Fault;
+use crate::retention::{Cutoff, Dropped};
+use crate::timestamp::iso_time;
+
+/// The most pages that one call looks at: for so long, other writers wait.
+const LOOKED_AT: i64 = 500;
+
+/// Drops those that are too old among the pages that were saved first. Saves are nearly in the order of
+/// fetches: with none among [`LOOKED_AT`] pages, it is over for now.
+pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<Dropped, Fault> {
+    let Some(pages_ms) = cutoff.pages_ms else {
+        return Ok(Dropped::default());
+    };
+    let sql = "SELECT count(*), coalesce(max(position), 0)
+        FROM (SELECT position FROM pages ORDER BY position LIMIT ?1)";
+    let mut select = conn.prepare_cached(sql)?;
+    let (looked_at, last): (i64, i64) =
+        select.query_row([LOOKED_AT], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let old = params![last, iso_time(pages_ms)];
+    // Before they are deleted, readers that have not come so far are refused.
+    let sql = "UPDATE changes SET cut = max(cut, coalesce(
+        (SELECT max(position) FROM pages WHERE position <= ?1 AND started_at < ?2), 0))";
+    conn.prepare_cached(sql)?.execute(old)?;
+    let sql = "DELETE FROM pages WHERE position <= ?1 AND started_at < ?2";
+    let pages = conn.prepare_cached(sql)?.execute(old)?;
+    Ok(Dropped {
+        pages: pages as u64,
+        log_entries: 0,
+        has_more: pages > 0 && looked_at == LOOKED_AT,
+    })
+}
