@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use webfill_startup::disk::Disks;
-use webfill_store::{MappingOrder, StoreUri};
+use webfill_store::{MappingOrder, RetentionConfig, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
@@ -121,6 +121,8 @@ pub struct DispatcherSetup {
     pub disks: Disks,
     pub store: StoreUri,
     pub cache: Option<StoreUri>,
+    /// How long the store keeps pages.
+    pub retention: RetentionConfig,
     /// Which mapping's values win in a record.
     pub mapping_order: MappingOrder,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.

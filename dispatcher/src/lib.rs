@@ -31,6 +31,7 @@ mod outgoing;
 mod reload;
 mod request_reader;
 mod rest_table;
+mod retention;
 mod retry_table;
 mod run;
 pub mod scope;

@@ -285,6 +285,9 @@ impl Process {
                 }) => self
                     .core
                     .backfill_applied(&backfill, resolved, &links, now_ms),
+                Event::WriteResult(WriteResult::PageDropped(backfill)) => {
+                    self.core.fetch_dropped_page(&backfill, now_ms)
+                }
                 Event::WriteResult(WriteResult::SiteStatesWritten { last }) => {
                     self.core.site_states_written(last)
                 }

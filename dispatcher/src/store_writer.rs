@@ -1,6 +1,6 @@
 //! The dispatcher's own writes to the store, on a thread of their own (write-behind): states of
 //! crawls and of sites in trouble, pages that killed their workers, and backfills (stored pages
-//! applied to further records).
+//! applied to further records). In between it drops what is older than the store keeps it.
 //!
 //! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages
 //! are few; the number of backfills is bounded by the pages that records want; states of sites come in
@@ -22,6 +22,7 @@ use webfill_wire::CrawlKey;
 use crate::config::DispatcherSetup;
 use crate::frontier::Backfill;
 use crate::health::Health;
+use crate::retention::Retention;
 
 /// A write to the store.
 pub enum StoreWrite {
@@ -58,6 +59,8 @@ pub enum WriteResult {
         resolved: bool,
         links: Vec<String>,
     },
+    /// The page of a backfill is not stored any more.
+    PageDropped(BackfillWrite),
     SiteStatesWritten {
         last: i64,
     },
@@ -98,6 +101,7 @@ impl StoreWriter {
         let backends = runtime.block_on(opened).map_err(store_fault)?;
         let order = setup.mapping_order.clone();
         backends.store.set_mapping_order(order);
+        let retention = Retention::new(setup.retention.clone());
         let (queue, queued) = mpsc::unbounded_channel();
         let states = LatestStates::default();
         let taken = Arc::clone(&states);
@@ -105,7 +109,12 @@ impl StoreWriter {
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
-                runtime.block_on(write_all(backends.store, queued, taken, health, on_written))
+                let mut queue = Queue {
+                    queued,
+                    states: taken,
+                    retention,
+                };
+                runtime.block_on(write_all(backends.store, &mut queue, health, on_written))
             })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         Ok(StoreWriter {
@@ -164,15 +173,11 @@ const RETRY: Duration = Duration::from_millis(500);
 
 async fn write_all(
     store: Arc<dyn Store>,
-    mut queue: mpsc::UnboundedReceiver<Queued>,
-    states: LatestStates,
+    queue: &mut Queue,
     health: Health,
     on_written: impl Fn(WriteResult),
 ) {
-    while let Some(queued) = queue.recv().await {
-        let Some(entry) = take_write(queued, &states) else {
-            continue;
-        };
+    while let Some(entry) = queue.next(&*store).await {
         loop {
             let answer = write(&store, &entry).await;
             health.note_store(answer.as_ref().is_err_and(StoreError::is_retry));
@@ -222,6 +227,31 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
     );
 }
 
+/// What the thread has to do.
+struct Queue {
+    queued: mpsc::UnboundedReceiver<Queued>,
+    states: LatestStates,
+    retention: Retention,
+}
+
+impl Queue {
+    /// The next write; `None` at the end. Drops what is too old while it waits.
+    async fn next(&mut self, store: &dyn Store) -> Option<StoreWrite> {
+        loop {
+            let queued = tokio::select! {
+                queued = self.queued.recv() => queued?,
+                () = self.retention.due() => {
+                    self.retention.step(store).await;
+                    continue;
+                }
+            };
+            if let Some(entry) = take_write(queued, &self.states) {
+                return Some(entry);
+            }
+        }
+    }
+}
+
 fn take_write(queued: Queued, states: &LatestStates) -> Option<StoreWrite> {
     match queued {
         Queued::Crawl(id) => {
@@ -266,15 +296,15 @@ async fn apply(
         page_id: webfill_store::page_id(&backfill.app_id, &backfill.crawl_id, &backfill.page.url),
         record: backfill.page.record.clone(),
     };
+    let backfill = backfill.clone();
     let applied = store.apply_pages(vec![wanted]).await?.pop().flatten();
-    let (resolved, links) = match applied {
-        Some(applied) => (applied.state == RecordState::Resolved, applied.links),
-        None => (false, Vec::new()),
-    };
-    Ok(WriteResult::Backfilled {
-        backfill: backfill.clone(),
-        resolved,
-        links,
+    Ok(match applied {
+        None => WriteResult::PageDropped(backfill),
+        Some(applied) => WriteResult::Backfilled {
+            backfill,
+            resolved: applied.state == RecordState::Resolved,
+            links: applied.links,
+        },
     })
 }
 

@@ -37,6 +37,7 @@ mod real_pages;
 mod records;
 mod redirects;
 mod rests;
+mod retention;
 mod retrying;
 mod robots;
 mod seeds;

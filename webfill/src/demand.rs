@@ -11,6 +11,7 @@ mod drain;
 mod dump;
 mod feed;
 mod prune;
+mod prune_store;
 mod reload;
 mod retry;
 mod site;

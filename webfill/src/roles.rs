@@ -71,6 +71,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         state: state.path().to_owned(),
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
+        retention: settings.retention,
         default_delay_ms: default_delay_ms(&settings.politeness),
         group_bounds: group_bounds(&settings.politeness),
         retries: settings.retries,

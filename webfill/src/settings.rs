@@ -14,7 +14,7 @@ use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RestTable, RetryTa
 use webfill_startup::Fault;
 use webfill_startup::disk::DiskConfig;
 use webfill_startup::log::LogConfig;
-use webfill_store::{DatasetName, StoreUri};
+use webfill_store::{DatasetName, RetentionConfig, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
 use webfill_worker::{BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
@@ -50,6 +50,8 @@ pub struct Settings {
     pub rests: RestTable,
     /// The limits of applications, by name; they can only be set in the file.
     pub applications: BTreeMap<String, ApplicationLimits>,
+    /// How long pages are kept.
+    pub retention: RetentionConfig,
     pub disk: DiskConfig,
     pub log: LogConfig,
 }
@@ -72,6 +74,7 @@ impl Default for Settings {
             retries: RetryTable::default(),
             rests: RestTable::default(),
             applications: BTreeMap::new(),
+            retention: RetentionConfig::default(),
             disk: DiskConfig::default(),
             log: LogConfig::default(),
         }

@@ -334,6 +334,26 @@ impl Core {
         }
     }
 
+    /// The store has dropped a page that a further record wants: it is fetched again, and the record
+    /// travels with its task.
+    pub fn fetch_dropped_page(
+        &mut self,
+        backfill: &BackfillWrite,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        self.crawls.backfill_applied(backfill.crawl);
+        let page = &backfill.page;
+        self.frontier.backfill_applied(page.task, &page.record)?;
+        match self.frontier.reopen(&[page.task], now_ms) {
+            // It was pruned meanwhile.
+            Err(FrontierError::UnknownCrawl(_)) => return Ok(()),
+            woken => self.wake(woken?),
+        }
+        self.next_site_ms = Some(now_ms);
+        self.underserved.add(backfill.crawl);
+        Ok(())
+    }
+
     /// Judges URLs that came by another way than a request or an outcome.
     pub fn feed(
         &mut self,

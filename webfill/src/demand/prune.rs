@@ -1,5 +1,5 @@
 //! `webfill prune`: finished crawls are dropped, by a running dispatcher or in a state folder that no
-//! process works on.
+//! process works on; or old pages of a store.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,23 +12,29 @@ use webfill_startup::{ExitStatus, Fault};
 
 use super::actions::{action, answered};
 use super::connection::ConnectionOptions;
+use super::prune_store::prune_store;
 use super::table::{cell, visible};
 use crate::cli::duration;
 
 #[derive(Debug, Args)]
 pub struct PruneOptions {
     /// The application's id; that of `webfill crawl` is `local`
-    #[arg(value_name = "APPID")]
-    pub app_id: String,
+    #[arg(value_name = "APPID", required_unless_present = "store")]
+    pub app_id: Option<String>,
     /// The crawl's id; without it, all crawls of the application that are old enough
     #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
     pub crawl_id: Option<String>,
-    /// Only crawls in which nothing has happened for so long: 90s, 15m, 2h or 1d
+    /// Only crawls in which nothing has happened for so long, or pages that were fetched so long ago:
+    /// 90s, 15m, 2h or 1d
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub older_than: Option<Duration>,
     /// Prune in this state folder, which no dispatcher may be using, and give all free space back
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
     pub state: Option<PathBuf>,
+    /// Prune this store instead: old pages of all crawls, and the entries of the log that name them
+    #[arg(long, value_name = "URI", requires = "older_than",
+        conflicts_with_all = ["app_id", "state", "dispatcher", "keys", "config"])]
+    pub store: Option<String>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
     /// The dispatcher's answer as it is
@@ -37,17 +43,34 @@ pub struct PruneOptions {
 }
 
 pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
+    match (&options.store, &options.app_id) {
+        (Some(store), _) => {
+            let answer = prune_store(store, options.older_than.unwrap_or_default())?;
+            answered(&answer, options.json, |answer| {
+                let (pages, entries) = (&answer["total_pages"], &answer["total_log_entries"]);
+                format!(
+                    "{} pages and {} entries of their log dropped",
+                    cell(pages),
+                    cell(entries)
+                )
+            })
+        }
+        (None, app_id) => prune_crawls(&options, app_id.as_deref().unwrap_or_default()),
+    }
+}
+
+fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Fault> {
     let answer = match &options.state {
-        Some(state) => prune_folder(state, &options)?,
+        Some(state) => prune_folder(state, app_id, options)?,
         None => {
-            let mut action = action("prune", &options.app_id, options.crawl_id.as_deref());
+            let mut action = action("prune", app_id, options.crawl_id.as_deref());
             if let Some(older_than) = options.older_than {
                 action["older_than"] = older_than.as_secs().into();
             }
             options.connection.connect()?.act(&action)?
         }
     };
-    let of = visible(&options.app_id);
+    let of = visible(app_id);
     answered(&answer, options.json, |answer| {
         let crawls = cell(&answer["total_crawls"]);
         let tasks = cell(&answer["total_tasks"]);
@@ -60,7 +83,7 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// What a dispatcher does, all at once.
-fn prune_folder(state: &Path, options: &PruneOptions) -> Result<Value, Fault> {
+fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Value, Fault> {
     if !state.join(FILE_NAME).exists() {
         let state = state.display();
         return Err(Fault::usage(format!(
@@ -76,13 +99,12 @@ fn prune_folder(state: &Path, options: &PruneOptions) -> Result<Value, Fault> {
     let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms);
     let pruned = frontier.and_then(|mut frontier| {
         let crawl_id = options.crawl_id.as_deref();
-        prune_all(&mut frontier, &options.app_id, crawl_id, now_ms - older_ms)
+        prune_all(&mut frontier, app_id, crawl_id, now_ms - older_ms)
     });
     let (crawls, tasks) = pruned.map_err(Fault::error)?;
     if let (Some(crawl_id), 0) = (&options.crawl_id, crawls) {
         return Err(Fault::error(format!(
-            "{}/{crawl_id}: there is no such crawl, or it is not finished, or not old enough",
-            options.app_id
+            "{app_id}/{crawl_id}: there is no such crawl, or it is not finished, or not old enough"
         )));
     }
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))

@@ -8,6 +8,7 @@ use super::Settings;
 
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.0 * DAY_S;
+const MAX_DAYS: u64 = 100 * 365;
 
 /// Servers cut or refuse longer user agents.
 const MAX_CONTACT_BYTES: usize = 200;
@@ -121,6 +122,16 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             settings.browser.pages.into(),
             1..=1_000_000,
         ),
+        (
+            "retention.pages_days",
+            settings.retention.pages_days.into(),
+            0..=MAX_DAYS,
+        ),
+        (
+            "retention.log_days",
+            settings.retention.log_days.into(),
+            0..=MAX_DAYS,
+        ),
         ("disk.floor_mib", settings.disk.floor_mib, 0..=1 << 40),
         ("log.keep", settings.log.keep as u64, 1..=100_000),
         ("log.max_mib", settings.log.max_mib, 1..=1 << 20),
@@ -185,6 +196,7 @@ mod tests {
             ("dispatcher", "http", "\"0.0.0.0:8080\""),
             ("supervisor", "queue_url_bytes", "100"),
             ("supervisor", "workers", "1000"),
+            ("retention", "pages_days", "36501"),
             ("log", "keep", "0"),
             ("log", "level", "\"loud\""),
         ] {

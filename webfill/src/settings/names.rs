@@ -85,6 +85,8 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("rests.dns", Kind::Numbers),
     ("rests.busy", Kind::Numbers),
     ("rests.blocked", Kind::Numbers),
+    ("retention.pages_days", Kind::Whole),
+    ("retention.log_days", Kind::Whole),
     ("disk.floor_mib", Kind::Whole),
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),

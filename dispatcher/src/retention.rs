@@ -1,0 +1,88 @@
+//! Applies the store's retention: what is too old is dropped in steps, between the writes of the
+//! [store writer](crate::store_writer).
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+use webfill_store::{Dropped, RetentionConfig, Store, StoreError};
+
+/// How often it is looked for what is too old.
+const EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// After a failure, which may have been the store's for a moment.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// Steps follow each other so that they take at most a quarter of the time.
+const REST_AFTER_STEP: u32 = 3;
+
+pub(crate) struct Retention {
+    config: RetentionConfig,
+    next: Instant,
+    /// Since it was looked last.
+    dropped: Dropped,
+}
+
+impl Retention {
+    pub(crate) fn new(config: RetentionConfig) -> Retention {
+        Retention {
+            config,
+            next: Instant::now(),
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Returns when the next step is due; never, if everything is kept.
+    pub(crate) async fn due(&self) {
+        match self.config == RetentionConfig::default() {
+            true => std::future::pending().await,
+            false => tokio::time::sleep_until(self.next).await,
+        }
+    }
+
+    pub(crate) async fn step(&mut self, store: &dyn Store) {
+        let Some(cutoff) = self.config.cutoff(now_ms()) else {
+            return;
+        };
+        let began = Instant::now();
+        let wait = match store.drop_old(cutoff).await {
+            Ok(dropped) => self.count(dropped, began.elapsed()),
+            Err(error) => {
+                tell(&error);
+                RETRY
+            }
+        };
+        self.next = Instant::now() + wait;
+    }
+
+    /// Counts what a step has dropped; returns when the next one may follow.
+    fn count(&mut self, dropped: Dropped, took: Duration) -> Duration {
+        self.dropped.pages += dropped.pages;
+        self.dropped.log_entries += dropped.log_entries;
+        if dropped.has_more {
+            return took * REST_AFTER_STEP;
+        }
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped != Dropped::default() {
+            tracing::info!(
+                event = "old_pages_dropped",
+                pages = dropped.pages,
+                log_entries = dropped.log_entries,
+                "dropped what was older than the store keeps it"
+            );
+        }
+        EVERY
+    }
+}
+
+fn tell(error: &StoreError) {
+    // The store writer tells when the store is away.
+    if !error.is_retry() {
+        tracing::error!(event = "retention_failed", %error, "old pages cannot be dropped");
+    }
+}
+
+/// By the machine's clock, which may have been corrected since the start.
+fn now_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(0, |passed| passed.as_millis() as i64)
+}

@@ -1,0 +1,146 @@
+//! Pages that the store keeps no longer: they go by command and by setting, readers that come too late
+//! are told, and what they have filled stays.
+
+use std::path::PathBuf;
+
+use bson::doc;
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+/// A crawl whose list of records becomes longer from run to run.
+struct Town {
+    web: Web,
+    work: Workplace,
+    store: String,
+    records: Vec<Value>,
+}
+
+impl Town {
+    fn new(work: Workplace, store: &str) -> Town {
+        let web = Web::start();
+        let site = web.site("town.example");
+        site.serve("/a", page("A").field("name", "Ada"));
+        site.serve("/b", page("B").field("location", "London"));
+        site.serve("/c", page("C").field("name", "Zoë"));
+        Town {
+            web,
+            work,
+            store: store.to_owned(),
+            records: Vec::new(),
+        }
+    }
+
+    fn seeds(&self) -> PathBuf {
+        self.work.write_lines("seeds.jsonl", &self.records)
+    }
+
+    /// Crawls for one record more.
+    fn crawl_for(&mut self, id: &str, paths: &[&str], want: &[&str]) -> Run {
+        let site = self.web.site("town.example");
+        let urls: Vec<String> = paths.iter().map(|path| site.url(path)).collect();
+        self.records
+            .push(json!({"id": id, "urls": urls, "fields": {}, "want": want}));
+        let crawl = self.work.crawl(&self.web).instead("--store", &self.store);
+        crawl.arg("--seeds").arg(self.seeds())
+    }
+
+    fn webfill(&self, command: &[&str], args: &[&str]) -> Finished {
+        let run = Run::new(command.iter().copied());
+        run.args(["--store", &self.store]).args(args).finish()
+    }
+
+    fn exported(&self, what: &str) -> Vec<Value> {
+        lines(&self.webfill(&["export", what], &[]).expect(0))
+    }
+
+    fn urls(&self) -> Vec<String> {
+        let pages = self.exported("pages");
+        let url = |page: &Value| page["url"].as_str().map(str::to_owned);
+        pages.iter().filter_map(url).collect()
+    }
+
+    fn fields_of(&self, id: &str) -> Value {
+        let records = self.exported("records");
+        let record = records.iter().find(|record| record["record_id"] == id);
+        record.expect("it is stored")["fields"].clone()
+    }
+}
+
+fn lines(run: &Finished) -> Vec<Value> {
+    let lines = run.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// `make_old` lets all that is stored seem to be of the year 2020.
+fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
+    let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
+    first.finish().expect(0);
+    let all = lines(
+        &town
+            .webfill(&["export", "pages"], &["--since", "0"])
+            .expect(0),
+    );
+    assert_eq!(all.len(), 2);
+    let late = all[0]["cursor"].as_str().unwrap();
+
+    let none = town.webfill(&["prune", "--json"], &["--older-than", "1h"]);
+    let none: Value = serde_json::from_str(&none.expect(0).stdout).unwrap();
+    assert_eq!(none["total_pages"], 0, "{none}");
+    let told = town.webfill(&["prune"], &["--older-than", "0s"]).expect(0);
+    assert!(told.stdout.starts_with("2 pages and "), "{}", told.stdout);
+    assert_eq!(town.urls(), [""; 0]);
+    let refused = town.webfill(&["export", "pages"], &["--since", late]);
+    let refused = refused.expect(1).stderr;
+    assert!(refused.contains("begin anew with 0"), "{refused}");
+    let filled = json!({"name": "Ada", "location": "London"});
+    assert_eq!(town.fields_of("one"), filled);
+
+    // A further record wants a page that was fetched and is dropped.
+    let second = town.crawl_for("two", &["/a"], &["name"]);
+    second.finish().expect(0);
+    assert_eq!(town.fields_of("two"), json!({"name": "Ada"}));
+    assert_eq!(town.urls(), ["http://town.example/a"]);
+    assert_eq!(town.web.visits().pages().len(), 3, "once more for it");
+
+    make_old();
+    let third = town.crawl_for("three", &["/c"], &["name"]);
+    let third = third.env("WEBFILL_RETENTION_PAGES_DAYS", "30");
+    third.finish().expect(0);
+    assert_eq!(town.urls(), ["http://town.example/c"]);
+    assert_eq!(town.fields_of("one"), filled);
+    assert!(town.work.has_logged("old_pages_dropped"));
+}
+
+#[test]
+fn what_is_too_old_goes_from_a_file() {
+    let work = Workplace::new();
+    let file = work.path("store.db");
+    let town = Town::new(work, &format!("sqlite:{}", file.display()));
+    what_is_too_old_goes(town, || {
+        let store = rusqlite::Connection::open(&file).unwrap();
+        let sql = "UPDATE pages SET started_at = '2020-01-01T12:00:00.000Z'";
+        store.execute(sql, ()).unwrap();
+    });
+}
+
+#[needs(mongod)]
+#[test]
+fn what_is_too_old_goes_from_mongodb() {
+    let database = fresh_database();
+    let town = Town::new(Workplace::new(), database.uri());
+    what_is_too_old_goes(town, || {
+        let old = bson::DateTime::from_millis(1_577_880_000_000);
+        let documents = Documents::open(database.uri());
+        for (collection, time) in [("pages", "started_at"), ("page_log", "at")] {
+            let set = doc! {"q": {"_id": {"$ne": 0}}, "u": {"$set": {time: old}}, "multi": true};
+            documents.run(doc! {"update": collection, "updates": [set]});
+        }
+    });
+}

@@ -1,0 +1,45 @@
+//! `webfill prune --store URI --older-than DURATION`: old pages are dropped from a store at once. It needs no
+//! dispatcher, and none has to stop for it.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use webfill_startup::Fault;
+use webfill_store::{Cutoff, Dropped, Store, StoreError, StoreUri, open_existing};
+
+/// Drops the pages that were fetched so long ago, with the entries of the log that name them.
+pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fault> {
+    let uri: StoreUri = store.parse().map_err(Fault::usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = since_epoch.map_or(0, |passed| passed.as_millis() as i64);
+    let cutoff = Cutoff::of(now_ms, Some(older_than), None);
+    let dropped = runtime.block_on(async {
+        let store = open_existing(&uri).await?;
+        drop_all(&*store, cutoff).await
+    });
+    let dropped = dropped.map_err(Fault::error)?;
+    Ok(json!({
+        "action": "prune",
+        "total_pages": dropped.pages,
+        "total_log_entries": dropped.log_entries,
+    }))
+}
+
+async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<Dropped, StoreError> {
+    let mut all = Dropped::default();
+    loop {
+        let began = Instant::now();
+        let dropped = store.drop_old(cutoff).await?;
+        all.pages += dropped.pages;
+        all.log_entries += dropped.log_entries;
+        if !dropped.has_more {
+            return Ok(all);
+        }
+        // As much time is for those that save meanwhile.
+        tokio::time::sleep(began.elapsed()).await;
+    }
+}
