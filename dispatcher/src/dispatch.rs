@@ -41,6 +41,7 @@ mod ready;
 mod schedule;
 mod session;
 mod site;
+mod supervisor;
 
 pub use self::egress::{CutOff, MachineFailures};
 pub use self::fleet::{Greeting, HeartbeatReply, Presence};

@@ -16,32 +16,12 @@ use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 use super::egress::{Attempt, Change, CutOff, Egress, Reach, Tally};
 use super::session::{AvailableCredit, Session};
+use super::supervisor::Supervisor;
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
-/// Added to each lease, because the clocks of two machines do not run equally fast.
-const CLOCK_SLACK_MS: i64 = 1_000;
-
 /// The longest request that a supervisor may announce: a day.
 const LONGEST_REQUEST_MS: u64 = 86_400_000;
-
-/// A supervisor that may hold leases.
-#[derive(Debug)]
-struct Supervisor {
-    instance: u64,
-    longest_request_ms: u64,
-    /// When the heartbeat or hello arrived that its lease counts from.
-    heard_ms: i64,
-    /// `None`: known from before the start, and awaited.
-    session: Option<Session>,
-    /// Ready sites that it owns and that wait until it grants credit.
-    starved: Vec<SiteId>,
-    egress: Egress,
-    /// By how much its machine's wall clock is ahead of the dispatcher's clock.
-    clock_ahead_ms: i64,
-    /// It has not been heard of for most of its lease.
-    is_silent: bool,
-}
 
 /// Whether a supervisor is there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -465,41 +445,5 @@ impl Fleet {
     pub(super) fn present_lanes(&self) -> impl Iterator<Item = (&str, Lane)> {
         let all = self.supervisors.iter();
         all.filter_map(|(name, supervisor)| Some((name.as_str(), supervisor.lane()?)))
-    }
-}
-
-impl Supervisor {
-    fn has_session_since(&self, session: u64) -> bool {
-        let current = self.session.as_ref();
-        current.is_some_and(|current| current.id >= session)
-    }
-
-    fn lane(&self) -> Option<Lane> {
-        self.session.as_ref().map(|session| session.lane)
-    }
-
-    /// When its lease is over unless a further heartbeat arrives.
-    fn lease_ends_ms(&self, lease_ms: i64) -> i64 {
-        self.heard_ms + lease_ms + CLOCK_SLACK_MS
-    }
-
-    /// When it is lost unless a further heartbeat arrives.
-    fn lost_at_ms(&self, lease_ms: i64) -> i64 {
-        self.lease_ends_ms(lease_ms) + self.longest_request_ms as i64
-    }
-
-    /// If it is cut off, only a probe that is due has credit.
-    fn available_credit(&self, now_ms: i64, lease_ms: i64) -> AvailableCredit {
-        let most = match (self.egress.cut_off(), self.egress.probe_at_ms()) {
-            (None, _) => u64::MAX,
-            (Some(_), Some(at_ms)) if at_ms <= now_ms => 1,
-            (Some(_), _) => 0,
-        };
-        match &self.session {
-            Some(session) if !self.is_silent && now_ms - self.heard_ms <= lease_ms => {
-                session.available_credit().at_most(most)
-            }
-            _ => AvailableCredit::default(),
-        }
     }
 }
