@@ -110,6 +110,7 @@ impl Crew {
                 .arg(&state)
                 .args(&args)
                 .args(["--workers", "2", "--summary", "json", "--progress", "none"])
+                .args(["--fail-on", "never"])
                 .args(["--delay", "0.2", "--allow-private-networks", "--seeds"])
                 .arg(&seeds)
                 .args(["--resolve", &resolve])

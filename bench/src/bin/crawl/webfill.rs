@@ -51,6 +51,7 @@ impl Crawl {
         let mut command = Command::new(binary()?);
         command
             .args(["crawl", "--seeds", "seeds.txt", "--mappings", "mappings"])
+            .args(["--fail-on", "never"])
             .args(["--state", "state"])
             .args([
                 "--summary",

@@ -1,0 +1,266 @@
+//! How many tasks a second one dispatcher hands out and closes on one core.
+//!
+//! The core and the frontier's file are the dispatcher's own; four supervisors are made up here, each
+//! with credit for a thousand tasks, and answer at once. Time is made up, too: a turn is 20 ms, so
+//! that every site has its delay of a second. The pages have no links, which the benchmark `frontier`
+//! measures. Sockets, the encoding of messages and the firehose are not counted.
+//!
+//!     dispatch [--tasks THOUSANDS = 500]
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use webfill_api::CrawlSpec;
+use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig};
+use webfill_dispatcher::{Caller, Core, CoreSettings, Mappings, OutgoingMessage};
+use webfill_wire::{
+    Credit, DispatcherToSupervisor, Hello, Lane, Outcome, SiteClock, SupervisorHeartbeat,
+    SupervisorOutcomes, SupervisorToDispatcher, Task, TaskDone,
+};
+
+const SUPERVISORS: usize = 4;
+const CREDIT: u64 = 1_000;
+const SITES: u64 = 50_000;
+const TURN_MS: i64 = 20;
+const DELAY_MS: u32 = 1_000;
+const LEASE_MS: u64 = 30_000;
+const WANTED_RATE: f64 = 4_000.0;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let tasks = tasks(std::env::args().skip(1), size)?;
+    let dir = tempfile::tempdir()?;
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0)?;
+    feed(&mut frontier, tasks)?;
+    let settings = CoreSettings {
+        default_delay_ms: DELAY_MS,
+        lease_ms: LEASE_MS,
+        window_sites: 20_000,
+        group_bounds: None,
+        quiet_ms: 0,
+    };
+    let mut core = Core::open(frontier, settings, Mappings::default(), 0)?;
+    let measured = run(&mut core, tasks)?;
+    let (core_s, clock_s) = (measured.core.as_secs_f64(), measured.clock.as_secs_f64());
+    println!(
+        "{tasks} tasks at {SITES} sites in {} turns: {:.0}/s on the core, {:.0}/s by the clock",
+        measured.turns,
+        tasks as f64 / core_s,
+        tasks as f64 / clock_s,
+    );
+    let verdict = Verdict {
+        what: "tasks handed out and closed a second on one core".into(),
+        figure: tasks as f64 / core_s,
+        limit: Limit::AtLeast(WANTED_RATE),
+    };
+    Ok(report(&[verdict], size))
+}
+
+fn tasks(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
+    match (args.next().as_deref(), args.next()) {
+        (None, _) => Ok(size.pick(500, 50) * 1_000),
+        (Some("--tasks"), Some(thousands)) => Ok(thousands.parse::<u64>()? * 1_000),
+        (Some(other), _) => Err(format!("unknown or unfinished argument `{other}`").into()),
+    }
+}
+
+fn feed(frontier: &mut Frontier, tasks: u64) -> Result<(), Failure> {
+    let mut spec = CrawlSpec::new("bench", "dispatch");
+    spec.max_depth = 0;
+    let crawl = frontier.open_crawl(&spec)?;
+    for begin in (0..tasks).step_by(5_000) {
+        let nths = begin..tasks.min(begin + 5_000);
+        let urls: Vec<String> = nths
+            .map(|nth| {
+                format!(
+                    "https://www.shop-{}.com/an-article-about-{nth}",
+                    nth % SITES
+                )
+            })
+            .collect();
+        let seeds: Vec<Candidate<'_>> = urls.iter().map(|url| seed(url)).collect();
+        frontier.feed(crawl, &seeds, 0)?;
+        frontier.commit()?;
+    }
+    Ok(())
+}
+
+fn seed(url: &str) -> Candidate<'_> {
+    Candidate {
+        url,
+        depth: 0,
+        priority: None,
+        parent: None,
+        records: &[],
+        attrs: None,
+    }
+}
+
+/// What the dispatcher took: making the supervisors' messages is not counted.
+#[derive(Default)]
+struct Measured {
+    turns: u64,
+    core: Duration,
+    clock: Duration,
+}
+
+fn run(core: &mut Core, tasks: u64) -> Result<Measured, Failure> {
+    let mut supervisors: Vec<Supervisor> = (0..SUPERVISORS).map(Supervisor::new).collect();
+    let mut measured = Measured::default();
+    let mut closed = 0;
+    let mut now_ms = 0;
+    let mut arrived: Vec<Arrival> = supervisors.iter().map(Supervisor::hello).collect();
+    while closed < tasks {
+        if measured.turns > tasks {
+            return Err(format!("{closed} of {tasks} tasks are closed and no more").into());
+        }
+        let (begun, begun_on_core) = (Instant::now(), time_on_core()?);
+        for arrival in arrived {
+            match arrival {
+                Arrival::Word(number, word) => {
+                    core.handle_supervisor_message(
+                        &Caller::of_this_build(vec![number as u8]),
+                        word,
+                        now_ms,
+                    )?;
+                }
+                Arrival::Outcomes(outcomes) => {
+                    closed += outcomes.done.len() as u64;
+                    core.handle_outcomes(outcomes, now_ms)?;
+                }
+            }
+        }
+        core.on_tick(now_ms)?;
+        core.hand_out(now_ms)?;
+        let committed = core.commit(now_ms)?;
+        measured.core += time_on_core()? - begun_on_core;
+        measured.clock += begun.elapsed();
+        measured.turns += 1;
+        now_ms += TURN_MS;
+        for message in committed.outgoing {
+            if let OutgoingMessage::ToSupervisor(to, message) = message
+                && let DispatcherToSupervisor::Tasks { number, tasks, .. } = message
+            {
+                let supervisor = &mut supervisors[usize::from(to.peer[0])];
+                supervisor.received = number;
+                supervisor.held.extend(tasks);
+            }
+        }
+        let answers = supervisors.iter_mut();
+        arrived = answers
+            .flat_map(|supervisor| supervisor.answer(now_ms))
+            .collect();
+    }
+    Ok(measured)
+}
+
+enum Arrival {
+    Word(usize, SupervisorToDispatcher),
+    Outcomes(SupervisorOutcomes),
+}
+
+struct Supervisor {
+    number: usize,
+    credit: Credit,
+    outcomes_sent: u64,
+    received: u64,
+    held: Vec<Task>,
+}
+
+impl Supervisor {
+    fn new(number: usize) -> Supervisor {
+        let credit = Credit {
+            tasks: CREDIT,
+            url_bytes: CREDIT * 1_000,
+        };
+        Supervisor {
+            number,
+            credit,
+            outcomes_sent: 0,
+            received: 0,
+            held: Vec::new(),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("v{}", self.number)
+    }
+
+    fn hello(&self) -> Arrival {
+        let hello = SupervisorToDispatcher::Hello(Hello {
+            supervisor: self.name(),
+            instance: self.number as u64,
+            session: 1,
+            sent_ms: 0,
+            lane: Lane::Http,
+            workers: 1,
+            longest_request_ms: 30_000,
+            credit: self.credit,
+            held: Vec::new(),
+        });
+        Arrival::Word(self.number, hello)
+    }
+
+    /// All tasks are done at once, and as much credit is granted again; a heartbeat is due now and
+    /// then.
+    fn answer(&mut self, now_ms: i64) -> Vec<Arrival> {
+        let mut answers = Vec::new();
+        let tasks = std::mem::take(&mut self.held);
+        for some in tasks.chunks(100) {
+            self.outcomes_sent += 1;
+            answers.push(Arrival::Outcomes(SupervisorOutcomes {
+                supervisor: self.name(),
+                session: 1,
+                number: self.outcomes_sent,
+                done: some.iter().map(done).collect(),
+                returned: Vec::new(),
+                recalled: Vec::new(),
+            }));
+        }
+        self.credit.tasks += tasks.len() as u64;
+        self.credit.url_bytes += tasks.iter().map(|task| task.url.len() as u64).sum::<u64>();
+        let (session, credit) = (1, self.credit);
+        let word = match now_ms % 5_000 < TURN_MS {
+            true => SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
+                session,
+                sent_ms: now_ms as u64,
+                wall_ms: now_ms,
+                credit,
+                received: self.received,
+                outcomes_sent: self.outcomes_sent,
+            }),
+            false => SupervisorToDispatcher::Credit { session, credit },
+        };
+        answers.push(Arrival::Word(self.number, word));
+        answers
+    }
+}
+
+fn done(task: &Task) -> TaskDone {
+    TaskDone {
+        task: task.task,
+        delivery: task.delivery,
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        body_bytes: 11_000,
+        fields: 0,
+        links: Vec::new(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock {
+            next_in_ms: DELAY_MS,
+            delay_ms: Some(DELAY_MS),
+        },
+        evidence: None,
+    }
+}
+
+/// Linux counts it in nanoseconds, in the first column.
+fn time_on_core() -> Result<Duration, Failure> {
+    let figures = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = figures.split(' ').next().unwrap_or_default().parse()?;
+    Ok(Duration::from_nanos(nanoseconds))
+}
