@@ -1,11 +1,11 @@
-//! HTTP: versions, encodings, charsets, types, TLS, proxies.
+//! HTTP: versions, encodings, charsets, types, proxies.
 
 use std::time::Duration;
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::encodings::{encoded_page, gzip};
-use webfill_tests::site::{Certificates, Page, Visit, Web, document, page, script, status};
+use webfill_tests::site::{Page, Visit, Web, document, page, script, status};
 use webfill_tests::workplace::Workplace;
 
 #[test]
@@ -206,52 +206,6 @@ fn http_1_1_is_spoken_where_the_server_offers_nothing_else() {
     work.crawl(&web).arg(site.https("/")).finish().expect(0);
     assert_eq!(web.visits().pages().0[0].version, "HTTP/1.1");
     assert_eq!(work.stored().pages()["https://one.example/"].outcome, "ok");
-}
-
-#[test]
-fn certificates_are_checked() {
-    let web = Web::start_tls(&["right.example"]);
-    for host in ["right.example", "wrong.example"] {
-        web.site(host).otherwise(|_| page("T").into());
-    }
-    let urls = ["https://right.example/", "https://wrong.example/"];
-    let trusting = Workplace::new();
-    trusting.crawl(&web).args(urls).finish().expect(0);
-    let outcomes = trusting.stored().outcomes();
-    assert_eq!(outcomes["https://right.example/"], "ok");
-    assert_eq!(
-        outcomes["https://wrong.example/"], "tls_error",
-        "the name is not in the certificate"
-    );
-
-    let stranger = Certificates::make(&["right.example"]);
-    let distrusting = Workplace::new();
-    // Trusts an authority that did not sign this server.
-    let run = distrusting
-        .plain_crawl()
-        .args(["--allow-private-networks", "--delay", "0.2", "--resolve"])
-        .arg(format!("*:443:127.0.0.1:{}", web.tls_address().port()))
-        .arg("--ca-file")
-        .arg(stranger.authority())
-        .arg(urls[0]);
-    run.finish().expect(0);
-    assert_eq!(distrusting.stored().outcomes()[urls[0]], "tls_error");
-}
-
-#[test]
-fn a_server_that_speaks_no_tls_is_a_tls_error() {
-    let web = Web::start();
-    web.site("plain.example").serve("/", page("T"));
-    let work = Workplace::new();
-    let resolve = format!("*:443:127.0.0.1:{}", web.plain_address().port());
-    work.crawl(&web)
-        .args(["--resolve", &resolve, "https://plain.example/"])
-        .finish()
-        .expect(0);
-    assert_eq!(
-        work.stored().outcomes()["https://plain.example/"],
-        "tls_error"
-    );
 }
 
 #[test]

@@ -43,4 +43,5 @@ mod robots;
 mod seeds;
 mod settings;
 mod the_test_site;
+mod tls;
 mod wide_web;

@@ -8,6 +8,7 @@
 //!   programs read back what the pages said.
 //! - With `--since` or `--follow`, pages are read from a cursor on ([`changes`]).
 
+mod cells;
 mod changes;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use webfill_store::{
 };
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
+pub use cells::Cells;
 
 /// The columns of pages. Other programs rely on them.
 const PAGE_COLUMNS: [&str; 25] = [
@@ -54,15 +56,6 @@ const PAGE_COLUMNS: [&str; 25] = [
 
 /// The columns of records beside those of their fields.
 const RECORD_COLUMNS: [&str; 4] = ["id", "missing", "resolved_at", "dataset"];
-
-/// For whom the cells of a CSV file are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
-    /// Programs: the texts as they are.
-    Plain,
-    /// People who open the file in a spreadsheet: no text is a formula.
-    Spreadsheet,
-}
 
 /// Runs the command.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
@@ -280,33 +273,6 @@ fn write_record<W: Write>(
     out.write_record(None::<&[u8]>)
 }
 
-impl Cells {
-    fn of(self, value: &Value) -> Cow<'_, str> {
-        match value {
-            Value::Null => Cow::Borrowed(""),
-            Value::String(text) => self.text(text),
-            other => Cow::Owned(other.to_string()),
-        }
-    }
-
-    fn text(self, text: &str) -> Cow<'_, str> {
-        match self {
-            Cells::Plain => Cow::Borrowed(text),
-            Cells::Spreadsheet => unlike_a_formula(text),
-        }
-    }
-}
-
-/// The text, with an apostrophe if a spreadsheet would take it for a formula. A number is not a
-/// formula, also with a sign.
-fn unlike_a_formula(text: &str) -> Cow<'_, str> {
-    let begins_one = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
-    if begins_one && text.parse::<f64>().is_err() {
-        return Cow::Owned(format!("'{text}"));
-    }
-    Cow::Borrowed(text)
-}
-
 /// Keeps the kind of the error, which tells a closed pipe from other errors.
 fn into_io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
@@ -446,15 +412,5 @@ mod tests {
             PAGE_COLUMNS.iter().all(|column| page.get(column).is_some()),
             "{page}"
         );
-    }
-
-    #[test]
-    fn only_what_a_spreadsheet_would_run_gets_an_apostrophe() {
-        for formula in ["=1", "+a", "-a", "@x", "\tx", "\rx", "-", "＝1"] {
-            assert_eq!(unlike_a_formula(formula), format!("'{formula}"));
-        }
-        for text in ["", "-5", "+3.5e2", "a=b", "https://x/", "'x", " x"] {
-            assert_eq!(unlike_a_formula(text), text);
-        }
     }
 }
