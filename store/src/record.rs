@@ -13,6 +13,9 @@
 //!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page
 //!   that was saved first. The other value is stored as a *candidate*, with its source. Values from
 //!   the user have no candidates, and no page replaces them.
+//! - A value that another of the user's input replaces, or that a refresh asks for again, becomes
+//!   *history*, with its source. If the refresh finds the same value, nothing has changed, and it leaves
+//!   the history again.
 
 use serde_json::{Map, Value, json};
 
@@ -82,8 +85,12 @@ fn is_same(kept: &Value, given: &Value) -> bool {
 /// The most candidates of one field.
 const MAX_CANDIDATES: usize = 8;
 
-/// The largest candidate, in bytes of JSON: candidates must not make a record too large to store.
+/// The largest candidate, in bytes of JSON: candidates must not make a record too large to store. The
+/// same holds for a value in the history.
 const MAX_CANDIDATE_BYTES: usize = 16 << 10;
+
+/// The most former values of one field; the oldest go.
+const MAX_HISTORY: usize = 8;
 
 /// The names of mappings, in the order of their priority. A mapping that is not listed comes last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -104,6 +111,9 @@ pub(crate) struct StoredRecord {
     pub(crate) sources: Map<String, Value>,
     /// Name to a list of `{value, url, mapping, at}`, in order of arrival.
     pub(crate) candidates: Map<String, Value>,
+    /// Name to a list of `{value, until}`, with `{url, mapping, at}` if it came from a page: what the field
+    /// was, the last value last.
+    pub(crate) history: Map<String, Value>,
     pub(crate) missing: Vec<String>,
     /// ISO 8601.
     pub(crate) resolved_at: Option<String>,
@@ -159,9 +169,10 @@ impl StoredRecord {
             match self.fields.get_mut(name) {
                 Some(kept) if !has_value(value) || is_same(kept, value) => {}
                 Some(kept) => {
-                    *kept = value.clone();
-                    self.sources.shift_remove(name);
+                    let former = std::mem::replace(kept, value.clone());
+                    let source = self.sources.shift_remove(name);
                     self.candidates.shift_remove(name);
+                    self.remember(name, former, source, now_ms);
                     changed = true;
                 }
                 None => {
@@ -184,19 +195,49 @@ impl StoredRecord {
                 )
     }
 
-    /// Deletes the values of these fields, so that they are missing again. Returns whether anything
+    /// Makes these fields missing again: their values become history. Returns whether anything
     /// changed.
-    pub(crate) fn reopen(&mut self, names: &[String]) -> bool {
+    pub(crate) fn reopen(&mut self, names: &[String], now_ms: i64) -> bool {
         let mut changed = false;
         for name in names {
-            changed |= self.sources.shift_remove(name).is_some();
+            let source = self.sources.shift_remove(name);
+            changed |= source.is_some();
             changed |= self.candidates.shift_remove(name).is_some();
             if let Some(value) = self.fields.get_mut(name).filter(|value| has_value(value)) {
-                *value = Value::Null;
+                let former = std::mem::take(value);
+                self.remember(name, former, source, now_ms);
                 changed = true;
             }
         }
         changed
+    }
+
+    /// Notes what a field was.
+    fn remember(&mut self, name: &str, value: Value, source: Option<Value>, now_ms: i64) {
+        if !has_value(&value) || value.to_string().len() > MAX_CANDIDATE_BYTES {
+            return;
+        }
+        let mut former = Map::from_iter([("value".to_owned(), value)]);
+        if let Some(Value::Object(source)) = source {
+            former.extend(source);
+        }
+        former.insert("until".to_owned(), iso_time(now_ms).into());
+        let history = self.history.entry(name).or_insert_with(|| json!([]));
+        if let Value::Array(history) = history {
+            history.push(Value::Object(former));
+            let surplus = history.len().saturating_sub(MAX_HISTORY);
+            history.drain(..surplus);
+        }
+    }
+
+    /// A refresh has found the value that the field had before: it is not history.
+    fn forget_unless_changed(&mut self, name: &str, value: &Value) {
+        if let Some(Value::Array(history)) = self.history.get_mut(name) {
+            history.pop_if(|former| former["value"] == *value);
+            if history.is_empty() {
+                self.history.shift_remove(name);
+            }
+        }
     }
 
     /// The values that other pages brought for a field.
@@ -215,6 +256,7 @@ impl StoredRecord {
                 continue;
             }
             if self.missing.contains(name) {
+                self.forget_unless_changed(name, value);
                 self.take(name, value, page);
                 changed = true;
             } else if let Some(source) = self.sources.get(name) {

@@ -265,6 +265,7 @@ impl RecordDocument {
             fields: object("fields"),
             sources: object("sources"),
             candidates: object("candidates"),
+            history: object("history"),
             ..StoredRecord::default()
         };
         let list = |name: &str| members.get(name).and_then(Value::as_array).cloned();
@@ -312,7 +313,7 @@ impl RecordDocument {
         let entry = json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
         let is_known_here = self.crawls.contains(&entry);
         let forgets = input.refresh && !is_known_here;
-        let reopened = forgets && self.record.reopen(&input.record.want);
+        let reopened = forgets && self.record.reopen(&input.record.want, now_ms);
         if self.record.merge(&input.record, now_ms) || reopened {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
@@ -388,6 +389,7 @@ impl RecordDocument {
             "fields": {"$literal": document(&record.fields)?},
             "sources": {"$literal": dated(&record.sources)?},
             "candidates": {"$literal": dated(&record.candidates)?},
+            "history": {"$literal": dated(&record.history)?},
             "missing": {"$literal": texts(&record.missing)},
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
@@ -401,7 +403,7 @@ impl RecordDocument {
     }
 }
 
-/// Sources by field name, or lists of sources: each `at` becomes a date.
+/// Sources by field name, or lists of sources: each `at` and `until` becomes a date.
 fn dated(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
     let mut dated = RawDocumentBuf::new();
     for (name, source) in sources {
@@ -428,9 +430,10 @@ fn dated_source(source: &Value) -> Result<RawBson, Fault> {
     };
     let mut dated = RawDocumentBuf::new();
     for (name, member) in members {
-        let at = (name == "at").then(|| member.as_str().and_then(parse_iso_time));
-        match at.flatten() {
-            Some(at_ms) => dated.append(cstr!("at"), date(at_ms)),
+        let is_time = ["at", "until"].contains(&name.as_str());
+        let time = is_time.then(|| member.as_str().and_then(parse_iso_time));
+        match time.flatten() {
+            Some(at_ms) => dated.append(key(name), date(at_ms)),
             None => dated.append(key(name), value::bson(member)?),
         }
     }

@@ -30,7 +30,7 @@ WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?
 ORDER BY rowid";
 
 const RECORDS: &str = "
-SELECT rowid, _id, dataset, record_id, fields, sources, candidates, missing, resolved_at
+SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at
 FROM records
 WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
     SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
@@ -38,12 +38,13 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 8] = [
+const JSON_COLUMNS: [&str; 9] = [
     "fields",
     "links",
     "attrs",
     "sources",
     "candidates",
+    "history",
     "missing",
     "tries",
     "headers",

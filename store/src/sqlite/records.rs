@@ -13,11 +13,12 @@ use crate::site_clock::clamped;
 use crate::source_document::{DatasetRecord, RecordPut};
 
 const UPSERT: &str = "
-INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates,
+    history)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
     missing = excluded.missing, resolved_at = excluded.resolved_at,
-    candidates = excluded.candidates";
+    candidates = excluded.candidates, history = excluded.history";
 
 /// How errors name a record.
 pub(super) fn describe_record(input: &DatasetRecord) -> String {
@@ -40,7 +41,7 @@ pub(super) fn put(
     let mut stored = known.unwrap_or_default();
     let membership = membership(conn, crawl, &key)?;
     let forgets = input.refresh && membership.is_none();
-    let reopened = forgets && stored.reopen(&record.want);
+    let reopened = forgets && stored.reopen(&record.want, now_ms);
     let changed = stored.merge(record, now_ms) || reopened;
     if changed || before.is_none() {
         keep(conn, &key, &stored)?;
@@ -93,7 +94,7 @@ pub(super) fn fill(
 }
 
 fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
-    let sql = "SELECT fields, sources, missing, resolved_at, candidates FROM records
+    let sql = "SELECT fields, sources, missing, resolved_at, candidates, history FROM records
         WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([key])?;
@@ -106,6 +107,7 @@ fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
         missing: from_json(row, 2)?,
         resolved_at: row.get(3)?,
         candidates: from_json(row, 4)?,
+        history: from_json(row, 5)?,
     }))
 }
 
@@ -114,7 +116,9 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
     let sources = to_json(&record.sources)?;
     let missing = to_json(&record.missing)?;
     let candidates = to_json(&record.candidates)?;
-    let bytes = fields.len() + sources.len() + missing.len() + candidates.len();
+    let history = to_json(&record.history)?;
+    let parts = [&fields, &sources, &missing, &candidates, &history];
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
             "record {key:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
@@ -130,6 +134,7 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
         missing,
         record.resolved_at,
         candidates,
+        history,
     ])?;
     Ok(())
 }

@@ -188,6 +188,11 @@ const CUT: &str = "
 ALTER TABLE changes ADD COLUMN cut INTEGER NOT NULL DEFAULT 0; -- readers before it are refused
 ";
 
+/// What version 6 added: what values of records were before they changed.
+const HISTORY: &str = "
+ALTER TABLE records ADD COLUMN history TEXT NOT NULL DEFAULT '{}'; -- {name: [{value, url, mapping, at, until}]}
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -326,6 +331,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             MAPPING_VERSION,
             CLAIMS,
             CUT,
+            HISTORY,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -359,6 +365,7 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         conn.execute_batch(MAPPING_VERSION)?;
         conn.execute_batch(CLAIMS)?;
         conn.execute_batch(CUT)?;
+        conn.execute_batch(HISTORY)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

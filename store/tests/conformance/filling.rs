@@ -25,6 +25,7 @@ pub(crate) async fn a_page_fills_what_is_missing_and_keeps_the_source(clients: &
         "fields": {"name": "Ada", "born": 1815, "city": null},
         "sources": {"born": {"url": URL, "mapping": "people", "at": NOON}},
         "candidates": {},
+        "history": {},
         "missing": ["city"],
         "resolved_at": null,
     });

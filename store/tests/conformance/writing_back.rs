@@ -207,3 +207,58 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
         "Paris"
     );
 }
+
+/// Has a crawl of its own refresh the record's field.
+async fn refresh(store: &dyn Store, crawl: &str) {
+    let mut input = dataset_record(json!({"city": null}), &["city"]);
+    input.refresh = true;
+    let crawl = CrawlId::new("app", crawl);
+    put_into(store, &crawl, input).await.unwrap();
+}
+
+pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("1", json!({"city": null}))]).await;
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let source = stored_record(store, "1").await["sources"]["city"].clone();
+    refresh(store, "second").await;
+    fill(store, "https://example.com/a", json!({"city": "Paris"})).await;
+    let changed = stored_record(store, "1").await;
+    assert_eq!(changed["fields"], json!({"city": "Paris"}));
+    let mut former = source;
+    former["value"] = json!("London");
+    former["until"] = json!(NOON);
+    assert_eq!(changed["history"], json!({"city": [former]}));
+    // Found again, it has not changed.
+    refresh(store, "third").await;
+    fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
+    let same = stored_record(store, "1").await;
+    assert_eq!(same["fields"], changed["fields"]);
+    assert_eq!(same["history"], changed["history"]);
+    // Nothing is found: the history knows what it was.
+    refresh(store, "fourth").await;
+    let lost = stored_record(store, "1").await;
+    assert_eq!(lost["fields"], json!({"city": null}));
+    assert_eq!(lost["history"]["city"][1]["value"], "Paris");
+    // The user's own values come from no page.
+    put(store, vec![record("1", json!({"city": "Rome"}))]).await;
+    put(store, vec![record("1", json!({"city": "Oslo"}))]).await;
+    let corrected = &stored_record(store, "1").await["history"]["city"][2];
+    assert_eq!(corrected, &json!({"value": "Rome", "until": NOON}));
+}
+
+pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("1", json!({"city": "city 0"}))]).await;
+    for number in 1..=10 {
+        let city = format!("city {number}");
+        put(store, vec![record("1", json!({"city": city}))]).await;
+    }
+    let large = "x".repeat(20 << 10);
+    put(store, vec![record("1", json!({"city": large}))]).await;
+    put(store, vec![record("1", json!({"city": "last"}))]).await;
+    let history = &stored_record(store, "1").await["history"]["city"];
+    assert_eq!(history.as_array().unwrap().len(), 8);
+    assert_eq!(history[0]["value"], "city 3");
+    assert_eq!(history[7]["value"], "city 10", "a large one is not kept");
+}

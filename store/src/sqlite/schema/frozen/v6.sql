@@ -77,7 +77,7 @@ CREATE TABLE records (
     missing TEXT NOT NULL,       -- [name]
     resolved_at TEXT,
     candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
-) STRICT;
+, history TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE robots (
     _id TEXT PRIMARY KEY,        -- origin
     status INTEGER,
