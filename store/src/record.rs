@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dataset_name::{DatasetName, record_key};
 use crate::page::Page;
+use crate::source_document::DatasetRecord;
 use crate::timestamp::iso_time;
 
 /// No record id is longer than this.
@@ -157,8 +158,30 @@ impl StoredRecord {
         }
     }
 
+    /// Puts the user's input. With a refresh, what wanted fields are becomes history when the record
+    /// enters the crawl; the input's values of them say nothing new afterwards, when pages may have
+    /// brought others. Returns whether anything changed.
+    pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> bool {
+        let record = &input.record;
+        if !input.refresh {
+            return self.merge(record, now_ms);
+        }
+        let mut changed = false;
+        if enters {
+            changed |= self.merge(record, now_ms);
+            changed |= self.reopen(&record.want, now_ms);
+        }
+        let mut known = record.clone();
+        for name in &record.want {
+            if let Some(value) = known.fields.get_mut(name) {
+                *value = Value::Null;
+            }
+        }
+        self.merge(&known, now_ms) || changed
+    }
+
     /// Adds the user's input: its values, and further wanted fields. Returns whether anything changed.
-    pub(crate) fn merge(&mut self, input: &Record, now_ms: i64) -> bool {
+    fn merge(&mut self, input: &Record, now_ms: i64) -> bool {
         let before = (
             self.fields.len(),
             self.missing.len(),
@@ -197,7 +220,7 @@ impl StoredRecord {
 
     /// Makes these fields missing again: their values become history. Returns whether anything
     /// changed.
-    pub(crate) fn reopen(&mut self, names: &[String], now_ms: i64) -> bool {
+    fn reopen(&mut self, names: &[String], now_ms: i64) -> bool {
         let mut changed = false;
         for name in names {
             let source = self.sources.shift_remove(name);

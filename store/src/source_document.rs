@@ -23,7 +23,8 @@ use crate::record::{Record, RecordState, StoredRecord, has_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetRecord {
     pub record: Record,
-    /// When the record enters the crawl, the stored values of the wanted fields are deleted.
+    /// When the record enters the crawl, the values of the wanted fields become history, and are asked
+    /// for again.
     pub refresh: bool,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,

@@ -36,6 +36,7 @@ mod proxies;
 mod real_pages;
 mod records;
 mod redirects;
+mod refresh;
 mod rests;
 mod retention;
 mod retrying;

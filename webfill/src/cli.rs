@@ -5,7 +5,7 @@ mod roles;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
 use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane, Outcome};
@@ -86,6 +86,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(group(ArgGroup::new("of_records").args(["seeds", "records"]).multiple(true)))]
 pub struct CrawlOptions {
     /// URLs to begin with
     pub urls: Vec<String>,

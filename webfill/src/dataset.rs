@@ -35,8 +35,8 @@ pub struct DatasetOptions {
     /// Write found values back into this collection of the same database [default: nowhere]
     #[arg(long, value_name = "COLLECTION", requires = "records")]
     pub write_back: Option<String>,
-    /// Fill fields anew that have a value, and write over it
-    #[arg(long, requires = "records")]
+    /// Fill fields anew that have a value, and write over it; what it was becomes `history`
+    #[arg(long, requires = "of_records")]
     pub refresh: bool,
 }
 

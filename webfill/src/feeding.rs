@@ -232,8 +232,11 @@ impl Feeder {
         let fed = position.lines_of(self.input.fed_lines);
         while !self.is_over() {
             match reading.next()? {
-                Next::Seed(seed) => {
+                Next::Seed(mut seed) => {
                     position.line = seed.line;
+                    if self.input.refresh {
+                        seed.want_again(&self.input.extracted);
+                    }
                     self.note_unfillable(&seed.want);
                     if self.refuses_browser(&seed)? {
                         continue;

@@ -13,7 +13,7 @@ pub mod lines;
 mod request;
 mod table;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -42,6 +42,8 @@ pub struct Seed {
     pub fields: Option<Map<String, Value>>,
     /// The fields to fill.
     pub want: Vec<String>,
+    /// The input says itself which fields to fill; otherwise they are those without a value.
+    pub lists_want: bool,
     /// Set if the seed is a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
     /// The document that found values are written back to.
@@ -57,8 +59,21 @@ impl Seed {
             urls: vec![url],
             fields: None,
             want: Vec::new(),
+            lists_want: false,
             request: None,
             source: None,
+        }
+    }
+
+    /// For a refresh: fields that have a value are to be filled again, if a mapping extracts them.
+    pub fn want_again(&mut self, extracted: &BTreeSet<String>) {
+        if self.lists_want {
+            return;
+        }
+        for name in self.fields.iter().flat_map(Map::keys) {
+            if extracted.contains(name) && !self.want.contains(name) {
+                self.want.push(name.clone());
+            }
         }
     }
 }
@@ -198,6 +213,7 @@ fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
         urls,
         fields: is_record.then_some(found.fields),
         want: found.want,
+        lists_want: found.lists_want,
         request: found.request,
         source: None,
     }));
@@ -212,6 +228,7 @@ struct Found {
     urls: Vec<String>,
     fields: Map<String, Value>,
     want: Vec<String>,
+    lists_want: bool,
     request: Option<Box<SeedRequest>>,
 }
 

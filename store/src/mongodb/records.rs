@@ -312,9 +312,7 @@ impl RecordDocument {
         let before = self.record.clone();
         let entry = json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
         let is_known_here = self.crawls.contains(&entry);
-        let forgets = input.refresh && !is_known_here;
-        let reopened = forgets && self.record.reopen(&input.record.want, now_ms);
-        if self.record.merge(&input.record, now_ms) || reopened {
+        if self.record.put(input, !is_known_here, now_ms) {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }

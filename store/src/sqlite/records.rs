@@ -40,9 +40,7 @@ pub(super) fn put(
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.unwrap_or_default();
     let membership = membership(conn, crawl, &key)?;
-    let forgets = input.refresh && membership.is_none();
-    let reopened = forgets && stored.reopen(&record.want, now_ms);
-    let changed = stored.merge(record, now_ms) || reopened;
+    let changed = stored.put(input, membership.is_none(), now_ms);
     if changed || before.is_none() {
         keep(conn, &key, &stored)?;
         source_documents::mark_unwritten(conn, &key)?;

@@ -247,6 +247,29 @@ pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
     assert_eq!(corrected, &json!({"value": "Rome", "until": NOON}));
 }
 
+pub(crate) async fn a_given_value_that_is_refreshed_does_not_come_back(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("1", json!({"city": "London"}))]).await;
+    let mut input = dataset_record(json!({"city": "Paris", "born": 1815}), &["city"]);
+    input.record.want = vec![String::from("city")];
+    input.refresh = true;
+    let again = CrawlId::new("app", "again");
+    let state = put_into(store, &again, input.clone()).await.unwrap();
+    assert_eq!(state, RecordState::Open);
+    let asked = stored_record(store, "1").await;
+    assert_eq!(asked["fields"], json!({"city": null, "born": 1815}));
+    let former = asked["history"]["city"].as_array().unwrap().iter();
+    let former: Vec<&Value> = former.map(|one| &one["value"]).collect();
+    assert_eq!(former, ["London", "Paris"]);
+    fill(store, "https://example.com/a", json!({"city": "Rome"})).await;
+    // Read again by a resumed crawl.
+    let state = put_into(store, &again, input).await.unwrap();
+    assert_eq!(state, RecordState::Resolved);
+    let found = stored_record(store, "1").await;
+    assert_eq!(found["fields"], json!({"city": "Rome", "born": 1815}));
+    assert_eq!(found["history"], asked["history"]);
+}
+
 pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("1", json!({"city": "city 0"}))]).await;

@@ -84,7 +84,9 @@ fn found(
             continue;
         }
         wanted.push(name.clone());
-        *value = Value::Null;
+        if !has_value(value) {
+            *value = Value::Null;
+        }
     }
     let is_absent = |name: &String| !fields.contains_key(name);
     wanted.extend(want.into_iter().flatten().filter(is_absent));
@@ -93,6 +95,7 @@ fn found(
         urls,
         fields,
         want: wanted,
+        lists_want: true,
         request: None,
     })
 }
@@ -217,7 +220,7 @@ mod tests {
         let fields = seed.fields.unwrap();
         assert_eq!(
             json!(fields),
-            json!({"name": null, "notes": "x", "tel": null})
+            json!({"name": "Ada", "notes": "x", "tel": null})
         );
         let source = seed.source.unwrap();
         assert_eq!(source.collection, "db.people");

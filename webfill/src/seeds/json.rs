@@ -67,7 +67,9 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         Some(Value::Object(fields)) => fields,
         Some(_) => return Err(String::from("`fields` is an object: {name: value}")),
     };
-    let want = match object.remove("want") {
+    let want = object.remove("want");
+    let lists_want = want.as_ref().is_some_and(|want| !want.is_null());
+    let want = match want {
         None | Some(Value::Null) => {
             let missing = fields.iter().filter(|(_, value)| value.is_null());
             missing.map(|(name, _)| name.clone()).collect()
@@ -85,6 +87,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         urls,
         fields,
         want,
+        lists_want,
         request: None,
     })
 }
