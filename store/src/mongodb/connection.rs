@@ -67,7 +67,8 @@ async fn options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
         .get_or_insert(SELECTION_WITHIN);
     options.heartbeat_freq.get_or_insert(HEARTBEAT_EVERY);
     options.connect_timeout.get_or_insert(CONNECTED_WITHIN);
-    options.max_pool_size.get_or_insert(MOST_CONNECTIONS);
+    let most = MOST_CONNECTIONS.max(options.min_pool_size.unwrap_or(0));
+    options.max_pool_size.get_or_insert(most);
     options.max_idle_time.get_or_insert(IDLE_CLOSED_AFTER);
     Ok(options)
 }
