@@ -40,13 +40,14 @@ struct Shares {
 }
 
 impl Balance {
-    /// Machines have joined or gone.
+    /// A machine has joined or gone, or its way out is another.
     pub(super) fn forget(&mut self) {
         self.at_ms = None;
     }
 }
 
 impl Dispatch {
+    /// Looks at all machines, unless the last look still counts.
     pub(super) fn look_at_machines(&mut self, now_ms: i64) {
         let looked = self.balance.at_ms;
         if looked.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
