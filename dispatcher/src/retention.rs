@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
-use webfill_store::{Dropped, RetentionConfig, Store, StoreError};
+use webfill_store::{Dropped, RetentionConfig, Store};
 
 /// How often it is looked for what is too old.
 const EVERY: Duration = Duration::from_secs(60 * 60);
@@ -47,7 +47,7 @@ impl Retention {
         let wait = match store.drop_old(cutoff).await {
             Ok(dropped) => self.count(dropped, began.elapsed()),
             Err(error) => {
-                tell(&error);
+                tracing::warn!(event = "retention_failed", %error, "old pages could not be dropped, which is tried again in a minute");
                 RETRY
             }
         };
@@ -71,13 +71,6 @@ impl Retention {
             );
         }
         EVERY
-    }
-}
-
-fn tell(error: &StoreError) {
-    // The store writer tells when the store is away.
-    if !error.is_retry() {
-        tracing::error!(event = "retention_failed", %error, "old pages cannot be dropped");
     }
 }
 

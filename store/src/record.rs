@@ -149,6 +149,17 @@ impl<'a> PageValues<'a> {
     }
 }
 
+/// The input without its values of these fields.
+fn without<'a>(record: &Record, names: impl IntoIterator<Item = &'a String>) -> Record {
+    let mut known = record.clone();
+    for name in names {
+        if let Some(value) = known.fields.get_mut(name) {
+            *value = Value::Null;
+        }
+    }
+    known
+}
+
 impl StoredRecord {
     pub(crate) fn state(&self) -> RecordState {
         if self.missing.is_empty() {
@@ -159,8 +170,8 @@ impl StoredRecord {
     }
 
     /// Puts the user's input. With a refresh, what wanted fields are becomes history when the record
-    /// enters the crawl; the input's values of them say nothing new afterwards, when pages may have
-    /// brought others. Returns whether anything changed.
+    /// enters the crawl; the input's values of them say nothing new where a page has brought another,
+    /// before or afterwards. Returns whether anything changed.
     pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> bool {
         let record = &input.record;
         if !input.refresh {
@@ -168,16 +179,12 @@ impl StoredRecord {
         }
         let mut changed = false;
         if enters {
-            changed |= self.merge(record, now_ms);
+            let by_pages = |name: &&String| self.sources.contains_key(*name);
+            let found: Vec<&String> = record.want.iter().filter(by_pages).collect();
+            changed |= self.merge(&without(record, found), now_ms);
             changed |= self.reopen(&record.want, now_ms);
         }
-        let mut known = record.clone();
-        for name in &record.want {
-            if let Some(value) = known.fields.get_mut(name) {
-                *value = Value::Null;
-            }
-        }
-        self.merge(&known, now_ms) || changed
+        self.merge(&without(record, &record.want), now_ms) || changed
     }
 
     /// Adds the user's input: its values, and further wanted fields. Returns whether anything changed.

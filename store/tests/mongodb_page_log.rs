@@ -125,10 +125,12 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     let log = log(&uri).await;
     let last = log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap();
     let beyond = log.find_one(doc! {"_id": {"$gt": last as i64}}).await;
-    assert_eq!((last, beyond.unwrap()), (CLIENTS * SAVES, None));
+    // A command that met an error in passing may have appended twice.
+    assert!(last >= CLIENTS * SAVES, "{last}");
+    assert_eq!(beyond.unwrap(), None);
     let (urls, _) = read(&*stores[0], &Cursor::start()).await;
     let seen: BTreeSet<&String> = urls.iter().collect();
-    assert_eq!([urls.len(), seen.len()], [(CLIENTS * SAVES) as usize; 2]);
+    assert_eq!(seen.len() as u64, CLIENTS * SAVES);
 }
 
 /// Drops old entries of the log and no page; returns how many.
@@ -184,4 +186,32 @@ async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
     let (everything, mut each) = (ExportFilter::default(), |_| Ok(()));
     let exported = store.export(ExportKind::Pages, &everything, &mut each);
     assert_eq!(exported.await.unwrap(), 5);
+}
+
+/// More than one step looks at or deletes.
+#[needs(mongod)]
+#[tokio::test]
+async fn all_entries_without_a_time_go_with_the_first_cut() {
+    const OLDER: i64 = 4_500;
+    let database = fresh_database();
+    let store = opened(database.uri()).await;
+    let log = log(database.uri()).await;
+    let older = (1..=OLDER).map(|number| doc! {"_id": number, "pages": []});
+    log.insert_many(older).await.unwrap();
+    save(&*store, 0..1).await;
+    let cutoff = Cutoff {
+        pages_ms: None,
+        log_ms: Some(0),
+    };
+    let first = store.drop_old(cutoff).await.unwrap();
+    let header = log.find_one(doc! {"_id": 0}).await.unwrap().unwrap();
+    assert_eq!(header.get_i64("cut").unwrap(), OLDER);
+    let mut dropped = first;
+    let mut entries = first.log_entries;
+    while dropped.has_more {
+        dropped = store.drop_old(cutoff).await.unwrap();
+        entries += dropped.log_entries;
+    }
+    assert_eq!(entries as i64, OLDER);
+    assert_eq!(read(&*store, &Cursor::start()).await.0, [url(0)]);
 }

@@ -45,7 +45,7 @@ async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
         let next = log
-            .find(doc! {"_id": {"$gt": before}})
+            .find(doc! {"_id": {"$gt": before}, "at": {"$exists": true}})
             .sort(doc! {"_id": 1});
         let mut cursor = next.limit(ENTRIES).projection(doc! {"at": 1}).await?;
         let mut entries = Vec::new();
@@ -55,25 +55,25 @@ async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
         Ok(entries)
     };
     let entries = with_timeout(find).await?;
-    // Entries of older versions have no time: those that begin the log go with the first cut.
-    let mut is_undated = before == 0;
-    let mut last = before;
-    let mut looked_at = 0;
-    for entry in &entries {
-        match entry.get_datetime("at") {
-            Ok(at) if at.timestamp_millis() >= log_ms => break,
-            Ok(_) => is_undated = false,
-            Err(_) => {}
-        }
-        looked_at += 1;
-        if is_undated || entry.contains_key("at") {
-            last = number(entry, "_id");
-        }
+    let mut last = match (before, entries.first()) {
+        // Entries of older versions have no time: those that begin the log go with the first cut, all
+        // of them, because their pages may go.
+        (0, Some(first)) => number(first, "_id") - 1,
+        (0, None) => page_log::newest(db).await?,
+        _ => before,
+    };
+    let is_old = |entry: &&Document| {
+        let at = entry.get_datetime("at");
+        at.is_ok_and(|at| at.timestamp_millis() < log_ms)
+    };
+    let old: Vec<_> = entries.iter().take_while(is_old).collect();
+    if let Some(entry) = old.last() {
+        last = number(entry, "_id");
     }
     if last > before {
         page_log::set_cut(db, last).await?;
     }
-    Ok(last > before && looked_at == ENTRIES)
+    Ok(old.len() as i64 == ENTRIES)
 }
 
 /// Deletes entries up to the mark, except the newest; returns how many, and whether there are more.

@@ -45,7 +45,7 @@ pub struct Records {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: DatasetName,
-    /// When a record enters the crawl, stored values of its wanted fields are dropped.
+    /// When a record enters the crawl, stored values of its wanted fields become history.
     pub refresh: bool,
     /// Set when the crawl is over.
     pub over: Arc<AtomicBool>,
