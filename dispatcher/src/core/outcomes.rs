@@ -344,6 +344,10 @@ impl Core {
         self.crawls.backfill_applied(backfill.crawl);
         let page = &backfill.page;
         self.frontier.backfill_applied(page.task, &page.record)?;
+        // A page that kills workers is not fetched again unless a person asks for it.
+        if self.frontier.is_quarantined(page.task)? {
+            return Ok(());
+        }
         match self.frontier.reopen(&[page.task], now_ms) {
             // It was pruned meanwhile.
             Err(FrontierError::UnknownCrawl(_)) => return Ok(()),

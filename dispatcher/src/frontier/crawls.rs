@@ -15,6 +15,9 @@ use super::pruning::NEXT_CRAWL;
 use super::{Frontier, FrontierError};
 use crate::scope::Scope;
 
+/// The most that is counted for one crawl in memory: one alone must not push out all others.
+const HEAVIEST: usize = 400;
+
 /// A crawl in memory.
 #[derive(Debug)]
 pub(super) struct Crawl {
@@ -47,11 +50,13 @@ impl Crawl {
         }
     }
 
-    /// How much memory it may take, in crawls with neither patterns nor domains: patterns may take a
-    /// hundred KiB each once they are compiled and in use.
+    /// How much memory it may take, in crawls with neither patterns nor domains. A list of patterns is
+    /// one automaton, which may take a hundred KiB once it is compiled and in use.
     pub(super) fn weight(&self) -> usize {
-        let patterns = self.spec.allow_regex.len() + self.spec.deny_regex.len();
-        1 + 20 * patterns + self.spec.allowed_domains.len() / 10
+        let lists = [&self.spec.allow_regex, &self.spec.deny_regex];
+        let lists = lists.into_iter().filter(|list| !list.is_empty());
+        let patterns: usize = lists.map(|list| 20 + list.len()).sum();
+        (1 + patterns + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
     }
 
     /// If the crawl is over: the outcome that its queued tasks end in.

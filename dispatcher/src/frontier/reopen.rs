@@ -94,6 +94,14 @@ impl Frontier {
         })
     }
 
+    /// Whether a task has ended because it killed its workers.
+    pub fn is_quarantined(&mut self, task: TaskId) -> std::result::Result<bool, FrontierError> {
+        self.guarded("look up an ended task", |frontier| {
+            let ended = ended_tasks(&frontier.db, &[task])?;
+            Ok(ended.iter().any(|task| task.outcome == Outcome::Crashed))
+        })
+    }
+
     /// Queues tasks again that have ended. Passed over are tasks that have not ended, those that
     /// only resolved records want, those whose URL has a later task, and those of crawls that are
     /// over. Returns the sites inside the window that got tasks by it.

@@ -229,7 +229,9 @@ fn a_crashed_page_may_kill_three_workers_again() {
     kill(&mut fixture);
     let (task, given_back) = kill(&mut fixture);
     assert_eq!(given_back, GivenBack::Quarantined);
+    assert!(fixture.frontier.is_quarantined(task).unwrap());
     reopen(&mut fixture, &[task]);
+    assert!(!fixture.frontier.is_quarantined(task).unwrap());
     assert!(fixture.frontier.crashed_since(0).unwrap().is_empty());
     assert!(matches!(kill(&mut fixture).1, GivenBack::Requeued(_)));
     fixture.assert_conserved();
