@@ -122,6 +122,9 @@ pub fn run(
             "restored: no supervisor is let in for {wait_s} s, while requests of the former fleet may be under way"
         );
     }
+    // The first turn may take a moment: nobody who has read the line is told that nothing is open.
+    let holds = process.core.holds(process.clock.now_ms());
+    process.health.note_turn(holds.as_deref());
     eprintln!("ready");
     let ended = process.run_until_ended(&arrived);
     let closed = process.close();

@@ -210,7 +210,7 @@ fn post_lines(fleet: &Fleet, text: &str) -> Refusals {
     let answer = post(fleet, "application/x-ndjson", text);
     let refused = answer["errors"]
         .as_array()
-        .expect("some are refused")
+        .unwrap_or_else(|| panic!("nothing is refused: {answer}"))
         .iter();
     let refusal = |one: &Value| {
         (
