@@ -181,7 +181,11 @@ impl Crawl {
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
         watch.progress.finish();
-        let findings = findings::count(&watch.runtime, &*watch.store, &watch.id, self.fields);
+        // Who interrupts a crawl does not want to wait for what it has found so far.
+        let findings = match end {
+            End::Interrupted => None,
+            _ => findings::count(&watch.runtime, &*watch.store, &watch.id, self.fields),
+        };
         let summary = Summary {
             crawl_id: self.spec.crawl_id,
             pages_before: before.pages,

@@ -229,9 +229,9 @@ impl Summary {
         let _ = writeln!(text, "  fields    {} values stored", counters.fields);
         match &self.findings {
             Some(findings) => findings.write(&mut text),
-            None => {
-                text.push_str("  mapping   not counted: the store failed, or there was no time\n")
-            }
+            None => text.push_str(
+                "  mapping   not counted: the crawl was interrupted, or the store failed\n",
+            ),
         }
         let _ = writeln!(text, "  outcomes  {}", format_counts(&counters.outcomes));
         let _ = writeln!(
