@@ -69,8 +69,17 @@ pub struct Passed {
 
 /// Runs the world of a seed to its end. Returns what was measured, or the faults that were found.
 /// `traces` prints what happens.
-pub fn run(seed: u64, sabotage: Option<Sabotage>, traces: bool) -> Result<Passed, Vec<String>> {
-    run_plan(World::new(seed, Plan::of(seed), sabotage, traces))
+pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
+    run_plan(World::new(seed, Plan::of(seed), None, traces))
+}
+
+/// Whether a sabotage is found in the world of a seed that suits it, and nothing without it.
+pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
+    let passes = |sabotaged| {
+        let plan = Plan::suited_to(sabotage, seed);
+        run_plan(World::new(seed, plan, sabotaged, false)).is_ok()
+    };
+    !passes(Some(sabotage)) && passes(None)
 }
 
 /// Runs a world in which nothing goes wrong, for its figures: as many sites, with as many pages, with

@@ -6,6 +6,7 @@ use crate::shared_servers::site_name;
 use crate::worker::url;
 
 use super::message::CrawlNumber;
+use super::sabotage::Sabotage;
 use super::slots::{DISPATCHERS, SlotMap};
 
 #[derive(Debug)]
@@ -95,6 +96,23 @@ impl Plan {
             share: dice.one_of(&[1, 3, 10]),
             wave_ms: dice.one_of(&[500, 5_000, 30_000]),
         }
+    }
+
+    /// The world of a seed, changed so that the sabotage is likely to show in it.
+    pub(super) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
+        let mut plan = Plan::of(seed);
+        if sabotage == Sabotage::OneWaveIsEnough {
+            // A crawl that is at one page at a time, which moves on while a slow wave looks elsewhere.
+            let mut dice = Dice::new(seed ^ 0x5017);
+            plan.sites = chain(&mut dice, 8);
+            plan.crawls.truncate(1);
+            (plan.crawls[0].most_pages, plan.crawls[0].stops_at_ms) = (None, None);
+            plan.network = NetworkPlan::of(&mut dice, false);
+            plan.network.slowest_wave_ms = 1_000;
+            (plan.deaths_in_turn, plan.deaths) = (0, Vec::new());
+            plan.delay_ms = 20;
+        }
+        plan
     }
 
     /// A web to measure by: larger, and nothing goes wrong.
