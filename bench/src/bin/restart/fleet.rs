@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketSpec, Sockets};
-use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, SupervisorToDispatcher, codec};
+use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, codec, greeting};
 
 use crate::Failure;
 use crate::state::{Made, name_of};
@@ -21,7 +21,7 @@ const HELLO_EVERY: Duration = Duration::from_secs(1);
 /// So many share one thread of sockets: libzmq opens a thousand for each, and some besides.
 const OF_ONE_THREAD: usize = 125;
 
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a dispatcher began to serve, from the start of its process.
 pub struct Served {
@@ -91,7 +91,9 @@ fn wait(
             for number in (0..made.held.len()).filter(|number| !welcomed.contains(number)) {
                 let hello = hello(number, made, u64::from(round));
                 let outbox = &outboxes[number / OF_ONE_THREAD];
-                outbox.send(number as u32, codec::encode(&hello));
+                for frame in greeting::frames_of_hello(&hello) {
+                    outbox.send(number as u32, frame);
+                }
             }
         }
         let arrived = match arrivals.recv_timeout(Duration::from_millis(20)) {
@@ -100,7 +102,7 @@ fn wait(
             Err(error) => return Err(error.into()),
         };
         match codec::decode(&arrived.frame)? {
-            DispatcherToSupervisor::Welcome { .. } => {
+            DispatcherToSupervisor::Joined { .. } => {
                 welcomed.insert(arrived.socket as usize);
                 welcomed_within = begun.elapsed();
             }
@@ -125,8 +127,8 @@ fn wait(
     Err(format!("after {PATIENCE:?} {welcomed} supervisors were welcomed").into())
 }
 
-fn hello(supervisor: usize, made: &Made, session: u64) -> SupervisorToDispatcher {
-    SupervisorToDispatcher::Hello(Hello {
+fn hello(supervisor: usize, made: &Made, session: u64) -> Hello {
+    Hello {
         supervisor: name_of(supervisor),
         instance: supervisor as u64,
         session,
@@ -139,7 +141,7 @@ fn hello(supervisor: usize, made: &Made, session: u64) -> SupervisorToDispatcher
             url_bytes: 1 << 20,
         },
         held: made.held[supervisor].clone(),
-    })
+    }
 }
 
 /// Linux counts it in hundredths of a second, in the columns behind the name in parentheses.
