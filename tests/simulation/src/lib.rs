@@ -3,7 +3,7 @@
 //! follows from a seed, so a run that fails can be repeated.
 //!
 //! ```text
-//! cargo nextest run -p webfill-simulation                                        # 1,000 seeds
+//! cargo nextest run -p webfill-simulation                                        # 300 seeds
 //! WEBFILL_SIMULATION_SEED=4711 cargo nextest run -p webfill-simulation --no-capture whatever  # one, traced
 //! WEBFILL_SIMULATION_RUNS=10000 WEBFILL_SIMULATION_FIRST=1001 cargo test -p webfill-simulation -- whatever --nocapture  # many
 //! ```

@@ -9,7 +9,7 @@ use webfill_simulation::{Sabotage, finds, run};
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
 /// Runs by default.
-const RUNS: u64 = 1_000;
+const RUNS: u64 = 300;
 
 /// When the plans have changed, a sabotage may need another seed than the noted one. Seeds are
 /// searched for this long, so that the test ends by itself.
