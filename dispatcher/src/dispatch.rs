@@ -97,7 +97,15 @@ impl Dispatch {
     }
 
     pub fn sites_in_window(&self) -> usize {
-        self.schedule.len()
+        self.schedule.sites().len()
+    }
+
+    /// How long the slowest site of the window takes at least until nothing of it is queued.
+    pub fn least_time_left_ms(&self, now_ms: i64) -> i64 {
+        let default_delay_ms = self.schedule.default_delay_ms();
+        let sites = self.schedule.sites().values();
+        let least = sites.map(|site| site.least_time_left_ms(default_delay_ms, now_ms));
+        least.max().unwrap_or(0)
     }
 
     /// How many supervisors are connected.

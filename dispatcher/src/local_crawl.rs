@@ -112,6 +112,8 @@ pub(crate) struct Rests {
     pub(crate) sites: u64,
     /// The first of them by the end of their rests.
     pub(crate) first: Vec<Value>,
+    /// How long the slowest of the sites in memory takes at least, at its delay.
+    pub(crate) least_time_left_ms: i64,
     /// This machine does not reach the web: since when, and what was seen.
     pub(crate) cut_off: Option<Value>,
 }
@@ -131,6 +133,7 @@ pub(crate) fn status(
         "rests_until_ms": rests.all_until_ms,
         "resting": rests.sites,
         "resting_first": rests.first,
+        "least_time_left_ms": rests.least_time_left_ms,
         "cut_off": rests.cut_off,
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,

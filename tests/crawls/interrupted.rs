@@ -19,11 +19,18 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     let web = Web::start();
     let roots = wide_web(&web);
     let work = Workplace::new();
-    let running = crawl(&work, &web, &roots).start();
+    let running = crawl(&work, &web, &roots)
+        .instead("--progress", "plain")
+        .start();
     web.log()
         .wait_until("a third is fetched", |visits| visits.pages().len() > 18);
     running.signal(Signal::INT);
     let first = running.finish().expect(11);
+    let told = first.one_sentence();
+    assert!(
+        told.contains("under way are finished and stored first"),
+        "{told}"
+    );
     let fetched = web.visits().pages().len();
     assert!(fetched < SITES * PAGES_PER_SITE, "it was interrupted");
     let stored = work.stored().pages();

@@ -43,6 +43,7 @@ mod retrying;
 mod robots;
 mod seeds;
 mod settings;
+mod terminal;
 mod the_test_site;
 mod tls;
 mod wide_web;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use webfill_test_needs::needs;
+use webfill_tests::Signal;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, script};
 use webfill_tests::workplace::{Workplace, files_under};
@@ -30,10 +30,10 @@ fn no_progress_means_silence() {
 }
 
 #[test]
-fn a_plain_line_a_minute_is_shown_where_there_is_no_terminal() {
+fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.robots("User-agent: *\nCrawl-delay: 61\n");
+    site.robots("User-agent: *\nCrawl-delay: 7\n");
     site.serve("/1", page("1")).serve("/2", page("2"));
     let work = Workplace::new();
     let run = work.crawl(&web).instead("--progress", "auto");
@@ -42,53 +42,45 @@ fn a_plain_line_a_minute_is_shown_where_there_is_no_terminal() {
         .finish()
         .expect(0);
     let line = run.one_sentence();
-    for part in ["pages 1", "queued", "sites"] {
+    for part in ["5 s: errors 0, pages 1, ", "queued 1", "sites 1"] {
         assert!(line.contains(part), "`{part}` is not in: {line}");
     }
     assert!(!line.contains(['\r', '\u{1b}']), "{line:?}");
 }
 
-#[needs(script)]
 #[test]
-fn the_bar_is_drawn_on_a_terminal() {
+fn a_short_crawl_prints_no_plain_line() {
     let web = Web::start();
     let work = Workplace::new();
-    let site = web.site("seen.example");
-    site.serve("/", page("T"));
-    let mut command = format!(
-        "{} crawl --progress bar --allow-private-networks --delay 0.2",
-        webfill_tests::run::binary().display()
+    let run = crawl(&work, &web).instead("--progress", "plain");
+    assert_eq!(run.finish().expect(0).stderr, "");
+}
+
+#[test]
+fn an_unknown_field_is_told_at_once_and_the_time_that_a_slow_site_takes() {
+    let web = Web::start();
+    let site = web.site("slow.example");
+    site.robots("User-agent: *\nCrawl-delay: 20\n");
+    site.serve("/1", page("1")).serve("/2", page("2"));
+    let work = Workplace::new();
+    let seeds = format!(
+        "id,url,nmae\n1,{},\n2,{},\n",
+        site.url("/1"),
+        site.url("/2")
     );
-    let folders = format!(
-        " --store sqlite:{0}/store.db --state {0}/state --mappings {0}/mappings",
-        work.path("").display().to_string().trim_end_matches('/')
-    );
-    command += &folders;
-    for argument in web.resolve_args() {
-        command += &format!(" '{argument}'");
-    }
-    command += &format!(" {}", site.url("/"));
-    // `script` runs a command on a terminal of its own.
-    let output = std::process::Command::new("script")
-        .args([
-            "--quiet",
-            "--return",
-            "--flush",
-            "--command",
-            &command,
-            "/dev/null",
-        ])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .expect("`script` is installed");
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{shown}");
-    assert!(
-        shown.contains('\r') || shown.contains('\u{1b}'),
-        "{shown:?}"
-    );
-    assert!(shown.contains("pages"), "{shown:?}");
-    assert_eq!(web.visits().pages().len(), 1);
+    std::fs::write(work.path("seeds.csv"), seeds).expect("seeds");
+    let run = work.crawl(&web).instead("--progress", "plain");
+    let run = run.arg("--seeds").arg(work.path("seeds.csv"));
+    let mut running = run.start();
+    running.wait_for_stderr("records want the field `nmae`");
+    let told = running.stderr_so_far();
+    assert!(told.contains("did you mean `name`?"), "{told}");
+    assert!(web.visits().pages().len() < 2, "the crawl is not over");
+    // The second page waits for its site's delay.
+    running.wait_for_stderr("at least 1");
+    running.signal(Signal::INT);
+    let ended = running.finish().expect(11);
+    assert_eq!(ended.stderr.matches("nmae").count(), 1, "told once");
 }
 
 #[test]

@@ -177,6 +177,7 @@ impl Crawl {
             claim_lost: claim.lost(),
         };
         let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
+        watch.tell_end(end);
         let fed = feeding.stop()?;
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
@@ -286,6 +287,7 @@ impl Crawl {
             dataset: dataset_name,
             refresh: self.options.dataset.refresh,
             extracted: self.extracted(),
+            mappings: self.settings.mappings.clone(),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,

@@ -15,10 +15,12 @@ mod reading;
 mod records;
 mod repeated_list;
 mod requests;
+mod unfillable;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -66,8 +68,9 @@ pub struct Input {
     /// The position in the input up to which seeds are durable from an earlier run.
     pub fed_lines: u64,
     pub endpoint: String,
-    /// The fields that mappings extract.
+    /// The fields that mappings extract, and the folder of these.
     pub extracted: BTreeSet<String>,
+    pub mappings: PathBuf,
     /// Where broken seeds are listed.
     pub broken_file: PathBuf,
     /// Where lines are listed that repeat the record of another.
@@ -88,6 +91,7 @@ pub struct Fed {
 pub struct Feeding {
     over: Arc<AtomicBool>,
     crawls: Crawls,
+    words: Receiver<String>,
     thread: Option<JoinHandle<Result<Fed, Fault>>>,
     fed: Fed,
 }
@@ -96,14 +100,16 @@ impl Feeding {
     pub fn start(input: Input) -> Result<Feeding, Fault> {
         let over = Arc::new(AtomicBool::new(false));
         let crawls: Crawls = Arc::new(Mutex::new(vec![input.crawl]));
-        let told = (Arc::clone(&over), Arc::clone(&crawls));
+        let (tell, words) = mpsc::channel();
+        let shared = (Arc::clone(&over), Arc::clone(&crawls));
         let thread = std::thread::Builder::new()
             .name("feeding".into())
-            .spawn(move || Feeder::new(input, told.0, told.1)?.run())
+            .spawn(move || Feeder::new(input, shared.0, shared.1, tell)?.run())
             .map_err(|error| Fault::error(format!("cannot start feeding: {error}")))?;
         Ok(Feeding {
             over,
             crawls,
+            words,
             thread: Some(thread),
             fed: Fed::default(),
         })
@@ -112,6 +118,11 @@ impl Feeding {
     /// The crawls that are fed: the command's own, and those that crawl requests name.
     pub fn crawls(&self) -> Crawls {
         Arc::clone(&self.crawls)
+    }
+
+    /// What people should know of the input while the crawl goes on; each line is returned once.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        self.words.try_iter()
     }
 
     /// Returns the fault that has ended the thread, if there is one.
@@ -159,11 +170,17 @@ struct Feeder {
     /// The seeds are documents, which are reported by their ids instead of line numbers.
     is_dataset: bool,
     unfillable: BTreeSet<String>,
+    tell: Sender<String>,
     batch: Vec<Seed>,
 }
 
 impl Feeder {
-    fn new(input: Input, over: Arc<AtomicBool>, crawls: Crawls) -> Result<Feeder, Fault> {
+    fn new(
+        input: Input,
+        over: Arc<AtomicBool>,
+        crawls: Crawls,
+        tell: Sender<String>,
+    ) -> Result<Feeder, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -182,6 +199,7 @@ impl Feeder {
             repeated: RepeatedList::new(input.repeated_file.clone()),
             is_dataset: matches!(input.seeds, Some(Source::Dataset(_))),
             unfillable: BTreeSet::new(),
+            tell,
             input,
             over,
             crawls,
@@ -277,11 +295,17 @@ impl Feeder {
         Ok(())
     }
 
-    /// Notes wanted fields that no mapping extracts: a misspelt column would otherwise just stay empty.
+    /// Notes wanted fields that no mapping extracts, and tells each at once: a misspelt column would
+    /// otherwise just stay empty, which shows after hours.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
-            if self.unfillable.len() < UNFILLABLE_TOLD && !self.input.extracted.contains(name) {
-                self.unfillable.insert(name.clone());
+            if self.unfillable.len() < UNFILLABLE_TOLD
+                && !self.input.extracted.contains(name)
+                && self.unfillable.insert(name.clone())
+            {
+                let word = unfillable::word(name, &self.input.extracted, &self.input.mappings);
+                // Nobody listens any more when the crawl is over.
+                let _ = self.tell.send(word);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Shows the progress of a crawl or a feed on standard error: a bar on a terminal, else a plain line
-//! every [`PLAIN_EVERY`].
+//! after [`PLAIN_FIRST`] and every [`PLAIN_EVERY`]. What matters most comes first, because a narrow
+//! terminal cuts the end off.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -10,8 +11,10 @@ use webfill_store::RecordCounts;
 
 use crate::cli::ProgressStyle;
 use crate::demand::Tally;
-use crate::summary::{Counters, format_duration};
+use crate::summary::{Counters, CutOff, RestingSite, format_duration};
 
+/// The first plain line tells early that all is well, or that a mistake was made.
+const PLAIN_FIRST: Duration = Duration::from_secs(5);
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// The interval of plain lines of a feed, which takes less time than a crawl.
@@ -19,6 +22,15 @@ const FEED_EVERY: Duration = Duration::from_secs(10);
 
 /// Rates are averages over this long.
 const WINDOW: Duration = Duration::from_secs(30);
+
+/// No time left is told from this on: rests may be without end.
+const LONGEST_LEFT: Duration = Duration::from_secs(30 * 86_400);
+
+/// No time left is told below this: the estimate is not that good.
+const SHORTEST_LEFT: Duration = Duration::from_secs(5);
+
+/// On a terminal of fewer columns there is no bar before the text.
+const ROOM_FOR_BAR: u16 = 100;
 
 /// The counters at one moment.
 struct Sample {
@@ -30,7 +42,8 @@ struct Sample {
 /// Shows progress on standard error.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    plain: bool,
+    style: ProgressStyle,
+    started: Instant,
     samples: VecDeque<Sample>,
     next_line: Instant,
 }
@@ -38,11 +51,13 @@ pub struct Progress {
 impl Progress {
     pub fn start(style: ProgressStyle) -> Progress {
         let style = chosen(style);
+        let started = Instant::now();
         Progress {
             bar: (style == ProgressStyle::Bar).then(new_bar),
-            plain: style == ProgressStyle::Plain,
+            style,
+            started,
             samples: VecDeque::new(),
-            next_line: Instant::now() + PLAIN_EVERY,
+            next_line: started + PLAIN_FIRST,
         }
     }
 
@@ -56,19 +71,27 @@ impl Progress {
         while self.samples.len() > 2 && now.duration_since(self.samples[0].at) > WINDOW {
             self.samples.pop_front();
         }
-        let plain_line = self.plain && now >= self.next_line;
+        let plain_line = self.style == ProgressStyle::Plain && now >= self.next_line;
         if self.bar.is_none() && !plain_line {
             return;
         }
-        let line = self.line(counters, records);
+        let line = self.line(now - self.started, counters, records);
         if let Some(bar) = &self.bar {
             let done: u64 = counters.outcomes.values().sum();
+            bar.set_style(bar_style());
             bar.set_length(done + counters.queued + counters.leased);
             bar.set_position(done);
             bar.set_message(line);
         } else {
             eprintln!("{line}");
             self.next_line = now + PLAIN_EVERY;
+        }
+    }
+
+    /// Prints a line that the summary repeats, unless no progress is wanted.
+    pub fn remark(&self, line: &str) {
+        if self.style != ProgressStyle::None {
+            self.say(line);
         }
     }
 
@@ -87,30 +110,24 @@ impl Progress {
         }
     }
 
-    fn line(&self, counters: &Counters, records: RecordCounts) -> String {
-        let mut line = format!(
-            "pages {}, {:.1}/s, queued {}, sites {}",
-            counters.pages,
-            self.rate(|sample| sample.pages as f64).max(0.0),
-            counters.queued + counters.leased,
-            counters.sites
-        );
+    fn line(&self, elapsed: Duration, counters: &Counters, records: RecordCounts) -> String {
+        let mut parts = Vec::new();
         if records.total > 0 {
-            line += &format!(", resolved {}/{}", records.resolved, records.total);
+            parts.push(format!("resolved {}/{}", records.resolved, records.total));
         }
-        line += &format!(", errors {}", counters.errors());
-        if let Some(cut_off) = &counters.cut_off {
-            line += &format!(", {}", cut_off.text());
+        parts.push(format!("errors {}", counters.errors()));
+        parts.extend(self.time_left(counters));
+        parts.push(format!("pages {}", counters.pages));
+        let rate = self.rate(|sample| sample.pages as f64).max(0.0);
+        parts.push(format!("{rate:.1}/s"));
+        parts.push(format!("queued {}", counters.queued + counters.leased));
+        parts.push(format!("sites {}", counters.sites));
+        parts.extend(counters.cut_off.as_ref().map(CutOff::text));
+        if counters.resting > 1 {
+            parts.push(format!("{} sites rest", counters.resting));
         }
-        match counters.resting_first.first() {
-            Some(first) if counters.resting == 1 => line += &format!(", {}", first.text()),
-            Some(first) => line += &format!(", {} sites rest, {}", counters.resting, first.text()),
-            None => {}
-        }
-        if let Some(left) = self.time_left() {
-            line += &format!(", about {} left", format_duration(left));
-        }
-        line
+        parts.extend(counters.resting_first.first().map(RestingSite::text));
+        format!("{}: {}", in_seconds(elapsed), parts.join(", "))
     }
 
     fn rate(&self, value: impl Fn(&Sample) -> f64) -> f64 {
@@ -122,19 +139,26 @@ impl Progress {
         }
     }
 
-    /// An estimate of the time left; only after the queue has been shrinking for a whole window.
-    fn time_left(&self) -> Option<Duration> {
-        let span = self
-            .samples
-            .back()?
-            .at
-            .duration_since(self.samples.front()?.at);
-        if span < WINDOW * 9 / 10 {
+    /// An estimate of the time left. The queue's end is told only after it has been shrinking for a whole
+    /// window; until then, and while one slow site outlasts all others, what its delay makes of its queue.
+    fn time_left(&self, counters: &Counters) -> Option<String> {
+        let least = Duration::from_millis(counters.least_time_left_ms);
+        let (about, left) = match self.queue_ends_in() {
+            Some(left) => ("about", left.max(least)),
+            None => ("at least", least),
+        };
+        let is_told = (SHORTEST_LEFT..LONGEST_LEFT).contains(&left);
+        is_told.then(|| format!("{about} {} left", in_seconds(left)))
+    }
+
+    fn queue_ends_in(&self) -> Option<Duration> {
+        let (first, last) = (self.samples.front()?, self.samples.back()?);
+        if last.at.duration_since(first.at) < WINDOW * 9 / 10 {
             return None;
         }
         let shrinking = -self.rate(|sample| sample.queued as f64);
-        let left = self.samples.back()?.queued as f64 / shrinking;
-        (shrinking > 0.0 && left < 30.0 * 86_400.0).then(|| Duration::from_secs_f64(left))
+        let left = last.queued as f64 / shrinking;
+        Duration::try_from_secs_f64(left).ok()
     }
 }
 
@@ -201,12 +225,28 @@ fn chosen(style: ProgressStyle) -> ProgressStyle {
     }
 }
 
+/// For people, without fractions of a second.
+fn in_seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        _ => format_duration(duration),
+    }
+}
+
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-    let style =
-        BarStyle::with_template("{bar:24} {wide_msg}").expect("the template is well-formed");
-    bar.set_style(style);
+    bar.set_style(bar_style());
     bar
+}
+
+/// For the terminal as wide as it is now.
+fn bar_style() -> BarStyle {
+    let (_, columns) = console::Term::stderr().size();
+    let template = match columns < ROOM_FOR_BAR {
+        true => "{wide_msg}",
+        false => "{bar:24} {wide_msg}",
+    };
+    BarStyle::with_template(template).expect("the template is well-formed")
 }
 
 #[cfg(test)]
@@ -226,20 +266,36 @@ mod tests {
         progress
     }
 
-    #[test]
-    fn time_left_is_told_only_while_the_queue_shrinks() {
-        let shrinking = progress(&[(0, 0, 100), (30, 60, 40)]);
-        assert_eq!(shrinking.time_left().unwrap().as_secs(), 20);
-        assert!(
-            progress(&[(0, 0, 100), (30, 60, 100)])
-                .time_left()
-                .is_none()
-        );
-        assert!(progress(&[(0, 0, 100), (5, 60, 40)]).time_left().is_none());
+    fn left(samples: &[(u64, u64, u64)], least_s: u64) -> Option<String> {
+        progress(samples).time_left(&Counters {
+            least_time_left_ms: least_s * 1_000,
+            ..Counters::default()
+        })
     }
 
     #[test]
-    fn the_line_names_everything() {
+    fn the_end_of_the_queue_is_told_only_while_it_shrinks() {
+        let shrinking = [(0, 0, 100), (30, 60, 40)];
+        assert_eq!(left(&shrinking, 0).unwrap(), "about 20 s left");
+        assert_eq!(left(&[(0, 0, 100), (30, 60, 100)], 0), None);
+        assert_eq!(left(&[(0, 0, 100), (30, 60, 140)], 0), None);
+        assert_eq!(left(&[(0, 0, 100), (5, 60, 40)], 0), None);
+    }
+
+    #[test]
+    fn one_slow_site_outlasts_the_rest_of_the_queue() {
+        let shrinking = [(0, 0, 100), (30, 60, 40)];
+        assert_eq!(left(&shrinking, 7_200).unwrap(), "about 2 h 0 min left");
+        assert_eq!(
+            left(&[(0, 0, 100)], 7_200).unwrap(),
+            "at least 2 h 0 min left"
+        );
+        let without_end = 31 * 86_400;
+        assert_eq!(left(&shrinking, without_end), None);
+    }
+
+    #[test]
+    fn the_line_names_everything_and_begins_with_what_matters() {
         let counters = Counters {
             pages: 60,
             queued: 40,
@@ -249,10 +305,11 @@ mod tests {
             total: 10,
             resolved: 4,
         };
-        let line = progress(&[(0, 0, 100), (30, 60, 40)]).line(&counters, records);
+        let shown = progress(&[(0, 0, 100), (30, 60, 40)]);
+        let line = shown.line(Duration::from_millis(30_700), &counters, records);
         assert_eq!(
             line,
-            "pages 60, 2.0/s, queued 40, sites 0, resolved 4/10, errors 0, about 20.0 s left"
+            "30 s: resolved 4/10, errors 0, about 20 s left, pages 60, 2.0/s, queued 40, sites 0"
         );
     }
 }

@@ -25,6 +25,8 @@ pub struct Counters {
     /// How many sites with queued tasks rest, and the first of them.
     pub resting: u64,
     pub resting_first: Vec<RestingSite>,
+    /// How long the slowest site takes at least for what is queued of it, as far as sites are in memory.
+    pub least_time_left_ms: u64,
     /// Set while this machine does not reach the web.
     pub cut_off: Option<CutOff>,
     /// Why nothing is handed out for now: a disk is nearly full.
@@ -291,7 +293,7 @@ impl Summary {
 }
 
 /// A field's name without line breaks and control characters.
-fn printable(name: &str) -> String {
+pub fn printable(name: &str) -> String {
     name.chars()
         .take(40)
         .collect::<String>()

@@ -63,8 +63,8 @@ impl Schedule {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.sites.len()
+    pub(super) fn sites(&self) -> &HashMap<SiteId, Site> {
+        &self.sites
     }
 
     /// How many sites were admitted to the window for a crawl.

@@ -132,6 +132,16 @@ impl Site {
         self.clock.due_at_ms.max(self.held_until_ms())
     }
 
+    /// How long its queued tasks take at least, one after the other at its delay.
+    pub(super) fn least_time_left_ms(&self, default_delay_ms: u32, now_ms: i64) -> i64 {
+        let waits_ms = (self.next_request_ms() - now_ms).max(0);
+        let delay_ms = i64::from(self.delay_ms(default_delay_ms));
+        match self.queued {
+            0 => 0,
+            queued => waits_ms.saturating_add(delay_ms.saturating_mul(queued as i64 - 1)),
+        }
+    }
+
     /// Whether leased tasks of a lower priority can be recalled for a task of this priority.
     pub(super) fn can_be_preempted_by(&self, priority: u8) -> bool {
         self.leases > 0 && self.lowest_leased < priority && self.recalled_below < priority

@@ -98,6 +98,7 @@ impl Watch {
         loop {
             fleet.restart_dead()?;
             feeding.check()?;
+            feeding.words().for_each(|word| self.progress.remark(&word));
             if let Some(writing_back) = &mut self.writing_back {
                 writing_back.check()?;
             }
@@ -178,6 +179,21 @@ impl Watch {
             None | Some(Err(_)) => {}
         }
         Ok(())
+    }
+
+    /// Says what somebody who has interrupted the crawl waits for.
+    pub fn tell_end(&self, end: End) {
+        if end != End::Interrupted {
+            return;
+        }
+        let what = match self.counters.leased {
+            0 => return,
+            1 => String::from("the page under way is"),
+            pages => format!("{pages} pages under way are"),
+        };
+        self.progress.remark(&format!(
+            "interrupted: {what} finished and stored first; interrupt again to stop at once"
+        ));
     }
 
     /// Lets the leased tasks end, and then the processes. A second signal stops them at once.

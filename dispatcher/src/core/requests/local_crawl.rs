@@ -23,6 +23,7 @@ pub(in crate::core) struct RestsTold {
     at_ms: i64,
     sites: u64,
     first: Vec<Value>,
+    least_time_left_ms: i64,
 }
 
 impl Core {
@@ -199,6 +200,7 @@ impl Core {
             all_until_ms,
             sites: self.rests_told.sites,
             first: self.rests_told.first.clone(),
+            least_time_left_ms: self.rests_told.least_time_left_ms,
             cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
         };
         let supervisors = self.dispatch.supervisor_count();
@@ -225,6 +227,7 @@ impl Core {
             at_ms: now_ms,
             sites,
             first: first.collect(),
+            least_time_left_ms: self.dispatch.least_time_left_ms(now_ms),
         };
         Ok(())
     }

@@ -1,0 +1,44 @@
+//! What is said of a field that records want and that no mapping extracts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use webfill_api::nearest;
+
+use crate::summary::printable;
+
+/// A name that is so many letters away from another one may be a misspelling of it.
+const MISSPELT: usize = 2;
+
+pub fn word(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
+    let told = format!(
+        "records want the field `{}`, which no mapping in {} gives",
+        printable(field),
+        mappings.display()
+    );
+    match nearest(field, extracted.iter().map(String::as_str), MISSPELT) {
+        Some(near) => format!("{told}; did you mean `{near}`?"),
+        None if extracted.is_empty() => format!("{told}: there is none that gives any field"),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_field_is_offered() {
+        let extracted = BTreeSet::from(["email".to_owned(), "name".to_owned()]);
+        let word = |field, extracted| word(field, extracted, Path::new("etl-mappings"));
+        assert_eq!(
+            word("emial", &extracted),
+            "records want the field `emial`, which no mapping in etl-mappings gives; did you mean `email`?"
+        );
+        assert_eq!(
+            word("founded", &extracted),
+            "records want the field `founded`, which no mapping in etl-mappings gives"
+        );
+        assert!(word("name", &BTreeSet::new()).ends_with("none that gives any field"));
+    }
+}
