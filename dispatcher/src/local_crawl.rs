@@ -58,6 +58,9 @@ pub struct SeedUrl {
     /// The records whose missing fields the page may fill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<String>,
+    /// The page is fetched again if it was done before this; milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_before_ms: Option<i64>,
 }
 
 /// One crawl request of a seeds file.

@@ -46,6 +46,7 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
             parent: None,
             records: &[],
             attrs: None,
+            again_before_ms: None,
         })
         .collect();
     frontier.feed(crawl, &candidates, 0).unwrap();

@@ -46,7 +46,9 @@ pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
 pub use retention::{Cutoff, Dropped, RetentionConfig};
 pub use site_state::{SitePhase, SiteState};
-pub use source_document::{DatasetRecord, FilledField, RecordPut, SourceDocument, Unwritten};
+pub use source_document::{
+    DatasetRecord, FilledField, RecordPut, Refresh, SourceDocument, Unwritten,
+};
 pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };

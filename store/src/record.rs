@@ -120,6 +120,13 @@ pub(crate) struct StoredRecord {
     pub(crate) resolved_at: Option<String>,
 }
 
+/// What the user's input has done to a record.
+pub(crate) struct Put {
+    pub(crate) changed: bool,
+    /// Fields that had a value are missing now.
+    pub(crate) reopened: bool,
+}
+
 /// The values of a page, with what a record's source says of them.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
@@ -169,22 +176,48 @@ impl StoredRecord {
         }
     }
 
-    /// Puts the user's input. With a refresh, what wanted fields are becomes history when the record
-    /// enters the crawl; the input's values of them say nothing new where a page has brought another,
-    /// before or afterwards. Returns whether anything changed.
-    pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> bool {
-        let record = &input.record;
-        if !input.refresh {
-            return self.merge(record, now_ms);
-        }
+    /// Puts the user's input, and makes fields missing that are to be refreshed. The input's values of these
+    /// say nothing new where a page has brought another, before or afterwards.
+    pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> Put {
+        let (record, refresh) = (&input.record, &input.refresh);
+        let by_pages: Vec<&String> = record
+            .want
+            .iter()
+            .filter(|name| self.sources.contains_key(*name))
+            .collect();
+        let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
         let mut changed = false;
-        if enters {
-            let by_pages = |name: &&String| self.sources.contains_key(*name);
-            let found: Vec<&String> = record.want.iter().filter(by_pages).collect();
-            changed |= self.merge(&without(record, found), now_ms);
-            changed |= self.reopen(&record.want, now_ms);
+        if enters && !refresh.on_entry.is_empty() {
+            changed |= self.merge(&without(record, by_pages.iter().copied()), now_ms);
+            again.extend(refresh.on_entry.iter().cloned());
         }
-        self.merge(&without(record, &record.want), now_ms) || changed
+        let reopened = self.reopen(&again, now_ms);
+        let mut nothing_new = refresh.on_entry.iter().collect::<Vec<_>>();
+        if refresh.after_ms.is_some() {
+            nothing_new.extend(by_pages);
+        }
+        changed |= self.merge(&without(record, nothing_new), now_ms);
+        Put {
+            changed: changed || reopened,
+            reopened,
+        }
+    }
+
+    /// Which of these fields a page has filled at least so long ago.
+    fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
+        let Some(after_ms) = after_ms else {
+            return Vec::new();
+        };
+        let latest = iso_time(now_ms.saturating_sub_unsigned(after_ms));
+        // All times are written alike, so that their texts are in order.
+        let is_old = |name: &&String| {
+            let at = self
+                .sources
+                .get(*name)
+                .and_then(|source| source["at"].as_str());
+            at.is_some_and(|at| at <= latest.as_str())
+        };
+        names.iter().filter(is_old).cloned().collect()
     }
 
     /// Adds the user's input: its values, and further wanted fields. Returns whether anything changed.

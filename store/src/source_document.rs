@@ -23,9 +23,8 @@ use crate::record::{Record, RecordState, StoredRecord, has_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetRecord {
     pub record: Record,
-    /// When the record enters the crawl, the values of the wanted fields become history, and are asked
-    /// for again.
-    pub refresh: bool,
+    /// Which of the wanted fields are asked for again though they have a value, which becomes history.
+    pub refresh: Refresh,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
     /// Where in its input the crawl has read it, as one number; `None` if each place of the input is
@@ -37,17 +36,28 @@ impl From<Record> for DatasetRecord {
     fn from(record: Record) -> DatasetRecord {
         DatasetRecord {
             record,
-            refresh: false,
+            refresh: Refresh::default(),
             source: None,
             position: None,
         }
     }
 }
 
+/// Which fields of a record are asked for again though they have a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refresh {
+    /// These, when the record enters the crawl.
+    pub on_entry: Vec<String>,
+    /// Wanted fields that a page has filled so long ago, whenever the record is put.
+    pub after_ms: Option<u64>,
+}
+
 /// What has become of a record that was put into a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
+    /// Fields are asked for again, so that the pages of its URLs must be fetched after this.
+    pub reopened: bool,
     /// The position at which the crawl had read the record before, if it was another one. The two are
     /// one record now.
     pub earlier: Option<u64>,

@@ -216,6 +216,36 @@ fn only_a_refresh_writes_over_values() {
 
 #[needs(mongod)]
 #[test]
+fn old_values_are_found_again_and_written_over_in_the_same_crawl() {
+    let people = People::new();
+    people.insert(vec![doc! {"_id": 1, "url": url("1"), "location": "Rome"}]);
+    let crawl = |after: &str| {
+        let crawl = people.crawl_and_write_back();
+        crawl.args(["--refresh-after", after]).finish().expect(0);
+    };
+    people.documents.run(doc! {"update": "people", "updates": [
+        {"q": {"_id": 1}, "u": {"$set": {"name": null}}},
+    ]});
+    crawl("1h");
+    assert_eq!(people.person(1)["name"], "Name of /1");
+    let site = people.web.site("people.example");
+    site.serve(
+        "/1",
+        page("1").field("name", "New").field("location", "Bonn"),
+    );
+    // A measured window: the value is too old for one second behind it.
+    std::thread::sleep(Duration::from_millis(1_100));
+    crawl("1h");
+    assert_eq!(people.person(1)["name"], "Name of /1");
+    crawl("1s");
+    let person = people.person(1);
+    assert_eq!(person["name"], "New");
+    assert_eq!(person["location"], "Rome", "no page has brought it");
+    assert_eq!(people.web.visits().pages().len(), 2);
+}
+
+#[needs(mongod)]
+#[test]
 fn what_is_typed_into_the_dataset_meanwhile_is_kept() {
     let people = People::new();
     let slow = people.web.site("slow.example");

@@ -39,7 +39,71 @@ fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
         .collect()
 }
 
-fn a_refresh_fills_again(store: &str, file: &str, seeds: &str) {
+/// What a crawl is given after the first one, and whether it has the same id.
+#[derive(Debug, Clone, Copy)]
+enum Later {
+    Plain,
+    Refresh,
+    RefreshAfter(&'static str),
+    SameRefreshAfter(&'static str),
+}
+
+impl Later {
+    const ALL: [Later; 6] = [
+        Later::Plain,
+        Later::Refresh,
+        Later::RefreshAfter("1s"),
+        Later::RefreshAfter("1h"),
+        Later::SameRefreshAfter("1s"),
+        Later::SameRefreshAfter("1h"),
+    ];
+
+    fn args(self) -> Vec<&'static str> {
+        match self {
+            Later::Plain => vec![],
+            Later::Refresh => vec!["--refresh"],
+            Later::RefreshAfter(after) | Later::SameRefreshAfter(after) => {
+                vec!["--refresh-after", after]
+            }
+        }
+    }
+
+    fn crawl(self) -> &'static str {
+        match self {
+            Later::SameRefreshAfter(_) => "first",
+            _ => "second",
+        }
+    }
+
+    /// Whether what pages have filled is asked for again.
+    fn renews(self) -> bool {
+        match self {
+            Later::Refresh => true,
+            Later::Plain => false,
+            Later::RefreshAfter(after) | Later::SameRefreshAfter(after) => after == "1s",
+        }
+    }
+}
+
+/// A store that lives as long as the test wants it.
+enum Place {
+    File(tempfile::TempDir),
+    Server(webfill_test_mongod::Database),
+}
+
+impl Place {
+    fn store(&self) -> String {
+        match self {
+            Place::File(folder) => format!("sqlite:{}", folder.path().join("store.db").display()),
+            Place::Server(database) => database.uri().to_owned(),
+        }
+    }
+}
+
+/// One record is crawled, its page changes, and it is crawled again.
+fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
+    let case = format!("{file}, {later:?}");
+    let store = place.store();
     let web = Web::start();
     let site = web.site("people.example");
     let ada = |name: &str| page("Ada").field("name", name).field("location", "London");
@@ -47,45 +111,128 @@ fn a_refresh_fills_again(store: &str, file: &str, seeds: &str) {
     let work = Workplace::new();
     let seeds = work.write(file, seeds);
     let crawl = |id: &str| {
-        let crawl = work.crawl(&web).instead("--store", store);
+        let crawl = work.crawl(&web).instead("--store", &store);
         crawl.instead("--crawl", id).arg("--seeds").arg(&seeds)
     };
+    // Whoever lists a field with its value wants another one.
+    let is_listed = file == "listed.jsonl";
+    let (location, old_locations) = match is_listed {
+        true => ("London", vec![(json!("Paris"), Value::Null)]),
+        false => ("Paris", vec![]),
+    };
     crawl("first").finish().expect(0);
-    let first = the_only_record(store);
-    let known = json!({"name": "Ada Byron", "location": "Paris", "notes": "mine"});
-    assert_eq!(first["fields"], known, "{file}");
-    assert_eq!(first["history"], json!({}));
-    crawl("second").finish().expect(0);
-    assert_eq!(web.visits().pages().len(), 1, "nothing is missing");
+    let first = the_only_record(&store);
+    let known = json!({"name": "Ada Byron", "location": location, "notes": "mine"});
+    assert_eq!(first["fields"], known, "{case}");
+    assert_eq!(history(&first, "name"), [], "{case}");
+    assert_eq!(history(&first, "location"), old_locations, "{case}");
 
     site.serve("/ada", ada("Ada Lovelace"));
+    wait_until_older_than_a_second(&web);
+    crawl(later.crawl()).args(later.args()).finish().expect(0);
+    let second = the_only_record(&store);
+    let is_fetched = later.renews() || (is_listed && later.crawl() == "second");
+    assert_eq!(
+        web.visits().pages().len(),
+        1 + usize::from(is_fetched),
+        "{case}"
+    );
+    let name = if later.renews() {
+        "Ada Lovelace"
+    } else {
+        "Ada Byron"
+    };
+    assert_eq!(second["fields"]["name"], name, "{case}");
+    let by_page = (json!("Ada Byron"), json!(URL));
+    let old_names = if later.renews() {
+        vec![by_page]
+    } else {
+        vec![]
+    };
+    assert_eq!(history(&second, "name"), old_names, "{case}");
+    let takes_location = is_listed || matches!(later, Later::Refresh);
+    let location = if takes_location { "London" } else { "Paris" };
+    assert_eq!(second["fields"]["location"], location, "{case}");
+    assert_eq!(second["fields"]["notes"], "mine", "{case}");
+}
+
+/// All combinations; the forms of a file at once, because most of the time is waiting.
+fn walk_all(place: impl Fn() -> Place + Sync) {
+    let place = &place;
+    std::thread::scope(|scope| {
+        for (file, seeds) in files() {
+            scope.spawn(move || {
+                for later in Later::ALL {
+                    walk(&place(), file, &seeds, later);
+                }
+            });
+        }
+    });
+}
+
+/// A measured window: what was fetched before is too old for `--refresh-after 1s` behind it.
+fn wait_until_older_than_a_second(web: &Web) {
+    assert!(!web.visits().pages().is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+}
+
+#[test]
+fn every_way_to_crawl_again_holds_for_every_form_of_seeds_in_a_file() {
+    walk_all(|| Place::File(tempfile::tempdir().unwrap()));
+}
+
+#[needs(mongod)]
+#[test]
+fn every_way_to_crawl_again_holds_for_every_form_of_seeds_in_mongodb() {
+    walk_all(|| Place::Server(fresh_database()));
+}
+
+#[test]
+fn a_refresh_that_is_repeated_changes_nothing_more() {
+    let web = Web::start();
+    let site = web.site("people.example");
+    site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+    let work = Workplace::new();
+    let (file, seeds) = &files()[0];
+    let seeds = work.write(file, seeds);
+    let crawl = |id: &str| {
+        let crawl = work.crawl(&web).instead("--crawl", id);
+        crawl.args(["--refresh", "--seeds"]).arg(&seeds)
+    };
+    crawl("first").finish().expect(0);
+    site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
     // A crawl that is run again, and one that finds nothing new.
-    for (id, fetched) in [("third", 2), ("third", 2), ("fourth", 3)] {
-        crawl(id).arg("--refresh").finish().expect(0);
-        let fresh = the_only_record(store);
-        let found = json!({"name": "Ada Lovelace", "location": "London", "notes": "mine"});
-        assert_eq!(fresh["fields"], found, "{file}");
+    for (id, fetched) in [("second", 2), ("second", 2), ("third", 3)] {
+        crawl(id).finish().expect(0);
+        let store = format!("sqlite:{}", work.path("store.db").display());
+        let fresh = the_only_record(&store);
+        assert_eq!(fresh["fields"]["name"], "Ada Lovelace");
         let by_page = (json!("Ada Byron"), json!(URL));
         assert_eq!(history(&fresh, "name"), [by_page]);
-        let by_user = (json!("Paris"), Value::Null);
-        assert_eq!(history(&fresh, "location"), [by_user]);
         assert_eq!(web.visits().pages().len(), fetched, "once for each crawl");
     }
 }
 
 #[test]
-fn a_refresh_fills_records_of_files_again_in_a_file() {
-    for (file, seeds) in files() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = format!("sqlite:{}", folder.path().join("store.db").display());
-        a_refresh_fills_again(&store, file, &seeds);
-    }
-}
-
-#[needs(mongod)]
-#[test]
-fn a_refresh_fills_records_of_files_again_in_mongodb() {
-    for (file, seeds) in files() {
-        a_refresh_fills_again(fresh_database().uri(), file, &seeds);
-    }
+fn old_pages_of_a_finished_list_are_fetched_again_with_their_links() {
+    let web = Web::start();
+    let site = web.site("people.example");
+    site.serve("/list", page("List").mapped_link("/ada"));
+    site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+    let work = Workplace::new();
+    let seeds = work.write("seeds.txt", "http://people.example/list\n");
+    let crawl = |after: &str| {
+        let crawl = work.crawl(&web).args(["--refresh-after", after]);
+        crawl.arg("--seeds").arg(&seeds).finish().expect(0)
+    };
+    crawl("1s");
+    wait_until_older_than_a_second(&web);
+    crawl("1h");
+    assert_eq!(web.visits().pages().len(), 2, "they are not old enough");
+    crawl("1s");
+    assert_eq!(
+        web.visits().pages().len(),
+        4,
+        "the list, and the page behind it"
+    );
 }

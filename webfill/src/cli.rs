@@ -196,7 +196,7 @@ pub struct CrawlOptions {
     /// End with 12 when all that is left rests for longer: 90s, 15m, 2h, 1d
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m", allow_hyphen_values = true)]
     pub max_rest: std::time::Duration,
-    /// Fetch seen URLs again after this long: 90s, 15m, 2h, 1d [default: never]
+    /// Fetch pages, and fields that they have filled, again after this long: 90s, 15m, 2h, 1d [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,
     /// End with 1 if one of these holds of the finished crawl; separated by commas

@@ -82,7 +82,9 @@ impl Crawl {
         flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
-        let dataset = options.dataset.validate()?;
+        let dataset = options
+            .dataset
+            .validate(flags::refresh(&options).wants_filled_fields())?;
         let dataset_name = NamedDataset::choose(
             settings.dataset()?,
             options.seeds.as_deref(),
@@ -263,7 +265,7 @@ impl Crawl {
         Some(Source::Dataset(DatasetSeeds {
             identity: plan.identity(),
             rules: DocumentRules {
-                refresh: plan.refresh,
+                refresh: flags::refresh(&self.options).wants_filled_fields(),
                 writes_back: plan.write_back.is_some(),
                 collection: plan.collection(),
                 extracted: self.extracted(),
@@ -285,7 +287,7 @@ impl Crawl {
             urls: self.options.urls.clone(),
             seeds: self.source(dataset),
             dataset: dataset_name,
-            refresh: self.options.dataset.refresh,
+            refresh: flags::refresh(&self.options),
             extracted: self.extracted(),
             mappings: self.settings.mappings.clone(),
             crawl: opened.crawl,

@@ -44,12 +44,12 @@ pub struct DatasetOptions {
 pub struct DatasetPlan {
     source: DatasetSource,
     pub write_back: Option<WriteBack>,
-    pub refresh: bool,
 }
 
 impl DatasetOptions {
-    /// Checks the flags; nothing is opened. `None` if there is no dataset.
-    pub fn validate(&self) -> Result<Option<DatasetPlan>, Fault> {
+    /// Checks the flags; nothing is opened. `None` if there is no dataset. If the crawl `refreshes` fields,
+    /// values are written back over those that are there.
+    pub fn validate(&self, refreshes: bool) -> Result<Option<DatasetPlan>, Fault> {
         let Some(uri) = &self.records else {
             return Ok(None);
         };
@@ -67,11 +67,10 @@ impl DatasetOptions {
                 .map_err(of_flag("--records-projection"))?;
         }
         let write_back = self.write_back.as_deref();
-        let write_back = write_back.map(|collection| WriteBack::new(collection, self.refresh));
+        let write_back = write_back.map(|collection| WriteBack::new(collection, refreshes));
         Ok(Some(DatasetPlan {
             source,
             write_back: write_back.transpose().map_err(of_flag("--write-back"))?,
-            refresh: self.refresh,
         }))
     }
 }
@@ -121,7 +120,7 @@ mod tests {
     use super::*;
 
     fn refusal(options: DatasetOptions) -> String {
-        match options.validate() {
+        match options.validate(false) {
             Err(fault) => fault.message,
             Ok(_) => panic!("it was accepted"),
         }
@@ -153,7 +152,7 @@ mod tests {
             ..options()
         };
         assert!(refusal(write_back).starts_with("--write-back: `$x` is no name"));
-        assert!(options().validate().is_ok());
+        assert!(options().validate(false).is_ok());
     }
 
     #[test]

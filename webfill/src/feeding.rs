@@ -39,6 +39,7 @@ pub use documents::DatasetSeeds;
 use position::Position;
 use reading::{Chunk, Next, Reading};
 pub use reading::{Seeds, Source};
+pub use records::RefreshRule;
 use records::{Put, Records};
 pub use records::{now_ms, store_fault};
 use repeated_list::RepeatedList;
@@ -60,8 +61,7 @@ pub struct Input {
     pub seeds: Option<Source>,
     /// The dataset that the records belong to.
     pub dataset: DatasetName,
-    /// See [`Records::refresh`].
-    pub refresh: bool,
+    pub refresh: RefreshRule,
     /// The command's own crawl, and its settings.
     pub crawl: u32,
     pub spec: CrawlSpec,
@@ -190,6 +190,7 @@ impl Feeder {
             crawl: CrawlId::new(&input.spec.app_id, &input.spec.crawl_id),
             dataset: input.dataset.clone(),
             refresh: input.refresh,
+            started_ms: now_ms(),
             over: Arc::clone(&over),
             runtime,
         };
@@ -252,7 +253,7 @@ impl Feeder {
             match reading.next()? {
                 Next::Seed(mut seed) => {
                     position.line = seed.line;
-                    if self.input.refresh {
+                    if self.input.refresh.wants_filled_fields() {
                         seed.want_again(&self.input.extracted);
                     }
                     self.note_unfillable(&seed.want);
@@ -341,6 +342,7 @@ impl Feeder {
             own.extend(urls.map(|url| SeedUrl {
                 url,
                 records: records.clone(),
+                again_before_ms: taken.again_before_ms,
             }));
         }
         for message in requests.into_messages() {

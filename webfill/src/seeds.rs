@@ -42,7 +42,7 @@ pub struct Seed {
     pub fields: Option<Map<String, Value>>,
     /// The fields to fill.
     pub want: Vec<String>,
-    /// The input says itself which fields to fill; otherwise they are those without a value.
+    /// The line lists the fields to fill, also those that have a value; otherwise they are those without one.
     pub lists_want: bool,
     /// Set if the seed is a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
@@ -65,7 +65,8 @@ impl Seed {
         }
     }
 
-    /// For a refresh: fields that have a value are to be filled again, if a mapping extracts them.
+    /// For a refresh: fields that have a value are to be filled again, if a mapping extracts them. A list of
+    /// wanted fields stays as it is.
     pub fn want_again(&mut self, extracted: &BTreeSet<String>) {
         if self.lists_want {
             return;

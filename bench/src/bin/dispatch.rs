@@ -96,6 +96,7 @@ fn seed(url: &str) -> Candidate<'_> {
         parent: None,
         records: &[],
         attrs: None,
+        again_before_ms: None,
     }
 }
 

@@ -128,7 +128,8 @@ impl Crawl {
 }
 
 impl Frontier {
-    /// Opens a crawl, new or known; the spec replaces a stored one.
+    /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl is to fetch pages again
+    /// that are old, seeds that have ended begin again.
     pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let key = self.guarded("open a crawl", |frontier| {
@@ -137,10 +138,12 @@ impl Frontier {
             let sql = format!(
                 "INSERT INTO crawls (id, app_id, crawl_id, spec) VALUES ({NEXT_CRAWL}, ?1, ?2, ?3)
                  ON CONFLICT (app_id, crawl_id) DO UPDATE
-                 SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0
+                 SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0,
+                     fed_lines = iif(seeds_ended AND ?4, 0, fed_lines)
                  RETURNING id"
             );
-            let values = params![spec.app_id, spec.crawl_id, spec_json];
+            let begins_again = spec.refresh_after_ms.is_some();
+            let values = params![spec.app_id, spec.crawl_id, spec_json, begins_again];
             // The counters in memory may be ahead of the table.
             frontier.write_counters()?;
             frontier.db.query_row(&sql, values, |row| row.get(0))

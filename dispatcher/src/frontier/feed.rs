@@ -47,6 +47,7 @@ impl Frontier {
                     base: None,
                     records,
                     attrs: candidate.attrs,
+                    again_before_ms: candidate.again_before_ms,
                 };
                 if let Some(refusal) = batch.judge(candidate.url, &context)? {
                     batch.note_refused(index, &refusal);
@@ -107,6 +108,8 @@ pub(super) struct LinkContext<'a> {
     /// Unresolved ones only.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
+    /// See [`Candidate::again_before_ms`].
+    pub(super) again_before_ms: Option<i64>,
 }
 
 /// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
@@ -179,7 +182,7 @@ impl FeedBatch<'_> {
     /// Queues a URL that is in scope; returns the reason if it is refused.
     fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
-        if self.seen.contains(self.db, key)? && !self.is_stale(key)? {
+        if self.seen.contains(self.db, key)? && !self.is_stale(key, context)? {
             for record in context.records {
                 self.attach_record(key, *record)?;
             }
@@ -194,15 +197,17 @@ impl FeedBatch<'_> {
         Ok(None)
     }
 
-    /// Whether the page is older than the crawl's `refresh_after_ms`, so that it is fetched again.
-    fn is_stale(&mut self, key: u64) -> Result<bool> {
-        let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else {
+    /// Whether the page is older than the crawl's `refresh_after_ms`, or than its records want it, so that
+    /// it is fetched again.
+    fn is_stale(&mut self, key: u64, context: &LinkContext<'_>) -> Result<bool> {
+        let refresh_after_ms = self.crawl.spec.refresh_after_ms;
+        let latest = refresh_after_ms.map(|after| self.now_ms.saturating_sub_unsigned(after));
+        let Some(latest) = latest.max(context.again_before_ms) else {
             return Ok(false);
         };
         let Some(task) = self.seen.task_of(self.db, key)? else {
             return Ok(false);
         };
-        let latest = self.now_ms.saturating_sub_unsigned(refresh_after_ms);
         let sql = "SELECT 1 FROM tasks WHERE id = ?1 AND state = ?2 AND done_at_ms <= ?3";
         self.db
             .prepare_cached(sql)?

@@ -9,7 +9,7 @@ const COLLECTION: &str = "db.people";
 fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
         record: record("1", fields),
-        refresh: false,
+        refresh: Default::default(),
         position: None,
         source: Some(SourceDocument {
             collection: COLLECTION.to_owned(),
@@ -181,7 +181,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
     let again = CrawlId::new("app", "again");
     let mut input = dataset_record(json!({"city": null, "born": 1815}), &["city"]);
-    input.refresh = true;
+    input.refresh.on_entry = input.record.want.clone();
     let state = put_into(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);
     let forgotten = stored_record(store, "1").await;
@@ -211,7 +211,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
 /// Has a crawl of its own refresh the record's field.
 async fn refresh(store: &dyn Store, crawl: &str) {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
-    input.refresh = true;
+    input.refresh.on_entry = input.record.want.clone();
     let crawl = CrawlId::new("app", crawl);
     put_into(store, &crawl, input).await.unwrap();
 }
@@ -252,7 +252,7 @@ pub(crate) async fn a_given_value_that_is_refreshed_does_not_come_back(clients: 
     put(store, vec![record("1", json!({"city": "London"}))]).await;
     let mut input = dataset_record(json!({"city": "Paris", "born": 1815}), &["city"]);
     input.record.want = vec![String::from("city")];
-    input.refresh = true;
+    input.refresh.on_entry = input.record.want.clone();
     let again = CrawlId::new("app", "again");
     let state = put_into(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);

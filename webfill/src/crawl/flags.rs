@@ -6,6 +6,7 @@ use webfill_startup::Fault;
 use webfill_store::DatasetName;
 
 use crate::cli::CrawlOptions;
+use crate::feeding::RefreshRule;
 use crate::settings::Settings;
 
 pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
@@ -79,6 +80,14 @@ pub fn require_contact(settings: &Settings) -> Result<(), Fault> {
     ))
 }
 
+pub fn refresh(options: &CrawlOptions) -> RefreshRule {
+    let after = options.refresh_after;
+    RefreshRule {
+        on_entry: options.dataset.refresh,
+        after_ms: after.map(|after| after.as_millis() as u64),
+    }
+}
+
 pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
     CrawlSpec {
@@ -91,7 +100,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         deny_extensions: options.deny_extensions.clone(),
         domain_max_pages: options.domain_max_pages,
         max_pages: options.max_pages,
-        refresh_after_ms: options.refresh_after.map(|after| after.as_millis() as u64),
+        refresh_after_ms: refresh(options).after_ms,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use webfill_startup::Fault;
 use webfill_store::{
-    CrawlId, DatasetName, DatasetRecord, Record, RecordPut, RecordState, Store, StoreError,
+    CrawlId, DatasetName, DatasetRecord, Record, RecordPut, RecordState, Refresh, Store,
+    StoreError, has_value,
 };
 
 use super::position::Position;
@@ -29,6 +30,24 @@ pub struct Taken {
     pub put: Put,
     /// The line that has given the record before.
     pub earlier_line: Option<u64>,
+    /// Pages of its URLs that were fetched before this are too old for it.
+    pub again_before_ms: Option<i64>,
+}
+
+/// Which fields are asked for again though they have a value.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RefreshRule {
+    /// All wanted ones, when their record enters the crawl.
+    pub on_entry: bool,
+    /// Those that a page has filled so long ago, in each run.
+    pub after_ms: Option<u64>,
+}
+
+impl RefreshRule {
+    /// Whether fields with a value are wanted too.
+    pub fn wants_filled_fields(self) -> bool {
+        self.on_entry || self.after_ms.is_some()
+    }
 }
 
 impl Taken {
@@ -36,6 +55,7 @@ impl Taken {
         Taken {
             put,
             earlier_line: None,
+            again_before_ms: None,
         }
     }
 }
@@ -45,8 +65,9 @@ pub struct Records {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: DatasetName,
-    /// When a record enters the crawl, stored values of its wanted fields become history.
-    pub refresh: bool,
+    pub refresh: RefreshRule,
+    /// When feeding began, in milliseconds since the epoch.
+    pub started_ms: i64,
     /// Set when the crawl is over.
     pub over: Arc<AtomicBool>,
     pub runtime: tokio::runtime::Runtime,
@@ -72,6 +93,7 @@ impl Records {
                         RecordState::Open => Put::Open,
                         RecordState::Resolved => Put::NothingToDo,
                     },
+                    again_before_ms: put.reopened.then_some(self.started_ms),
                     earlier_line: put.earlier.and_then(|earlier| input.line_at(earlier)),
                 }),
                 None => Ok(Taken::unseen(Put::NothingToDo)),
@@ -107,6 +129,24 @@ impl Records {
         }
     }
 
+    fn refresh_of(&self, seed: &Seed) -> Refresh {
+        let is_known = |name: &&String| {
+            let value = seed.fields.as_ref().and_then(|fields| fields.get(*name));
+            value.is_some_and(has_value)
+        };
+        let wanted = seed.want.iter();
+        let on_entry = match self.refresh.on_entry {
+            true => wanted.cloned().collect(),
+            // Whoever lists a field with its value wants another one.
+            false if seed.lists_want => wanted.filter(is_known).cloned().collect(),
+            false => Vec::new(),
+        };
+        Refresh {
+            on_entry,
+            after_ms: self.refresh.after_ms,
+        }
+    }
+
     fn record_of(&self, seed: &Seed, input: &Position) -> Option<DatasetRecord> {
         Some(DatasetRecord {
             record: Record {
@@ -115,7 +155,7 @@ impl Records {
                 fields: seed.fields.clone().unwrap_or_default(),
                 want: seed.want.clone(),
             },
-            refresh: self.refresh,
+            refresh: self.refresh_of(seed),
             source: seed.source.clone(),
             position: input.of_line(seed.line),
         })

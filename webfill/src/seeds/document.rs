@@ -95,7 +95,8 @@ fn found(
         urls,
         fields,
         want: wanted,
-        lists_want: true,
+        // Documents keep their list from crawl to crawl: only a refresh asks for what has a value.
+        lists_want: false,
         request: None,
     })
 }

@@ -123,6 +123,7 @@ impl Core {
                 parent: None,
                 records: &seed.records,
                 attrs: None,
+                again_before_ms: seed.again_before_ms,
             })
             .collect();
         let records = seeds.iter().flat_map(|seed| &seed.records);

@@ -143,6 +143,7 @@ fn pending_counts_priorities_and_sites() {
         priority: Some(90),
         parent: None,
         attrs: None,
+        again_before_ms: None,
         records: &[],
     };
     fixture
