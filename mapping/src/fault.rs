@@ -71,6 +71,17 @@ pub(crate) fn quoted(text: &str) -> String {
     shown
 }
 
+/// The names, the ones most similar to `typed` first.
+pub fn nearest_first<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let likeness = |name: &str| strsim::jaro_winkler(&typed.to_lowercase(), &name.to_lowercase());
+    let mut names: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (likeness(name), name))
+        .collect();
+    names.sort_by(|left, right| right.0.total_cmp(&left.0));
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
 /// The end of a message that suggests the name most similar to `typed`, if there is one.
 pub(crate) fn did_you_mean<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     const NEAR: f64 = 0.75;
@@ -111,6 +122,14 @@ mod tests {
             ", did you mean `expression`?"
         );
         assert_eq!(did_you_mean("zzz", names), "");
+    }
+
+    #[test]
+    fn names_are_listed_by_their_likeness() {
+        let names = ["born", "home_page", "name"];
+        assert_eq!(nearest_first("Nam", names)[0], "name");
+        assert_eq!(nearest_first("homepage", names)[0], "home_page");
+        assert_eq!(nearest_first("zzz", names), names);
     }
 
     #[test]

@@ -61,7 +61,7 @@ mod url_pattern;
 
 pub use engine::Engine;
 pub use extraction::{ExtractError, Extraction, PageInput, PageKind, Wants};
-pub use fault::{Fault, LoadErrors};
+pub use fault::{Fault, LoadErrors, nearest_first};
 pub use limits::Limits;
 pub use manual::processors_manual;
 pub use schema::schema;

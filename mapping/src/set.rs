@@ -157,6 +157,20 @@ impl MappingSet {
         self.mapping(index).description.as_deref()
     }
 
+    /// The names of the fields of one mapping, as it lists them.
+    pub fn fields_of(&self, index: MappingIndex) -> Vec<&str> {
+        let fields = self.mapping(index).fields.iter();
+        fields.map(|field| field.name.as_str()).collect()
+    }
+
+    /// Drops everything else that the mappings extract, their links as well.
+    pub fn keep_fields(&mut self, names: &[String]) {
+        for mapping in &mut self.mappings {
+            mapping.fields.retain(|field| names.contains(&field.name));
+            mapping.url_parsers.clear();
+        }
+    }
+
     /// The names of the fields that any mapping extracts.
     pub fn field_names(&self) -> BTreeSet<&str> {
         let fields = self.mappings.iter().flat_map(|mapping| &mapping.fields);

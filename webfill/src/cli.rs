@@ -1,5 +1,6 @@
 //! The command line: subcommands and their flags. The doc comments are the help texts.
 
+mod mapping;
 mod roles;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::demand::{
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
+pub use mapping::{MappingCommand, MappingTestOptions};
 pub use roles::{DispatcherOptions, SupervisorOptions, WorkerOptions};
 
 /// Fills the gaps of a dataset from the web, politely.
@@ -291,34 +293,6 @@ pub enum ExportWhat {
 pub enum ExportFormat {
     Jsonl,
     Csv,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum MappingCommand {
-    /// Check mapping files; every fault is listed
-    Check {
-        /// Files or folders
-        #[arg(default_value = "etl-mappings")]
-        paths: Vec<PathBuf>,
-    },
-    /// Run a mapping on a saved page; the result is JSON on standard output
-    Test {
-        /// The mapping file
-        mapping: PathBuf,
-        /// The saved page; `-` is standard input
-        page: PathBuf,
-        /// The page's URL; without it the mapping's patterns are not asked
-        #[arg(long)]
-        url: Option<String>,
-        /// The page's Content-Type
-        #[arg(long, value_name = "TYPE")]
-        content_type: Option<String>,
-        /// Show each processor's input and output, and why a field is empty
-        #[arg(long)]
-        trace: bool,
-    },
-    /// Print the JSON Schema of mapping files, for editors
-    Schema,
 }
 
 /// Prints one sentence for a mistyped command, or the whole text for `--help`.

@@ -1,0 +1,43 @@
+//! The command line of `webfill mapping`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub enum MappingCommand {
+    /// Check mapping files; every fault is listed
+    Check {
+        /// Files or folders
+        #[arg(default_value = "etl-mappings")]
+        paths: Vec<PathBuf>,
+    },
+    /// Run a mapping on a saved page; the result is JSON on standard output
+    Test(MappingTestOptions),
+    /// Print the JSON Schema of mapping files, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub struct MappingTestOptions {
+    /// The mapping file, or a folder of them
+    #[arg(value_name = "MAPPING")]
+    pub file: PathBuf,
+    /// The saved page; `-` is standard input
+    pub page: PathBuf,
+    /// The mapping of this name, whatever the page's URL
+    #[arg(long, value_name = "NAME")]
+    pub mapping: Option<String>,
+    /// Only this field, and no links; repeatable
+    #[arg(long = "field", value_name = "NAME")]
+    pub fields: Vec<String>,
+    /// The page's URL; without it the mapping's patterns are not asked
+    #[arg(long)]
+    pub url: Option<String>,
+    /// The page's Content-Type
+    #[arg(long, value_name = "TYPE")]
+    pub content_type: Option<String>,
+    /// Show each processor's input and output, and why a field is empty
+    #[arg(long)]
+    pub trace: bool,
+}

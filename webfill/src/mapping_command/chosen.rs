@@ -1,0 +1,109 @@
+//! Which mapping is tried on a page, and which of its fields.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use webfill_mapping::{MappingIndex, MappingSet, nearest_first};
+use webfill_startup::Fault;
+use webfill_urls::Url;
+
+use crate::cli::MappingTestOptions;
+
+/// An error lists so many names.
+const NAMES_TOLD: usize = 10;
+
+/// The mappings that were named on the command line, with only the fields asked for.
+pub struct Chosen {
+    pub set: Arc<MappingSet>,
+    /// The one that `--mapping` names.
+    named: Option<MappingIndex>,
+    file: PathBuf,
+}
+
+impl Chosen {
+    pub fn load(options: &MappingTestOptions) -> Result<Chosen, Fault> {
+        let mut set = super::load(&options.file)?;
+        let named = options.mapping.as_deref();
+        let named = named
+            .map(|name| by_name(&set, name, &options.file))
+            .transpose()?;
+        if !options.fields.is_empty() {
+            for field in &options.fields {
+                check_field(&set, named, field, &options.file)?;
+            }
+            set.keep_fields(&options.fields);
+        }
+        Ok(Chosen {
+            set: Arc::new(set),
+            named,
+            file: options.file.clone(),
+        })
+    }
+
+    /// The mapping that was named; else the one that a crawl would use for the URL; without a URL,
+    /// the only one.
+    pub fn for_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
+        let file = self.file.display();
+        if let Some(named) = self.named {
+            return Ok(named);
+        }
+        if let Some(url) = url {
+            return self.set.find(url.as_str()).ok_or_else(|| {
+                Fault::usage(format!(
+                    "{file}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same"
+                ))
+            });
+        }
+        let mut indexes = self.set.indexes();
+        match (indexes.next(), indexes.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(Fault::usage(format!("{file}: no mapping in it"))),
+            _ => Err(Fault::usage(format!(
+                "{file}: several mappings; --url or --mapping says which one the page is for"
+            ))),
+        }
+    }
+}
+
+fn by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fault> {
+    set.by_name(name).ok_or_else(|| {
+        Fault::usage(format!(
+            "{}: no mapping is called `{name}`; there {}",
+            file.display(),
+            names_told(name, set.names())
+        ))
+    })
+}
+
+/// Refuses a field that neither the named mapping nor, without one, any mapping has.
+fn check_field(
+    set: &MappingSet,
+    named: Option<MappingIndex>,
+    field: &str,
+    file: &Path,
+) -> Result<(), Fault> {
+    let known: Vec<&str> = match named {
+        Some(named) => set.fields_of(named),
+        None => set.field_names().into_iter().collect(),
+    };
+    if known.contains(&field) {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "{}: no field is called `{field}`; there {}",
+        file.display(),
+        names_told(field, known)
+    )))
+}
+
+/// `is people`, or `are people, places and 3 more`.
+fn names_told<'n>(typed: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let names = nearest_first(typed, names);
+    let told = names[..names.len().min(NAMES_TOLD)].join(", ");
+    match names.len() {
+        0 => "is none".to_owned(),
+        1 => format!("is {told}"),
+        count if count > NAMES_TOLD => format!("are {told} and {} more", count - NAMES_TOLD),
+        _ => format!("are {told}"),
+    }
+}

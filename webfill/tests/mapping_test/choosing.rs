@@ -1,0 +1,66 @@
+//! Which mapping is tried, and which of its fields.
+
+use serde_json::json;
+
+use crate::work::{ADA, Work};
+
+#[test]
+fn a_mapping_of_a_folder_is_chosen_by_its_name() {
+    let work = Work::new();
+    work.write("ada.html", ADA);
+    let named = work.test("mappings ada.html --mapping places");
+    assert_eq!(named.code, 0, "{}", named.stderr);
+    assert_eq!(named.json()["fields"], json!({"title": "Ada"}));
+    let against_url = work.test("mappings ada.html --mapping places --url https://people.example/");
+    assert_eq!(against_url.json()["mapping"], "places");
+    let by_url = work.test("mappings ada.html --url https://people.example/");
+    assert_eq!(by_url.json()["mapping"], "people");
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_the_known_ones_nearest_first() {
+    let work = Work::new();
+    work.write("ada.html", ADA);
+    for (flags, message) in [
+        (
+            "--mapping place",
+            "no mapping is called `place`; there are places, people",
+        ),
+        (
+            "--mapping people --field brn",
+            "no field is called `brn`; there are born, name",
+        ),
+        (
+            "--mapping places --field born",
+            "no field is called `born`; there is title",
+        ),
+    ] {
+        let refused = work.test(&format!("mappings ada.html {flags}"));
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{flags}");
+        assert!(refused.stderr.contains(message), "{}", refused.stderr);
+    }
+    let unclear = work.test("mappings ada.html");
+    assert_eq!(unclear.code, 2);
+    assert!(
+        unclear.stderr.contains("--url or --mapping says which"),
+        "{}",
+        unclear.stderr
+    );
+}
+
+#[test]
+fn only_the_fields_asked_for_are_in_result_and_trace() {
+    let work = Work::new();
+    work.write("ada.html", ADA);
+    let one = work.test("mappings/people.json ada.html --field name");
+    assert_eq!(
+        one.json(),
+        json!({"mapping": "people", "fields": {"name": "Ada"}, "links": []})
+    );
+    let traced = work.test("mappings/people.json ada.html --field born --trace");
+    let fields = &traced.json()["fields"];
+    assert_eq!(fields.as_array().map(Vec::len), Some(1), "{fields}");
+    assert_eq!(fields[0]["name"], "born");
+    let both = work.test("mappings/people.json ada.html --field born --field name");
+    assert_eq!(both.json()["fields"], json!({"name": "Ada"}));
+}

@@ -1,0 +1,4 @@
+//! `webfill mapping test` on saved pages, judged by what it prints and how it ends.
+
+mod choosing;
+mod work;
