@@ -67,4 +67,6 @@ pub use manual::processors_manual;
 pub use schema::schema;
 pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
-pub use trace::{FieldTrace, StepTrace, Trace, UrlParserTrace, Values};
+pub use trace::{
+    FieldTrace, FoundMatch, FoundNode, Reading, StepTrace, Trace, UrlParserTrace, Values,
+};

@@ -8,10 +8,21 @@ use crate::item::Item;
 use crate::limits::Limits;
 use crate::page::Page;
 use crate::selectors::CompiledSelectors;
+use crate::trace::Reading;
 
 /// One step of a chain: maps a list of values to a list.
 pub(crate) trait Processor: Send + Sync {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime>;
+
+    /// Whether it sees elements as such, or passes them on unread. Others see the text in them.
+    fn sees_markup(&self) -> bool {
+        false
+    }
+
+    /// What it reads in its input, for traces.
+    fn reading<'p>(&self, _input: &[Item<'p>], _run: &Run<'p>) -> Reading {
+        Reading::default()
+    }
 }
 
 /// The deadline has passed.

@@ -1,5 +1,13 @@
 //! Traces: the input and output of every processor on a page, for the person who writes the mapping.
 
+mod css_cures;
+mod names_there;
+mod near_miss;
+mod reading;
+mod written;
+mod xpath_cures;
+
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -13,6 +21,8 @@ use crate::mapping::{Chain, Field, Step};
 use crate::page::Page;
 use crate::run::Run;
 use crate::set::MappingIndex;
+
+pub use reading::{FoundMatch, FoundNode, Reading};
 
 const SHOWN_VALUES: usize = 20;
 const SHOWN_CHARS: usize = 300;
@@ -59,8 +69,11 @@ pub struct UrlParserTrace {
 pub struct StepTrace {
     pub processor: &'static str,
     pub parameters: Map<String, Value>,
+    /// Elements as markup where the processor sees markup, else their text.
     pub input: Values,
     pub output: Values,
+    #[serde(flatten)]
+    pub reading: Reading,
 }
 
 /// Values for display: only some of them, shortened.
@@ -77,7 +90,10 @@ impl Engine {
         let url = page.url.as_str();
         let index = mapping.or_else(|| set.find(url))?;
         let deadline = Some(Instant::now() + TRACE_TIME);
-        let page = Page::new(page, self.limits(), deadline);
+        // Expressions are evaluated more often than in a crawl, to show what they find.
+        let mut limits = self.limits().clone();
+        limits.document.evaluation_time = TRACE_TIME;
+        let page = Page::new(page, &limits, deadline);
         let run = self.run(
             &page,
             Wants {
@@ -164,18 +180,19 @@ impl Watch for Steps {
         self.0.push(StepTrace {
             processor: step.name,
             parameters: step.parameters.clone(),
-            input: Values::of(input, run),
-            output: Values::of(output, run),
+            input: Values::of(input, step.processor.sees_markup(), run),
+            output: Values::of(output, true, run),
+            reading: step.processor.reading(input, run),
         });
     }
 }
 
 impl Values {
-    fn of(items: &[Item<'_>], run: &Run<'_>) -> Values {
+    fn of(items: &[Item<'_>], as_markup: bool, run: &Run<'_>) -> Values {
         let shown = items.iter().take(SHOWN_VALUES);
         Values {
             count: items.len(),
-            shown: shown.map(|item| shown_item(item, run)).collect(),
+            shown: shown.map(|item| shown_item(item, as_markup, run)).collect(),
         }
     }
 
@@ -184,15 +201,18 @@ impl Values {
     }
 }
 
-fn shown_item(item: &Item<'_>, run: &Run<'_>) -> String {
-    let text = match item {
-        Item::Page => return format!("(the page, {} bytes)", run.page.text().len()),
-        Item::Node(node) => node.outer_html(),
-        other => run.text(other).into_owned(),
-    };
+fn shown_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
+    match item {
+        Item::Page => format!("(the page, {} bytes)", run.page.text().len()),
+        Item::Node(node) if as_markup => shortened(&node.outer_html()).into_owned(),
+        other => shortened(&run.text(other)).into_owned(),
+    }
+}
+
+fn shortened(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
     }
 }
 

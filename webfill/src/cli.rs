@@ -20,7 +20,7 @@ use crate::demand::{
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
-pub use mapping::{MappingCommand, MappingTestOptions};
+pub use mapping::{MappingCommand, MappingTestOptions, TrialFormat};
 pub use roles::{DispatcherOptions, SupervisorOptions, WorkerOptions};
 
 /// Fills the gaps of a dataset from the web, politely.

@@ -17,7 +17,7 @@ mod retry;
 mod site;
 mod sites;
 mod status;
-mod table;
+pub mod table;
 
 pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
 pub use connection::ConnectionOptions;

@@ -1,6 +1,8 @@
 //! `webfill mapping check | test | schema`: tools for writing mappings.
 
 mod chosen;
+mod page;
+mod trace_text;
 mod trial;
 
 use std::path::{Path, PathBuf};

@@ -201,6 +201,10 @@ impl Processor for Position {
             .into_iter()
             .collect())
     }
+
+    fn sees_markup(&self) -> bool {
+        true
+    }
 }
 
 pub(crate) const UNIQUE: Entry = Entry {

@@ -10,6 +10,7 @@ use crate::parameters::Parameters;
 use crate::pattern::Pattern;
 use crate::processors::pattern;
 use crate::run::{OutOfTime, Processor, Run};
+use crate::trace::Reading;
 
 pub(crate) const REGEX: Entry = Entry {
     name: "regex",
@@ -109,6 +110,11 @@ impl Processor for Matches {
         }
         run.check_time()?;
         output.finish()
+    }
+
+    fn reading<'p>(&self, input: &[Item<'p>], run: &Run<'p>) -> Reading {
+        let texts: Vec<_> = input.iter().map(|item| run.text(item)).collect();
+        Reading::of_pattern(&self.pattern, &texts)
     }
 }
 

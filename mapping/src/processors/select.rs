@@ -10,6 +10,7 @@ use crate::fault::quoted;
 use crate::item::Item;
 use crate::run::{OutOfTime, Output, Processor, Run};
 use crate::selectors::{SelectorId, XPathId};
+use crate::trace::Reading;
 
 pub(crate) const XPATH: Entry = Entry {
     name: "xpath",
@@ -113,6 +114,14 @@ impl Processor for ByXPath {
         let xpath = run.selectors.xpath(self.0);
         select(items, run, |place| place.evaluate(xpath))
     }
+
+    fn sees_markup(&self) -> bool {
+        true
+    }
+
+    fn reading<'p>(&self, input: &[Item<'p>], run: &Run<'p>) -> Reading {
+        Reading::of_xpath(run.selectors.xpath(self.0), &places(input, run))
+    }
 }
 
 struct ByCss(SelectorId);
@@ -121,6 +130,14 @@ impl Processor for ByCss {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let selector = run.selectors.selector(self.0);
         select(items, run, |place| place.select(selector))
+    }
+
+    fn sees_markup(&self) -> bool {
+        true
+    }
+
+    fn reading<'p>(&self, input: &[Item<'p>], run: &Run<'p>) -> Reading {
+        Reading::of_selector(run.selectors.selector(self.0), &places(input, run))
     }
 }
 
@@ -149,6 +166,13 @@ fn select<'p>(
     }
     run.check_time()?;
     output.finish()
+}
+
+/// The nodes to search from, for a trace.
+fn places<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
+    const MOST: usize = 20;
+    let items = items.iter().take(MOST);
+    items.filter_map(|item| place(item, run)).collect()
 }
 
 /// The node to search from.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum MappingCommand {
@@ -12,7 +12,7 @@ pub enum MappingCommand {
         #[arg(default_value = "etl-mappings")]
         paths: Vec<PathBuf>,
     },
-    /// Run a mapping on a saved page; the result is JSON on standard output
+    /// Run a mapping on a saved page, and print what it yields
     Test(MappingTestOptions),
     /// Print the JSON Schema of mapping files, for editors
     Schema,
@@ -25,10 +25,10 @@ pub struct MappingTestOptions {
     pub file: PathBuf,
     /// The saved page; `-` is standard input
     pub page: PathBuf,
-    /// The mapping of this name, whatever the page's URL
+    /// The mapping of this name, whatever the page's URL [default: the one for --url, else the only one]
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
-    /// Only this field, and no links; repeatable
+    /// Only this field, and no links; repeatable [default: all]
     #[arg(long = "field", value_name = "NAME")]
     pub fields: Vec<String>,
     /// The page's URL; without it the mapping's patterns are not asked
@@ -37,7 +37,16 @@ pub struct MappingTestOptions {
     /// The page's Content-Type
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
-    /// Show each processor's input and output, and why a field is empty
+    /// Show what each processor reads and gives, and why a field is empty
     #[arg(long)]
     pub trace: bool,
+    /// `json`, or `text` for people [default: text for a trace on a terminal, else json]
+    #[arg(long, value_enum)]
+    pub format: Option<TrialFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrialFormat {
+    Text,
+    Json,
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// A table with aligned columns; numbers are aligned to the right.
-pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
     let lines = || std::iter::once(&heads).chain(rows);
     let width = |column: usize| {
@@ -55,7 +55,7 @@ pub(super) fn cell(value: &Value) -> String {
 }
 
 /// The text without control characters: applications may choose any ids.
-pub(super) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let replaced = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
     text.chars().map(replaced).collect()
 }

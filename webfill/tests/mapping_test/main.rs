@@ -1,4 +1,5 @@
 //! `webfill mapping test` on saved pages, judged by what it prints and how it ends.
 
 mod choosing;
+mod tracing;
 mod work;

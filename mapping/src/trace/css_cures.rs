@@ -1,0 +1,89 @@
+//! What is usually wrong with a CSS selector that finds nothing.
+
+use webfill_document::NodeRef;
+
+use super::names_there::{alike, attribute_names, children, descendants, values};
+use super::near_miss::Break;
+use super::written::Piece;
+
+pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+    let mut cures: Vec<Vec<Piece>> = with_or_without_tbody(broken).into_iter().collect();
+    cures.extend(looser_combinator(broken));
+    cures.extend(names_on_the_page(broken));
+    cures.extend(nearly_the_same_value(broken));
+    cures
+}
+
+fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+    let piece = broken.piece();
+    match piece.text.as_str() {
+        "tbody" if broken.at > 0 => Some(broken.instead(&[])),
+        "tr" if piece.joint.trim() == ">" => {
+            let tbody = Piece::new(&piece.joint, "tbody");
+            Some(broken.instead(&[tbody, piece.clone()]))
+        }
+        _ => None,
+    }
+}
+
+/// Any descendant instead of a child, any later sibling instead of the next.
+fn looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+    let piece = broken.piece();
+    let joint = match piece.joint.trim() {
+        ">" => " ",
+        "+" => " ~ ",
+        _ => return None,
+    };
+    Some(broken.instead(&[Piece::new(joint, &piece.text)]))
+}
+
+fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+    let piece = broken.piece();
+    let candidates = candidates(broken);
+    let nodes = || candidates.iter().copied();
+    let (sign, name, names, end) = match piece.text.split_at_checked(1) {
+        Some((".", name)) => (".", name, alike(name, values(nodes(), "class")), ""),
+        Some(("#", name)) => ("#", name, alike(name, values(nodes(), "id")), ""),
+        _ => match piece.text.strip_prefix("::attr(") {
+            Some(rest) => {
+                let name = rest.trim_end_matches(')');
+                ("::attr(", name, alike(name, attribute_names(nodes())), ")")
+            }
+            None => {
+                let name = piece.text.as_str();
+                ("", name, alike(name, nodes().filter_map(NodeRef::tag)), "")
+            }
+        },
+    };
+    if !is_name(name) {
+        return Vec::new();
+    }
+    let names = names.into_iter().filter(|name| is_name(name));
+    let other = |name: &str| Piece::new(&piece.joint, format!("{sign}{name}{end}"));
+    names.map(|name| broken.instead(&[other(name)])).collect()
+}
+
+/// The elements among which the piece was looked for.
+fn candidates<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
+    match broken.piece().joint.trim() {
+        ">" => children(broken.found).collect(),
+        "" if broken.at > 0 && broken.piece().joint.is_empty() => broken.found.to_vec(),
+        "" => descendants(broken.found).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `[attribute*=value]` instead of `[attribute=value]`.
+fn nearly_the_same_value(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+    let piece = broken.piece();
+    let (attribute, value) = piece.text.strip_prefix('[')?.split_once('=')?;
+    let other = format!("[{attribute}*={value}");
+    is_name(attribute).then(|| broken.instead(&[Piece::new(&piece.joint, other)]))
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '-'))
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+}

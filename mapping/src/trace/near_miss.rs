@@ -1,0 +1,124 @@
+//! How far a path or selector that finds nothing does match, and which small change of it would find
+//! something. Only what was tried on the page is suggested.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use webfill_document::{NodeRef, XValue};
+
+use super::written::{Piece, Written, text_of};
+
+/// How many expressions are tried for one that finds nothing, and for how long.
+const MOST_TRIED: u32 = 200;
+const MOST_TIME: Duration = Duration::from_secs(1);
+/// So many faults of one expression can be cured.
+const MOST_FAULTS: usize = 3;
+
+/// What an expression finds at the places where it is searched.
+pub(super) type Probe<'s, 'p> = &'s dyn Fn(&str) -> Vec<XValue<'p>>;
+
+/// The changes that usually cure a break, likeliest first.
+pub(super) type Cures = fn(&Break<'_, '_>) -> Vec<Vec<Piece>>;
+
+/// Where a path or selector does not go on: the pieces before `at` match together, not with that one.
+pub(super) struct Break<'b, 'p> {
+    pub(super) pieces: &'b [Piece],
+    pub(super) at: usize,
+    /// What the pieces before select; at the first piece, the places where the search begins.
+    pub(super) found: &'b [NodeRef<'p>],
+}
+
+impl Break<'_, '_> {
+    pub(super) fn piece(&self) -> &Piece {
+        &self.pieces[self.at]
+    }
+
+    /// The pieces, with others in place of the one that does not match.
+    pub(super) fn instead(&self, others: &[Piece]) -> Vec<Piece> {
+        self.replacing(self.at, others)
+    }
+
+    pub(super) fn replacing(&self, at: usize, others: &[Piece]) -> Vec<Piece> {
+        [&self.pieces[..at], others, &self.pieces[at + 1..]].concat()
+    }
+}
+
+pub(super) struct Search<'s, 'p> {
+    probe: Probe<'s, 'p>,
+    places: &'s [NodeRef<'p>],
+    cures: Cures,
+    left: Cell<u32>,
+    until: Instant,
+}
+
+impl<'s, 'p> Search<'s, 'p> {
+    pub(super) fn new(probe: Probe<'s, 'p>, places: &'s [NodeRef<'p>], cures: Cures) -> Self {
+        Search {
+            probe,
+            places,
+            cures,
+            left: Cell::new(MOST_TRIED),
+            until: Instant::now() + MOST_TIME,
+        }
+    }
+
+    /// `matches up to //table; did you mean //table/tbody/tr?`, or `None` if it does match.
+    pub(super) fn hint(&self, written: &Written) -> Option<String> {
+        let (at, _) = self.reach(&written.pieces)?;
+        let reached = match at {
+            0 => format!("not even {} matches", text_of(&written.pieces[..1])),
+            _ => format!("matches up to {}", text_of(&written.pieces[..at])),
+        };
+        Some(match self.cure(&written.pieces, MOST_FAULTS) {
+            Some(cured) => format!("{reached}; did you mean {}?", written.with(&cured)),
+            None => reached,
+        })
+    }
+
+    /// The first piece that does not match with those before it, and what those select; `None` if all
+    /// match together.
+    fn reach(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
+        let mut found = self.places.to_vec();
+        for at in 0..pieces.len() {
+            let values = self.try_out(&pieces[..=at]);
+            if values.is_empty() {
+                return Some((at, found));
+            }
+            found = values.iter().filter_map(XValue::node).collect();
+        }
+        None
+    }
+
+    fn try_out(&self, pieces: &[Piece]) -> Vec<XValue<'p>> {
+        match self.left.get().checked_sub(1) {
+            Some(left) if Instant::now() < self.until => {
+                self.left.set(left);
+                (self.probe)(&text_of(pieces))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The nearest pieces that match all together.
+    fn cure(&self, pieces: &[Piece], faults: usize) -> Option<Vec<Piece>> {
+        let (at, found) = self.reach(pieces)?;
+        let cures = (self.cures)(&Break {
+            pieces,
+            at,
+            found: &found,
+        });
+        let whole = cures.iter().find(|cured| !self.try_out(cured).is_empty());
+        if whole.is_some() || faults == 1 {
+            return whole.cloned();
+        }
+        // There is another fault behind this one.
+        let ends_nearer = |cured: &&Vec<Piece>| {
+            let reached = self.reach(cured);
+            reached.is_some_and(|(next, _)| cured.len() - next < pieces.len() - at)
+        };
+        let nearer: Vec<&Vec<Piece>> = cures.iter().filter(ends_nearer).collect();
+        nearer
+            .into_iter()
+            .find_map(|cured| self.cure(cured, faults - 1))
+    }
+}

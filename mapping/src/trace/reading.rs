@@ -1,0 +1,171 @@
+//! What a step reads: the nodes that a path or selector finds, or where an expression matches.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use webfill_document::{EvaluateError, NodeRef, Selector, XPath, XValue};
+
+use super::near_miss::Search;
+use super::written::{self, Written, text_of};
+use super::{css_cures, shortened, xpath_cures};
+use crate::pattern::Pattern;
+
+const SHOWN_NODES: usize = 5;
+const SHOWN_MATCHES: usize = 5;
+/// Branches of a union, and selectors of a list, of which each may have a hint.
+const MOST_HINTS: usize = 3;
+
+/// What a step reads; of most processors their input says it all.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Reading {
+    /// The first nodes that were found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<FoundNode>,
+    /// The first matches of a regular expression.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<FoundMatch>,
+    /// Of what finds nothing: how far it does match, and what does find something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// A node, where it is in its page, and its text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoundNode {
+    pub path: String,
+    pub text: String,
+}
+
+/// A match of a regular expression.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoundMatch {
+    /// The value of the input, counted from 1.
+    pub value: usize,
+    /// Where in it the match begins, in characters, counted from 0.
+    pub at: usize,
+    /// The whole match.
+    pub text: String,
+}
+
+impl Reading {
+    /// What an XPath finds at the places; of a function's value, the nodes that it is made from.
+    pub(crate) fn of_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
+        let probe = |text: &str| match XPath::compile(text) {
+            Ok(xpath) => nodes_of(values_at(places, |place| place.evaluate(&xpath))),
+            Err(_) => Vec::new(),
+        };
+        let values = values_at(places, |place| place.evaluate(xpath));
+        let is_empty = values.iter().all(|value| value.text().is_empty());
+        let paths = written::paths(xpath.source());
+        let mut nodes = nodes_of(values);
+        if nodes.is_empty() {
+            let of_paths = paths.iter().flat_map(|path| probe(&text_of(&path.pieces)));
+            nodes = of_paths.collect();
+        }
+        let search = Search::new(&probe, places, xpath_cures::cures);
+        let hint = (is_empty && nodes.is_empty()).then(|| hints(&paths, &search));
+        Reading::of_nodes(&nodes, hint.flatten())
+    }
+
+    /// What a CSS selector finds at the places.
+    pub(crate) fn of_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
+        let probe = |text: &str| match Selector::compile(text) {
+            Ok(selector) => nodes_of(values_at(places, |place| place.select(&selector))),
+            Err(_) => Vec::new(),
+        };
+        let nodes = probe(selector.source());
+        let selectors = written::selectors(selector.source());
+        let search = Search::new(&probe, places, css_cures::cures);
+        let hint = nodes.is_empty().then(|| hints(&selectors, &search));
+        Reading::of_nodes(&nodes, hint.flatten())
+    }
+
+    fn of_nodes(nodes: &[XValue<'_>], hint: Option<String>) -> Reading {
+        Reading {
+            nodes: nodes.iter().take(SHOWN_NODES).filter_map(shown).collect(),
+            hint,
+            ..Reading::default()
+        }
+    }
+
+    /// Where a regular expression matches in the texts.
+    pub(crate) fn of_pattern(pattern: &Pattern, texts: &[Cow<'_, str>]) -> Reading {
+        let mut matches = Vec::new();
+        for (index, text) in texts.iter().enumerate() {
+            // One that takes too many steps is told of by the step itself.
+            let _ = pattern.each_match(text, |groups| {
+                let range = groups.range();
+                matches.push(FoundMatch {
+                    value: index + 1,
+                    at: text[..range.start].chars().count(),
+                    text: shortened(&text[range]).into_owned(),
+                });
+                matches.len() < SHOWN_MATCHES
+            });
+            if matches.len() >= SHOWN_MATCHES {
+                break;
+            }
+        }
+        Reading {
+            matches,
+            ..Reading::default()
+        }
+    }
+}
+
+fn hints(written: &[Written], search: &Search<'_, '_>) -> Option<String> {
+    let written = written.iter().take(MOST_HINTS);
+    let hints: Vec<String> = written.filter_map(|written| search.hint(written)).collect();
+    (!hints.is_empty()).then(|| hints.join("; "))
+}
+
+fn values_at<'p>(
+    places: &[NodeRef<'p>],
+    search: impl Fn(NodeRef<'p>) -> Result<Vec<XValue<'p>>, EvaluateError>,
+) -> Vec<XValue<'p>> {
+    let found = places.iter().map(|place| search(*place));
+    found.flat_map(Result::unwrap_or_default).collect()
+}
+
+fn nodes_of(values: Vec<XValue<'_>>) -> Vec<XValue<'_>> {
+    let is_node = |value: &XValue<'_>| matches!(value, XValue::Node(_) | XValue::Attribute(_));
+    values.into_iter().filter(is_node).collect()
+}
+
+fn shown(value: &XValue<'_>) -> Option<FoundNode> {
+    let path = match value {
+        XValue::Node(node) => path_of(*node),
+        XValue::Attribute(attribute) => {
+            format!("{}/@{}", path_of(attribute.owner()), attribute.name())
+        }
+        XValue::Text(_) | XValue::Number(_) | XValue::Boolean(_) => return None,
+    };
+    let text = shortened(&value.text()).into_owned();
+    Some(FoundNode { path, text })
+}
+
+/// The XPath of a node: `/html/body/p[2]/text()`.
+fn path_of(node: NodeRef<'_>) -> String {
+    let Some(parent) = node.parent() else {
+        return String::new();
+    };
+    let mut path = path_of(parent);
+    path.push('/');
+    path.push_str(&step_to(node));
+    let alike = |other: &NodeRef<'_>| step_to(*other) == step_to(node);
+    let before = parent.children().take_while(|other| *other != node);
+    let position = before.filter(alike).count() + 1;
+    if position > 1 || parent.children().filter(alike).nth(1).is_some() {
+        path.push_str(&format!("[{position}]"));
+    }
+    path
+}
+
+fn step_to(node: NodeRef<'_>) -> &str {
+    match node.tag() {
+        Some(tag) => tag,
+        None if node.is_text() => "text()",
+        None if node.is_comment() => "comment()",
+        None => "node()",
+    }
+}

@@ -1,0 +1,160 @@
+//! What is usually wrong with an XPath that finds nothing.
+
+use webfill_document::NodeRef;
+
+use super::names_there::{alike, attribute_names, children, descendants, values};
+use super::near_miss::Break;
+use super::written::Piece;
+
+pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+    let text = &broken.piece().text;
+    if text.starts_with('[') {
+        let predicates = predicate_cures(text, broken.found);
+        let cured = predicates
+            .into_iter()
+            .map(|predicate| Piece::new("", predicate));
+        return cured.map(|piece| broken.instead(&[piece])).collect();
+    }
+    let mut cures: Vec<Vec<Piece>> = names_in_lower_case(broken).into_iter().collect();
+    cures.extend(with_or_without_tbody(broken));
+    cures.extend(deeper(broken));
+    cures.extend(names_on_the_page(broken));
+    cures.extend(other_index_before(broken));
+    cures
+}
+
+fn names_in_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+    let piece = broken.piece();
+    let lower = piece.text.to_ascii_lowercase();
+    (lower != piece.text).then(|| broken.instead(&[Piece::new(&piece.joint, lower)]))
+}
+
+/// Browsers show a `tbody` in every table, and sources often have none.
+fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+    let piece = broken.piece();
+    match piece.text.as_str() {
+        "tbody" => Some(broken.instead(&[])),
+        "tr" if piece.joint == "/" => {
+            Some(broken.instead(&[Piece::new("/", "tbody"), piece.clone()]))
+        }
+        _ => None,
+    }
+}
+
+/// Any descendant instead of a child.
+fn deeper(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+    let piece = broken.piece();
+    let below = Piece::new("//", &piece.text);
+    match piece.joint.as_str() {
+        "/" => vec![broken.instead(&[below])],
+        "" if is_name(&piece.text) => vec![broken.instead(&[Piece::new("", "."), below])],
+        _ => Vec::new(),
+    }
+}
+
+fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+    let piece = broken.piece();
+    let from: Vec<NodeRef<'_>> = match (broken.at, piece.joint.is_empty()) {
+        (0, false) => broken
+            .found
+            .iter()
+            .map(|node| node.document().root())
+            .collect(),
+        _ => broken.found.to_vec(),
+    };
+    let is_below = piece.joint == "//";
+    let (sign, name) = match piece.text.strip_prefix('@') {
+        Some(name) => ("@", name),
+        None => ("", piece.text.as_str()),
+    };
+    if !is_name(name) {
+        return Vec::new();
+    }
+    let names = match (sign, is_below) {
+        ("@", false) => alike(name, attribute_names(from)),
+        ("@", true) => alike(name, attribute_names(descendants(&from))),
+        (_, true) => alike(name, descendants(&from).filter_map(NodeRef::tag)),
+        (_, false) => alike(name, children(&from).filter_map(NodeRef::tag)),
+    };
+    let other = |name: &str| Piece::new(&piece.joint, format!("{sign}{name}"));
+    let cured = names.into_iter().map(|name| broken.instead(&[other(name)]));
+    cured.collect()
+}
+
+/// The last number in brackets before the break may be one off.
+fn other_index_before(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+    let mut before = broken.pieces[..broken.at].iter().enumerate().rev();
+    let Some((at, piece)) = before.find(|(_, piece)| number_in(&piece.text).is_some()) else {
+        return Vec::new();
+    };
+    let others = one_off(&piece.text).into_iter();
+    let others = others.map(|other| broken.replacing(at, &[Piece::new("", other)]));
+    others.collect()
+}
+
+fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
+    if number_in(predicate).is_some() {
+        return one_off(predicate);
+    }
+    let Some((what, value)) = equality_in(predicate) else {
+        return Vec::new();
+    };
+    // A value that has both quotes cannot be written in another function's argument as it is.
+    let quote = if value.contains('\'') { '"' } else { '\'' };
+    let contains = |value: &str| format!("[contains({what}, {quote}{value}{quote})]");
+    let mut cures = Vec::new();
+    match what.strip_prefix('@') {
+        Some(attribute) => {
+            cures.push(contains(value));
+            for other in alike(attribute, attribute_names(found.iter().copied())) {
+                cures.push(format!("[@{other}={quote}{value}{quote}]"));
+            }
+            for other in alike(value, values(found.iter().copied(), attribute)) {
+                let unquotable = other.contains(['\'', '"']);
+                match attribute {
+                    _ if unquotable => {}
+                    "class" => cures.push(contains(other)),
+                    _ => cures.push(format!("[{what}={quote}{other}{quote}]")),
+                }
+            }
+        }
+        None if matches!(what, "." | "text()") => {
+            cures.push(format!("[normalize-space()={quote}{value}{quote}]"));
+            cures.push(format!("[contains(., {quote}{value}{quote})]"));
+        }
+        None => {}
+    }
+    cures
+}
+
+/// `@class` and `price` of `[@class = 'price']`.
+fn equality_in(predicate: &str) -> Option<(&str, &str)> {
+    let inner = predicate.strip_prefix('[')?.strip_suffix(']')?;
+    let (what, value) = inner.split_once('=')?;
+    let (what, value) = (what.trim(), value.trim());
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let value = value.strip_prefix(quote)?.strip_suffix(quote)?;
+    let is_simple = !value.contains(quote)
+        && (matches!(what, "." | "text()") || what.strip_prefix('@').is_some_and(is_name));
+    is_simple.then_some((what, value))
+}
+
+fn number_in(predicate: &str) -> Option<u32> {
+    let inner = predicate.strip_prefix('[')?.strip_suffix(']')?;
+    inner.trim().parse().ok()
+}
+
+fn one_off(predicate: &str) -> Vec<String> {
+    let number = number_in(predicate).unwrap_or_default();
+    let others = [number.checked_sub(1), number.checked_add(1)];
+    let positions = others.into_iter().flatten().filter(|other| *other > 0);
+    positions.map(|other| format!("[{other}]")).collect()
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_.:".contains(c))
+        && !text.contains("::")
+}

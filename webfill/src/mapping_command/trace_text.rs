@@ -1,0 +1,149 @@
+//! A trace for people: each field with its steps, what each reads, and what it gives. Writing to a
+//! string cannot fail.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use webfill_mapping::{Extraction, FieldTrace, StepTrace, Trace, UrlParserTrace, Values};
+
+use crate::demand::table::visible;
+
+/// A step shows so many values, and of each so many characters.
+const VALUES_SHOWN: usize = 3;
+const CHARS_SHOWN: usize = 80;
+
+pub fn text(trace: &Trace, page: &str) -> String {
+    let mut told = format!("mapping {} on {}\n", trace.mapping, visible(page));
+    for field in &trace.fields {
+        tell_field(&mut told, field);
+    }
+    for (number, parser) in trace.url_parsers.iter().enumerate() {
+        tell_parser(&mut told, number, parser);
+    }
+    tell_notes(&mut told, &trace.truncated, &trace.warnings);
+    told.trim_end().to_owned()
+}
+
+/// What a mapping yields, without its steps.
+pub fn result(extraction: &Extraction, page: &str) -> String {
+    let mapping = extraction.mapping.as_deref().unwrap_or("none");
+    let mut told = format!("mapping {mapping} on {}\n\n", visible(page));
+    for (name, value) in &extraction.fields {
+        let _ = writeln!(told, "field {name}: {}", shortened(&value.to_string()));
+    }
+    for link in &extraction.links {
+        let _ = writeln!(told, "link {}", visible(link));
+    }
+    tell_notes(&mut told, &extraction.truncated, &extraction.warnings);
+    told.trim_end().to_owned()
+}
+
+fn tell_notes(told: &mut String, truncated: &Option<String>, warnings: &[String]) {
+    for (index, note) in truncated.iter().chain(warnings).enumerate() {
+        let line_break = if index == 0 { "\n" } else { "" };
+        let _ = writeln!(told, "{line_break}note: {}", shortened(note));
+    }
+}
+
+fn tell_field(told: &mut String, field: &FieldTrace) {
+    let value = match &field.value {
+        Value::Null => "empty".to_owned(),
+        value => shortened(&value.to_string()),
+    };
+    let _ = writeln!(told, "\nfield {}: {value}", field.name);
+    for (index, steps) in field.alternatives.iter().enumerate() {
+        if field.alternatives.len() > 1 {
+            let _ = writeln!(told, "  alternative {}", index + 1);
+        }
+        tell_steps(told, steps);
+        if let Some(reason) = field.empty_because.get(index) {
+            let _ = writeln!(told, "  empty because {reason}");
+        }
+    }
+}
+
+fn tell_parser(told: &mut String, number: usize, parser: &UrlParserTrace) {
+    let links = parser.links.iter().map(|link| Value::from(link.as_str()));
+    let links: Vec<Value> = links.collect();
+    let given = match links.len() {
+        0 => "empty".to_owned(),
+        1 => shortened(&links[0].to_string()),
+        count => format!("{count} links"),
+    };
+    let _ = writeln!(told, "\nurl_parsers[{number}]: {given}");
+    tell_steps(told, &parser.steps);
+    if let Some(reason) = &parser.empty_because {
+        let _ = writeln!(told, "  empty because {reason}");
+    }
+}
+
+fn tell_steps(told: &mut String, steps: &[StepTrace]) {
+    for (index, step) in steps.iter().enumerate() {
+        let parameters = parameters(step);
+        let head = format!("{} {parameters}", step.processor);
+        let _ = writeln!(told, "  {} {}", index + 1, head.trim_end());
+        let _ = writeln!(told, "      reads {}", values(&step.input));
+        for node in &step.reading.nodes {
+            let _ = writeln!(told, "      finds {}  {}", node.path, quoted(&node.text));
+        }
+        for found in &step.reading.matches {
+            let place = format!("in value {} at {}", found.value, found.at);
+            let _ = writeln!(told, "      finds {}  {place}", quoted(&found.text));
+        }
+        let _ = writeln!(told, "      gives {}", values(&step.output));
+        if let Some(hint) = &step.reading.hint {
+            let _ = writeln!(told, "      {}", visible(hint));
+        }
+    }
+}
+
+/// The only parameter's value; of several, all with their names.
+fn parameters(step: &StepTrace) -> String {
+    let mut parameters = step.parameters.iter();
+    match (parameters.next(), parameters.next()) {
+        (None, _) => String::new(),
+        (Some((_, Value::String(only))), None) => visible(only),
+        _ => visible(&Value::Object(step.parameters.clone()).to_string()),
+    }
+}
+
+/// `nothing`, or `2 values: "a", "b"`.
+fn values(values: &Values) -> String {
+    if let [only] = values.shown.as_slice()
+        && only.starts_with("(the page, ")
+    {
+        return only.trim_matches(['(', ')']).to_owned();
+    }
+    let shown = values.shown.iter().take(VALUES_SHOWN);
+    let shown: Vec<String> = shown.map(|value| quoted(value)).collect();
+    let more = if values.count > shown.len() {
+        ", …"
+    } else {
+        ""
+    };
+    match values.count {
+        0 => "nothing".to_owned(),
+        1 => shown.join(""),
+        count => format!("{count} values: {}{more}", shown.join(", ")),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let (shown, is_cut) = match text.char_indices().nth(CHARS_SHOWN) {
+        Some((end, _)) => (&text[..end], true),
+        None => (text, false),
+    };
+    let quoted = visible(&Value::from(shown).to_string());
+    if is_cut {
+        format!("{quoted}…")
+    } else {
+        quoted
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(2 * CHARS_SHOWN) {
+        Some((end, _)) => format!("{}…", visible(&text[..end])),
+        None => visible(text),
+    }
+}

@@ -1,0 +1,60 @@
+//! Traces: for people and as JSON.
+
+use crate::work::{ADA, Work};
+
+#[test]
+fn a_trace_for_people_shows_what_each_step_reads_finds_and_gives() {
+    let work = Work::new();
+    work.write("ada.html", ADA);
+    let traced = work.test("mappings/people.json ada.html --trace --format text");
+    assert_eq!(traced.code, 0, "{}", traced.stderr);
+    let expected = r#"mapping people on ada.html
+
+field name: "Ada"
+  1 xpath //h1/text()
+      reads the page, 57 bytes
+      finds /html/body/h1/text()  "Ada"
+      gives "Ada"
+
+field born: empty
+  1 xpath //table/tr/td/text()
+      reads the page, 57 bytes
+      gives nothing
+      matches up to //table; did you mean //table/tbody/tr/td/text()?
+  empty because step 1, xpath, found nothing in the page
+"#;
+    assert_eq!(traced.stdout, expected);
+}
+
+#[test]
+fn what_a_page_puts_into_a_trace_cannot_command_a_terminal() {
+    let work = Work::new();
+    work.write("bad.html", "<h1>\u{1b}[2J\u{9b}2J</h1>");
+    for flags in ["", " --trace"] {
+        let traced = work.test(&format!(
+            "mappings/people.json bad.html --format text{flags}"
+        ));
+        assert_eq!(traced.code, 0, "{}", traced.stderr);
+        let controls = traced
+            .stdout
+            .chars()
+            .filter(|c| c.is_control() && *c != '\n');
+        assert_eq!(controls.count(), 0, "{:?}", traced.stdout);
+    }
+}
+
+#[test]
+fn a_pipe_gets_json_with_nodes_and_hints() {
+    let work = Work::new();
+    work.write("ada.html", ADA);
+    let traced = work.test("mappings/people.json ada.html --trace").json();
+    let step = |field: usize| &traced["fields"][field]["alternatives"][0][0];
+    assert_eq!(step(0)["nodes"][0]["path"], "/html/body/h1/text()");
+    assert_eq!(step(0)["output"]["shown"][0], "Ada");
+    assert!(step(0).get("hint").is_none(), "{traced}");
+    let hint = step(1)["hint"].as_str().unwrap();
+    assert!(
+        hint.starts_with("matches up to //table; did you mean"),
+        "{hint}"
+    );
+}
