@@ -1,7 +1,9 @@
 //! `webfill mapping check | test | schema`: tools for writing mappings.
 
 mod chosen;
+mod fill_rates;
 mod page;
+mod sources;
 mod trace_text;
 mod trial;
 

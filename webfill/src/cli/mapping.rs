@@ -12,7 +12,7 @@ pub enum MappingCommand {
         #[arg(default_value = "etl-mappings")]
         paths: Vec<PathBuf>,
     },
-    /// Run a mapping on a saved page, and print what it yields
+    /// Run mappings on saved pages: what one page yields, or how often several fill each field
     Test(MappingTestOptions),
     /// Print the JSON Schema of mapping files, for editors
     Schema,
@@ -23,8 +23,9 @@ pub struct MappingTestOptions {
     /// The mapping file, or a folder of them
     #[arg(value_name = "MAPPING")]
     pub file: PathBuf,
-    /// The saved page; `-` is standard input
-    pub page: PathBuf,
+    /// Saved pages, or folders of them; `-` is standard input
+    #[arg(value_name = "PAGE", required = true)]
+    pub pages: Vec<PathBuf>,
     /// The mapping of this name, whatever the page's URL [default: the one for --url, else the only one]
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
@@ -40,7 +41,7 @@ pub struct MappingTestOptions {
     /// Show what each processor reads and gives, and why a field is empty
     #[arg(long)]
     pub trace: bool,
-    /// `json`, or `text` for people [default: text for a trace on a terminal, else json]
+    /// `json`, or `text` for people [default: text for a trace or several pages on a terminal, else json]
     #[arg(long, value_enum)]
     pub format: Option<TrialFormat>,
 }

@@ -7,6 +7,7 @@ use webfill_mapping::{MappingIndex, MappingSet, nearest_first};
 use webfill_startup::Fault;
 use webfill_urls::Url;
 
+use super::page::Page;
 use crate::cli::MappingTestOptions;
 
 /// An error lists so many names.
@@ -40,28 +41,33 @@ impl Chosen {
         })
     }
 
-    /// The mapping that was named; else the one that a crawl would use for the URL; without a URL,
-    /// the only one.
-    pub fn for_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
+    /// The mapping that was named; else the one that a crawl would use for the URL, if there is one;
+    /// without a URL, the only one.
+    pub fn for_page(&self, url: Option<&Url>) -> Result<Option<MappingIndex>, Fault> {
         let file = self.file.display();
-        if let Some(named) = self.named {
-            return Ok(named);
+        if self.named.is_some() {
+            return Ok(self.named);
         }
         if let Some(url) = url {
-            return self.set.find(url.as_str()).ok_or_else(|| {
-                Fault::usage(format!(
-                    "{file}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same"
-                ))
-            });
+            return Ok(self.set.find(url.as_str()));
         }
         let mut indexes = self.set.indexes();
         match (indexes.next(), indexes.next()) {
-            (Some(only), None) => Ok(only),
+            (Some(only), None) => Ok(Some(only)),
             (None, _) => Err(Fault::usage(format!("{file}: no mapping in it"))),
             _ => Err(Fault::usage(format!(
                 "{file}: several mappings; --url or --mapping says which one the page is for"
             ))),
         }
+    }
+
+    /// What to say of a page that has no mapping.
+    pub fn none_matches(&self, page: &Page) -> Fault {
+        let url = page.url.as_ref().map_or("", Url::as_str);
+        Fault::usage(format!(
+            "{}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same",
+            self.file.display()
+        ))
     }
 }
 

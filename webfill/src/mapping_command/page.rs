@@ -8,6 +8,8 @@ use webfill_startup::Fault;
 use webfill_urls::Url;
 use webfill_worker::charset::{self, Kind};
 
+use super::sources::Source;
+
 /// Where links lead to on a page whose URL is unknown.
 const UNKNOWN_URL: &str = "https://page.invalid/";
 
@@ -17,32 +19,39 @@ pub struct Page {
     pub name: String,
     pub url: Option<Url>,
     base: Url,
-    kind: PageKind,
+    kind: Kind,
     text: String,
 }
 
 impl Page {
     /// Reads a saved page; `-` is standard input.
-    pub fn read(path: &Path, url: Option<Url>, content_type: Option<&str>) -> Result<Page, Fault> {
+    pub fn read(source: &Source) -> Result<Page, Fault> {
+        let path = &source.path;
+        let content_type = source.content_type.as_deref();
         let body = read_body(path)?;
         let kind = kind_of(path, content_type, &body);
-        let base = match &url {
+        let base = match &source.url {
             Some(url) => url.clone(),
             None => Url::parse(UNKNOWN_URL).map_err(Fault::error)?,
         };
         Ok(Page {
             name: path.display().to_string(),
-            url,
+            url: source.url.clone(),
             base,
-            kind: page_kind(kind),
+            kind,
             text: charset::decode(&body, content_type, kind).into_owned(),
         })
+    }
+
+    /// Whether it is neither a document nor text.
+    pub fn is_binary(&self) -> bool {
+        self.kind == Kind::Unsupported
     }
 
     pub fn input(&self) -> PageInput<'_> {
         PageInput {
             url: &self.base,
-            kind: self.kind,
+            kind: page_kind(self.kind),
             text: &self.text,
         }
     }

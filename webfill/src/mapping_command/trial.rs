@@ -1,16 +1,18 @@
-//! `webfill mapping test`: a mapping is tried on a page.
+//! `webfill mapping test`: a mapping is tried on a page, or on several.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Extraction, Limits, MappingIndex, Wants};
+use webfill_mapping::{Engine, Extraction, Limits, MappingIndex, Trace, Wants};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_urls::Url;
 
 use super::chosen::Chosen;
+use super::fill_rates::FillRates;
 use super::page::Page;
+use super::sources::{self, Source};
 use super::trace_text;
 use crate::cli::{MappingTestOptions, TrialFormat};
 use crate::stdout::tell;
@@ -20,60 +22,132 @@ const PAGE_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     let chosen = Chosen::load(options)?;
-    let url = options.url.as_deref().map(parse_url).transpose()?;
-    let page = Page::read(&options.page, url, options.content_type.as_deref())?;
-    let index = chosen.for_page(page.url.as_ref())?;
-    let engine = Engine::new(Arc::clone(&chosen.set), Limits::default());
-    let told = match options.trace {
-        true => trace(&engine, index, &page, format(options))?,
-        false => result(&engine, index, &page, format(options))?,
+    let (sources, are_several) = sources::of_command(options)?;
+    let for_people = (options.trace || are_several) && std::io::stdout().is_terminal();
+    let trial = Trial {
+        engine: Engine::new(Arc::clone(&chosen.set), Limits::default()),
+        chosen,
+        trace: options.trace,
+        format: options.format.unwrap_or(match for_people {
+            true => TrialFormat::Text,
+            false => TrialFormat::Json,
+        }),
     };
-    tell(told)?;
-    Ok(ExitStatus::Done)
+    match (sources.as_slice(), are_several) {
+        ([only], false) => trial.on_one(only),
+        _ => trial.on_several(&sources),
+    }
 }
 
-fn format(options: &MappingTestOptions) -> TrialFormat {
-    let for_people = options.trace && std::io::stdout().is_terminal();
-    options.format.unwrap_or(match for_people {
-        true => TrialFormat::Text,
-        false => TrialFormat::Json,
-    })
-}
-
-fn trace(
-    engine: &Engine,
-    index: MappingIndex,
-    page: &Page,
+struct Trial {
+    chosen: Chosen,
+    engine: Engine,
+    trace: bool,
     format: TrialFormat,
-) -> Result<String, Fault> {
-    let trace = engine.trace(Some(index), page.input());
-    let trace = trace.ok_or_else(|| Fault::error("the mapping is gone"))?;
-    Ok(match format {
-        TrialFormat::Text => trace_text::text(&trace, &page.name),
-        TrialFormat::Json => {
-            let json = serde_json::to_value(&trace).map_err(Fault::error)?;
-            format!("{json:#}")
+}
+
+impl Trial {
+    /// Tells what the mapping yields on a page.
+    fn on_one(&self, source: &Source) -> Result<ExitStatus, Fault> {
+        let page = Page::read(source)?;
+        let index = self.chosen.for_page(page.url.as_ref())?;
+        let index = index.ok_or_else(|| self.chosen.none_matches(&page))?;
+        match (self.trace, self.format) {
+            (true, TrialFormat::Text) => {
+                tell(trace_text::text(&self.traced(index, &page)?, &page.name))?;
+            }
+            (false, TrialFormat::Text) => {
+                tell(trace_text::result(
+                    &self.extracted(index, &page)?,
+                    &page.name,
+                ))?;
+            }
+            (_, TrialFormat::Json) => {
+                let json = self.json(index, &page)?;
+                tell(format_args!("{json:#}"))?;
+            }
         }
-    })
-}
+        Ok(ExitStatus::Done)
+    }
 
-fn result(
-    engine: &Engine,
-    index: MappingIndex,
-    page: &Page,
-    format: TrialFormat,
-) -> Result<String, Fault> {
-    let wants = Wants {
-        mapped_links: true,
-        all_links: false,
-        deadline: Some(Instant::now() + PAGE_TIME),
-    };
-    let extraction = engine.extract_as(Some(index), page.input(), wants);
-    let extraction = extraction.map_err(Fault::error)?;
-    Ok(match format {
-        TrialFormat::Text => trace_text::result(&extraction, &page.name),
-        TrialFormat::Json => format!("{:#}", result_json(&extraction)),
-    })
+    /// Tells how often the mappings fill their fields; as JSON, also a line for each page.
+    fn on_several(&self, sources: &[Source]) -> Result<ExitStatus, Fault> {
+        let mut rates = FillRates::default();
+        for source in sources {
+            let name = source.path.display().to_string();
+            match Page::read(source) {
+                Ok(page) if source.is_found && page.is_binary() => {
+                    eprintln!("webfill: {name} is neither a document nor text, and is left out");
+                }
+                Ok(page) => self.on_one_of_several(&page, &mut rates)?,
+                Err(fault) => {
+                    eprintln!("webfill: {fault}");
+                    rates.add_failed(&name);
+                }
+            }
+        }
+        match self.format {
+            TrialFormat::Text => tell(rates.text())?,
+            TrialFormat::Json => tell(rates.json())?,
+        }
+        Ok(match rates.are_good() {
+            true => ExitStatus::Done,
+            false => ExitStatus::Error,
+        })
+    }
+
+    fn on_one_of_several(&self, page: &Page, rates: &mut FillRates) -> Result<(), Fault> {
+        let Some(index) = self.chosen.for_page(page.url.as_ref())? else {
+            rates.add_without_mapping(&page.name);
+            return Ok(());
+        };
+        match self.extracted(index, page) {
+            Ok(extraction) => {
+                let fields = self.chosen.set.fields_of(index);
+                rates.add(&page.name, &fields, &extraction);
+            }
+            Err(fault) => {
+                eprintln!("webfill: {}: {fault}", page.name);
+                rates.add_failed(&page.name);
+                return Ok(());
+            }
+        }
+        match (self.trace, self.format) {
+            (true, TrialFormat::Text) => {
+                let traced = trace_text::text(&self.traced(index, page)?, &page.name);
+                tell(format_args!("{traced}\n"))
+            }
+            (false, TrialFormat::Text) => Ok(()),
+            (_, TrialFormat::Json) => {
+                let mut line = self.json(index, page)?;
+                line["page"] = json!(page.name);
+                line["url"] = json!(page.url.as_ref().map(Url::as_str));
+                tell(line)
+            }
+        }
+    }
+
+    fn json(&self, index: MappingIndex, page: &Page) -> Result<Value, Fault> {
+        match self.trace {
+            true => serde_json::to_value(self.traced(index, page)?).map_err(Fault::error),
+            false => Ok(result_json(&self.extracted(index, page)?)),
+        }
+    }
+
+    fn traced(&self, index: MappingIndex, page: &Page) -> Result<Trace, Fault> {
+        let trace = self.engine.trace(Some(index), page.input());
+        trace.ok_or_else(|| Fault::error("the mapping is gone"))
+    }
+
+    fn extracted(&self, index: MappingIndex, page: &Page) -> Result<Extraction, Fault> {
+        let wants = Wants {
+            mapped_links: true,
+            all_links: false,
+            deadline: Some(Instant::now() + PAGE_TIME),
+        };
+        let extraction = self.engine.extract_as(Some(index), page.input(), wants);
+        extraction.map_err(Fault::error)
+    }
 }
 
 /// The result for standard output.
@@ -90,8 +164,4 @@ fn result_json(extraction: &Extraction) -> Value {
         told["warnings"] = json!(extraction.warnings);
     }
     told
-}
-
-fn parse_url(text: &str) -> Result<Url, Fault> {
-    webfill_urls::canonical(text, None).map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
 }

@@ -1,5 +1,6 @@
 //! `webfill mapping test` on saved pages, judged by what it prints and how it ends.
 
 mod choosing;
+mod several;
 mod tracing;
 mod work;
