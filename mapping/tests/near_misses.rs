@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, StepTrace};
 use webfill_urls::Url;
 
@@ -20,6 +20,11 @@ fn step(kind: PageKind, page: &str, processor: &str, expression: &str) -> StepTr
         _ => "selector",
     };
     let steps = json!([{"type": processor, "parameters": {parameter: expression}}]);
+    traced(kind, page, steps).swap_remove(0)
+}
+
+/// The steps of a field, traced.
+fn traced(kind: PageKind, page: &str, steps: Value) -> Vec<StepTrace> {
     let mapping = json!({
         "name": "m", "url_patterns": [{"type": "host", "pattern": "a.example"}],
         "fields": [{"name": "f", "processors": steps}],
@@ -37,7 +42,7 @@ fn step(kind: PageKind, page: &str, processor: &str, expression: &str) -> StepTr
     };
     let engine = Engine::new(Arc::new(set), Limits::default());
     let trace = engine.trace(None, input).unwrap();
-    trace.fields[0].alternatives[0][0].clone()
+    trace.fields[0].alternatives[0].clone()
 }
 
 fn hint(processor: &str, expression: &str) -> String {
@@ -135,6 +140,26 @@ fn what_finds_something_or_is_no_path_has_no_hint() {
         assert_eq!(hint("xpath", expression), "", "{expression}");
     }
     assert_eq!(hint("css", "div.item"), "");
+    assert_eq!(
+        hint("xpath", "//video[.='a\\'][@b='c']"),
+        "not even //video matches"
+    );
+}
+
+#[test]
+fn a_step_that_is_given_nothing_has_no_hint() {
+    let steps = json!([
+        {"type": "css", "parameters": {"selector": "video"}},
+        {"type": "xpath", "parameters": {"expression": ".//a"}},
+    ]);
+    let steps = traced(PageKind::Html, PAGE, steps);
+    assert_eq!(
+        steps[0].reading.hint.as_deref(),
+        Some("not even video matches")
+    );
+    assert_eq!(steps[1].reading.hint, None);
+    let json = step(PageKind::Json, "{}", "xpath", "//a");
+    assert_eq!(json.reading.hint, None, "it has no elements at all");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use webfill_document::{EvaluateError, NodeRef, Selector, XPath, XValue};
+use webfill_document::{
+    EvaluateError, NodeRef, Selector, XPath, XValue, check_selector, check_xpath,
+};
 
 use super::near_miss::Search;
 use super::written::{self, Written, text_of};
@@ -50,13 +52,17 @@ pub struct FoundMatch {
 impl Reading {
     /// What an XPath finds at the places; of a function's value, the nodes that it is made from.
     pub(crate) fn of_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
+        if places.is_empty() {
+            return Reading::default();
+        }
         let probe = |text: &str| match XPath::compile(text) {
             Ok(xpath) => nodes_of(values_at(places, |place| place.evaluate(&xpath))),
             Err(_) => Vec::new(),
         };
         let values = values_at(places, |place| place.evaluate(xpath));
         let is_empty = values.iter().all(|value| value.text().is_empty());
-        let paths = written::paths(xpath.source());
+        let mut paths = written::paths(xpath.source());
+        paths.retain(|path| path.prefixes().all(|text| check_xpath(&text).is_ok()));
         let mut nodes = nodes_of(values);
         if nodes.is_empty() {
             let of_paths = paths.iter().flat_map(|path| probe(&text_of(&path.pieces)));
@@ -69,12 +75,16 @@ impl Reading {
 
     /// What a CSS selector finds at the places.
     pub(crate) fn of_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
+        if places.is_empty() {
+            return Reading::default();
+        }
         let probe = |text: &str| match Selector::compile(text) {
             Ok(selector) => nodes_of(values_at(places, |place| place.select(&selector))),
             Err(_) => Vec::new(),
         };
         let nodes = probe(selector.source());
-        let selectors = written::selectors(selector.source());
+        let mut selectors = written::selectors(selector.source());
+        selectors.retain(|one| one.prefixes().all(|text| check_selector(&text).is_ok()));
         let search = Search::new(&probe, places, css_cures::cures);
         let hint = nodes.is_empty().then(|| hints(&selectors, &search));
         Reading::of_nodes(&nodes, hint.flatten())

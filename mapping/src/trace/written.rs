@@ -27,6 +27,12 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// What is left when pieces are left out from the end, the whole included. If one of them is not
+    /// valid, the pieces were not cut where they end.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = String> {
+        (1..=self.pieces.len()).map(|end| text_of(&self.pieces[..end]))
+    }
+
     /// The expression with other pieces in place of its own.
     pub(super) fn with(&self, pieces: &[Piece]) -> String {
         format!("{}{}{}", self.before, text_of(pieces), self.after)

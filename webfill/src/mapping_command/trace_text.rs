@@ -84,7 +84,8 @@ fn tell_steps(told: &mut String, steps: &[StepTrace]) {
         let _ = writeln!(told, "  {} {}", index + 1, head.trim_end());
         let _ = writeln!(told, "      reads {}", values(&step.input));
         for node in &step.reading.nodes {
-            let _ = writeln!(told, "      finds {}  {}", node.path, quoted(&node.text));
+            let path = visible(&node.path);
+            let _ = writeln!(told, "      finds {path}  {}", quoted(&node.text));
         }
         for found in &step.reading.matches {
             let place = format!("in value {} at {}", found.value, found.at);
@@ -112,7 +113,7 @@ fn values(values: &Values) -> String {
     if let [only] = values.shown.as_slice()
         && only.starts_with("(the page, ")
     {
-        return only.trim_matches(['(', ')']).to_owned();
+        return visible(only.trim_matches(['(', ')']));
     }
     let shown = values.shown.iter().take(VALUES_SHOWN);
     let shown: Vec<String> = shown.map(|value| quoted(value)).collect();

@@ -29,7 +29,7 @@ field born: empty
 #[test]
 fn what_a_page_puts_into_a_trace_cannot_command_a_terminal() {
     let work = Work::new();
-    work.write("bad.html", "<h1>\u{1b}[2J\u{9b}2J</h1>");
+    work.write("bad.html", "<x\u{1b}[2J><h1>\u{1b}[2J\u{9b}2J</h1>");
     for flags in ["", " --trace"] {
         let traced = work.test(&format!(
             "mappings/people.json bad.html --format text{flags}"
