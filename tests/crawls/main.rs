@@ -21,6 +21,7 @@ mod keyed_fleet;
 mod keys_command;
 mod killed;
 mod machines;
+mod mapping_pages;
 mod memory;
 mod mongodb_crawl;
 mod mongodb_datasets;

@@ -41,6 +41,7 @@ use crate::settings::Settings;
 use crate::stdout::tell;
 use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
+pub use flags::require_contact;
 pub use verdict::FailOn;
 use watch::{End, Watch};
 use write_back::{Route, WritingBack};

@@ -1,7 +1,9 @@
 //! `webfill mapping check | test | schema`: tools for writing mappings.
 
 mod chosen;
+mod fetching;
 mod fill_rates;
+mod kept;
 mod page;
 mod sources;
 mod trace_text;

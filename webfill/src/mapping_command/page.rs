@@ -8,7 +8,8 @@ use webfill_startup::Fault;
 use webfill_urls::Url;
 use webfill_worker::charset::{self, Kind};
 
-use super::sources::Source;
+use super::fetching::Fetching;
+use super::sources::{Place, Source};
 
 /// Where links lead to on a page whose URL is unknown.
 const UNKNOWN_URL: &str = "https://page.invalid/";
@@ -24,9 +25,16 @@ pub struct Page {
 }
 
 impl Page {
+    /// Reads a page, which is fetched first if need be.
+    pub fn read(source: &Source, fetching: &mut Fetching<'_>) -> Result<Page, Fault> {
+        match &source.place {
+            Place::File(path) => Page::saved(source, path),
+            Place::Web(url) => Page::read(&fetching.source(url)?, fetching),
+        }
+    }
+
     /// Reads a saved page; `-` is standard input.
-    pub fn read(source: &Source) -> Result<Page, Fault> {
-        let path = &source.path;
+    fn saved(source: &Source, path: &Path) -> Result<Page, Fault> {
         let content_type = source.content_type.as_deref();
         let body = read_body(path)?;
         let kind = kind_of(path, content_type, &body);
@@ -35,7 +43,7 @@ impl Page {
             None => Url::parse(UNKNOWN_URL).map_err(Fault::error)?,
         };
         Ok(Page {
-            name: path.display().to_string(),
+            name: source.name.clone(),
             url: source.url.clone(),
             base,
             kind,

@@ -1,4 +1,4 @@
-//! Where pages come from: the files and folders on the command line.
+//! Where pages come from: the files, folders and URLs on the command line.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,24 +7,48 @@ use std::path::{Path, PathBuf};
 use webfill_startup::Fault;
 use webfill_urls::Url;
 
+use super::kept::Kept;
 use crate::cli::MappingTestOptions;
 
 /// A page that is to be read.
 pub struct Source {
-    pub path: PathBuf,
+    /// For people.
+    pub name: String,
+    pub place: Place,
     pub url: Option<Url>,
     pub content_type: Option<String>,
     /// It was found in a folder, where files may lie that are no pages.
     pub is_found: bool,
 }
 
+/// Where a page is.
+pub enum Place {
+    /// `-` is standard input.
+    File(PathBuf),
+    Web(Url),
+}
+
 impl Source {
-    pub fn named(path: &Path) -> Source {
+    fn file(path: &Path, is_found: bool) -> Source {
         Source {
-            path: path.to_owned(),
+            name: path.display().to_string(),
+            place: Place::File(path.to_owned()),
             url: None,
             content_type: None,
-            is_found: false,
+            is_found,
+        }
+    }
+
+    /// Whether its file exists.
+    pub fn is_there(&self) -> bool {
+        matches!(&self.place, Place::File(path) if path.is_file())
+    }
+
+    /// Its file, or its URL.
+    pub fn shown_path(&self) -> String {
+        match &self.place {
+            Place::File(path) => path.display().to_string(),
+            Place::Web(url) => url.to_string(),
         }
     }
 }
@@ -33,25 +57,53 @@ impl Source {
 pub fn of_command(options: &MappingTestOptions) -> Result<(Vec<Source>, bool), Fault> {
     let mut sources = Vec::new();
     let mut are_several = options.pages.len() > 1;
-    for path in &options.pages {
-        if path.is_dir() {
+    for page in &options.pages {
+        let path = Path::new(page);
+        if page.starts_with("http://") || page.starts_with("https://") {
+            sources.push(of_web(page)?);
+        } else if Kept::is_in(path) {
+            are_several = true;
+            sources.extend(Kept::open(path)?.pages());
+        } else if path.is_dir() {
             are_several = true;
             sources.extend(of_folder(path)?);
         } else {
-            sources.push(Source::named(path));
+            sources.push(Source::file(path, false));
         }
     }
-    let is_of_one = options.url.is_some() || options.content_type.is_some();
-    if are_several && is_of_one {
-        return Err(Fault::usage(
-            "--url and --content-type are for one page, and here are several",
-        ));
+    let [only] = sources.as_mut_slice() else {
+        are_several = true;
+        check_flags_of_one(options)?;
+        return Ok((sources, are_several));
+    };
+    if are_several || matches!(only.place, Place::Web(_)) {
+        check_flags_of_one(options)?;
+        return Ok((sources, are_several));
     }
-    for source in &mut sources {
-        source.url = options.url.as_deref().map(parse_url).transpose()?;
-        source.content_type.clone_from(&options.content_type);
-    }
+    only.url = options.url.as_deref().map(parse_url).transpose()?;
+    only.content_type.clone_from(&options.content_type);
     Ok((sources, are_several))
+}
+
+fn check_flags_of_one(options: &MappingTestOptions) -> Result<(), Fault> {
+    match options.url.is_some() || options.content_type.is_some() {
+        true => Err(Fault::usage(
+            "--url and --content-type are for one saved page",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn of_web(text: &str) -> Result<Source, Fault> {
+    let url = webfill_urls::canonical(text, None);
+    let url = url.map_err(|refusal| Fault::usage(format!("{text}: {refusal}")))?;
+    Ok(Source {
+        name: url.to_string(),
+        place: Place::Web(url),
+        url: None,
+        content_type: None,
+        is_found: false,
+    })
 }
 
 fn parse_url(text: &str) -> Result<Url, Fault> {
@@ -80,10 +132,8 @@ fn of_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
         .collect();
     let stems: BTreeSet<Option<&OsStr>> = pages.iter().map(|page| page.file_stem()).collect();
     let is_page = |path: &&PathBuf| !is_json(path) || !stems.contains(&path.file_stem());
-    let found = paths.iter().filter(is_page).map(|path| Source {
-        is_found: true,
-        ..Source::named(path)
-    });
+    let found = paths.iter().filter(is_page);
+    let found = found.map(|path| Source::file(path, true));
     let found: Vec<Source> = found.collect();
     match found.is_empty() {
         true => Err(Fault::usage(format!("{}: no page in it", folder.display()))),

@@ -10,6 +10,7 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_urls::Url;
 
 use super::chosen::Chosen;
+use super::fetching::Fetching;
 use super::fill_rates::FillRates;
 use super::page::Page;
 use super::sources::{self, Source};
@@ -33,9 +34,10 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
             false => TrialFormat::Json,
         }),
     };
+    let mut fetching = Fetching::open(options, &sources)?;
     match (sources.as_slice(), are_several) {
-        ([only], false) => trial.on_one(only),
-        _ => trial.on_several(&sources),
+        ([only], false) => trial.on_one(only, &mut fetching),
+        _ => trial.on_several(&sources, &mut fetching),
     }
 }
 
@@ -48,8 +50,8 @@ struct Trial {
 
 impl Trial {
     /// Tells what the mapping yields on a page.
-    fn on_one(&self, source: &Source) -> Result<ExitStatus, Fault> {
-        let page = Page::read(source)?;
+    fn on_one(&self, source: &Source, fetching: &mut Fetching<'_>) -> Result<ExitStatus, Fault> {
+        let page = Page::read(source, fetching)?;
         let index = self.chosen.for_page(page.url.as_ref())?;
         let index = index.ok_or_else(|| self.chosen.none_matches(&page))?;
         match (self.trace, self.format) {
@@ -71,18 +73,22 @@ impl Trial {
     }
 
     /// Tells how often the mappings fill their fields; as JSON, also a line for each page.
-    fn on_several(&self, sources: &[Source]) -> Result<ExitStatus, Fault> {
+    fn on_several(
+        &self,
+        sources: &[Source],
+        fetching: &mut Fetching<'_>,
+    ) -> Result<ExitStatus, Fault> {
         let mut rates = FillRates::default();
         for source in sources {
-            let name = source.path.display().to_string();
-            match Page::read(source) {
+            let name = &source.name;
+            match Page::read(source, fetching) {
                 Ok(page) if source.is_found && page.is_binary() => {
                     eprintln!("webfill: {name} is neither a document nor text, and is left out");
                 }
                 Ok(page) => self.on_one_of_several(&page, &mut rates)?,
                 Err(fault) => {
                     eprintln!("webfill: {fault}");
-                    rates.add_failed(&name);
+                    rates.add_failed(name);
                 }
             }
         }

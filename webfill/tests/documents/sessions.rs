@@ -12,7 +12,7 @@ fn the_mapping_in_the_readme_works_as_shown() {
 
 #[test]
 fn the_mapping_in_the_walk_through_works_as_shown() {
-    run_mapping_tests(&Document::read("docs/writing-a-mapping.md"), 2);
+    run_mapping_tests(&Document::read("docs/writing-a-mapping.md"), 3);
 }
 
 /// Runs every `webfill mapping test` of a document, in a folder that holds the document's mapping

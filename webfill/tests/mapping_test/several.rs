@@ -75,7 +75,7 @@ fn what_cannot_be_meant_is_refused() {
         ("mappings pages", "--url or --mapping says which"),
         (
             "mappings pages --url http://people.example/",
-            "are for one page",
+            "are for one saved page",
         ),
     ] {
         let refused = work.test(arguments);

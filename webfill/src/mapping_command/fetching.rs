@@ -1,0 +1,157 @@
+//! Pages that are named by their URLs: taken from the folder of kept pages, or fetched, politely and
+//! once, and kept there.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use webfill_startup::Fault;
+use webfill_urls::Url;
+use webfill_wire::Outcome;
+use webfill_worker::{NoPage, SingleFetcher};
+
+use super::kept::Kept;
+use super::sources::{Place, Source};
+use crate::cli::MappingTestOptions;
+use crate::crawl::require_contact;
+use crate::settings::Settings;
+
+/// The folder of kept pages, beside the mapping.
+const FOLDER: &str = "pages";
+
+/// What is needed to have a page; opened when the first is needed.
+pub struct Fetching<'o> {
+    options: &'o MappingTestOptions,
+    kept: Kept,
+    web: Option<Web>,
+}
+
+struct Web {
+    fetcher: SingleFetcher,
+    runtime: Runtime,
+    delay: Duration,
+}
+
+impl<'o> Fetching<'o> {
+    /// Refuses settings under which the pages that are not kept yet cannot be fetched.
+    pub fn open(options: &'o MappingTestOptions, sources: &[Source]) -> Result<Self, Fault> {
+        let urls = sources.iter().filter_map(|source| match &source.place {
+            Place::Web(url) => Some(url),
+            Place::File(_) => None,
+        });
+        let urls: Vec<&Url> = urls.collect();
+        let folder = folder(options);
+        let kept = match urls.is_empty() {
+            true => Kept::empty(&folder),
+            false => Kept::open(&folder)?,
+        };
+        let mut fetching = Fetching {
+            options,
+            kept,
+            web: None,
+        };
+        if urls.iter().any(|url| fetching.known(url).is_none()) {
+            fetching.web = Some(open_web(options)?);
+        }
+        Ok(fetching)
+    }
+
+    /// The kept page of a URL; fetched now, if there is none or it is to be fetched again.
+    pub fn source(&mut self, url: &Url) -> Result<Source, Fault> {
+        let Some((source, ago)) = self.known(url) else {
+            return self.fetch(url);
+        };
+        let (path, ago) = (source.shown_path(), for_people(ago));
+        eprintln!("webfill: reads {path}, fetched {ago} ago; --again fetches it again");
+        Ok(source)
+    }
+
+    fn known(&self, url: &Url) -> Option<(Source, Duration)> {
+        match self.options.again {
+            true => None,
+            false => self.kept.page(url),
+        }
+    }
+
+    fn fetch(&mut self, url: &Url) -> Result<Source, Fault> {
+        let web = match self.web.take() {
+            Some(web) => web,
+            None => open_web(self.options)?,
+        };
+        let ago = self.kept.last_request_ago(url);
+        if let Some(left) = ago.and_then(|ago| web.delay.checked_sub(ago)) {
+            let (site, seconds) = (webfill_urls::site(url), left.as_secs() + 1);
+            eprintln!("webfill: waits {seconds} s, because {site} was asked just now");
+        }
+        let fetched = web.runtime.block_on(web.fetcher.fetch(url, ago));
+        self.web = Some(web);
+        match fetched {
+            Ok(page) => {
+                let source = self.kept.keep(url, &page)?;
+                eprintln!("webfill: fetched {url}, kept as {}", source.shown_path());
+                Ok(source)
+            }
+            Err(no_page) => {
+                if no_page.outcome != Outcome::UnsafeAddress {
+                    self.kept.note_request(url)?;
+                }
+                Err(Fault::error(in_words(&no_page)))
+            }
+        }
+    }
+}
+
+/// That of `--keep`, else the one beside the mapping.
+fn folder(options: &MappingTestOptions) -> PathBuf {
+    let beside = match options.file.is_dir() {
+        true => Some(options.file.as_path()),
+        false => options.file.parent(),
+    };
+    let keep = options.keep.clone();
+    keep.unwrap_or_else(|| beside.unwrap_or(Path::new("")).join(FOLDER))
+}
+
+fn open_web(options: &MappingTestOptions) -> Result<Web, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    let politeness = &mut settings.politeness;
+    if options.contact.is_some() {
+        politeness.contact.clone_from(&options.contact);
+    }
+    politeness.allow_private_networks |= options.allow_private_networks;
+    settings.validate()?;
+    require_contact(&settings)?;
+    let fetcher = SingleFetcher::new(&settings.fetch, &settings.politeness)?;
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    Ok(Web {
+        fetcher,
+        runtime,
+        delay: settings.politeness.delay(),
+    })
+}
+
+fn in_words(no_page: &NoPage) -> String {
+    let NoPage { url, reason, .. } = no_page;
+    let host = url.host_str().unwrap_or_default();
+    let because = reason.as_ref().map(|reason| format!(": {reason}"));
+    let because = because.unwrap_or_default();
+    match (no_page.outcome, no_page.status_code) {
+        (Outcome::Disallowed, _) => format!("{url}: robots.txt of {host} does not allow it"),
+        (Outcome::RobotsUnreachable, _) => format!(
+            "{url}: robots.txt of {host} cannot be had, without which nothing may be fetched{because}"
+        ),
+        (Outcome::Blocked, _) => format!("{url}: {host} has refused to serve us{because}"),
+        (Outcome::HttpError, Some(status)) => format!("{url}: the answer was {status}{because}"),
+        (outcome, _) => format!("{url}: {outcome}{because}"),
+    }
+}
+
+/// `5 s`, `3 min`, `2 h` or `4 days`.
+fn for_people(ago: Duration) -> String {
+    match ago.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
+        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}

@@ -1,0 +1,194 @@
+//! Pages that were fetched to try mappings on, kept in a folder so that each is fetched once. Its
+//! index has a line for each request; what is kept is a page, its URL, and when it was fetched. A page
+//! is written before its line, so the index names no page that is not there.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use webfill_startup::Fault;
+use webfill_urls::{Url, page_hash, site};
+use webfill_worker::charset::{self, Kind};
+use webfill_worker::{Now, SinglePage};
+
+use super::sources::{Place, Source};
+
+const INDEX: &str = "pages.jsonl";
+/// Enough of a hash that two pages of a host do not share a file.
+const HASH_DIGITS: usize = 12;
+
+/// A folder of pages.
+pub struct Kept {
+    folder: PathBuf,
+    lines: Vec<Line>,
+}
+
+/// A request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Line {
+    /// As it was asked for.
+    url: String,
+    asked_at_ms: i64,
+    /// None if there was no page.
+    page: Option<KeptPage>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KeptPage {
+    file: String,
+    /// After redirects.
+    url: String,
+    content_type: Option<String>,
+}
+
+impl Kept {
+    /// Whether pages are kept in the folder.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(INDEX).is_file()
+    }
+
+    /// A folder of which nothing is known.
+    pub fn empty(folder: &Path) -> Kept {
+        Kept {
+            folder: folder.to_owned(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Opens the folder; one that is not there has no pages.
+    pub fn open(folder: &Path) -> Result<Kept, Fault> {
+        let index = folder.join(INDEX);
+        let text = match fs::read_to_string(&index) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| {
+                Fault::usage(format!("cannot read {}: {error}", index.display()))
+            })?,
+        };
+        let line = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| {
+                Fault::usage(format!("{}:{}: {error}", index.display(), number + 1))
+            })
+        };
+        let lines = text.lines().enumerate().map(line);
+        Ok(Kept {
+            folder: folder.to_owned(),
+            lines: lines.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The page that was fetched last for this URL, and how long ago.
+    pub fn page(&self, url: &Url) -> Option<(Source, Duration)> {
+        let mut lines = self
+            .lines
+            .iter()
+            .rev()
+            .filter(|line| line.url == url.as_str());
+        let (line, page) = lines.find_map(|line| Some((line, line.page.as_ref()?)))?;
+        let source = self.source(page);
+        source.is_there().then(|| (source, line.ago()))
+    }
+
+    /// All pages, each once, in the order in which they were first fetched.
+    pub fn pages(&self) -> Vec<Source> {
+        let mut pages: Vec<&KeptPage> = Vec::new();
+        for page in self.lines.iter().filter_map(|line| line.page.as_ref()) {
+            match pages.iter().position(|known| known.file == page.file) {
+                Some(place) => pages[place] = page,
+                None => pages.push(page),
+            }
+        }
+        pages.into_iter().map(|page| self.source(page)).collect()
+    }
+
+    /// How long ago a page of the URL's site was asked for.
+    pub fn last_request_ago(&self, url: &Url) -> Option<Duration> {
+        let asked = site(url);
+        let is_same = |url: &str| Url::parse(url).is_ok_and(|url| site(&url) == asked);
+        let same = self.lines.iter().filter(|line| {
+            is_same(&line.url) || line.page.as_ref().is_some_and(|page| is_same(&page.url))
+        });
+        same.map(Line::ago).min()
+    }
+
+    /// Keeps a page.
+    pub fn keep(&mut self, url: &Url, page: &SinglePage) -> Result<Source, Fault> {
+        let file = file_name(url, page);
+        let (path, part) = (
+            self.folder.join(&file),
+            self.folder.join(format!(".{file}")),
+        );
+        let written = fs::create_dir_all(&self.folder)
+            .and_then(|()| fs::write(&part, &page.body))
+            .and_then(|()| fs::rename(&part, &path));
+        written.map_err(|error| cannot_write(&path, &error))?;
+        let page = KeptPage {
+            file,
+            url: page.url.to_string(),
+            content_type: page.content_type.clone(),
+        };
+        let source = self.source(&page);
+        self.note(url, Some(page))?;
+        Ok(source)
+    }
+
+    /// The URL was asked for, and there is no page: its site's delay counts all the same.
+    pub fn note_request(&mut self, url: &Url) -> Result<(), Fault> {
+        self.note(url, None)
+    }
+
+    fn note(&mut self, url: &Url, page: Option<KeptPage>) -> Result<(), Fault> {
+        let line = Line {
+            url: url.to_string(),
+            asked_at_ms: Now::read().wall_ms,
+            page,
+        };
+        let index = self.folder.join(INDEX);
+        let text = serde_json::to_string(&line).map_err(Fault::error)?;
+        let written = fs::create_dir_all(&self.folder).and_then(|()| {
+            let mut file = OpenOptions::new().create(true).append(true).open(&index)?;
+            file.write_all(format!("{text}\n").as_bytes())
+        });
+        written.map_err(|error| cannot_write(&index, &error))?;
+        self.lines.push(line);
+        Ok(())
+    }
+
+    fn source(&self, page: &KeptPage) -> Source {
+        Source {
+            name: page.url.clone(),
+            place: Place::File(self.folder.join(&page.file)),
+            url: Url::parse(&page.url).ok(),
+            content_type: page.content_type.clone(),
+            is_found: false,
+        }
+    }
+}
+
+impl Line {
+    fn ago(&self) -> Duration {
+        let ago_ms = Now::read().wall_ms.saturating_sub(self.asked_at_ms);
+        Duration::from_millis(u64::try_from(ago_ms).unwrap_or_default())
+    }
+}
+
+fn file_name(url: &Url, page: &SinglePage) -> String {
+    let extension = match charset::media_type(page.content_type.as_deref(), &page.body) {
+        Kind::Html => "html",
+        Kind::Xml => "xml",
+        Kind::Json => "json",
+        Kind::Text | Kind::Unsupported => "txt",
+    };
+    let host = url
+        .host_str()
+        .unwrap_or_default()
+        .replace([':', '[', ']'], "_");
+    let hash = page_hash(url.as_str());
+    let digits = hash.get(..HASH_DIGITS).unwrap_or_default();
+    format!("{host}-{digits}.{extension}")
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Fault {
+    Fault::error(format!("cannot write {}: {error}", path.display()))
+}

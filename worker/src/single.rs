@@ -1,0 +1,247 @@
+//! Fetches single pages for people who try something, without a crawl: by the same permissions,
+//! clocks, guarded addresses and limits, through the same gate. There is no store: what is known of
+//! sites and robots.txt lives as long as the fetcher, and its caller tells of requests before that.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use webfill_startup::Fault;
+use webfill_urls::{Url, canonical, site};
+use webfill_wire::{AddressBounds, Delivery, Outcome, Task};
+
+use crate::block_outcome;
+use crate::client;
+use crate::fetch::{FetchConfig, Fetched, Fetcher};
+use crate::gate::Gate;
+use crate::memory::{Memory, Share};
+use crate::now::{Now, millis_rounded_up};
+use crate::permission::{Knowledge, Permission, PermissionCheck, Step};
+use crate::permits::Permit;
+use crate::politeness::{Answered, PolitenessConfig};
+use crate::resolve::Resolver;
+use crate::robots::{self, RobotsFiles, RobotsResponse};
+use crate::sites::{Sites, Turn};
+
+/// As many as of robots.txt (RFC 9309 2.3.1.2).
+const MOST_REDIRECTS: usize = 5;
+
+/// A page that was fetched.
+#[derive(Debug)]
+pub struct SinglePage {
+    /// After redirects.
+    pub url: Url,
+    pub content_type: Option<String>,
+    pub body: Vec<u8>,
+}
+
+/// Why there is no page.
+#[derive(Debug, Clone)]
+pub struct NoPage {
+    /// The URL that was the last one to be asked for.
+    pub url: Url,
+    pub outcome: Outcome,
+    pub status_code: Option<u16>,
+    pub reason: Option<String>,
+}
+
+pub struct SingleFetcher {
+    politeness: PolitenessConfig,
+    gate: Gate,
+    resolver: Resolver,
+    sites: RefCell<Sites>,
+    robots: RefCell<RobotsFiles>,
+    bodies: Memory,
+}
+
+impl SingleFetcher {
+    pub fn new(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<Self, Fault> {
+        let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;
+        let clients = client::build(fetch, politeness, &resolver)?;
+        let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone());
+        let gate = Gate::new(fetcher, fetch);
+        // No dispatcher gives the sites to anyone else.
+        gate.open_until(u64::MAX);
+        Ok(SingleFetcher {
+            politeness: politeness.clone(),
+            gate,
+            resolver,
+            sites: RefCell::default(),
+            robots: RefCell::default(),
+            bodies: Memory::new(fetch.max_body_bytes),
+        })
+    }
+
+    /// Fetches a page, and what it redirects to. `last_request_ago` tells when the site was asked
+    /// before, if it is known.
+    pub async fn fetch(
+        &self,
+        url: &Url,
+        last_request_ago: Option<Duration>,
+    ) -> Result<SinglePage, NoPage> {
+        let mut url = url.clone();
+        let mut ago = last_request_ago;
+        for _ in 0..=MOST_REDIRECTS {
+            let fetched = self.fetch_one(&url, ago.take()).await?;
+            if fetched.outcome == Outcome::Ok {
+                return Ok(SinglePage {
+                    url,
+                    content_type: fetched.content_type,
+                    body: fetched.body,
+                });
+            }
+            let target = fetched.redirect.as_deref();
+            match target.and_then(|target| canonical(target, Some(&url)).ok()) {
+                Some(target) => url = target,
+                None => return Err(NoPage::of_answer(url, fetched)),
+            }
+        }
+        let reason = format!("more than {MOST_REDIRECTS} redirects, one after another");
+        Err(NoPage::because(&url, Outcome::Redirected, reason))
+    }
+
+    async fn fetch_one(&self, url: &Url, ago: Option<Duration>) -> Result<Fetched, NoPage> {
+        let task = self.begin(url, ago);
+        let permit = self.gate.permit(&task);
+        // The requests for robots.txt and the page share one look-up.
+        let _name = self.resolver.hold(url);
+        let mut memory = self.bodies.begin().await;
+        let (delay, turn) = self.permission(&task, url, &permit, &mut memory).await?;
+        self.await_turn(&task.site, turn).await;
+        let started = Now::read();
+        let fetched = self.gate.page(&permit, url, None, &mut memory).await;
+        let mut fetched = fetched.map_err(|_| broken_off(url))?;
+        let sign = block_outcome::judge_fetched(&mut fetched, url, None);
+        if let Some(sign) = sign {
+            fetched.error = Some(sign.in_words());
+        }
+        let answered = Answered {
+            started,
+            at: fetched.answered_at,
+            answer: fetched.answer,
+        };
+        let pace = self.politeness.pace(delay);
+        let mut sites = self.sites.borrow_mut();
+        sites.page_answered(&task.site, answered, pace);
+        Ok(fetched)
+    }
+
+    /// The task that a crawl would have for the URL, with its site's clock in place.
+    fn begin(&self, url: &Url, last_request_ago: Option<Duration>) -> Task {
+        let task = Task {
+            task: 0,
+            delivery: Delivery::new(0, 1),
+            crawl: 0,
+            url: url.to_string(),
+            site: site(url),
+            depth: 0,
+            wait_ms: 0,
+            last_request_ago_ms: last_request_ago.map(millis_rounded_up),
+            parent: None,
+            records: Vec::new(),
+            attrs: None,
+            priority: 50,
+            delay_ms: None,
+            failed_attempts: Vec::new(),
+            given_up: None,
+            address_bounds: AddressBounds::None,
+        };
+        let mut sites = self.sites.borrow_mut();
+        sites.add(task.clone(), self.politeness.delay(), Now::read());
+        // It is taken up at once.
+        sites.next_task(&task.site);
+        task
+    }
+
+    /// The delay and the turn of the page, if it may be fetched.
+    async fn permission(
+        &self,
+        task: &Task,
+        url: &Url,
+        permit: &Permit,
+        memory: &mut Share,
+    ) -> Result<(Duration, Turn), NoPage> {
+        if self.politeness.ignore_robots && self.resolver.is_private_host(url).await {
+            let delay = self.politeness.delay_in_force(None, None);
+            return Ok((delay, Turn::Page(delay)));
+        }
+        if let Err(refusal) = self.resolver.judge_literal(url) {
+            return Err(NoPage::because(url, refusal.outcome(), refusal.to_string()));
+        }
+        let mut check = PermissionCheck::begin(task, url, false, self.known(), Now::read());
+        loop {
+            match check.step() {
+                Step::LookUp(_) => check.looked_up(None, self.known(), Now::read()),
+                Step::AwaitTurn(of) => {
+                    let delay = self.politeness.delay();
+                    self.sites.borrow_mut().begin_visit(&of, delay);
+                    self.await_turn(&of, Turn::Robots).await;
+                    check.turn_came(self.known(), Now::read());
+                }
+                Step::Request(robots) => {
+                    let asking = self
+                        .gate
+                        .robots(permit, &robots, robots::MOST_BYTES, memory);
+                    let answer = asking.await.map(RobotsResponse::from);
+                    check.answered(answer, self.known(), Now::read());
+                }
+                Step::Decided(permission) => return decided(permission, url),
+            }
+        }
+    }
+
+    async fn await_turn(&self, site: &str, turn: Turn) {
+        let next = self.sites.borrow().next_start(site, turn);
+        if let Some(next) = next {
+            sleep(Now::read().until(next)).await;
+        }
+    }
+
+    fn known(&self) -> Knowledge<'_> {
+        Knowledge {
+            politeness: &self.politeness,
+            sites: &self.sites,
+            robots: &self.robots,
+        }
+    }
+}
+
+impl NoPage {
+    fn because(url: &Url, outcome: Outcome, reason: String) -> NoPage {
+        NoPage {
+            url: url.clone(),
+            outcome,
+            status_code: None,
+            reason: Some(reason),
+        }
+    }
+
+    fn of_answer(url: Url, fetched: Fetched) -> NoPage {
+        NoPage {
+            url,
+            outcome: fetched.outcome,
+            status_code: fetched.status_code,
+            reason: fetched.error,
+        }
+    }
+}
+
+fn decided(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage> {
+    match permission {
+        Permission::Allowed { delay, turn } => Ok((delay, turn)),
+        Permission::Refused { outcome, evidence } => Err(NoPage {
+            url: url.clone(),
+            outcome,
+            status_code: None,
+            reason: evidence.map(|evidence| evidence.sign),
+        }),
+        Permission::NotAsked | Permission::CutShort => Err(broken_off(url)),
+    }
+}
+
+/// This process was stopped during a request, for longer than it may take.
+fn broken_off(url: &Url) -> NoPage {
+    let reason =
+        String::from("the request was broken off, because this process was stopped meanwhile");
+    NoPage::because(url, Outcome::Timeout, reason)
+}
