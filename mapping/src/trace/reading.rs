@@ -161,7 +161,7 @@ fn path_of(node: NodeRef<'_>) -> String {
     };
     let mut path = path_of(parent);
     path.push('/');
-    path.push_str(&step_to(node));
+    path.push_str(step_to(node));
     let alike = |other: &NodeRef<'_>| step_to(*other) == step_to(node);
     let before = parent.children().take_while(|other| *other != node);
     let position = before.filter(alike).count() + 1;

@@ -7,7 +7,6 @@ use webfill_mapping::{MappingIndex, MappingSet, nearest_first};
 use webfill_startup::Fault;
 use webfill_urls::Url;
 
-use super::page::Page;
 use crate::cli::MappingTestOptions;
 
 /// An error lists so many names.
@@ -18,6 +17,8 @@ pub struct Chosen {
     pub set: Arc<MappingSet>,
     /// The one that `--mapping` names.
     named: Option<MappingIndex>,
+    /// Those that `--field` names.
+    fields: Vec<String>,
     file: PathBuf,
 }
 
@@ -37,6 +38,7 @@ impl Chosen {
         Ok(Chosen {
             set: Arc::new(set),
             named,
+            fields: options.fields.clone(),
             file: options.file.clone(),
         })
     }
@@ -61,13 +63,22 @@ impl Chosen {
         }
     }
 
-    /// What to say of a page that has no mapping.
-    pub fn none_matches(&self, page: &Page) -> Fault {
-        let url = page.url.as_ref().map_or("", Url::as_str);
-        Fault::usage(format!(
-            "{}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same",
-            self.file.display()
-        ))
+    /// The mapping of the only page, which must have one, and one of the fields asked for.
+    pub fn for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
+        let file = self.file.display();
+        let Some(index) = self.for_page(url)? else {
+            let url = url.map_or("", Url::as_str);
+            return Err(Fault::usage(format!(
+                "{file}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same"
+            )));
+        };
+        if !self.fields.is_empty() && self.set.fields_of(index).is_empty() {
+            let (name, fields) = (self.set.name(index), self.fields.join(", "));
+            return Err(Fault::usage(format!(
+                "{file}: mapping {name}, which is for this page, does not have {fields}"
+            )));
+        }
+        Ok(index)
     }
 }
 

@@ -141,6 +141,9 @@ fn in_words(no_page: &NoPage) -> String {
             "{url}: robots.txt of {host} cannot be had, without which nothing may be fetched{because}"
         ),
         (Outcome::Blocked, _) => format!("{url}: {host} has refused to serve us{because}"),
+        (Outcome::UnsupportedType, _) => {
+            format!("{url}: it is of a type that mappings do not read{because}")
+        }
         (Outcome::HttpError, Some(status)) => format!("{url}: the answer was {status}{because}"),
         (outcome, _) => format!("{url}: {outcome}{because}"),
     }

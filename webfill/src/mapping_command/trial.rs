@@ -52,8 +52,7 @@ impl Trial {
     /// Tells what the mapping yields on a page.
     fn on_one(&self, source: &Source, fetching: &mut Fetching<'_>) -> Result<ExitStatus, Fault> {
         let page = Page::read(source, fetching)?;
-        let index = self.chosen.for_page(page.url.as_ref())?;
-        let index = index.ok_or_else(|| self.chosen.none_matches(&page))?;
+        let index = self.chosen.for_only_page(page.url.as_ref())?;
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
                 tell(trace_text::text(&self.traced(index, &page)?, &page.name))?;

@@ -39,6 +39,22 @@ fn an_unknown_name_is_refused_with_the_known_ones_nearest_first() {
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{flags}");
         assert!(refused.stderr.contains(message), "{}", refused.stderr);
     }
+    let of_another = work.test("mappings ada.html --url http://places.example/ --field born");
+    assert_eq!(of_another.code, 2);
+    assert!(
+        of_another
+            .stderr
+            .contains("mapping places, which is for this page, does not have born"),
+        "{}",
+        of_another.stderr
+    );
+    let no_mapping = work.test("mappings ada.html --url http://other.example/");
+    assert_eq!(no_mapping.code, 2);
+    assert!(
+        no_mapping.stderr.contains("no url_pattern matches"),
+        "{}",
+        no_mapping.stderr
+    );
     let unclear = work.test("mappings ada.html");
     assert_eq!(unclear.code, 2);
     assert!(
