@@ -98,6 +98,9 @@ fn a_redirect_is_followed_and_its_target_names_the_page() {
     web.visits().assert_polite(Duration::from_millis(500));
     let first: Value = serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(first["url"], site.url("/ada").as_str());
+    privately(&work, &web, &[&site.url("/ada")]).expect(0);
+    let kept = privately(&work, &web, &["mappings/pages"]).expect(0);
+    assert_eq!(last_line(&kept)["pages"], 1, "it is one page by two URLs");
 }
 
 #[test]

@@ -90,11 +90,11 @@ impl Kept {
         source.is_there().then(|| (source, line.ago()))
     }
 
-    /// All pages, each once, in the order in which they were first fetched.
+    /// All pages, each once as it was fetched last, in the order in which they were first fetched.
     pub fn pages(&self) -> Vec<Source> {
         let mut pages: Vec<&KeptPage> = Vec::new();
         for page in self.lines.iter().filter_map(|line| line.page.as_ref()) {
-            match pages.iter().position(|known| known.file == page.file) {
+            match pages.iter().position(|known| known.url == page.url) {
                 Some(place) => pages[place] = page,
                 None => pages.push(page),
             }
