@@ -143,3 +143,19 @@ fn private_addresses_are_guarded_and_a_contact_is_required() {
     assert!(web.visits().is_empty());
     assert!(!work.path("mappings/pages").exists());
 }
+
+#[test]
+fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = people(&web);
+    let leading = web.site("leading.example");
+    leading.serve("/", redirect(&site.url("/ada")));
+    let list = work.write("excluded.txt", "people.example\n");
+    for url in [site.url("/ada"), leading.url("/")] {
+        let run = try_pages(&work, &web, &[&url]).arg("--allow-private-networks");
+        let run = run.env("WEBFILL_DISPATCHER_EXCLUDE_SITES", &list).finish();
+        let told = run.expect(1).stderr;
+        assert!(told.contains("`dispatcher.exclude_sites`"), "{told}");
+    }
+    assert_eq!(asked_for(&web), [""; 0]);
+}

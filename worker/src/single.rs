@@ -45,7 +45,11 @@ pub struct NoPage {
     pub reason: Option<String>,
 }
 
+/// Whether a URL's site is on the operator's list of excluded sites.
+pub type IsExcluded = Box<dyn Fn(&Url) -> bool>;
+
 pub struct SingleFetcher {
+    is_excluded: IsExcluded,
     politeness: PolitenessConfig,
     gate: Gate,
     resolver: Resolver,
@@ -55,7 +59,11 @@ pub struct SingleFetcher {
 }
 
 impl SingleFetcher {
-    pub fn new(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<Self, Fault> {
+    pub fn new(
+        fetch: &FetchConfig,
+        politeness: &PolitenessConfig,
+        is_excluded: IsExcluded,
+    ) -> Result<Self, Fault> {
         let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;
         let clients = client::build(fetch, politeness, &resolver)?;
         let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone());
@@ -63,6 +71,7 @@ impl SingleFetcher {
         // No dispatcher gives the sites to anyone else.
         gate.open_until(u64::MAX);
         Ok(SingleFetcher {
+            is_excluded,
             politeness: politeness.clone(),
             gate,
             resolver,
@@ -82,6 +91,10 @@ impl SingleFetcher {
         let mut url = url.clone();
         let mut ago = last_request_ago;
         for _ in 0..=MOST_REDIRECTS {
+            if (self.is_excluded)(&url) {
+                let reason = String::from("its site is excluded by `dispatcher.exclude_sites`");
+                return Err(NoPage::because(&url, Outcome::Disallowed, reason));
+            }
             let fetched = self.fetch_one(&url, ago.take()).await?;
             if fetched.outcome == Outcome::Ok {
                 return Ok(SinglePage {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use webfill_dispatcher::excluded_sites::ExcludedSites;
 use webfill_startup::Fault;
 use webfill_urls::Url;
 use webfill_wire::Outcome;
@@ -120,7 +121,14 @@ fn open_web(options: &MappingTestOptions) -> Result<Web, Fault> {
     politeness.allow_private_networks |= options.allow_private_networks;
     settings.validate()?;
     require_contact(&settings)?;
-    let fetcher = SingleFetcher::new(&settings.fetch, &settings.politeness)?;
+    let list = settings.dispatcher.exclude_sites.as_deref();
+    let excluded = list.map(ExcludedSites::load);
+    let excluded = excluded.transpose().map_err(Fault::usage)?;
+    let is_excluded = move |url: &Url| {
+        let excludes = |excluded: &ExcludedSites| excluded.excludes(url, &webfill_urls::site(url));
+        excluded.as_ref().is_some_and(excludes)
+    };
+    let fetcher = SingleFetcher::new(&settings.fetch, &settings.politeness, Box::new(is_excluded))?;
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     Ok(Web {
@@ -136,7 +144,9 @@ fn in_words(no_page: &NoPage) -> String {
     let because = reason.as_ref().map(|reason| format!(": {reason}"));
     let because = because.unwrap_or_default();
     match (no_page.outcome, no_page.status_code) {
-        (Outcome::Disallowed, _) => format!("{url}: robots.txt of {host} does not allow it"),
+        (Outcome::Disallowed, _) if reason.is_none() => {
+            format!("{url}: robots.txt of {host} does not allow it")
+        }
         (Outcome::RobotsUnreachable, _) => format!(
             "{url}: robots.txt of {host} cannot be had, without which nothing may be fetched{because}"
         ),
