@@ -154,6 +154,9 @@ pub struct CrawlOptions {
     /// PEM file of certificate authorities to trust beside the system's
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
+    /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
+    #[arg(long, value_name = "DIR")]
+    pub warc: Option<PathBuf>,
     /// Links followed: those of url_parsers, every link, or none
     #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
     pub follow: Follow,

@@ -141,6 +141,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.supervisor.id = options.id.or(settings.supervisor.id);
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
+    settings.archive.warc = options.warc.or(settings.archive.warc);
     settings.validate()?;
     let keys = keys_of(&settings, options.local, |folder| {
         folder.client_keys(Role::Supervisor)
@@ -169,13 +170,14 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     };
     settings.supervisor.id = Some(id.clone());
     state.path().clone_into(&mut settings.state);
+    webfill_worker::prepare_archive(&settings.archive)?;
     let config_file = state.path().join("supervisor.toml");
     settings.write(&config_file)?;
     let workers = settings.workers();
     let in_flight = settings.in_flight();
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let longest_request = webfill_worker::longest_request(&settings.fetch);
-    log_fault(webfill_supervisor::run(SupervisorSetup {
+    let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
         // In `webfill crawl` there is only one, because the state folder is locked.
         instance: if options.local { 0 } else { state.instance()? },
@@ -194,7 +196,12 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         disks,
         sockets,
         config_file,
-    }))
+    }));
+    // Workers that were killed last have no successor that would do it.
+    if let Some(folder) = &settings.archive.warc {
+        webfill_worker::recover_archive(folder);
+    }
+    ended
 }
 
 pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
@@ -213,6 +220,7 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         cache: settings.cache_uri()?,
         worker: settings.worker,
         politeness: settings.politeness,
+        archive: settings.archive,
         browser: has_browser.then_some(settings.browser),
         fetch: settings.fetch,
     }))

@@ -17,7 +17,7 @@ use webfill_startup::log::LogConfig;
 use webfill_store::{DatasetName, RetentionConfig, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
-use webfill_worker::{BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
+use webfill_worker::{ArchiveConfig, BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
 
 use self::names::{misspelt_key, overlay};
 
@@ -42,6 +42,8 @@ pub struct Settings {
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
+    /// Whether what is fetched is archived.
+    pub archive: ArchiveConfig,
     /// The settings of the lane `browser`.
     pub browser: BrowserConfig,
     /// Which failed tasks are retried, and when.
@@ -70,6 +72,7 @@ impl Default for Settings {
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),
             fetch: FetchConfig::default(),
+            archive: ArchiveConfig::default(),
             browser: BrowserConfig::default(),
             retries: RetryTable::default(),
             rests: RestTable::default(),
@@ -202,6 +205,7 @@ impl Settings {
                 folders.push(folder.map_or_else(|| PathBuf::from("."), PathBuf::from));
             }
         }
+        folders.extend(self.archive.warc.clone());
         Ok(folders)
     }
 

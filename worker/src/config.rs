@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use webfill_store::StoreUri;
 
+use crate::archive::ArchiveConfig;
 use crate::browser::BrowserConfig;
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
@@ -49,6 +50,7 @@ pub struct WorkerSetup {
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
+    pub archive: ArchiveConfig,
     /// In the lane `browser`.
     pub browser: Option<BrowserConfig>,
 }

@@ -6,32 +6,36 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use reqwest::Response;
-use reqwest::header::{
-    ACCEPT, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
-    RETRY_AFTER, USER_AGENT,
-};
+use http::response::Parts;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::{RequestBuilder, Response};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
+use crate::archive::{Exchange, SentRequest};
 use crate::browser::SubresourceRequest;
 use crate::charset;
 use crate::connections::KeptOpenConnections;
 use crate::fetch_error::FetchError;
 use crate::memory::Share;
+use crate::now::now_ms;
 use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
 
 mod body;
+mod head;
 mod header;
+mod incoming;
 mod refusal;
 
 use body::{BodyLimits, NoBody};
+use head::outcome_of_head;
+pub use head::overloaded;
 pub use header::retry_after;
-use header::{list, text};
+use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
 
 /// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,6 +98,8 @@ pub struct Fetched {
     /// When the answer began, or the attempt ended without one: the site's delay counts from here.
     pub answered_at: Instant,
     pub answer: Answer,
+    /// For the archive, if there is one.
+    pub exchange: Option<Box<Exchange>>,
 }
 
 impl Fetched {
@@ -111,6 +117,7 @@ impl Fetched {
             no_route: false,
             answered_at: Instant::now(),
             answer: Answer::Silent,
+            exchange: None,
         }
     }
 }
@@ -155,17 +162,41 @@ pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
+    /// Of crawls that name none.
+    user_agent: String,
+    /// What is fetched is kept for the archive.
+    archives: bool,
     connections: RefCell<KeptOpenConnections>,
 }
 
+/// An answer of which the head is there.
+struct Received {
+    head: Parts,
+    body: IncomingBody,
+    exchange: Option<Box<Exchange>>,
+}
+
 impl Fetcher {
-    pub fn new(clients: Clients, resolver: Resolver, config: FetchConfig) -> Fetcher {
+    pub fn new(
+        clients: Clients,
+        resolver: Resolver,
+        config: FetchConfig,
+        user_agent: String,
+    ) -> Fetcher {
         Fetcher {
             clients,
             resolver,
             config,
+            user_agent,
+            archives: false,
             connections: RefCell::default(),
         }
+    }
+
+    /// Keeps what is fetched for the archive.
+    pub fn archiving(mut self, archives: bool) -> Fetcher {
+        self.archives = archives;
+        self
     }
 
     /// Fetches a page. `memory` grows with its body, here as in all that follow.
@@ -220,20 +251,39 @@ impl Fetcher {
         let deadline = tokio::time::Instant::now() + total;
         // The page follows right after its robots.txt.
         let stays = matches!(rule, BodyRule::Beginning { .. }) || self.try_keep_open(url, total);
-        let head = self.head(&spec, stays);
-        let mut head = match tokio::time::timeout_at(deadline, head).await {
-            Ok(Ok(head)) => head,
+        let answering = self.answer(&spec, stays);
+        let answered = match tokio::time::timeout_at(deadline, answering).await {
+            Ok(Ok(answered)) => answered,
             Ok(Err(fetched)) => return Ok(*fetched),
             Err(_) => return Ok(Fetched::refused(Outcome::Timeout, "no answer in time")),
         };
-        let answered_at = Instant::now();
-        let mut fetched = outcome_of_head(&head, answered_at, rule);
-        fetched.headers = std::mem::take(head.headers_mut());
+        self.read(answered, rule, deadline, memory).await
+    }
+
+    /// Reads of an answer what is of use.
+    async fn read(
+        &self,
+        answered: Received,
+        rule: BodyRule,
+        deadline: tokio::time::Instant,
+        memory: &mut Share,
+    ) -> Result<Fetched, Denied> {
+        let Received {
+            head,
+            mut body,
+            exchange,
+        } = answered;
+        let limits = self.body_limits(rule, deadline);
+        let mut fetched = outcome_of_head(&head, Instant::now(), rule);
+        fetched.headers = head.headers;
         if fetched.outcome == Outcome::Ok {
-            self.read_body(head, rule, deadline, &mut fetched, memory)
-                .await?;
+            read_body(&mut body, &limits, &mut fetched, memory).await?;
         } else if rule == BodyRule::Page && refusal::is_readable(&fetched) {
-            fetched.refusal_body = refusal::beginning(head, deadline).await;
+            fetched.refusal_body = refusal::beginning(&mut body, deadline).await;
+        }
+        if let Some(exchange) = exchange {
+            let exchange = complete(exchange, body, &limits, &fetched, memory).await?;
+            fetched.exchange = Some(exchange);
         }
         Ok(fetched)
     }
@@ -244,11 +294,42 @@ impl Fetcher {
     }
 
     /// Sends the request and waits for the head of the answer.
-    async fn head(
+    async fn answer(
         &self,
         spec: &RequestSpec<'_>,
         connection_stays: bool,
-    ) -> Result<Response, Box<Fetched>> {
+    ) -> Result<Received, Box<Fetched>> {
+        let failed = |error: reqwest::Error| {
+            let error = FetchError::from(error);
+            let mut fetched = Fetched::refused(error.outcome, error.reason);
+            fetched.no_route = error.no_route;
+            Box::new(fetched)
+        };
+        let (client, request) = self.request(spec, connection_stays).build_split();
+        let request = request.map_err(failed)?;
+        let sent = self.archives.then(|| SentRequest::new(&request, now_ms()));
+        // The client bounds the connect; this bounds connect and answer together.
+        let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
+        let response = match timeout(limit, client.execute(request)).await {
+            Err(_) => return Err(Fetched::refused(Outcome::Timeout, "no answer in time").into()),
+            Ok(response) => response.map_err(failed)?,
+        };
+        if let Err(refusal) = self.resolver.judge_peer(response.remote_addr()) {
+            return Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into());
+        }
+        let exchange = sent.map(|sent| self.exchange(spec, &sent, &response));
+        let kept = exchange
+            .is_some()
+            .then(|| Kept::new(self.most_bytes(spec.rule)));
+        let (head, body) = IncomingBody::of(response, kept).await;
+        Ok(Received {
+            head,
+            body,
+            exchange,
+        })
+    }
+
+    fn request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
         let mut request = self.clients.get(spec.url);
         for (name, value) in spec.headers {
             request = request.header(name, value);
@@ -256,68 +337,95 @@ impl Fetcher {
         if !spec.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
             request = request.header(ACCEPT, spec.accept);
         }
+        request = request.header(ACCEPT_ENCODING, ACCEPTED_CODINGS);
         if !connection_stays {
             // HTTP/2 knows no such header, and its connections need little memory.
             request = request.header(CONNECTION, "close");
         }
-        if let Some(agent) = spec
-            .user_agent
-            .and_then(|agent| HeaderValue::from_str(agent).ok())
-        {
-            request = request.header(USER_AGENT, agent);
-        }
-        // The client bounds the connect; this bounds connect and answer together.
-        let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
-        match timeout(limit, request.send()).await {
-            Err(_) => Err(Fetched::refused(Outcome::Timeout, "no answer in time").into()),
-            Ok(Err(error)) => {
-                let error = FetchError::from(error);
-                let mut fetched = Fetched::refused(error.outcome, error.reason);
-                fetched.no_route = error.no_route;
-                Err(fetched.into())
-            }
-            Ok(Ok(response)) => match self.resolver.judge_peer(response.remote_addr()) {
-                Ok(()) => Ok(response),
-                Err(refusal) => Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into()),
-            },
+        let agent = spec.user_agent.unwrap_or(&self.user_agent);
+        match HeaderValue::from_str(agent) {
+            Ok(agent) => request.header(USER_AGENT, agent),
+            // The client sends its own.
+            Err(_) => request,
         }
     }
 
-    /// Reads the body of a page worth reading.
-    async fn read_body(
+    fn exchange(
         &self,
-        response: Response,
-        rule: BodyRule,
-        deadline: tokio::time::Instant,
-        fetched: &mut Fetched,
-        memory: &mut Share,
-    ) -> Result<(), Denied> {
-        let limits = BodyLimits {
+        spec: &RequestSpec<'_>,
+        sent: &SentRequest,
+        response: &Response,
+    ) -> Box<Exchange> {
+        let mut exchange = Exchange::begun(spec.url, sent, response);
+        if self.config.proxy.is_some() {
+            // It is the proxy's.
+            exchange.peer = None;
+        }
+        Box::new(exchange)
+    }
+
+    fn body_limits(&self, rule: BodyRule, deadline: tokio::time::Instant) -> BodyLimits {
+        BodyLimits {
             rule,
-            bytes: match rule {
-                BodyRule::Page | BodyRule::Subresource => self.config.max_body_bytes,
-                BodyRule::Beginning { bytes } => bytes,
-            },
+            bytes: self.most_bytes(rule),
             pause: Duration::from_secs_f64(self.config.body_timeout),
             deadline,
-        };
-        let body = match body::read(response, &limits, memory).await {
-            Ok(body) => body,
-            Err(NoBody::Failed(error)) => {
-                fetched.fail(error);
-                return Ok(());
-            }
-            Err(NoBody::NoMemory) => return Err(Denied::CutShort),
-        };
-        let kind = charset::media_type(fetched.content_type.as_deref(), &body);
-        if rule == BodyRule::Page && kind == charset::Kind::Unsupported && !body.is_empty() {
-            let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
-            fetched.fail(binary);
+        }
+    }
+
+    fn most_bytes(&self, rule: BodyRule) -> usize {
+        match rule {
+            BodyRule::Page | BodyRule::Subresource => self.config.max_body_bytes,
+            BodyRule::Beginning { bytes } => bytes,
+        }
+    }
+}
+
+/// Reads the body of a page worth reading.
+async fn read_body(
+    incoming: &mut IncomingBody,
+    limits: &BodyLimits,
+    fetched: &mut Fetched,
+    memory: &mut Share,
+) -> Result<(), Denied> {
+    let body = match body::read(incoming, limits, memory).await {
+        Ok(body) => body,
+        Err(NoBody::Failed(error)) => {
+            fetched.fail(error);
             return Ok(());
         }
-        fetched.body = body;
-        Ok(())
+        Err(NoBody::NoMemory) => return Err(Denied::CutShort),
+    };
+    let kind = charset::media_type(fetched.content_type.as_deref(), &body);
+    if limits.rule == BodyRule::Page && kind == charset::Kind::Unsupported && !body.is_empty() {
+        let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
+        fetched.fail(binary);
+        return Ok(());
     }
+    fetched.body = body;
+    Ok(())
+}
+
+/// Reads for the archive what of the body was of no other use.
+async fn complete(
+    mut exchange: Box<Exchange>,
+    mut incoming: IncomingBody,
+    limits: &BodyLimits,
+    fetched: &Fetched,
+    memory: &mut Share,
+) -> Result<Box<Exchange>, Denied> {
+    // A server that was too slow is not waited for once more.
+    if fetched.outcome != Outcome::Timeout {
+        let body_bytes = fetched.body.capacity();
+        let keeping = body::keep_rest(&mut incoming, body_bytes, limits, memory);
+        if keeping.await.is_err() {
+            return Err(Denied::CutShort);
+        }
+    }
+    if let Some(kept) = incoming.into_kept() {
+        (exchange.payload, exchange.truncated) = kept.into_payload();
+    }
+    Ok(exchange)
 }
 
 impl Fetched {
@@ -325,61 +433,5 @@ impl Fetched {
         self.outcome = error.outcome;
         self.error = Some(error.reason);
         self.body = Vec::new();
-    }
-}
-
-/// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
-fn outcome_of_head(response: &Response, answered_at: Instant, rule: BodyRule) -> Fetched {
-    let headers = response.headers();
-    let status = response.status().as_u16();
-    let content_type = list(headers, CONTENT_TYPE);
-    let redirect = match status {
-        301 | 302 | 303 | 307 | 308 => text(headers, LOCATION),
-        _ => None,
-    };
-    let (outcome, error) = match status {
-        200..=299 if rule == BodyRule::Page => outcome_of_type(headers, content_type.as_deref()),
-        200..=299 => (Outcome::Ok, None),
-        304 => (Outcome::NotModified, None),
-        _ if redirect.is_some() => (Outcome::Redirected, None),
-        _ => (Outcome::HttpError, None),
-    };
-    let answer = match status {
-        429 | 503 => overloaded(headers),
-        _ => Answer::Served,
-    };
-    Fetched {
-        outcome,
-        status_code: Some(status),
-        content_type,
-        headers: HeaderMap::new(),
-        body: Vec::new(),
-        refusal_body: Vec::new(),
-        redirect,
-        error,
-        no_route: false,
-        answered_at,
-        answer,
-    }
-}
-
-/// The site asks for a pause, as long as the headers say.
-pub fn overloaded(headers: &HeaderMap) -> Answer {
-    Answer::Overloaded {
-        retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
-    }
-}
-
-fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {
-    // The client takes the header away with each coding that it decodes.
-    if let Some(coding) = headers.get(CONTENT_ENCODING)
-        && coding.as_bytes() != b"identity"
-    {
-        let reason = format!("content coding {coding:?} is not understood");
-        return (Outcome::UnsupportedType, Some(reason));
-    }
-    match content_type {
-        Some(declared) if !charset::is_supported_type(declared) => (Outcome::UnsupportedType, None),
-        _ => (Outcome::Ok, None),
     }
 }

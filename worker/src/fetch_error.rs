@@ -30,30 +30,47 @@ impl FetchError {
 
 impl From<reqwest::Error> for FetchError {
     fn from(error: reqwest::Error) -> FetchError {
-        let mut reason = error.to_string();
-        let mut next: Option<&(dyn Error + 'static)> = error.source();
-        let mut no_route = false;
-        while let Some(cause) = next {
-            no_route |= has_no_route(cause);
-            if let Some(outcome) = outcome_of(cause) {
-                return FetchError {
-                    outcome,
-                    reason: cause.to_string(),
-                    no_route: no_route || names_are_silent(cause),
-                };
-            }
-            reason = cause.to_string();
-            next = cause.source();
-        }
-        let outcome = match error.is_timeout() {
+        let otherwise = match error.is_timeout() {
             true => Outcome::Timeout,
             false => Outcome::NetworkError,
         };
-        FetchError {
-            outcome,
-            reason,
-            no_route,
+        of_causes(error.source(), error.to_string(), otherwise)
+    }
+}
+
+impl FetchError {
+    /// Of a body: the client's error, or that of a decoder.
+    pub fn of_body(error: Box<dyn Error + Send + Sync>) -> FetchError {
+        match error.downcast::<reqwest::Error>() {
+            Ok(error) => FetchError::from(*error),
+            Err(error) => of_causes(error.source(), error.to_string(), Outcome::NetworkError),
         }
+    }
+}
+
+/// The first cause that tells an outcome, or else the innermost one.
+fn of_causes(
+    mut next: Option<&(dyn Error + 'static)>,
+    mut reason: String,
+    otherwise: Outcome,
+) -> FetchError {
+    let mut no_route = false;
+    while let Some(cause) = next {
+        no_route |= has_no_route(cause);
+        if let Some(outcome) = outcome_of(cause) {
+            return FetchError {
+                outcome,
+                reason: cause.to_string(),
+                no_route: no_route || names_are_silent(cause),
+            };
+        }
+        reason = cause.to_string();
+        next = cause.source();
+    }
+    FetchError {
+        outcome: otherwise,
+        reason,
+        no_route,
     }
 }
 

@@ -142,7 +142,8 @@ mod tests {
         politeness.allow_private_networks = true;
         let resolver = Resolver::new(&fetch, &politeness).unwrap();
         let clients = crate::client::build(&fetch, &politeness, &resolver).unwrap();
-        Gate::new(Fetcher::new(clients, resolver, fetch.clone()), &fetch)
+        let fetcher = Fetcher::new(clients, resolver, fetch.clone(), politeness.user_agent());
+        Gate::new(fetcher, &fetch)
     }
 
     /// Whether a request to a port without a listener is tried at all.

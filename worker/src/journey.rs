@@ -26,6 +26,7 @@ use webfill_wire::{
     TaskReturned,
 };
 
+use crate::archive::{Archive, Exchange};
 use crate::block_outcome;
 use crate::blocks::{RepeatedPages, Sign};
 use crate::browser::Browser;
@@ -60,6 +61,8 @@ pub struct Journey {
     pub name: String,
     pub politeness: PolitenessConfig,
     pub gate: Gate,
+    /// Where what was fetched is kept as it was sent, if it is.
+    pub archive: Option<Archive>,
     pub resolver: Resolver,
     pub names_given_back: RefCell<NamesGivenBack>,
     pub cache: Arc<dyn Cache>,
@@ -162,14 +165,18 @@ impl Journey {
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
         let agent = user_agent.as_deref();
-        let fetched = match self.gate.page(permit, &url, agent, &mut slot.memory).await {
+        let mut fetched = match self.gate.page(permit, &url, agent, &mut slot.memory).await {
             Ok(fetched) => fetched,
             Err(Denied::NotStarted) => return self.return_task(site, &task, Some(delay)),
             Err(Denied::CutShort) => return self.return_cut_short(site, &task, delay),
         };
         let memory = slot.memory.take();
+        let exchange = fetched.exchange.take();
         let mut page = self.fetched(task, crawl, &url, request, fetched, memory);
         self.end_turn(site).await;
+        if self.archive(exchange).await {
+            page.memory.set(page.body.capacity());
+        }
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
         if let Some(browser) = browser.filter(|_| is_rendered_in_browser(&page)) {
@@ -181,6 +188,15 @@ impl Journey {
         }
         self.hand_on(page).await;
         drop((slot, place));
+    }
+
+    /// Waits until an exchange is archived. False if there was none.
+    async fn archive(&self, exchange: Option<Box<Exchange>>) -> bool {
+        let (Some(archive), Some(exchange)) = (&self.archive, exchange) else {
+            return false;
+        };
+        archive.keep(exchange).await;
+        true
     }
 
     /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if

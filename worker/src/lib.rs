@@ -4,6 +4,7 @@
 //! of its own. A worker keeps nothing but caches in memory: what it held when it dies goes back
 //! to the dispatcher.
 
+mod archive;
 mod block_outcome;
 pub mod blocks;
 mod browser;
@@ -36,6 +37,7 @@ mod sites;
 mod supervisor_reporter;
 mod task_result;
 
+pub use archive::{ArchiveConfig, prepare as prepare_archive, recover as recover_archive};
 pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};

@@ -28,6 +28,7 @@ use webfill_wire::{
     codec,
 };
 
+use crate::archive::{self, Archive};
 use crate::browser::Browser;
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
@@ -200,13 +201,16 @@ fn journey(
             .join(format!("browser-{}", setup.worker_index));
         Browser::new(config, folder, setup.fetch.max_body_bytes)
     });
+    let user_agent = setup.politeness.user_agent();
+    let about = archive::about(&user_agent);
+    let archive = Archive::start(&setup.archive, about, broken.clone())?;
+    let fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone(), user_agent);
+    let fetcher = fetcher.archiving(archive.is_some());
     Ok(Journey {
         name: name(setup),
         politeness: setup.politeness.clone(),
-        gate: Gate::new(
-            Fetcher::new(clients, resolver.clone(), setup.fetch.clone()),
-            &setup.fetch,
-        ),
+        gate: Gate::new(fetcher, &setup.fetch),
+        archive,
         resolver,
         names_given_back: RefCell::default(),
         cache,

@@ -71,6 +71,9 @@ pub struct SupervisorOptions {
     pub store: Option<String>,
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
+    /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
+    #[arg(long, value_name = "DIR")]
+    pub warc: Option<PathBuf>,
     /// Folder of keys, made by `webfill keys`; needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,

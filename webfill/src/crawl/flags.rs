@@ -42,6 +42,7 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
         .resolve
         .extend(options.resolve.iter().cloned());
     set_some(&mut settings.fetch.ca_file, &options.ca_file);
+    set_some(&mut settings.archive.warc, &options.warc);
     set_some(
         &mut settings.dispatcher.exclude_sites,
         &options.exclude_sites,

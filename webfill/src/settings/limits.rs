@@ -106,6 +106,7 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             settings.fetch.max_body_bytes as u64,
             1..=1 << 40,
         ),
+        ("archive.warc_mib", settings.archive.warc_mib, 1..=1 << 20),
         ("browser.tabs", settings.browser.tabs as u64, 1..=1_000),
         (
             "browser.max_requests",
@@ -191,6 +192,7 @@ mod tests {
             ("worker", "concurrency", "0"),
             ("fetch", "total_timeout", "inf"),
             ("fetch", "max_body_bytes", "0"),
+            ("archive", "warc_mib", "0"),
             ("dispatcher", "window_sites", "0"),
             ("dispatcher", "seen_memory_mib", "100000000000"),
             ("dispatcher", "http", "\"0.0.0.0:8080\""),

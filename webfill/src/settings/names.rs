@@ -62,6 +62,8 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("fetch.proxy", Kind::Text),
     ("fetch.resolve", Kind::List),
     ("fetch.ca_file", Kind::Text),
+    ("archive.warc", Kind::Text),
+    ("archive.warc_mib", Kind::Whole),
     ("browser.command", Kind::Text),
     ("browser.sandbox", Kind::Switch),
     ("browser.tabs", Kind::Whole),

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 use webfill_wire::Outcome;
 
 use super::BodyRule;
+use super::incoming::IncomingBody;
 use crate::fetch_error::FetchError;
 use crate::memory::{READ_AHEAD, Share};
 
@@ -35,24 +35,25 @@ pub(super) struct BodyLimits {
 
 /// Reads the whole body, or its beginning if that is all that is wanted.
 pub(super) async fn read(
-    mut response: Response,
+    incoming: &mut IncomingBody,
     limits: &BodyLimits,
     memory: &mut Share,
 ) -> Result<Vec<u8>, NoBody> {
-    let declared = response.content_length().map(|bytes| bytes as usize);
+    let declared = incoming.declared_bytes();
     let mut body = GrowingBody {
         bytes: Vec::new(),
         declared,
         waited: Duration::ZERO,
     };
-    while let Some(chunk) = next_chunk(&mut response, limits, body.waited).await? {
+    while let Some(chunk) = next_chunk(incoming, limits, body.waited).await? {
         let room = limits.bytes - body.bytes.len();
         if chunk.len() > room && !matches!(limits.rule, BodyRule::Beginning { .. }) {
             let reason = format!("body over {} bytes", limits.bytes);
             return Err(NoBody::Failed(FetchError::new(Outcome::TooLarge, reason)));
         }
         let chunk = &chunk[..chunk.len().min(room)];
-        body.append(chunk, limits, memory).await?;
+        body.append(chunk, incoming.kept_bytes(), limits, memory)
+            .await?;
         if body.bytes.len() == limits.bytes && matches!(limits.rule, BodyRule::Beginning { .. }) {
             break;
         }
@@ -60,19 +61,42 @@ pub(super) async fn read(
     if limits.rule == BodyRule::Page {
         memory.note_size(body.needs(body.bytes.len()));
     }
-    memory.set(body.bytes.capacity());
+    memory.set(body.bytes.capacity() + incoming.kept_bytes());
     Ok(body.bytes)
 }
 
+/// Reads on, for the archive alone, beside a body that takes `body_bytes` already. What does not come in
+/// time is left out.
+pub(super) async fn keep_rest(
+    incoming: &mut IncomingBody,
+    body_bytes: usize,
+    limits: &BodyLimits,
+    memory: &mut Share,
+) -> Result<(), NoBody> {
+    loop {
+        let until = limits.deadline.min(Instant::now() + limits.pause);
+        match timeout_at(until, incoming.keep_chunk()).await {
+            Ok(true) => {}
+            Ok(false) | Err(_) => break,
+        }
+        let growing = memory.grow_to(READ_AHEAD + body_bytes + incoming.kept_bytes());
+        if timeout_at(limits.deadline, growing).await.is_err() {
+            return Err(NoBody::NoMemory);
+        }
+    }
+    memory.set(body_bytes + incoming.kept_bytes());
+    Ok(())
+}
+
 async fn next_chunk(
-    response: &mut Response,
+    incoming: &mut IncomingBody,
     limits: &BodyLimits,
     waited: Duration,
 ) -> Result<Option<bytes::Bytes>, NoBody> {
     let until = limits.deadline.min(Instant::now() + limits.pause);
-    match timeout_at(until, response.chunk()).await {
+    match timeout_at(until, incoming.chunk()).await {
         Ok(Ok(chunk)) => Ok(chunk),
-        Ok(Err(error)) => Err(NoBody::Failed(error.into())),
+        Ok(Err(error)) => Err(NoBody::Failed(error)),
         // The rest of its time might have been enough.
         Err(_) if until == limits.deadline && waited >= NOTABLE_WAIT => Err(NoBody::NoMemory),
         Err(_) => Err(NoBody::Failed(FetchError::new(
@@ -91,24 +115,26 @@ struct GrowingBody {
 }
 
 impl GrowingBody {
-    /// Appends a piece once there is memory for it.
+    /// Appends a piece once there is memory for it, and for what is kept for the archive.
     async fn append(
         &mut self,
         chunk: &[u8],
+        kept_bytes: usize,
         limits: &BodyLimits,
         memory: &mut Share,
     ) -> Result<(), NoBody> {
         let length = self.bytes.len() + chunk.len();
-        if length > self.bytes.capacity() {
-            let capacity = self.next_capacity(limits.bytes).max(length);
-            let began = Instant::now();
-            let growing = memory.grow_to(self.needs(capacity));
-            if timeout_at(limits.deadline, growing).await.is_err() {
-                return Err(NoBody::NoMemory);
-            }
-            self.waited += began.elapsed();
-            self.bytes.reserve_exact(capacity - self.bytes.len());
+        let capacity = match length > self.bytes.capacity() {
+            true => self.next_capacity(limits.bytes).max(length),
+            false => self.bytes.capacity(),
+        };
+        let began = Instant::now();
+        let growing = memory.grow_to(self.needs(capacity) + kept_bytes);
+        if timeout_at(limits.deadline, growing).await.is_err() {
+            return Err(NoBody::NoMemory);
         }
+        self.waited += began.elapsed();
+        self.bytes.reserve_exact(capacity - self.bytes.len());
         self.bytes.extend_from_slice(chunk);
         Ok(())
     }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
 use reqwest::header::CONTENT_ENCODING;
 use tokio::time::{Instant, timeout_at};
 
 use super::Fetched;
+use super::incoming::IncomingBody;
 use crate::blocks::BEGINNING_BYTES;
 use crate::charset::{self, Kind};
 
@@ -24,11 +24,11 @@ pub fn is_readable(fetched: &Fetched) -> bool {
 
 /// The beginning of the body; empty if it does not come soon enough. One byte more is read than is
 /// judged, so that a longer body is not taken for a whole one.
-pub async fn beginning(mut response: Response, deadline: Instant) -> Vec<u8> {
+pub async fn beginning(incoming: &mut IncomingBody, deadline: Instant) -> Vec<u8> {
     let limit = deadline.min(Instant::now() + LONGEST_WAIT);
     let mut body = Vec::new();
     while body.len() <= BEGINNING_BYTES {
-        match timeout_at(limit, response.chunk()).await {
+        match timeout_at(limit, incoming.chunk()).await {
             Ok(Ok(Some(chunk))) => {
                 let room = BEGINNING_BYTES + 1 - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);

@@ -221,7 +221,8 @@ impl Journey {
         let asking = self
             .gate
             .subresource(permit, &request, agent, &mut slot.memory);
-        let fetched = asking.await?;
+        let mut fetched = asking.await?;
+        self.archive(fetched.exchange.take()).await;
         drop(slot);
         self.note_answer(site, asked, &fetched);
         self.end_turn(site).await;

@@ -102,10 +102,13 @@ impl Journey {
         // Each request has a turn.
         let memory = &mut held.turn.as_mut().ok_or(Denied::NotStarted)?.memory;
         let asking = self.gate.robots(permit, url, robots::MOST_BYTES, memory);
-        let answer = asking.await.map(RobotsResponse::from);
+        let mut answer = asking.await;
+        if let Ok(fetched) = &mut answer {
+            self.archive(fetched.exchange.take()).await;
+        }
         // Of the body only the rules are kept.
         memory.set(LEAST_SHARE);
-        answer
+        answer.map(RobotsResponse::from)
     }
 
     /// Ends the turn that is held, if there is one. Its reservation ends first: who waits here for the

@@ -1,0 +1,228 @@
+//! A request and its answer, as they are archived.
+//!
+//! The HTTP client hands over headers with their values as they were sent, in their order (a name that
+//! comes several times, together), and with names in lower case. The heads are built from these. What a
+//! transfer coding or HTTP/2 has put around a message is not part of it.
+
+use std::net::IpAddr;
+
+use hyper::ext::ReasonPhrase;
+use reqwest::header::{CONNECTION, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use reqwest::{Request, Response, Version};
+use webfill_urls::{Position, Url};
+
+/// The name that the header of a transfer coding gets, because the archived body is without it.
+const KEPT_TRANSFER_ENCODING: &str = "x-crawl-transfer-encoding";
+
+/// Why a payload is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truncated {
+    /// It is longer than the limit on bodies.
+    Length,
+    /// It took too long.
+    Time,
+    /// The connection broke.
+    Disconnect,
+}
+
+impl Truncated {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Truncated::Length => "length",
+            Truncated::Time => "time",
+            Truncated::Disconnect => "disconnect",
+        }
+    }
+}
+
+/// A request and its answer.
+#[derive(Debug)]
+pub struct Exchange {
+    pub url: String,
+    /// When the request was sent.
+    pub started_ms: i64,
+    /// As `WARC-Protocol` names it.
+    pub protocol: &'static str,
+    /// The address that answered, if it is known to be the host's.
+    pub peer: Option<IpAddr>,
+    pub status: u16,
+    pub request_head: Vec<u8>,
+    pub response_head: Vec<u8>,
+    /// The body without transfer coding, in the content coding in which it was sent.
+    pub payload: Vec<u8>,
+    pub truncated: Option<Truncated>,
+}
+
+impl Exchange {
+    /// An exchange of which the head of the answer is there.
+    pub fn begun(url: &Url, request: &SentRequest, response: &Response) -> Exchange {
+        let version = response.version();
+        Exchange {
+            url: url[..Position::AfterQuery].to_owned(),
+            started_ms: request.started_ms,
+            protocol: protocol(version),
+            peer: response.remote_addr().map(|address| address.ip()),
+            status: response.status().as_u16(),
+            request_head: request.head(url, version),
+            response_head: response_head(response),
+            payload: Vec::new(),
+            truncated: None,
+        }
+    }
+}
+
+/// What is kept of a request until the answer tells the protocol.
+#[derive(Debug)]
+pub struct SentRequest {
+    pub started_ms: i64,
+    headers: HeaderMap,
+}
+
+impl SentRequest {
+    pub fn new(request: &Request, started_ms: i64) -> SentRequest {
+        SentRequest {
+            started_ms,
+            headers: request.headers().clone(),
+        }
+    }
+
+    /// The head as it was sent; in HTTP/2, what says the same in HTTP/1.1.
+    fn head(&self, url: &Url, version: Version) -> Vec<u8> {
+        let target = &url[Position::BeforePath..Position::AfterQuery];
+        let mut head = format!("GET {target} HTTP/1.1\r\n").into_bytes();
+        let host = &url[Position::BeforeHost..Position::AfterPort];
+        let is_http2 = version == Version::HTTP_2;
+        if is_http2 {
+            push_header(&mut head, HOST.as_str(), host.as_bytes());
+        }
+        for (name, value) in &self.headers {
+            if !(is_http2 && matches!(*name, CONNECTION | HOST)) {
+                push_header(&mut head, name.as_str(), value.as_bytes());
+            }
+        }
+        // The client adds it last.
+        if !is_http2 && !self.headers.contains_key(HOST) {
+            push_header(&mut head, HOST.as_str(), host.as_bytes());
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
+}
+
+fn protocol(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_2 => "h2",
+        Version::HTTP_10 => "http/1.0",
+        _ => "http/1.1",
+    }
+}
+
+fn response_head(response: &Response) -> Vec<u8> {
+    let version = match response.version() {
+        Version::HTTP_10 => "HTTP/1.0",
+        _ => "HTTP/1.1",
+    };
+    let status = response.status();
+    let mut head = format!("{version} {} ", status.as_str()).into_bytes();
+    head.extend_from_slice(reason(response));
+    head.extend_from_slice(b"\r\n");
+    for (name, value) in response.headers() {
+        push_header(&mut head, archived_name(name), value.as_bytes());
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+/// The client keeps the reason if it is not the usual one. HTTP/2 has none.
+fn reason(response: &Response) -> &[u8] {
+    if response.version() == Version::HTTP_2 {
+        return b"";
+    }
+    match response.extensions().get::<ReasonPhrase>() {
+        Some(reason) => reason.as_bytes(),
+        None => response
+            .status()
+            .canonical_reason()
+            .unwrap_or("")
+            .as_bytes(),
+    }
+}
+
+fn archived_name(name: &HeaderName) -> &str {
+    match *name {
+        TRANSFER_ENCODING => KEPT_TRANSFER_ENCODING,
+        _ => name.as_str(),
+    }
+}
+
+fn push_header(head: &mut Vec<u8>, name: &str, value: &[u8]) {
+    head.extend_from_slice(name.as_bytes());
+    head.extend_from_slice(b": ");
+    head.extend_from_slice(value);
+    head.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(headers: &[(&'static str, &str)]) -> SentRequest {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        SentRequest {
+            started_ms: 0,
+            headers: map,
+        }
+    }
+
+    fn head(request: &SentRequest, version: Version) -> String {
+        let url = Url::parse("https://a.org:8443/b?c=d#e").unwrap();
+        String::from_utf8(request.head(&url, version)).unwrap()
+    }
+
+    #[test]
+    fn the_head_of_a_request_has_its_host_once() {
+        let request = sent(&[("accept", "text/html"), ("connection", "close")]);
+        assert_eq!(
+            head(&request, Version::HTTP_11),
+            "GET /b?c=d HTTP/1.1\r\naccept: text/html\r\nconnection: close\r\nhost: a.org:8443\r\n\r\n"
+        );
+        assert_eq!(
+            head(&request, Version::HTTP_2),
+            "GET /b?c=d HTTP/1.1\r\nhost: a.org:8443\r\naccept: text/html\r\n\r\n"
+        );
+        let request = sent(&[("host", "a.org:8443"), ("accept", "*/*")]);
+        assert_eq!(
+            head(&request, Version::HTTP_11),
+            "GET /b?c=d HTTP/1.1\r\nhost: a.org:8443\r\naccept: */*\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn the_head_of_a_response_is_what_was_sent_but_for_its_transfer_coding() {
+        let response = http::Response::builder()
+            .status(404)
+            .header("content-encoding", "gzip")
+            .header("transfer-encoding", "chunked")
+            .extension(ReasonPhrase::from_static(b"Nowhere"))
+            .body(reqwest::Body::default())
+            .unwrap();
+        let head = String::from_utf8(response_head(&response.into())).unwrap();
+        assert_eq!(
+            head,
+            "HTTP/1.1 404 Nowhere\r\ncontent-encoding: gzip\r\nx-crawl-transfer-encoding: chunked\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn http_2_has_a_status_line_without_a_reason() {
+        let response = http::Response::builder()
+            .version(Version::HTTP_2)
+            .body(reqwest::Body::default())
+            .unwrap();
+        assert_eq!(response_head(&response.into()), b"HTTP/1.1 200 \r\n\r\n");
+        assert_eq!(protocol(Version::HTTP_2), "h2");
+    }
+}

@@ -1,0 +1,170 @@
+//! Completes the WARC files of processes that were killed: a file is cut behind its last whole record
+//! and gets its final name.
+//!
+//! A process holds the lock of its file while it lives, so a file whose lock is free has no writer any
+//! more. Several processes may recover the same folder at once.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::path::Path;
+
+use flate2::bufread::GzDecoder;
+
+use super::file::{OPEN, complete, is_at};
+
+/// The ending of a file that is being written.
+const OPEN_WARC: &str = ".warc.gz.open";
+
+/// Completes all files in the folder that have no writer. What cannot be completed is logged and left.
+pub fn recover(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        // There is no archive yet.
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| name.ends_with(OPEN_WARC)) else {
+            continue;
+        };
+        match recover_file(&path, name) {
+            Ok(Recovered::Completed { cut }) => {
+                tracing::info!(event = "warc_recovered", path = %path.display(), cut_bytes = cut, "an archive file of a killed process was completed");
+            }
+            Ok(Recovered::Empty | Recovered::InUse) => {}
+            Err(error) => {
+                tracing::warn!(event = "warc_not_recovered", path = %path.display(), %error, "an archive file of a killed process could not be completed");
+            }
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Recovered {
+    Completed {
+        cut: u64,
+    },
+    /// There was no whole record in it; it is gone.
+    Empty,
+    InUse,
+}
+
+fn recover_file(path: &Path, name: &str) -> io::Result<Recovered> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recovered::InUse),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock() {
+        Ok(()) if is_at(&file, path) => {}
+        // Another process was faster.
+        Ok(()) | Err(TryLockError::WouldBlock) => return Ok(Recovered::InUse),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let whole = whole_bytes(&file)?;
+    if whole == 0 {
+        std::fs::remove_file(path)?;
+        return Ok(Recovered::Empty);
+    }
+    let cut = file.metadata()?.len() - whole;
+    file.set_len(whole)?;
+    file.sync_all()?;
+    complete(path, &path.with_file_name(name.trim_end_matches(OPEN)))?;
+    Ok(Recovered::Completed { cut })
+}
+
+/// The length of the file's whole gzip members, each of which is a record.
+fn whole_bytes(file: &File) -> io::Result<u64> {
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let mut whole = 0;
+    while !reader.fill_buf()?.is_empty() {
+        let mut member = GzDecoder::new(reader);
+        // An error of the disk and a torn member look the same here. Both end what can be read.
+        if io::copy(&mut member.by_ref(), &mut io::sink()).is_err() {
+            break;
+        }
+        reader = member.into_inner();
+        whole = reader.stream_position()?;
+    }
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::archive::file::WarcFile;
+    use crate::archive::record::{Record, RecordId};
+
+    /// A file with three records, and the lengths after each.
+    fn written(folder: &Path) -> (PathBuf, Vec<u64>) {
+        let mut file = WarcFile::begin(folder, &mut 0, 0, "software: test\r\n").unwrap();
+        let mut lengths = Vec::new();
+        for number in 0..3_u8 {
+            file.sync().unwrap();
+            lengths.push(file.bytes().unwrap());
+            let body = vec![number; 3_000];
+            let record = Record::new("resource", RecordId::random(), 0);
+            file.append(&record.block("text/plain", [&body, b""]))
+                .unwrap();
+        }
+        drop(file);
+        let entry = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap();
+        (entry.path(), lengths)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let name = |entry: io::Result<std::fs::DirEntry>| {
+            entry.unwrap().file_name().into_string().unwrap()
+        };
+        entries.map(name).collect()
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    }
+
+    #[test]
+    fn a_file_is_cut_behind_its_last_whole_record_wherever_it_was_torn() {
+        let folder = folder("warc-torn");
+        let (path, ends) = written(&folder);
+        let bytes = std::fs::read(&path).unwrap();
+        for torn in 0..bytes.len() {
+            std::fs::write(&path, &bytes[..torn]).unwrap();
+            let whole = ends.iter().rfind(|end| **end <= torn as u64);
+            let expected = whole.copied().unwrap_or(0);
+            assert_eq!(whole_bytes(&File::open(&path).unwrap()).unwrap(), expected);
+        }
+        // A loss of power may leave zeros.
+        let zeros = [bytes.as_slice(), &[0; 512]].concat();
+        std::fs::write(&path, zeros).unwrap();
+        recover(&folder);
+        let [name] = &names(&folder)[..] else {
+            panic!("{:?}", names(&folder));
+        };
+        assert!(name.ends_with(".warc.gz"), "{name}");
+        assert_eq!(std::fs::read(folder.join(name)).unwrap(), bytes);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_a_record_goes_and_one_that_is_written_stays() {
+        let folder = folder("warc-in-use");
+        let mut used = WarcFile::begin(&folder, &mut 0, 0, "software: test\r\n").unwrap();
+        used.sync().unwrap();
+        std::fs::write(folder.join("killed.warc.gz.open"), b"\x1f\x8b").unwrap();
+        std::fs::write(folder.join("anothers.open"), b"").unwrap();
+        recover(&folder);
+        let mut left = names(&folder);
+        left.sort();
+        assert_eq!(left[0], "anothers.open");
+        assert!(left[1].ends_with(OPEN_WARC) && left.len() == 2, "{left:?}");
+        used.finish().unwrap();
+        assert!(names(&folder).iter().any(|name| name.ends_with(".warc.gz")));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

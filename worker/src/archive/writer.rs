@@ -1,0 +1,170 @@
+//! Turns exchanges into records, and begins a new file when one has its size.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::exchange::Exchange;
+use super::file::WarcFile;
+use super::originals::{Original, Originals};
+use super::record::{Record, RecordId, Sha1Digest};
+use crate::now::now_ms;
+
+const RESPONSE: &str = "application/http;msgtype=response";
+const REQUEST: &str = "application/http;msgtype=request";
+
+/// Why a payload is left out.
+const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// Writes exchanges into one file after another.
+pub struct Writer {
+    folder: PathBuf,
+    most_bytes: u64,
+    about: String,
+    serial: u32,
+    file: Option<WarcFile>,
+    originals: Originals,
+}
+
+impl Writer {
+    pub fn new(folder: PathBuf, most_bytes: u64, about: String) -> Writer {
+        Writer {
+            folder,
+            most_bytes,
+            about,
+            serial: 0,
+            file: None,
+            originals: Originals::default(),
+        }
+    }
+
+    /// Appends the records of an exchange. They are on the disk after [`Writer::sync`].
+    ///
+    /// The answer comes first, so that no record refers to one that a crash has torn off.
+    pub fn write(&mut self, exchange: Exchange) -> io::Result<()> {
+        let file = match self.file.take() {
+            Some(file) => self.file.insert(file),
+            None => {
+                let (folder, about) = (&self.folder, &self.about);
+                let begun = WarcFile::begin(folder, &mut self.serial, now_ms(), about)?;
+                self.file.insert(begun)
+            }
+        };
+        let id = RecordId::random();
+        let digest = Sha1Digest::of(&[&exchange.payload]);
+        let earlier = earlier(&self.originals, &exchange, &digest);
+        let warcinfo = file.warcinfo();
+        file.append(&answer_record(&exchange, id, warcinfo, &digest, earlier))?;
+        let request = common_fields("request", RecordId::random(), &exchange, warcinfo)
+            .field("WARC-Concurrent-To", id)
+            .block(REQUEST, [&exchange.request_head, &[]]);
+        file.append(&request)?;
+        let is_known = earlier.is_some();
+        self.remember(exchange, id, digest, is_known);
+        Ok(())
+    }
+
+    fn remember(&mut self, exchange: Exchange, id: RecordId, digest: Sha1Digest, is_known: bool) {
+        if !is_comparable(&exchange) {
+            return;
+        }
+        if is_known {
+            return self.originals.note_url(exchange.url, digest);
+        }
+        self.originals.add(Original {
+            id,
+            url: exchange.url,
+            started_ms: exchange.started_ms,
+            digest,
+        });
+    }
+
+    /// Puts what was written on the disk. A file that has its size is completed.
+    pub fn sync(&mut self) -> io::Result<()> {
+        let Some(mut file) = self.file.take() else {
+            return Ok(());
+        };
+        file.sync()?;
+        if file.bytes()? >= self.most_bytes {
+            return file.finish();
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Completes the last file.
+    pub fn finish(self) -> io::Result<()> {
+        self.file.map_or(Ok(()), WarcFile::finish)
+    }
+}
+
+/// The record that the answer refers to instead of repeating its payload.
+fn earlier<'a>(
+    originals: &'a Originals,
+    exchange: &Exchange,
+    digest: &Sha1Digest,
+) -> Option<&'a Original> {
+    match exchange.status {
+        304 => originals.of_url(&exchange.url),
+        _ if is_comparable(exchange) => originals.of_payload(digest),
+        _ => None,
+    }
+}
+
+/// Whether the payload may stand for an equal one: it is there, and whole.
+fn is_comparable(exchange: &Exchange) -> bool {
+    exchange.truncated.is_none() && !exchange.payload.is_empty()
+}
+
+fn answer_record<'a>(
+    exchange: &'a Exchange,
+    id: RecordId,
+    warcinfo: RecordId,
+    digest: &Sha1Digest,
+    earlier: Option<&Original>,
+) -> Record<'a> {
+    let head = &exchange.response_head;
+    let profile = match exchange.status {
+        304 => Some(NOT_MODIFIED),
+        _ => earlier.map(|_| SAME_PAYLOAD),
+    };
+    let Some(profile) = profile else {
+        return common_fields("response", id, exchange, warcinfo)
+            .field("WARC-Payload-Digest", digest)
+            .optional_field("WARC-Truncated", exchange.truncated.map(|why| why.as_str()))
+            .block(RESPONSE, [head, &exchange.payload]);
+    };
+    let record = common_fields("revisit", id, exchange, warcinfo).field("WARC-Profile", profile);
+    match earlier {
+        Some(earlier) => refer(record, earlier),
+        None => record,
+    }
+    .block(RESPONSE, [head, &[]])
+}
+
+fn refer<'a>(record: Record<'a>, earlier: &Original) -> Record<'a> {
+    record
+        .field("WARC-Payload-Digest", earlier.digest)
+        .field("WARC-Refers-To", earlier.id)
+        .field("WARC-Refers-To-Target-URI", &earlier.url)
+        .field(
+            "WARC-Refers-To-Date",
+            super::record::date(earlier.started_ms),
+        )
+}
+
+fn common_fields<'a>(
+    kind: &str,
+    id: RecordId,
+    exchange: &Exchange,
+    warcinfo: RecordId,
+) -> Record<'a> {
+    Record::new(kind, id, exchange.started_ms)
+        .field("WARC-Target-URI", &exchange.url)
+        .field("WARC-Warcinfo-ID", warcinfo)
+        .field("WARC-Protocol", exchange.protocol)
+        .optional_field("WARC-IP-Address", exchange.peer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! What the head of an answer says: how the request ends, whether the body is worth reading, and
+//! whether the site asks for a pause.
+
+use std::time::Instant;
+
+use http::response::Parts;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use webfill_wire::Outcome;
+
+use super::header::{list, retry_after, text};
+use super::{BodyRule, Fetched};
+use crate::charset;
+use crate::politeness::Answer;
+
+/// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
+pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule) -> Fetched {
+    let headers = &head.headers;
+    let status = head.status.as_u16();
+    let content_type = list(headers, CONTENT_TYPE);
+    let redirect = match status {
+        301 | 302 | 303 | 307 | 308 => text(headers, LOCATION),
+        _ => None,
+    };
+    let (outcome, error) = match status {
+        200..=299 if rule == BodyRule::Page => outcome_of_type(headers, content_type.as_deref()),
+        200..=299 => (Outcome::Ok, None),
+        304 => (Outcome::NotModified, None),
+        _ if redirect.is_some() => (Outcome::Redirected, None),
+        _ => (Outcome::HttpError, None),
+    };
+    let answer = match status {
+        429 | 503 => overloaded(headers),
+        _ => Answer::Served,
+    };
+    Fetched {
+        outcome,
+        status_code: Some(status),
+        content_type,
+        headers: HeaderMap::new(),
+        body: Vec::new(),
+        refusal_body: Vec::new(),
+        redirect,
+        error,
+        no_route: false,
+        answered_at,
+        answer,
+        exchange: None,
+    }
+}
+
+/// The site asks for a pause, as long as the headers say.
+pub fn overloaded(headers: &HeaderMap) -> Answer {
+    Answer::Overloaded {
+        retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
+    }
+}
+
+fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {
+    // The header is taken away with each coding that is decoded.
+    if let Some(coding) = headers.get(CONTENT_ENCODING)
+        && coding.as_bytes() != b"identity"
+    {
+        let reason = format!("content coding {coding:?} is not understood");
+        return (Outcome::UnsupportedType, Some(reason));
+    }
+    match content_type {
+        Some(declared) if !charset::is_supported_type(declared) => (Outcome::UnsupportedType, None),
+        _ => (Outcome::Ok, None),
+    }
+}

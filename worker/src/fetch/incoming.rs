@@ -1,0 +1,265 @@
+//! The body of an answer while it comes in: decoded for whoever reads the page, and kept as it was
+//! sent for the archive.
+
+use std::convert::Infallible;
+use std::future::{Ready, poll_fn, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::response::Parts;
+use hyper::body::{Body, Frame, SizeHint};
+use reqwest::Response;
+use tower_http::decompression::{Decompression, DecompressionBody};
+use tower_service::Service;
+
+use crate::archive::Truncated;
+use crate::fetch_error::FetchError;
+
+/// The codings that are decoded, as a request names them.
+pub(super) const ACCEPTED_CODINGS: &str = "zstd,gzip,deflate,br";
+
+/// The body of an answer.
+pub(super) struct IncomingBody {
+    decoded: DecompressionBody<SentBody>,
+}
+
+impl IncomingBody {
+    /// Takes the body apart from its head, whose coding and length are those of the decoded body then.
+    /// `keep` is for the archive.
+    pub async fn of(response: Response, keep: Option<Kept>) -> (Parts, IncomingBody) {
+        let (head, body) = http::Response::from(response).into_parts();
+        let sent = http::Response::from_parts(head, SentBody { body, kept: keep });
+        let Ok(decoded) = Decompression::new(Unwrapped)
+            .call(http::Request::new(sent))
+            .await;
+        let (head, decoded) = decoded.into_parts();
+        (head, IncomingBody { decoded })
+    }
+
+    /// The next piece, decoded.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
+        next_data(&mut self.decoded)
+            .await
+            .map_err(FetchError::of_body)
+    }
+
+    /// Keeps the next piece as it is sent. False at the end, or if nothing more is to be kept.
+    pub async fn keep_chunk(&mut self) -> bool {
+        let sent = self.decoded.get_mut();
+        if sent.kept.as_ref().is_none_or(|kept| kept.is_complete) {
+            return false;
+        }
+        matches!(next_data(sent).await, Ok(Some(_)))
+    }
+
+    /// The length of the decoded body, if it was declared.
+    pub fn declared_bytes(&self) -> Option<usize> {
+        let exact = self.decoded.size_hint().exact()?;
+        usize::try_from(exact).ok()
+    }
+
+    /// The memory that is taken for the archive.
+    pub fn kept_bytes(&self) -> usize {
+        let kept = self.decoded.get_ref().kept.as_ref();
+        kept.map_or(0, |kept| kept.bytes.capacity())
+    }
+
+    /// What was kept for the archive.
+    pub fn into_kept(mut self) -> Option<Kept> {
+        self.decoded.get_mut().kept.take()
+    }
+}
+
+/// A body as it is sent, for the archive.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub bytes: Vec<u8>,
+    pub truncated: Option<Truncated>,
+    /// Nothing will be added.
+    is_complete: bool,
+    most_bytes: usize,
+}
+
+impl Kept {
+    pub fn new(most_bytes: usize) -> Kept {
+        Kept {
+            bytes: Vec::new(),
+            truncated: None,
+            is_complete: false,
+            most_bytes,
+        }
+    }
+
+    fn add(&mut self, chunk: &[u8]) {
+        if self.is_complete {
+            return;
+        }
+        let room = self.most_bytes - self.bytes.len();
+        let length = self.bytes.len() + chunk.len().min(room);
+        if length > self.bytes.capacity() {
+            let capacity = (self.bytes.capacity() * 3 / 2).clamp(length, self.most_bytes);
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        self.bytes
+            .extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            self.end(Some(Truncated::Length));
+        }
+    }
+
+    fn end(&mut self, truncated: Option<Truncated>) {
+        if !self.is_complete {
+            self.is_complete = true;
+            self.truncated = truncated;
+        }
+    }
+
+    /// The body, with the reason if it did not come to its end: it was not waited for any longer.
+    pub fn into_payload(mut self) -> (Vec<u8>, Option<Truncated>) {
+        self.end(Some(Truncated::Time));
+        self.bytes.shrink_to_fit();
+        (self.bytes, self.truncated)
+    }
+}
+
+/// A body before it is decoded.
+struct SentBody {
+    body: reqwest::Body,
+    kept: Option<Kept>,
+}
+
+impl Body for SentBody {
+    type Data = Bytes;
+    type Error = reqwest::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let (Poll::Ready(frame), Some(kept)) = (&polled, &mut self.kept) {
+            match frame {
+                Some(Ok(frame)) => kept.add(frame.data_ref().map_or(&[], |data| data)),
+                Some(Err(_)) => kept.end(Some(Truncated::Disconnect)),
+                None => kept.end(None),
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The next piece of a body; trailers are skipped.
+async fn next_data<B>(body: &mut B) -> Result<Option<Bytes>, B::Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    loop {
+        match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => return Err(error),
+            None => return Ok(None),
+        }
+    }
+}
+
+/// The service whose answers are decoded: a request's body is its answer.
+struct Unwrapped;
+
+impl Service<http::Request<http::Response<SentBody>>> for Unwrapped {
+    type Response = http::Response<SentBody>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<http::Response<SentBody>>) -> Self::Future {
+        ready(Ok(request.into_body()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        member.write_all(text).unwrap();
+        member.finish().unwrap()
+    }
+
+    async fn incoming(body: Vec<u8>, most_bytes: usize) -> (Parts, IncomingBody) {
+        let response = http::Response::builder()
+            .header("content-encoding", "gzip")
+            .header("content-length", body.len())
+            .body(reqwest::Body::from(body))
+            .unwrap();
+        IncomingBody::of(response.into(), Some(Kept::new(most_bytes))).await
+    }
+
+    async fn decoded(body: &mut IncomingBody) -> Result<Vec<u8>, FetchError> {
+        let mut all = Vec::new();
+        while let Some(chunk) = body.chunk().await? {
+            all.extend_from_slice(&chunk);
+        }
+        Ok(all)
+    }
+
+    #[tokio::test]
+    async fn a_body_is_decoded_and_kept_as_it_was_sent() {
+        let sent = gzip(b"some text");
+        let (head, mut body) = incoming(sent.clone(), 1_000).await;
+        assert!(!head.headers.contains_key("content-encoding"));
+        assert!(!head.headers.contains_key("content-length"));
+        assert_eq!(body.declared_bytes(), None);
+        assert_eq!(decoded(&mut body).await.unwrap(), b"some text");
+        while body.keep_chunk().await {}
+        assert_eq!(body.into_kept().unwrap().into_payload(), (sent, None));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_read_or_cannot_be_decoded_is_kept_as_well() {
+        for sent in [gzip(b"some text"), b"not gzip at all".to_vec()] {
+            let (_, mut body) = incoming(sent.clone(), 1_000).await;
+            let _ = body.chunk().await;
+            while body.keep_chunk().await {}
+            assert_eq!(body.into_kept().unwrap().into_payload(), (sent, None));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_cut_at_the_limit() {
+        let sent = gzip(b"some text");
+        for most_bytes in [0, 5, sent.len() - 1, sent.len()] {
+            let (_, mut body) = incoming(sent.clone(), most_bytes).await;
+            while body.keep_chunk().await {}
+            let (kept, truncated) = body.into_kept().unwrap().into_payload();
+            assert_eq!(kept, sent[..most_bytes]);
+            let cut = (most_bytes < sent.len()).then_some(Truncated::Length);
+            assert_eq!(truncated, cut);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_not_waited_for_is_marked() {
+        let (_, body) = incoming(gzip(b"some text"), 1_000).await;
+        let (kept, truncated) = body.into_kept().unwrap().into_payload();
+        assert_eq!((kept, truncated), (Vec::new(), Some(Truncated::Time)));
+    }
+}
