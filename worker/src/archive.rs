@@ -9,7 +9,7 @@
 //! ([`recover`]). If the archive cannot be written, the process ends, and its tasks are given back.
 
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -86,12 +86,12 @@ pub struct Archive {
 
 impl Archive {
     /// Starts the thread, if there is to be an archive. `about` is said of each file. `broken` is told if
-    /// the archive cannot be written.
+    /// the archive cannot be written. The thread ends when the archive is dropped.
     pub fn start(
         config: &ArchiveConfig,
         about: String,
         broken: mpsc::Sender<Fault>,
-    ) -> Result<Option<Archive>, Fault> {
+    ) -> Result<Option<(Archive, JoinHandle<()>)>, Fault> {
         let Some(folder) = config.warc.clone() else {
             return Ok(None);
         };
@@ -104,11 +104,11 @@ impl Archive {
                 let _ = broken.try_send(fault(&folder, &error));
             }
         };
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("archive".into())
             .spawn(write)
             .map_err(|error| Fault::error(format!("cannot start the archive thread: {error}")))?;
-        Ok(Some(Archive { jobs }))
+        Ok(Some((Archive { jobs }, thread)))
     }
 
     /// Waits until the exchange is on the disk. If that fails, this process is about to end, and nothing

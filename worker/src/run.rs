@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
@@ -47,6 +48,7 @@ use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
 use crate::supervisor_reporter::SupervisorReporter;
+use crate::task_result::TaskResult;
 
 const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
@@ -119,12 +121,14 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         let reporter = reporter.clone();
         tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
     };
+    let about = archive::about(&setup.politeness.user_agent());
+    let (archive, archiving) = Archive::start(&setup.archive, about, broken.clone())?.unzip();
     let journey = Rc::new(journey(
         &setup,
         Arc::new(SharedCache::new(backends.cache, setup.workers)),
-        extraction,
-        results,
+        (extraction, results),
         broken,
+        archive,
         &reporter,
         (Memory::new(parts.bodies), results_memory),
     )?);
@@ -171,6 +175,11 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let saved = (&mut saver).await;
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
+        // It completes its file.
+        let _ = archiving.map(JoinHandle::join);
+        if let Ok(fault) = breaks.try_recv() {
+            return Err(fault);
+        }
         drop(sockets);
         return Ok(ExitStatus::Done);
     }
@@ -185,9 +194,9 @@ fn name(setup: &WorkerSetup) -> String {
 fn journey(
     setup: &WorkerSetup,
     cache: Arc<dyn Cache>,
-    extraction: mpsc::Sender<Work>,
-    results: mpsc::Sender<crate::task_result::TaskResult>,
+    (extraction, results): (mpsc::Sender<Work>, mpsc::Sender<TaskResult>),
     broken: mpsc::Sender<Fault>,
+    archive: Option<Archive>,
     reporter: &SupervisorReporter,
     (bodies, results_memory): (Memory, Memory),
 ) -> Result<Journey, Fault> {
@@ -202,8 +211,6 @@ fn journey(
         Browser::new(config, folder, setup.fetch.max_body_bytes)
     });
     let user_agent = setup.politeness.user_agent();
-    let about = archive::about(&user_agent);
-    let archive = Archive::start(&setup.archive, about, broken.clone())?;
     let fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone(), user_agent);
     let fetcher = fetcher.archiving(archive.is_some());
     Ok(Journey {

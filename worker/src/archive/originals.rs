@@ -27,6 +27,13 @@ struct Generation {
     url_bytes: usize,
 }
 
+impl Generation {
+    fn is_full(&self) -> bool {
+        let entries = self.by_digest.len().max(self.by_url.len());
+        entries >= MOST_ENTRIES || self.url_bytes >= MOST_URL_BYTES
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Originals {
     young: Generation,
@@ -57,7 +64,7 @@ impl Originals {
 
     /// The URL has this payload now, which is known already.
     pub fn note_url(&mut self, url: String, digest: Sha1Digest) {
-        if self.young.by_url.len() >= MOST_ENTRIES || self.young.url_bytes >= MOST_URL_BYTES {
+        if self.young.is_full() {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.url_bytes += url.len();
@@ -105,6 +112,11 @@ mod tests {
         assert!(originals.of_url("http://a.org/0").is_none());
         assert!(originals.of_url(&format!("http://a.org/{last}")).is_some());
         let kept = originals.young.by_url.len() + originals.old.by_url.len();
+        assert!(kept <= 2 * MOST_ENTRIES, "{kept}");
+        for number in 0..=last {
+            originals.add(original(number, "http://a.org/changes".into()));
+        }
+        let kept = originals.young.by_digest.len() + originals.old.by_digest.len();
         assert!(kept <= 2 * MOST_ENTRIES, "{kept}");
         for number in 0..100 {
             originals.add(original(last + number, "x".repeat(100_000)));
