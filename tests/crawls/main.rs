@@ -2,6 +2,7 @@
 
 mod address_bounds;
 mod addresses;
+mod archive;
 mod bad_usage;
 mod blocks;
 mod browser;

@@ -5,7 +5,8 @@
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
 //! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
-//!   `tests/released.sh` builds the released webfill;
+//!   `tests/released.sh` builds the released webfill, or that in which `tests/warc/install.sh` notes what
+//!   it has installed;
 //! - an environment variable that names or demands one of them.
 //!
 //! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
@@ -22,7 +23,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 13] = [
+const REQUIREMENTS: [Requirement; 14] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -32,6 +33,11 @@ const REQUIREMENTS: [Requirement; 13] = [
         name: "released",
         is_met: has_released,
         reason: "needs the webfill that was released last: run tests/released.sh, in a clone that is not shallow",
+    },
+    Requirement {
+        name: "warc_tools",
+        is_met: || warc_tools().join("tools").is_file(),
+        reason: "needs warcio and pywb: run tests/warc/install.sh",
     },
     Requirement {
         name: "chromium",
@@ -111,7 +117,7 @@ fn main() {
 fn watch() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={RELEASED_IS_REQUIRED}");
-    for folder in [fetched_servers(), released()] {
+    for folder in [fetched_servers(), released(), warc_tools()] {
         create_old_folder(&folder);
         println!("cargo::rerun-if-changed={}", folder.display());
     }
@@ -139,6 +145,10 @@ fn fetched_servers() -> PathBuf {
 
 fn released() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/released")
+}
+
+fn warc_tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/warc-tools/installed")
 }
 
 fn has_released() -> bool {

@@ -6,7 +6,7 @@
 //! | [`site`] | the web that is crawled, and its access log |
 //! | [`workplace`] | a test's folder: seeds, mappings, store, state |
 //! | [`run`] | one run of the binary |
-//! | [`stored`], [`documents`], [`summary`] | the results of a run: in SQLite, in MongoDB, on standard output |
+//! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
@@ -23,6 +23,7 @@ pub mod site;
 pub mod socks;
 pub mod stored;
 pub mod summary;
+pub mod warc;
 pub mod workplace;
 
 pub use rustix::process::Signal;
