@@ -227,6 +227,26 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     );
 }
 
+#[test]
+fn an_archive_needs_a_folder() {
+    let work = Workplace::new();
+    let file = work.write("input", "a file");
+    let run = || {
+        let run = work.plain_crawl().arg("--allow-private-networks");
+        run.arg("http://a.example/")
+    };
+    let named = run().arg("--warc").arg(file).finish().expect(2);
+    let sentence = named.one_sentence();
+    assert!(sentence.ends_with("this is not a folder"), "{sentence}");
+    let empty = run().env("WEBFILL_ARCHIVE_WARC", "").finish().expect(2);
+    let sentence = empty.one_sentence();
+    assert!(
+        sentence.contains("archive.warc") && sentence.ends_with("is empty"),
+        "{sentence}"
+    );
+    assert!(!work.path("state").exists(), "nothing was opened");
+}
+
 #[needs(namespaces)]
 #[test]
 fn without_room_for_the_archive_the_crawl_ends_and_goes_on_later() {

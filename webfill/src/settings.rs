@@ -143,6 +143,7 @@ impl Settings {
         self.dataset()?;
         limits::check(self)?;
         webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
+        webfill_worker::check_archive(&self.archive)?;
         if self.has_browsers() {
             webfill_worker::check_browser(&self.browser).map_err(Fault::usage)?;
         }

@@ -59,6 +59,20 @@ pub fn about(user_agent: &str) -> String {
     )
 }
 
+/// Refuses what is no folder, before anything is opened.
+pub fn check(config: &ArchiveConfig) -> Result<(), Fault> {
+    match &config.warc {
+        Some(folder) if folder.as_os_str().is_empty() => Err(Fault::usage(
+            "archive.warc: the name of the folder is empty",
+        )),
+        Some(folder) if folder.exists() && !folder.is_dir() => Err(Fault::usage(format!(
+            "--warc {}: this is not a folder",
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Creates the folder, so that a wrong one is told before anything is fetched.
 pub fn prepare(config: &ArchiveConfig) -> Result<(), Fault> {
     let Some(folder) = &config.warc else {

@@ -37,7 +37,9 @@ mod sites;
 mod supervisor_reporter;
 mod task_result;
 
-pub use archive::{ArchiveConfig, prepare as prepare_archive, recover as recover_archive};
+pub use archive::{
+    ArchiveConfig, check as check_archive, prepare as prepare_archive, recover as recover_archive,
+};
 pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
