@@ -162,10 +162,9 @@ pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
-    /// Of crawls that name none.
-    user_agent: String,
-    /// What is fetched is kept for the archive.
-    archives: bool,
+    /// With an archive, for which what is fetched is kept: the user agent of crawls that name none. It is
+    /// put into each request, because what the client adds by itself is not known.
+    archived_agent: Option<String>,
     connections: RefCell<KeptOpenConnections>,
 }
 
@@ -177,25 +176,19 @@ struct Received {
 }
 
 impl Fetcher {
-    pub fn new(
-        clients: Clients,
-        resolver: Resolver,
-        config: FetchConfig,
-        user_agent: String,
-    ) -> Fetcher {
+    pub fn new(clients: Clients, resolver: Resolver, config: FetchConfig) -> Fetcher {
         Fetcher {
             clients,
             resolver,
             config,
-            user_agent,
-            archives: false,
+            archived_agent: None,
             connections: RefCell::default(),
         }
     }
 
     /// Keeps what is fetched for the archive.
-    pub fn archiving(mut self, archives: bool) -> Fetcher {
-        self.archives = archives;
+    pub fn archiving(mut self, user_agent: String) -> Fetcher {
+        self.archived_agent = Some(user_agent);
         self
     }
 
@@ -307,7 +300,8 @@ impl Fetcher {
         };
         let (client, request) = self.request(spec, connection_stays).build_split();
         let request = request.map_err(failed)?;
-        let sent = self.archives.then(|| SentRequest::new(&request, now_ms()));
+        let archives = self.archived_agent.is_some();
+        let sent = archives.then(|| SentRequest::new(&request, now_ms()));
         // The client bounds the connect; this bounds connect and answer together.
         let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
         let response = match timeout(limit, client.execute(request)).await {
@@ -342,11 +336,11 @@ impl Fetcher {
             // HTTP/2 knows no such header, and its connections need little memory.
             request = request.header(CONNECTION, "close");
         }
-        let agent = spec.user_agent.unwrap_or(&self.user_agent);
-        match HeaderValue::from_str(agent) {
-            Ok(agent) => request.header(USER_AGENT, agent),
+        let agent = spec.user_agent.or(self.archived_agent.as_deref());
+        match agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
+            Some(agent) => request.header(USER_AGENT, agent),
             // The client sends its own.
-            Err(_) => request,
+            None => request,
         }
     }
 

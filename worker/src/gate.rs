@@ -142,8 +142,7 @@ mod tests {
         politeness.allow_private_networks = true;
         let resolver = Resolver::new(&fetch, &politeness).unwrap();
         let clients = crate::client::build(&fetch, &politeness, &resolver).unwrap();
-        let fetcher = Fetcher::new(clients, resolver, fetch.clone(), politeness.user_agent());
-        Gate::new(fetcher, &fetch)
+        Gate::new(Fetcher::new(clients, resolver, fetch.clone()), &fetch)
     }
 
     /// Whether a request to a port without a listener is tried at all.

@@ -210,9 +210,10 @@ fn journey(
             .join(format!("browser-{}", setup.worker_index));
         Browser::new(config, folder, setup.fetch.max_body_bytes)
     });
-    let user_agent = setup.politeness.user_agent();
-    let fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone(), user_agent);
-    let fetcher = fetcher.archiving(archive.is_some());
+    let mut fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone());
+    if archive.is_some() {
+        fetcher = fetcher.archiving(setup.politeness.user_agent());
+    }
     Ok(Journey {
         name: name(setup),
         politeness: setup.politeness.clone(),
