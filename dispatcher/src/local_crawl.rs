@@ -20,7 +20,7 @@ use crate::frontier::{CrawlStatus, FeedTally};
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalRequest {
     /// Opens the command's own crawl or resumes it. Answered with its key, the position in the seed
-    /// input up to which seeds are durable already, and the dataset of its records if it began before
+    /// input up to which seeds are durable already, whether these begin again, and the dataset of its records if it began before
     /// datasets had names.
     OpenCrawl { spec: Box<CrawlSpec> },
     /// Seeds of an open crawl. The answer comes when they are durable.
@@ -58,9 +58,6 @@ pub struct SeedUrl {
     /// The records whose missing fields the page may fill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<String>,
-    /// The page is fetched again if it was done before this; milliseconds since the epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub again_before_ms: Option<i64>,
 }
 
 /// One crawl request of a seeds file.

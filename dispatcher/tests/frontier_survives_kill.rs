@@ -46,7 +46,6 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
             parent: None,
             records: &[],
             attrs: None,
-            again_before_ms: None,
         })
         .collect();
     frontier.feed(crawl, &candidates, 0).unwrap();

@@ -13,9 +13,10 @@
 //!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page
 //!   that was saved first. The other value is stored as a *candidate*, with its source. Values from
 //!   the user have no candidates, and no page replaces them.
-//! - A value that another of the user's input replaces, or that a refresh asks for again, becomes
-//!   *history*, with its source. If the refresh finds the same value, nothing has changed, and it leaves
-//!   the history again.
+//! - A refresh asks for a field again that has a value: it is among the missing ones, and keeps its value
+//!   until another fetch brings one. So a refresh that fails costs nothing.
+//! - A value that another one of the user's input, or of a refresh, replaces becomes *history*, with its
+//!   source.
 
 use serde_json::{Map, Value, json};
 
@@ -49,7 +50,7 @@ impl Record {
 /// The state of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordState {
-    /// A wanted field is missing.
+    /// A wanted field is missing, or asked for again.
     Open,
     /// No wanted field is missing.
     Resolved,
@@ -120,13 +121,6 @@ pub(crate) struct StoredRecord {
     pub(crate) resolved_at: Option<String>,
 }
 
-/// What the user's input has done to a record.
-pub(crate) struct Put {
-    pub(crate) changed: bool,
-    /// Fields that had a value are missing now.
-    pub(crate) reopened: bool,
-}
-
 /// The values of a page, with what a record's source says of them.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
@@ -176,31 +170,37 @@ impl StoredRecord {
         }
     }
 
-    /// Puts the user's input, and makes fields missing that are to be refreshed. The input's values of these
-    /// say nothing new where a page has brought another, before or afterwards.
-    pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> Put {
+    /// Puts the user's input, and asks again for fields that are to be refreshed. Values of the input that
+    /// these have, or had before a page brought another, say nothing new.
+    pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> bool {
         let (record, refresh) = (&input.record, &input.refresh);
-        let by_pages: Vec<&String> = record
-            .want
-            .iter()
-            .filter(|name| self.sources.contains_key(*name))
-            .collect();
         let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
         let mut changed = false;
         if enters && !refresh.on_entry.is_empty() {
-            changed |= self.merge(&without(record, by_pages.iter().copied()), now_ms);
+            let sources = &self.sources;
+            let by_pages = record
+                .want
+                .iter()
+                .filter(|name| sources.contains_key(*name));
+            let news = without(record, by_pages);
+            changed |= self.merge(&news, now_ms);
             again.extend(refresh.on_entry.iter().cloned());
         }
-        let reopened = self.reopen(&again, now_ms);
-        let mut nothing_new = refresh.on_entry.iter().collect::<Vec<_>>();
-        if refresh.after_ms.is_some() {
-            nothing_new.extend(by_pages);
-        }
-        changed |= self.merge(&without(record, nothing_new), now_ms);
-        Put {
-            changed: changed || reopened,
-            reopened,
-        }
+        changed |= self.ask_again(&again);
+        let is_old = |name: &&String| {
+            refresh.on_entry.contains(name)
+                || (refresh.after_ms.is_some() && self.had(name, record))
+        };
+        let news = without(record, record.want.iter().filter(is_old));
+        self.merge(&news, now_ms) || changed
+    }
+
+    /// Whether a page's value has replaced the one that the input gives.
+    fn had(&self, name: &str, input: &Record) -> bool {
+        let former = self.history.get(name).and_then(Value::as_array);
+        let mut former = former.into_iter().flatten();
+        let given = input.fields.get(name);
+        self.sources.contains_key(name) && former.any(|former| Some(&former["value"]) == given)
     }
 
     /// Which of these fields a page has filled at least so long ago.
@@ -236,19 +236,23 @@ impl StoredRecord {
                     let source = self.sources.shift_remove(name);
                     self.candidates.shift_remove(name);
                     self.remember(name, former, source, now_ms);
+                    self.missing.retain(|missing| missing != name);
                     changed = true;
                 }
                 None => {
                     self.fields.insert(name.clone(), value.clone());
+                    if has_value(value) {
+                        self.missing.retain(|missing| missing != name);
+                    }
                 }
             }
         }
         for name in &input.want {
-            if !self.missing.contains(name) {
+            if !self.fields.get(name).is_some_and(has_value) && !self.missing.contains(name) {
                 self.missing.push(name.clone());
             }
         }
-        self.update_missing(now_ms);
+        self.update_resolved(now_ms);
         changed
             || before
                 != (
@@ -258,17 +262,14 @@ impl StoredRecord {
                 )
     }
 
-    /// Makes these fields missing again: their values become history. Returns whether anything
-    /// changed.
-    fn reopen(&mut self, names: &[String], now_ms: i64) -> bool {
+    /// Asks again for those of these fields that have a value. Returns whether anything changed.
+    fn ask_again(&mut self, names: &[String]) -> bool {
         let mut changed = false;
         for name in names {
-            let source = self.sources.shift_remove(name);
-            changed |= source.is_some();
-            changed |= self.candidates.shift_remove(name).is_some();
-            if let Some(value) = self.fields.get_mut(name).filter(|value| has_value(value)) {
-                let former = std::mem::take(value);
-                self.remember(name, former, source, now_ms);
+            let is_filled = self.fields.get(name).is_some_and(has_value);
+            if is_filled && !self.missing.contains(name) {
+                self.missing.push(name.clone());
+                self.candidates.shift_remove(name);
                 changed = true;
             }
         }
@@ -288,13 +289,16 @@ impl StoredRecord {
         let history = self.history.entry(name).or_insert_with(|| json!([]));
         if let Value::Array(history) = history {
             history.push(Value::Object(former));
-            let surplus = history.len().saturating_sub(MAX_HISTORY);
-            history.drain(..surplus);
+            if history.len() > MAX_HISTORY {
+                // What the user has given is known by this to say nothing new.
+                let by_page = history.iter().position(|former| !former["url"].is_null());
+                history.remove(by_page.unwrap_or(0));
+            }
         }
     }
 
-    /// A refresh has found the value that the field had before: it is not history.
-    fn forget_unless_changed(&mut self, name: &str, value: &Value) {
+    /// The field has the value again that it had before: that is not history.
+    fn forget_if_back(&mut self, name: &str, value: &Value) {
         if let Some(Value::Array(history)) = self.history.get_mut(name) {
             history.pop_if(|former| former["value"] == *value);
             if history.is_empty() {
@@ -303,11 +307,13 @@ impl StoredRecord {
         }
     }
 
-    /// The values that other pages brought for a field.
-    pub(crate) fn candidate_values(&self, name: &str) -> Vec<Value> {
-        let candidates = self.candidates.get(name).and_then(Value::as_array);
-        let values = candidates.into_iter().flatten();
-        values.map(|candidate| candidate["value"].clone()).collect()
+    /// The values that other pages, or earlier fetches, brought for a field.
+    pub(crate) fn other_values(&self, name: &str) -> Vec<Value> {
+        let of = |values: &Map<String, Value>| values.get(name).and_then(Value::as_array).cloned();
+        let (candidates, history) = (of(&self.candidates), of(&self.history));
+        let values = candidates.into_iter().chain(history).flatten();
+        let by_pages = values.filter(|value| !value["url"].is_null());
+        by_pages.map(|value| value["value"].clone()).collect()
     }
 
     /// Takes values from a page, with their source: for missing fields, and where the page's mapping
@@ -319,18 +325,32 @@ impl StoredRecord {
                 continue;
             }
             if self.missing.contains(name) {
-                self.forget_unless_changed(name, value);
-                self.take(name, value, page);
-                changed = true;
+                changed |= self.renew(name, value, page);
             } else if let Some(source) = self.sources.get(name) {
                 let source = source.clone();
                 changed |= self.replace_or_add_candidate(name, value, page, source, order);
             }
         }
         if changed {
-            self.update_missing(page.ended_at_ms);
+            self.update_resolved(page.ended_at_ms);
         }
         changed
+    }
+
+    /// Takes a page's value for a missing field, unless the value that it has is of the same fetch. Returns
+    /// whether it was taken.
+    fn renew(&mut self, name: &str, value: &Value, page: &PageValues<'_>) -> bool {
+        let source = self.sources.get(name).cloned();
+        let is_same = self.fields.get(name) == Some(value);
+        if is_same && source.as_ref() == Some(&page.source()) {
+            return false;
+        }
+        if let Some(former) = self.fields.get(name).filter(|_| !is_same).cloned() {
+            self.remember(name, former, source, page.ended_at_ms);
+        }
+        self.take(name, value, page);
+        self.missing.retain(|missing| missing != name);
+        true
     }
 
     fn take(&mut self, name: &str, value: &Value, page: &PageValues<'_>) {
@@ -355,6 +375,7 @@ impl StoredRecord {
         }
         if order.rank(page.mapping) < order.rank(source["mapping"].as_str()) {
             self.take(name, value, page);
+            self.forget_if_back(name, value);
             self.forget_candidate(name, value);
             self.add_candidate(name, &kept, source);
             return true;
@@ -390,12 +411,8 @@ impl StoredRecord {
         }
     }
 
-    /// Removes fields that have a value from `missing`. The time of resolution is set once, and only
-    /// removed if fields are missing again.
-    fn update_missing(&mut self, at_ms: i64) {
-        let fields = &self.fields;
-        self.missing
-            .retain(|name| !fields.get(name).is_some_and(has_value));
+    /// The time of resolution is set once, and only removed if fields are missing again.
+    fn update_resolved(&mut self, at_ms: i64) {
         if !self.missing.is_empty() {
             self.resolved_at = None;
         } else if self.resolved_at.is_none() {

@@ -23,7 +23,7 @@ use crate::record::{Record, RecordState, StoredRecord, has_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetRecord {
     pub record: Record,
-    /// Which of the wanted fields are asked for again though they have a value, which becomes history.
+    /// Which of the wanted fields are asked for again though they have a value.
     pub refresh: Refresh,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
@@ -56,8 +56,6 @@ pub struct Refresh {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
-    /// Fields are asked for again, so that the pages of its URLs must be fetched after this.
-    pub reopened: bool,
     /// The position at which the crawl had read the record before, if it was another one. The two are
     /// one record now.
     pub earlier: Option<u64>,
@@ -92,21 +90,23 @@ pub struct Unwritten {
 pub struct FilledField {
     pub name: String,
     pub value: Value,
-    /// Other values that pages brought for the field. One of them may have been written back
-    /// before, and may then be replaced.
+    /// Other values that pages bring for the field, or have brought before. One of them may have been
+    /// written back, and may then be replaced.
     pub others: Vec<Value>,
 }
 
 impl StoredRecord {
-    /// Those of `fields` that have a value from a page.
+    /// Those of `fields` that have a value from a page and are not asked for again.
     pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
-            self.sources.get(name)?;
+            if self.missing.contains(name) || !self.sources.contains_key(name) {
+                return None;
+            }
             let value = self.fields.get(name).filter(|value| has_value(value))?;
             Some(FilledField {
                 name: name.clone(),
                 value: value.clone(),
-                others: self.candidate_values(name),
+                others: self.other_values(name),
             })
         };
         fields.iter().filter_map(filled).collect()

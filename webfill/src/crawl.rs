@@ -83,9 +83,7 @@ impl Crawl {
         flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
-        let dataset = options
-            .dataset
-            .validate(flags::refresh(&options).wants_filled_fields())?;
+        let dataset = options.dataset.validate()?;
         let dataset_name = NamedDataset::choose(
             settings.dataset()?,
             options.seeds.as_deref(),
@@ -297,6 +295,7 @@ impl Crawl {
             endpoint: endpoint.to_owned(),
             broken_file: self.file_of_crawl("broken-seeds"),
             repeated_file: self.file_of_crawl("repeated-seeds"),
+            is_read_again: opened.begins_again,
             store,
         })
     }
@@ -328,6 +327,8 @@ impl Crawl {
 struct Opened {
     crawl: u32,
     fed_lines: u64,
+    /// The crawl was finished, and its input is read again.
+    begins_again: bool,
     dataset: Option<String>,
 }
 

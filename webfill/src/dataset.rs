@@ -47,9 +47,8 @@ pub struct DatasetPlan {
 }
 
 impl DatasetOptions {
-    /// Checks the flags; nothing is opened. `None` if there is no dataset. If the crawl `refreshes` fields,
-    /// values are written back over those that are there.
-    pub fn validate(&self, refreshes: bool) -> Result<Option<DatasetPlan>, Fault> {
+    /// Checks the flags; nothing is opened. `None` if there is no dataset.
+    pub fn validate(&self) -> Result<Option<DatasetPlan>, Fault> {
         let Some(uri) = &self.records else {
             return Ok(None);
         };
@@ -67,7 +66,7 @@ impl DatasetOptions {
                 .map_err(of_flag("--records-projection"))?;
         }
         let write_back = self.write_back.as_deref();
-        let write_back = write_back.map(|collection| WriteBack::new(collection, refreshes));
+        let write_back = write_back.map(|collection| WriteBack::new(collection, self.refresh));
         Ok(Some(DatasetPlan {
             source,
             write_back: write_back.transpose().map_err(of_flag("--write-back"))?,
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     fn refusal(options: DatasetOptions) -> String {
-        match options.validate(false) {
+        match options.validate() {
             Err(fault) => fault.message,
             Ok(_) => panic!("it was accepted"),
         }
@@ -152,7 +151,7 @@ mod tests {
             ..options()
         };
         assert!(refusal(write_back).starts_with("--write-back: `$x` is no name"));
-        assert!(options().validate(false).is_ok());
+        assert!(options().validate().is_ok());
     }
 
     #[test]

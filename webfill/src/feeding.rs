@@ -75,6 +75,8 @@ pub struct Input {
     pub broken_file: PathBuf,
     /// Where lines are listed that repeat the record of another.
     pub repeated_file: PathBuf,
+    /// The input was read to its end before: its lines may have moved since.
+    pub is_read_again: bool,
     pub store: Arc<dyn Store>,
 }
 
@@ -190,7 +192,6 @@ impl Feeder {
             crawl: CrawlId::new(&input.spec.app_id, &input.spec.crawl_id),
             dataset: input.dataset.clone(),
             refresh: input.refresh,
-            started_ms: now_ms(),
             over: Arc::clone(&over),
             runtime,
         };
@@ -321,7 +322,8 @@ impl Feeder {
         let mut own = Vec::new();
         let mut requests = SeedRequests::default();
         for (seed, taken) in batch.into_iter().zip(taken) {
-            if let (Some(earlier), Some(id)) = (taken.earlier_line, &seed.id) {
+            let earlier = taken.earlier_line.filter(|_| !self.input.is_read_again);
+            if let (Some(earlier), Some(id)) = (earlier, &seed.id) {
                 self.repeated.add(seed.line, earlier, id)?;
             }
             match taken.put {
@@ -342,7 +344,6 @@ impl Feeder {
             own.extend(urls.map(|url| SeedUrl {
                 url,
                 records: records.clone(),
-                again_before_ms: taken.again_before_ms,
             }));
         }
         for message in requests.into_messages() {

@@ -96,7 +96,6 @@ fn seed(url: &str) -> Candidate<'_> {
         parent: None,
         records: &[],
         attrs: None,
-        again_before_ms: None,
     }
 }
 

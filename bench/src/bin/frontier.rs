@@ -173,7 +173,6 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
         parent: None,
         records: &[],
         attrs: None,
-        again_before_ms: None,
     };
     let seeds: Vec<_> = urls.iter().map(|url| seed(url.as_str())).collect();
     frontier.feed(crawl, &seeds, 0)?;

@@ -325,7 +325,6 @@ impl Core {
                 parent: Some(page.task),
                 records,
                 attrs: None,
-                again_before_ms: None,
             })
             .collect();
         match self.feed(backfill.crawl, &candidates, now_ms) {

@@ -45,8 +45,6 @@ pub struct Candidate<'a> {
     pub records: &'a [String],
     /// The application's `attrs` object, for its page and all pages that are found from it.
     pub attrs: Option<AttrsId>,
-    /// The page is fetched again if it was done before this; milliseconds since the epoch.
-    pub again_before_ms: Option<i64>,
 }
 
 /// What became of a batch of candidates.

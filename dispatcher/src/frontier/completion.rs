@@ -97,7 +97,6 @@ impl Frontier {
             base: base.as_ref(),
             records: &unresolved,
             attrs: task.attrs,
-            again_before_ms: None,
         };
         let link = LinkContext {
             depth: task.depth.saturating_add(1),

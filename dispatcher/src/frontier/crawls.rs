@@ -128,8 +128,8 @@ impl Crawl {
 }
 
 impl Frontier {
-    /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl is to fetch pages again
-    /// that are old, seeds that have ended begin again.
+    /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl was finished and is to fetch
+    /// old pages again, its seeds begin again.
     pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let key = self.guarded("open a crawl", |frontier| {
@@ -139,7 +139,7 @@ impl Frontier {
                 "INSERT INTO crawls (id, app_id, crawl_id, spec) VALUES ({NEXT_CRAWL}, ?1, ?2, ?3)
                  ON CONFLICT (app_id, crawl_id) DO UPDATE
                  SET spec = excluded.spec, ended = NULL, seeds_ended = 0, paused = 0,
-                     fed_lines = iif(seeds_ended AND ?4, 0, fed_lines)
+                     fed_lines = iif(seeds_ended AND queued + leased = 0 AND ?4, 0, fed_lines)
                  RETURNING id"
             );
             let begins_again = spec.refresh_after_ms.is_some();

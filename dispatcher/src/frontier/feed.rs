@@ -47,7 +47,6 @@ impl Frontier {
                     base: None,
                     records,
                     attrs: candidate.attrs,
-                    again_before_ms: candidate.again_before_ms,
                 };
                 if let Some(refusal) = batch.judge(candidate.url, &context)? {
                     batch.note_refused(index, &refusal);
@@ -108,8 +107,6 @@ pub(super) struct LinkContext<'a> {
     /// Unresolved ones only.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
-    /// See [`Candidate::again_before_ms`].
-    pub(super) again_before_ms: Option<i64>,
 }
 
 /// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
@@ -135,7 +132,7 @@ pub(super) struct FeedBatch<'a> {
 /// What a batch adds to one site.
 #[derive(Default)]
 struct FedSite {
-    /// New tasks.
+    /// New URLs.
     accepted: u64,
     /// New tasks and those that are queued again.
     queued: u64,
@@ -182,7 +179,8 @@ impl FeedBatch<'_> {
     /// Queues a URL that is in scope; returns the reason if it is refused.
     fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
-        if self.seen.contains(self.db, key)? && !self.is_stale(key, context)? {
+        let is_known = self.seen.contains(self.db, key)?;
+        if is_known && !self.is_stale(key)? {
             for record in context.records {
                 self.attach_record(key, *record)?;
             }
@@ -190,21 +188,21 @@ impl FeedBatch<'_> {
         }
         let site_name = webfill_urls::site(url);
         let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
-        if !self.within_budget(site)? {
+        if !is_known && !self.within_budget(site)? {
             return Ok(Some(Reason::Budget));
         }
         self.enqueue(key, url, (site, &site_name), context)?;
+        // A page that is fetched again takes up no further part of its site's budget.
+        self.fed.entry(site).or_default().accepted += u64::from(!is_known);
         Ok(None)
     }
 
-    /// Whether the page is older than the crawl's `refresh_after_ms`, or than its records want it, so that
-    /// it is fetched again.
-    fn is_stale(&mut self, key: u64, context: &LinkContext<'_>) -> Result<bool> {
-        let refresh_after_ms = self.crawl.spec.refresh_after_ms;
-        let latest = refresh_after_ms.map(|after| self.now_ms.saturating_sub_unsigned(after));
-        let Some(latest) = latest.max(context.again_before_ms) else {
+    /// Whether the page is older than the crawl's `refresh_after_ms`, so that it is fetched again.
+    fn is_stale(&mut self, key: u64) -> Result<bool> {
+        let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else {
             return Ok(false);
         };
+        let latest = self.now_ms.saturating_sub_unsigned(refresh_after_ms);
         let Some(task) = self.seen.task_of(self.db, key)? else {
             return Ok(false);
         };
@@ -290,7 +288,6 @@ impl FeedBatch<'_> {
         }
         self.seen.insert(key, task as u64);
         self.count_queued(site, context.priority);
-        self.fed.entry(site).or_default().accepted += 1;
         self.tally.accepted += 1;
         Ok(())
     }

@@ -87,7 +87,6 @@ impl Fixture {
             parent: None,
             records: &records,
             attrs: None,
-            again_before_ms: None,
         };
         let candidates: Vec<_> = urls.iter().copied().map(candidate).collect();
         self.frontier.feed(self.crawl, &candidates, now_ms).unwrap()

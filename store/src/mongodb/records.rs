@@ -312,8 +312,7 @@ impl RecordDocument {
         let before = self.record.clone();
         let entry = json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
         let is_known_here = self.crawls.contains(&entry);
-        let put = self.record.put(input, !is_known_here, now_ms);
-        if put.changed {
+        if self.record.put(input, !is_known_here, now_ms) {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
@@ -325,7 +324,6 @@ impl RecordDocument {
         }
         Ok(RecordPut {
             state: self.record.state(),
-            reopened: put.reopened,
             earlier: input
                 .position
                 .and_then(|position| self.earlier_position(crawl, position, !is_known_here)),

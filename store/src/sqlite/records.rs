@@ -40,8 +40,8 @@ pub(super) fn put(
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.unwrap_or_default();
     let membership = membership(conn, crawl, &key)?;
-    let put = stored.put(input, membership.is_none(), now_ms);
-    if put.changed || before.is_none() {
+    let changed = stored.put(input, membership.is_none(), now_ms);
+    if changed || before.is_none() {
         keep(conn, &key, &stored)?;
         source_documents::mark_unwritten(conn, &key)?;
     }
@@ -58,11 +58,7 @@ pub(super) fn put(
     let earlier = membership.flatten();
     let is_other = |earlier: &u64| input.position.is_some_and(|position| position != *earlier);
     let earlier = earlier.filter(is_other);
-    Ok(RecordPut {
-        state,
-        reopened: put.reopened,
-        earlier,
-    })
+    Ok(RecordPut { state, earlier })
 }
 
 fn check_id(id: &str) -> Result<(), Fault> {

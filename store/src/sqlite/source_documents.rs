@@ -61,7 +61,8 @@ pub(super) fn unwritten(
     limit: u32,
 ) -> Result<Vec<Unwritten>, Fault> {
     let sql =
-        "SELECT record, document, changes, origins.fields, records.fields, candidates, sources
+        "SELECT record, document, changes, origins.fields, records.fields, candidates, sources,
+            history, missing
         FROM origins JOIN records ON records._id = record
         WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND changes > 0
             AND (collection = ?2 OR collection IS NULL) LIMIT ?3";
@@ -82,6 +83,8 @@ fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
         fields: from_json(row, 4)?,
         candidates: from_json(row, 5)?,
         sources: from_json(row, 6)?,
+        history: from_json(row, 7)?,
+        missing: from_json(row, 8)?,
         ..StoredRecord::default()
     };
     let writable: Vec<String> = from_json(row, 3)?;

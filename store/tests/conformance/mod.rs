@@ -114,6 +114,7 @@ macro_rules! conformance_tests {
             writing_back: a_refresh_wants_again_what_is_known_once_for_each_crawl,
             writing_back: what_a_changed_value_was_is_kept,
             writing_back: a_given_value_that_is_refreshed_does_not_come_back,
+            writing_back: a_refresh_that_fails_keeps_the_value_and_is_repeated,
             writing_back: the_history_is_bounded_and_the_oldest_goes,
             site_states: the_state_of_a_site_comes_back_as_it_was_put_last,
             site_states: states_are_removed_alone_and_more_than_once,

@@ -184,9 +184,14 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     input.refresh.on_entry = input.record.want.clone();
     let state = put_into(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);
-    let forgotten = stored_record(store, "1").await;
-    assert_eq!(forgotten["fields"], json!({"city": null, "born": 1815}));
-    assert_eq!(forgotten["sources"], json!({}));
+    let asked = stored_record(store, "1").await;
+    assert_eq!(asked["missing"], json!(["city"]));
+    assert_eq!(asked["fields"], json!({"city": "London", "born": 1815}));
+    let unwritten = store.unwritten(&again, COLLECTION, 10).await.unwrap();
+    assert!(
+        unwritten.iter().all(|record| record.fields.is_empty()),
+        "{unwritten:?}"
+    );
     for id in [crawl_id(), again.clone()] {
         let counts = store.record_counts(&id).await.unwrap();
         assert_eq!(
@@ -227,7 +232,7 @@ pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
     assert_eq!(changed["fields"], json!({"city": "Paris"}));
     let mut former = source;
     former["value"] = json!("London");
-    former["until"] = json!(NOON);
+    former["until"] = json!("2026-01-01T12:00:00.250Z");
     assert_eq!(changed["history"], json!({"city": [former]}));
     // Found again, it has not changed.
     refresh(store, "third").await;
@@ -235,11 +240,12 @@ pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
     let same = stored_record(store, "1").await;
     assert_eq!(same["fields"], changed["fields"]);
     assert_eq!(same["history"], changed["history"]);
-    // Nothing is found: the history knows what it was.
+    // Nothing is found: it stays, and is still asked for.
     refresh(store, "fourth").await;
     let lost = stored_record(store, "1").await;
-    assert_eq!(lost["fields"], json!({"city": null}));
-    assert_eq!(lost["history"]["city"][1]["value"], "Paris");
+    assert_eq!(lost["fields"], same["fields"]);
+    assert_eq!(lost["history"], same["history"]);
+    assert_eq!(lost["missing"], json!(["city"]));
     // The user's own values come from no page.
     put(store, vec![record("1", json!({"city": "Rome"}))]).await;
     put(store, vec![record("1", json!({"city": "Oslo"}))]).await;
@@ -257,17 +263,50 @@ pub(crate) async fn a_given_value_that_is_refreshed_does_not_come_back(clients: 
     let state = put_into(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);
     let asked = stored_record(store, "1").await;
-    assert_eq!(asked["fields"], json!({"city": null, "born": 1815}));
-    let former = asked["history"]["city"].as_array().unwrap().iter();
-    let former: Vec<&Value> = former.map(|one| &one["value"]).collect();
-    assert_eq!(former, ["London", "Paris"]);
+    assert_eq!(asked["fields"], json!({"city": "Paris", "born": 1815}));
     fill(store, "https://example.com/a", json!({"city": "Rome"})).await;
     // Read again by a resumed crawl.
     let state = put_into(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     let found = stored_record(store, "1").await;
     assert_eq!(found["fields"], json!({"city": "Rome", "born": 1815}));
-    assert_eq!(found["history"], asked["history"]);
+    let former = found["history"]["city"].as_array().unwrap().iter();
+    let former: Vec<&Value> = former.map(|one| &one["value"]).collect();
+    assert_eq!(former, ["London", "Paris"]);
+}
+
+pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("1", json!({"city": null}))]).await;
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let mut input = dataset_record(json!({"city": "London"}), &["city"]);
+    input.record.want = vec![String::from("city")];
+    input.refresh.after_ms = Some(0);
+    // A crawl that is resumed, a record on two lines, and the next crawl, which finds nothing again.
+    for crawl in ["again", "again", "later"] {
+        let crawl = CrawlId::new("app", crawl);
+        let state = put_into(store, &crawl, input.clone()).await.unwrap();
+        assert_eq!(state, RecordState::Open);
+        let asked = stored_record(store, "1").await;
+        assert_eq!(asked["fields"], json!({"city": "London"}));
+        assert_eq!(asked["missing"], json!(["city"]));
+        assert!(asked["sources"]["city"].is_object());
+        assert_eq!(asked["history"], json!({}));
+    }
+    fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
+    input.refresh.after_ms = Some(1 << 40);
+    let later = CrawlId::new("app", "later");
+    let state = put_into(store, &later, input.clone()).await.unwrap();
+    assert_eq!(
+        state,
+        RecordState::Resolved,
+        "the input still has the old value"
+    );
+    assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
+    // What the user corrects is taken all the same.
+    input.record.fields["city"] = json!("Rome");
+    put_into(store, &later, input).await.unwrap();
+    assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
 }
 
 pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients) {

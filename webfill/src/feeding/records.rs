@@ -30,8 +30,6 @@ pub struct Taken {
     pub put: Put,
     /// The line that has given the record before.
     pub earlier_line: Option<u64>,
-    /// Pages of its URLs that were fetched before this are too old for it.
-    pub again_before_ms: Option<i64>,
 }
 
 /// Which fields are asked for again though they have a value.
@@ -55,7 +53,6 @@ impl Taken {
         Taken {
             put,
             earlier_line: None,
-            again_before_ms: None,
         }
     }
 }
@@ -66,8 +63,6 @@ pub struct Records {
     pub crawl: CrawlId,
     pub dataset: DatasetName,
     pub refresh: RefreshRule,
-    /// When feeding began, in milliseconds since the epoch.
-    pub started_ms: i64,
     /// Set when the crawl is over.
     pub over: Arc<AtomicBool>,
     pub runtime: tokio::runtime::Runtime,
@@ -93,7 +88,6 @@ impl Records {
                         RecordState::Open => Put::Open,
                         RecordState::Resolved => Put::NothingToDo,
                     },
-                    again_before_ms: put.reopened.then_some(self.started_ms),
                     earlier_line: put.earlier.and_then(|earlier| input.line_at(earlier)),
                 }),
                 None => Ok(Taken::unseen(Put::NothingToDo)),

@@ -81,7 +81,6 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey, first: u64, now_ms: i64) -> Re
         parent: None,
         records: &[],
         attrs: None,
-        again_before_ms: None,
     };
     let candidates: Vec<_> = urls.iter().map(|url| candidate(url.as_str())).collect();
     let tally = frontier.feed(crawl, &candidates, now_ms)?;

@@ -198,7 +198,6 @@ impl Core {
                 parent: None,
                 records: &[],
                 attrs,
-                again_before_ms: None,
             })
             .collect();
         let tally = self.frontier.feed(crawl, &candidates, now_ms)?;

@@ -63,9 +63,16 @@ impl Core {
         self.register_crawl(crawl, now_ms)?;
         // Records refer to the crawl's document in the store.
         self.write_crawl(crawl, now_ms)?;
-        let fed_lines = self.frontier.crawl_status(crawl)?.fed_lines;
+        let status = self.frontier.crawl_status(crawl)?;
+        let fed_lines = status.fed_lines;
+        let begins_again = fed_lines == 0 && status.done > 0;
         let dataset = self.frontier.older_dataset(crawl)?;
-        Ok(serde_json::json!({"crawl": crawl, "fed_lines": fed_lines, "dataset": dataset}))
+        Ok(serde_json::json!({
+            "crawl": crawl,
+            "fed_lines": fed_lines,
+            "begins_again": begins_again,
+            "dataset": dataset,
+        }))
     }
 
     /// A crawl goes on under the scope that it began with: its links were judged by that.
@@ -123,7 +130,6 @@ impl Core {
                 parent: None,
                 records: &seed.records,
                 attrs: None,
-                again_before_ms: seed.again_before_ms,
             })
             .collect();
         let records = seeds.iter().flat_map(|seed| &seed.records);

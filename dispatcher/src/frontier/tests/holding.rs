@@ -143,7 +143,6 @@ fn pending_counts_priorities_and_sites() {
         priority: Some(90),
         parent: None,
         attrs: None,
-        again_before_ms: None,
         records: &[],
     };
     fixture

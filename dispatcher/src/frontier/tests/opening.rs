@@ -250,7 +250,6 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
             parent: None,
             records: &[],
             attrs: None,
-            again_before_ms: None,
         };
         fixture.frontier.feed(fixture.crawl, &[candidate], 0).err()
     });

@@ -149,7 +149,6 @@ impl Dispatcher {
             parent: None,
             records: &[],
             attrs: None,
-            again_before_ms: None,
         });
         let candidates: Vec<Candidate<'_>> = candidates.collect();
         let fed = self.core().feed(key, &candidates, now_ms);
