@@ -177,12 +177,18 @@ impl Watch for Steps {
     const LOOKS: bool = true;
 
     fn step(&mut self, step: &Step, input: &[Item<'_>], output: &[Item<'_>], run: &Run<'_>) {
+        let output = Values::of(output, true, run);
+        let mut reading = step.processor.reading(input, run);
+        // The reading is of the first values only.
+        if output.count > 0 && !output.are_empty_texts() {
+            reading.hint = None;
+        }
         self.0.push(StepTrace {
             processor: step.name,
             parameters: step.parameters.clone(),
             input: Values::of(input, step.processor.sees_markup(), run),
-            output: Values::of(output, true, run),
-            reading: step.processor.reading(input, run),
+            output,
+            reading,
         });
     }
 }

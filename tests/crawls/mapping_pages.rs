@@ -104,6 +104,21 @@ fn a_redirect_is_followed_and_its_target_names_the_page() {
 }
 
 #[test]
+fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = people(&web);
+    site.serve("/broken", status(500));
+    let leading = web.site("leading.example");
+    for path in ["/ada", "/broken", "/bob"] {
+        leading.serve(path, redirect(&site.url(path)));
+        // What fails was asked as well.
+        privately(&work, &web, &[&leading.url(path)]);
+    }
+    assert_eq!(web.visits().of_host("people.example").pages().len(), 3);
+    web.visits().assert_polite(Duration::from_millis(500));
+}
+
+#[test]
 fn what_may_not_be_fetched_is_refused_in_words() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = people(&web);

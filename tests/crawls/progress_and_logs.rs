@@ -33,7 +33,7 @@ fn no_progress_means_silence() {
 fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.robots("User-agent: *\nCrawl-delay: 7\n");
+    site.robots("User-agent: *\nCrawl-delay: 12\n");
     site.serve("/1", page("1")).serve("/2", page("2"));
     let work = Workplace::new();
     let run = work.crawl(&web).instead("--progress", "auto");
@@ -42,25 +42,23 @@ fn the_first_plain_line_comes_after_seconds_where_there_is_no_terminal() {
         .finish()
         .expect(0);
     let line = run.one_sentence();
-    for part in ["5 s: errors 0, pages 1, ", "queued 1", "sites 1"] {
+    // A busy machine may be late, but not by the length of the crawl.
+    for part in [
+        " s: errors 0, at least ",
+        " s left, pages 1, ",
+        "queued 1",
+        "sites 1",
+    ] {
         assert!(line.contains(part), "`{part}` is not in: {line}");
     }
     assert!(!line.contains(['\r', '\u{1b}']), "{line:?}");
 }
 
 #[test]
-fn a_short_crawl_prints_no_plain_line() {
-    let web = Web::start();
-    let work = Workplace::new();
-    let run = crawl(&work, &web).instead("--progress", "plain");
-    assert_eq!(run.finish().expect(0).stderr, "");
-}
-
-#[test]
 fn an_unknown_field_is_told_at_once_and_the_time_that_a_slow_site_takes() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.robots("User-agent: *\nCrawl-delay: 20\n");
+    site.robots("User-agent: *\nCrawl-delay: 90\n");
     site.serve("/1", page("1")).serve("/2", page("2"));
     let work = Workplace::new();
     let seeds = format!(
@@ -72,12 +70,12 @@ fn an_unknown_field_is_told_at_once_and_the_time_that_a_slow_site_takes() {
     let run = work.crawl(&web).instead("--progress", "plain");
     let run = run.arg("--seeds").arg(work.path("seeds.csv"));
     let mut running = run.start();
+    // The second page waits for its site's delay.
+    running.wait_for_stderr(" left, pages 1");
     running.wait_for_stderr("records want the field `nmae`");
     let told = running.stderr_so_far();
     assert!(told.contains("did you mean `name`?"), "{told}");
     assert!(web.visits().pages().len() < 2, "the crawl is not over");
-    // The second page waits for its site's delay.
-    running.wait_for_stderr("at least 1");
     running.signal(Signal::INT);
     let ended = running.finish().expect(11);
     assert_eq!(ended.stderr.matches("nmae").count(), 1, "told once");

@@ -26,6 +26,9 @@ use crate::sites::{Sites, Turn};
 /// As many as of robots.txt (RFC 9309 2.3.1.2).
 const MOST_REDIRECTS: usize = 5;
 
+/// How long ago the site of a URL was asked, by who knows it.
+pub type LastRequestAgo<'a> = &'a dyn Fn(&Url) -> Option<Duration>;
+
 /// A page that was fetched.
 #[derive(Debug)]
 pub struct SinglePage {
@@ -56,6 +59,7 @@ pub struct SingleFetcher {
     sites: RefCell<Sites>,
     robots: RefCell<RobotsFiles>,
     bodies: Memory,
+    asked: RefCell<Vec<Url>>,
 }
 
 impl SingleFetcher {
@@ -78,24 +82,23 @@ impl SingleFetcher {
             sites: RefCell::default(),
             robots: RefCell::default(),
             bodies: Memory::new(fetch.max_body_bytes),
+            asked: RefCell::default(),
         })
     }
 
-    /// Fetches a page, and what it redirects to. `last_request_ago` tells when the site was asked
-    /// before, if it is known.
+    /// Fetches a page, and what it redirects to.
     pub async fn fetch(
         &self,
         url: &Url,
-        last_request_ago: Option<Duration>,
+        last_request_ago: LastRequestAgo<'_>,
     ) -> Result<SinglePage, NoPage> {
         let mut url = url.clone();
-        let mut ago = last_request_ago;
         for _ in 0..=MOST_REDIRECTS {
             if (self.is_excluded)(&url) {
                 let reason = String::from("its site is excluded by `dispatcher.exclude_sites`");
                 return Err(NoPage::because(&url, Outcome::Disallowed, reason));
             }
-            let fetched = self.fetch_one(&url, ago.take()).await?;
+            let fetched = self.fetch_one(&url, last_request_ago(&url)).await?;
             if fetched.outcome == Outcome::Ok {
                 return Ok(SinglePage {
                     url,
@@ -113,13 +116,22 @@ impl SingleFetcher {
         Err(NoPage::because(&url, Outcome::Redirected, reason))
     }
 
+    /// The URLs whose sites were asked since this was called last, in order.
+    pub fn take_asked(&self) -> Vec<Url> {
+        self.asked.take()
+    }
+
     async fn fetch_one(&self, url: &Url, ago: Option<Duration>) -> Result<Fetched, NoPage> {
         let task = self.begin(url, ago);
         let permit = self.gate.permit(&task);
         // The requests for robots.txt and the page share one look-up.
         let _name = self.resolver.hold(url);
         let mut memory = self.bodies.begin().await;
-        let (delay, turn) = self.permission(&task, url, &permit, &mut memory).await?;
+        let permission = self.permission(&task, url, &permit, &mut memory).await;
+        if !matches!(&permission, Err(refused) if refused.outcome == Outcome::UnsafeAddress) {
+            self.asked.borrow_mut().push(url.clone());
+        }
+        let (delay, turn) = permission?;
         self.await_turn(&task.site, turn).await;
         let started = Now::read();
         let fetched = self.gate.page(&permit, url, None, &mut memory).await;

@@ -48,6 +48,8 @@ pub(super) struct Search<'s, 'p> {
     places: &'s [NodeRef<'p>],
     cures: Cures,
     left: Cell<u32>,
+    /// Something was not tried any more, so that it is not known whether it matches.
+    is_exhausted: Cell<bool>,
     until: Instant,
 }
 
@@ -58,13 +60,18 @@ impl<'s, 'p> Search<'s, 'p> {
             places,
             cures,
             left: Cell::new(MOST_TRIED),
+            is_exhausted: Cell::new(false),
             until: Instant::now() + MOST_TIME,
         }
     }
 
-    /// `matches up to //table; did you mean //table/tbody/tr?`, or `None` if it does match.
+    /// `matches up to //table; did you mean //table/tbody/tr?`, or `None` if it does match, or if that takes
+    /// too long to find out.
     pub(super) fn hint(&self, written: &Written) -> Option<String> {
         let (at, _) = self.reach(&written.pieces)?;
+        if self.is_exhausted.get() {
+            return None;
+        }
         let reached = match at {
             0 => format!("not even {} matches", text_of(&written.pieces[..1])),
             _ => format!("matches up to {}", text_of(&written.pieces[..at])),
@@ -95,7 +102,10 @@ impl<'s, 'p> Search<'s, 'p> {
                 self.left.set(left);
                 (self.probe)(&text_of(pieces))
             }
-            _ => Vec::new(),
+            _ => {
+                self.is_exhausted.set(true);
+                Vec::new()
+            }
         }
     }
 

@@ -187,12 +187,12 @@ impl Watch {
             return;
         }
         let what = match self.counters.leased {
-            0 => return,
+            0 => String::from("what is done is"),
             1 => String::from("the page under way is"),
             pages => format!("{pages} pages under way are"),
         };
         self.progress.remark(&format!(
-            "interrupted: {what} finished and stored first; interrupt again to stop at once"
+            "interrupted: {what} stored before the end; interrupt again to stop at once"
         ));
     }
 

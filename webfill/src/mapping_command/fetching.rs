@@ -84,21 +84,23 @@ impl<'o> Fetching<'o> {
             let (site, seconds) = (webfill_urls::site(url), left.as_secs() + 1);
             eprintln!("webfill: waits {seconds} s, because {site} was asked just now");
         }
-        let fetched = web.runtime.block_on(web.fetcher.fetch(url, ago));
+        let ago = |url: &Url| self.kept.last_request_ago(url);
+        let fetched = web.runtime.block_on(web.fetcher.fetch(url, &ago));
+        let asked = web.fetcher.take_asked();
         self.web = Some(web);
-        match fetched {
-            Ok(page) => {
-                let source = self.kept.keep(url, &page)?;
-                eprintln!("webfill: fetched {url}, kept as {}", source.shown_path());
-                Ok(source)
-            }
-            Err(no_page) => {
-                if no_page.outcome != Outcome::UnsafeAddress {
-                    self.kept.note_request(url)?;
-                }
-                Err(Fault::error(in_words(&no_page)))
-            }
+        for hop in asked.iter().filter(|hop| fetched.is_err() || *hop != url) {
+            self.kept.note_request(hop)?;
         }
+        let page = fetched.map_err(|no_page| Fault::error(in_words(&no_page)))?;
+        let source = match self.kept.keep(url, &page) {
+            Ok(source) => source,
+            Err(fault) => {
+                self.kept.note_request(url)?;
+                return Err(fault);
+            }
+        };
+        eprintln!("webfill: fetched {url}, kept as {}", source.shown_path());
+        Ok(source)
     }
 }
 
