@@ -86,6 +86,20 @@ pub fn prepare(config: &ArchiveConfig) -> Result<(), Fault> {
     })
 }
 
+/// Tells of a panic of the thread, which all fetches would wait for in vain.
+struct TellsPanic(mpsc::Sender<Fault>);
+
+impl Drop for TellsPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Only the first fault counts.
+            let _ = self
+                .0
+                .try_send(Fault::fatal("writing the archive panicked"));
+        }
+    }
+}
+
 /// An exchange to be written, and who waits for it.
 struct Job {
     exchange: Box<Exchange>,
@@ -112,6 +126,7 @@ impl Archive {
         let (jobs, waiting) = mpsc::channel(MOST_WAITING);
         let writer = Writer::new(folder.clone(), config.warc_mib << 20, about);
         let write = move || {
+            let _panics = TellsPanic(broken.clone());
             recover(&folder);
             if let Err(error) = write_all(writer, waiting) {
                 // Only the first fault counts.

@@ -79,14 +79,24 @@ fn whole_bytes(file: &File) -> io::Result<u64> {
     let mut whole = 0;
     while !reader.fill_buf()?.is_empty() {
         let mut member = GzDecoder::new(reader);
-        // An error of the disk and a torn member look the same here. Both end what can be read.
-        if io::copy(&mut member.by_ref(), &mut io::sink()).is_err() {
-            break;
+        match io::copy(&mut member.by_ref(), &mut io::sink()) {
+            Ok(_) => {}
+            Err(torn) if is_torn(&torn) => break,
+            // Nothing is cut off because the disk cannot be read.
+            Err(error) => return Err(error),
         }
         reader = member.into_inner();
         whole = reader.stream_position()?;
     }
     Ok(whole)
+}
+
+/// Whether the bytes are wrong or end too early, and not the reading of them.
+fn is_torn(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof
+    )
 }
 
 #[cfg(test)]
