@@ -197,10 +197,11 @@ impl StoredRecord {
 
     /// Whether a page's value has replaced the one that the input gives.
     fn had(&self, name: &str, input: &Record) -> bool {
-        let former = self.history.get(name).and_then(Value::as_array);
-        let mut former = former.into_iter().flatten();
+        let others = [&self.history, &self.candidates].into_iter();
+        let others = others.filter_map(|values| values.get(name)?.as_array());
         let given = input.fields.get(name);
-        self.sources.contains_key(name) && former.any(|former| Some(&former["value"]) == given)
+        let is_given = |other: &Value| given.is_some_and(|given| is_same(&other["value"], given));
+        self.sources.contains_key(name) && others.flatten().any(is_given)
     }
 
     /// Which of these fields a page has filled at least so long ago.
@@ -230,7 +231,13 @@ impl StoredRecord {
         let mut changed = false;
         for (name, value) in &input.fields {
             match self.fields.get_mut(name) {
-                Some(kept) if !has_value(value) || is_same(kept, value) => {}
+                Some(_) if !has_value(value) => {}
+                Some(kept) if is_same(kept, value) => {
+                    // A refresh has failed to find another one, and this input is content with it.
+                    if !self.sources.contains_key(name) {
+                        self.missing.retain(|missing| missing != name);
+                    }
+                }
                 Some(kept) => {
                     let former = std::mem::replace(kept, value.clone());
                     let source = self.sources.shift_remove(name);
@@ -269,7 +276,6 @@ impl StoredRecord {
             let is_filled = self.fields.get(name).is_some_and(has_value);
             if is_filled && !self.missing.contains(name) {
                 self.missing.push(name.clone());
-                self.candidates.shift_remove(name);
                 changed = true;
             }
         }
@@ -348,6 +354,8 @@ impl StoredRecord {
         if let Some(former) = self.fields.get(name).filter(|_| !is_same).cloned() {
             self.remember(name, former, source, page.ended_at_ms);
         }
+        // Those were found together with the former value.
+        self.candidates.shift_remove(name);
         self.take(name, value, page);
         self.missing.retain(|missing| missing != name);
         true

@@ -90,22 +90,23 @@ pub struct Unwritten {
 pub struct FilledField {
     pub name: String,
     pub value: Value,
+    /// Another value is looked for: this one replaces nothing.
+    pub is_asked_again: bool,
     /// Other values that pages bring for the field, or have brought before. One of them may have been
     /// written back, and may then be replaced.
     pub others: Vec<Value>,
 }
 
 impl StoredRecord {
-    /// Those of `fields` that have a value from a page and are not asked for again.
+    /// Those of `fields` that have a value from a page.
     pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
-            if self.missing.contains(name) || !self.sources.contains_key(name) {
-                return None;
-            }
+            self.sources.get(name)?;
             let value = self.fields.get(name).filter(|value| has_value(value))?;
             Some(FilledField {
                 name: name.clone(),
                 value: value.clone(),
+                is_asked_again: self.missing.contains(name),
                 others: self.other_values(name),
             })
         };

@@ -217,10 +217,23 @@ fn only_a_refresh_writes_over_values() {
 #[needs(mongod)]
 #[test]
 fn old_values_are_found_again_and_written_over_in_the_same_crawl() {
+    old_values_are_written_over(false);
+}
+
+#[needs(mongod)]
+#[test]
+fn old_values_are_found_again_with_a_store_in_mongodb_too() {
+    old_values_are_written_over(true);
+}
+
+fn old_values_are_written_over(is_store_in_mongodb: bool) {
     let people = People::new();
     people.insert(vec![doc! {"_id": 1, "url": url("1"), "location": "Rome"}]);
     let crawl = |after: &str| {
-        let crawl = people.crawl_and_write_back();
+        let mut crawl = people.crawl_and_write_back();
+        if is_store_in_mongodb {
+            crawl = crawl.instead("--store", &people.uri);
+        }
         crawl.args(["--refresh-after", after]).finish().expect(0);
     };
     people.documents.run(doc! {"update": "people", "updates": [

@@ -132,7 +132,7 @@ pub(super) struct FeedBatch<'a> {
 /// What a batch adds to one site.
 #[derive(Default)]
 struct FedSite {
-    /// New URLs.
+    /// New tasks.
     accepted: u64,
     /// New tasks and those that are queued again.
     queued: u64,
@@ -179,8 +179,7 @@ impl FeedBatch<'_> {
     /// Queues a URL that is in scope; returns the reason if it is refused.
     fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
-        let is_known = self.seen.contains(self.db, key)?;
-        if is_known && !self.is_stale(key)? {
+        if self.seen.contains(self.db, key)? && !self.is_stale(key)? {
             for record in context.records {
                 self.attach_record(key, *record)?;
             }
@@ -188,12 +187,10 @@ impl FeedBatch<'_> {
         }
         let site_name = webfill_urls::site(url);
         let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
-        if !is_known && !self.within_budget(site)? {
+        if !self.within_budget(site)? {
             return Ok(Some(Reason::Budget));
         }
         self.enqueue(key, url, (site, &site_name), context)?;
-        // A page that is fetched again takes up no further part of its site's budget.
-        self.fed.entry(site).or_default().accepted += u64::from(!is_known);
         Ok(None)
     }
 
@@ -288,6 +285,7 @@ impl FeedBatch<'_> {
         }
         self.seen.insert(key, task as u64);
         self.count_queued(site, context.priority);
+        self.fed.entry(site).or_default().accepted += 1;
         self.tally.accepted += 1;
         Ok(())
     }

@@ -108,7 +108,15 @@ pub(super) async fn unwritten(
     let crawl_key = crawl.to_string();
     let origin = doc! {"crawl": &crawl_key, "collection": {"$in": [from, Bson::Null]}};
     let which = doc! {"unwritten": &crawl_key, "origins": {"$elemMatch": origin}};
-    let members = ["fields", "sources", "candidates", "origins", "version"];
+    let members = [
+        "fields",
+        "sources",
+        "candidates",
+        "history",
+        "missing",
+        "origins",
+        "version",
+    ];
     let members: Document = members
         .into_iter()
         .map(|name| (name.to_owned(), 1.into()))

@@ -115,6 +115,8 @@ macro_rules! conformance_tests {
             writing_back: what_a_changed_value_was_is_kept,
             writing_back: a_given_value_that_is_refreshed_does_not_come_back,
             writing_back: a_refresh_that_fails_keeps_the_value_and_is_repeated,
+            writing_back: a_value_that_is_asked_for_again_replaces_nothing,
+            writing_back: a_given_value_that_was_refreshed_in_vain_is_not_asked_for_ever,
             writing_back: the_history_is_bounded_and_the_oldest_goes,
             site_states: the_state_of_a_site_comes_back_as_it_was_put_last,
             site_states: states_are_removed_alone_and_more_than_once,

@@ -187,11 +187,6 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     let asked = stored_record(store, "1").await;
     assert_eq!(asked["missing"], json!(["city"]));
     assert_eq!(asked["fields"], json!({"city": "London", "born": 1815}));
-    let unwritten = store.unwritten(&again, COLLECTION, 10).await.unwrap();
-    assert!(
-        unwritten.iter().all(|record| record.fields.is_empty()),
-        "{unwritten:?}"
-    );
     for id in [crawl_id(), again.clone()] {
         let counts = store.record_counts(&id).await.unwrap();
         assert_eq!(
@@ -306,6 +301,52 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     // What the user corrects is taken all the same.
     input.record.fields["city"] = json!("Rome");
     put_into(store, &later, input).await.unwrap();
+    assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
+}
+
+pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &Clients) {
+    let store = &*clients.first.store;
+    let mut input = dataset_record(json!({"city": null, "zip": null}), &["city", "zip"]);
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    fill(
+        store,
+        "https://example.com/a",
+        json!({"city": "London", "zip": "1"}),
+    )
+    .await;
+    input.refresh.on_entry = input.record.want.clone();
+    let again = CrawlId::new("app", "again");
+    put_into(store, &again, input).await.unwrap();
+    fill(store, "https://example.com/b", json!({"zip": "2"})).await;
+    let unwritten = store.unwritten(&again, COLLECTION, 10).await.unwrap();
+    let told = unwritten[0].fields.iter();
+    let told: Vec<_> = told
+        .map(|field| {
+            (
+                field.name.as_str(),
+                field.value.clone(),
+                field.is_asked_again,
+                field.others.clone(),
+            )
+        })
+        .collect();
+    let zip = ("zip", json!("2"), false, vec![json!("1")]);
+    assert_eq!(told, [("city", json!("London"), true, vec![]), zip]);
+}
+
+pub(crate) async fn a_given_value_that_was_refreshed_in_vain_is_not_asked_for_ever(
+    clients: &Clients,
+) {
+    let store = &*clients.first.store;
+    let mut input = dataset_record(json!({"city": "Rome"}), &["city"]);
+    input.record.want = vec![String::from("city")];
+    input.refresh.on_entry = input.record.want.clone();
+    let state = put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    assert_eq!(state, RecordState::Open);
+    input.refresh.on_entry = Vec::new();
+    let later = CrawlId::new("app", "later");
+    let state = put_into(store, &later, input).await.unwrap();
+    assert_eq!(state, RecordState::Resolved);
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
 }
 

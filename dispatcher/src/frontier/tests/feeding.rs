@@ -146,26 +146,6 @@ fn a_url_is_fetched_again_once_its_outcome_is_old_enough() {
 }
 
 #[test]
-fn a_page_that_is_fetched_again_takes_no_further_part_of_its_sites_budget() {
-    let mut fixture = fixture_with(|spec| {
-        spec.refresh_after_ms = Some(1_000);
-        spec.domain_max_pages = Some(2);
-    });
-    for pass in 0..3 {
-        let now_ms = pass * 2_000;
-        let tally = fixture.feed_for(&["http://a.org/1"], &[], now_ms);
-        assert_eq!(tally.accepted, 1, "pass {pass}");
-        let task = fixture.lease_one();
-        fixture.report_at(&report(&task), now_ms);
-    }
-    let tally = fixture.feed_for(&["http://a.org/2", "http://a.org/3"], &[], 6_000);
-    assert_eq!(tally.accepted, 1);
-    assert_eq!(tally.skipped, skipped(&[(Reason::Budget, 1)]));
-    assert_eq!(fixture.status().sites, 1);
-    fixture.assert_conserved();
-}
-
-#[test]
 fn seeds_begin_again_if_pages_are_to_be_fetched_again_and_the_crawl_was_finished() {
     let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
     let open = |fixture: &mut Fixture| {

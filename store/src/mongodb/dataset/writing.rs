@@ -75,17 +75,18 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// An expression for the field's new value: the found value if the field is missing, or has another
-/// value that pages brought, because the record has the best of these; else the present value.
+/// value that pages brought, because the record has the best of these; else the present value. While
+/// another value is asked for, the found one is written only if the field is missing.
 fn new_value(field: &FilledField, refresh: bool) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
-    if refresh {
+    if refresh && !field.is_asked_again {
         return Ok(rawdoc! {"$literal": found});
     }
     let mut replaceable = RawArrayBuf::new();
     replaceable.push(RawBson::Null);
     replaceable.push("");
     replaceable.push(RawArrayBuf::new());
-    for other in &field.others {
+    for other in field.others.iter().filter(|_| !field.is_asked_again) {
         replaceable.push(bson(other)?);
     }
     let there = format!("${}", field.name);
