@@ -82,6 +82,8 @@ pub struct Dispatch {
     leases: BTreeMap<TaskId, Lease>,
     /// The leases, by supervisor.
     held: Held,
+    /// At which site the last probe was.
+    last_draw: u64,
 }
 
 impl Dispatch {
@@ -93,6 +95,7 @@ impl Dispatch {
             balance: Balance::default(),
             leases: BTreeMap::new(),
             held: Held::default(),
+            last_draw: 0,
         }
     }
 

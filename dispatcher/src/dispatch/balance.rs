@@ -116,8 +116,6 @@ impl Dispatch {
         now_ms: i64,
     ) -> Option<&String> {
         let mut cut_off = self.balance.lanes.get(&lane)?.cut_off.iter();
-        cut_off.find(|name| {
-            self.fleet.is_due_for_probe(name, now_ms) && self.room(name, priority, now_ms) > 0
-        })
+        cut_off.find(|name| self.room(name, priority, now_ms) > 0)
     }
 }

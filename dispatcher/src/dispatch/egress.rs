@@ -3,8 +3,12 @@
 //! Decisions only: no I/O, no clock.
 //!
 //! - *open*: it gets tasks.
-//! - *cut off*: it gets none but one from time to time, the *probe*; if that is answered, the egress is
+//! - *cut off*: it gets none but some from time to time, the *probes*; if one is answered, the egress is
 //!   open again. Failures that it reports say nothing about sites.
+//!
+//! Probes come in rounds. Where another machine has a way out, a round is one probe, at a site that is
+//! well; else it is up to [`PROBES_IN_A_ROUND`], at sites drawn at random: a list of sites may begin with
+//! hundreds of dead ones.
 //!
 //! An egress is cut off when
 //!
@@ -43,8 +47,11 @@ const NO_ROUTE_LATER: usize = 20;
 const MOST_TASKS: usize = 64;
 const MOST_EXCUSED: usize = 100_000;
 
-/// The first probe comes after this long, each further one after twice as long as the one before.
-const FIRST_PROBE_MS: i64 = 5_000;
+/// How many probes of a machine may be under way while no other has a way out.
+pub(super) const PROBES_IN_A_ROUND: usize = 16;
+
+/// The first round of probes comes after this long, each further one after twice as long as the one before.
+pub(super) const FIRST_PROBE_MS: i64 = 5_000;
 const LONGEST_WAIT_MS: i64 = 60_000;
 
 /// If all probes have failed for so long, the sites that are left may be dead after all.
@@ -125,7 +132,7 @@ impl Tally {
 pub enum Change {
     /// These failures were the machine's.
     CutOff(MachineFailures),
-    /// The probe has failed. The next one goes to another site, after this wait.
+    /// A probe has failed. The next round comes after this wait.
     StillCutOff { wait_ms: i64 },
     /// The egress is open again.
     Opened,
@@ -148,7 +155,7 @@ pub(super) struct Egress {
     cut_off: Option<CutOff>,
     /// Sites whose failures were the machine's, and that have not answered since.
     excused: HashSet<SiteId>,
-    /// The wait after the next failed probe.
+    /// The wait after the next failed round.
     wait_ms: i64,
 }
 
@@ -174,8 +181,18 @@ struct Failure {
 pub struct CutOff {
     pub since_ms: i64,
     pub sign: String,
+    /// From when on probes may be handed out.
     probe_at_ms: i64,
-    probe: Option<TaskId>,
+    /// Those under way.
+    probes: Vec<TaskId>,
+}
+
+impl CutOff {
+    /// A task is under way no longer. Returns whether it was a probe.
+    fn end(&mut self, task: TaskId) -> bool {
+        let index = self.probes.iter().position(|probe| *probe == task);
+        index.map(|index| self.probes.swap_remove(index)).is_some()
+    }
 }
 
 impl Egress {
@@ -183,27 +200,36 @@ impl Egress {
         self.cut_off.as_ref()
     }
 
-    /// When the next probe may be handed out; `None` while there is one under way, or the egress is
-    /// open.
+    /// When the next round of probes begins; `None` while one is under way, or the egress is open.
     pub(super) fn probe_at_ms(&self) -> Option<i64> {
         let cut_off = self.cut_off.as_ref()?;
-        cut_off.probe.is_none().then_some(cut_off.probe_at_ms)
+        cut_off.probes.is_empty().then_some(cut_off.probe_at_ms)
     }
 
-    /// A task was handed out to the machine: if it is cut off, that is the probe.
+    /// How many probes may be handed out now if at most so many may be under way; `None` if the egress is
+    /// open.
+    pub(super) fn room_for_probes(&self, in_a_round: usize, now_ms: i64) -> Option<usize> {
+        let cut_off = self.cut_off.as_ref()?;
+        Some(match cut_off.probe_at_ms <= now_ms {
+            true => in_a_round.saturating_sub(cut_off.probes.len()),
+            false => 0,
+        })
+    }
+
+    /// A task was handed out to the machine: if it is cut off, that is a probe.
     pub(super) fn handed_out(&mut self, task: TaskId) {
         if let Some(cut_off) = &mut self.cut_off {
-            cut_off.probe = Some(task);
+            cut_off.probes.push(task);
         }
     }
 
-    /// A lease has ended. If it was the probe, and has shown nothing, there may soon be another.
+    /// A lease has ended. If it was the last probe, and has shown nothing, there may soon be others.
     pub(super) fn lease_over(&mut self, task: TaskId, now_ms: i64) {
         if let Some(cut_off) = &mut self.cut_off
-            && cut_off.probe == Some(task)
+            && cut_off.end(task)
+            && cut_off.probes.is_empty()
         {
-            cut_off.probe = None;
-            cut_off.probe_at_ms = now_ms + FIRST_PROBE_MS;
+            cut_off.probe_at_ms = cut_off.probe_at_ms.max(now_ms + FIRST_PROBE_MS);
         }
     }
 
@@ -234,7 +260,7 @@ impl Egress {
 
     fn note_cut_off(&mut self, attempt: &Attempt<'_>) -> Option<Change> {
         let cut_off = self.cut_off.as_mut()?;
-        if cut_off.probe != Some(attempt.task) {
+        if !cut_off.end(attempt.task) {
             return None;
         }
         let is_over = attempt.at_ms - cut_off.since_ms > LONGEST_CUT_OFF_MS;
@@ -244,9 +270,10 @@ impl Egress {
             return Some(Change::Opened);
         }
         let wait_ms = self.wait_ms;
-        cut_off.probe = None;
         cut_off.probe_at_ms = attempt.at_ms + wait_ms;
-        self.wait_ms = (2 * wait_ms).min(LONGEST_WAIT_MS);
+        if cut_off.probes.is_empty() {
+            self.wait_ms = (2 * wait_ms).min(LONGEST_WAIT_MS);
+        }
         Some(Change::StillCutOff { wait_ms })
     }
 
@@ -334,7 +361,7 @@ impl Egress {
                 .evidence
                 .map_or(String::new(), |evidence| evidence.sign.clone()),
             probe_at_ms: last.at_ms + FIRST_PROBE_MS,
-            probe: None,
+            probes: Vec::new(),
         });
         failures
     }

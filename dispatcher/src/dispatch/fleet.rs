@@ -14,11 +14,13 @@ use std::ops::Bound;
 
 use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
-use super::egress::{Attempt, Change, CutOff, Egress, Reach, Tally};
-use super::session::{AvailableCredit, Session};
+use super::egress::Egress;
+use super::session::Session;
 use super::supervisor::Supervisor;
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
+
+mod ways_out;
 
 /// The longest request that a supervisor may announce: a day.
 const LONGEST_REQUEST_MS: u64 = 86_400_000;
@@ -302,67 +304,11 @@ impl Fleet {
             .collect()
     }
 
-    /// How many tasks may be sent to a supervisor now; none once its lease is over.
-    pub(super) fn available_credit(&self, name: &str, now_ms: i64) -> AvailableCredit {
-        let supervisor = self.supervisors.get(name);
-        supervisor.map_or(AvailableCredit::default(), |supervisor| {
-            supervisor.available_credit(now_ms, self.lease_ms)
-        })
-    }
-
-    /// Notes an attempt of a supervisor.
-    pub(super) fn note_attempt(&mut self, name: &str, attempt: &Attempt<'_>) -> Option<Change> {
-        let mut others = Tally::default();
-        if attempt.reach != Reach::Answered {
-            let rest = self.supervisors.iter().filter(|(other, _)| *other != name);
-            rest.for_each(|(_, other)| others.add(other.egress.tally(attempt.at_ms)));
-        }
-        self.supervisors.get_mut(name)?.egress.note(attempt, others)
-    }
-
-    pub(super) fn egress_of(&mut self, name: &str) -> Option<&mut Egress> {
-        self.supervisors
-            .get_mut(name)
-            .map(|found| &mut found.egress)
-    }
-
     /// By how much a supervisor's wall clock is ahead of the dispatcher's clock, as far as is known.
     pub(super) fn clock_ahead_ms(&self, name: &str) -> i64 {
         self.supervisors
             .get(name)
             .map_or(0, |supervisor| supervisor.clock_ahead_ms)
-    }
-
-    /// Since when and why a supervisor is cut off.
-    pub(super) fn cut_off(&self, name: &str) -> Option<&CutOff> {
-        self.supervisors.get(name)?.egress.cut_off()
-    }
-
-    /// The connected supervisors of a lane that are cut off.
-    pub(super) fn cut_off_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
-        let all = self.supervisors.iter();
-        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_some())
-            .map(|(name, _)| name)
-    }
-
-    /// Whether the next probe of a supervisor that is cut off is due.
-    pub(super) fn is_due_for_probe(&self, name: &str, now_ms: i64) -> bool {
-        let supervisor = self.supervisors.get(name);
-        let at_ms = supervisor.and_then(|one| one.egress.probe_at_ms());
-        at_ms.is_some_and(|at_ms| at_ms <= now_ms)
-    }
-
-    /// When the next probe of a supervisor that is cut off is due.
-    pub(super) fn next_probe_ms(&self) -> Option<i64> {
-        let connected = self.supervisors.values().filter(|one| one.lane().is_some());
-        connected.filter_map(|one| one.egress.probe_at_ms()).min()
-    }
-
-    /// The connected supervisors of a lane that have a way out.
-    pub(super) fn open_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
-        let all = self.supervisors.iter();
-        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.cut_off().is_none())
-            .map(|(name, _)| name)
     }
 
     /// The connected supervisors of a lane, beginning after the last chosen.

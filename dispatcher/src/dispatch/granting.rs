@@ -4,8 +4,13 @@ use std::collections::BTreeSet;
 
 use webfill_wire::Lane;
 
+use super::egress::FIRST_PROBE_MS;
 use super::{Dispatch, Grant, Lease};
 use crate::frontier::{Leased, SiteId, Turn};
+
+/// Draws are the multiples of the golden ratio (modulo 1, as 64 bits): they fill their range evenly, and
+/// come in the same order each time.
+const DRAW_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Which supervisor gets the next task of a site.
 enum Receiver {
@@ -19,12 +24,13 @@ enum Receiver {
 
 impl Dispatch {
     /// The next site whose tasks are to be handed out, the highest priority first, then crawls in
-    /// turn; `None` when no site is ready or no supervisor has credit.
+    /// turn, then the longest due; `None` when no site is ready or no supervisor has credit. If no machine
+    /// has a way out, the site is drawn at random.
     pub fn next_grant(&mut self, now_ms: i64) -> Option<Grant> {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
         self.look_at_machines(now_ms);
-        while let Some(id) = self.schedule.first_ready(&full, now_ms) {
+        while let Some(id) = self.next_ready(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
             if self.schedule.must_await_group(id, now_ms) {
@@ -56,6 +62,14 @@ impl Dispatch {
             }
         }
         None
+    }
+
+    fn next_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
+        let draw = self.fleet.is_cut_off().then(|| {
+            self.last_draw = self.last_draw.wrapping_add(DRAW_STEP);
+            self.last_draw
+        });
+        self.schedule.next_ready(full, draw, now_ms)
     }
 
     /// How many tasks of this priority may be sent to a supervisor now. From its reserve only one
@@ -144,7 +158,10 @@ impl Dispatch {
     }
 
     fn make_grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
-        let pace = self.schedule.pace(id);
+        let pace = match self.fleet.cut_off(&owner) {
+            Some(_) => self.schedule.pace(id).min(1),
+            None => self.schedule.pace(id),
+        };
         let (group_room, next_start_ms) = self.schedule.room_in_group(id);
         let site = self.schedule.site_mut(id)?;
         site.scheduled = false;
@@ -208,6 +225,17 @@ impl Dispatch {
             site.set_next(next);
         }
         self.schedule.note_if_idle(grant.site);
+        if self.is_probe(grant) {
+            // The others of its round go to other sites.
+            let until_ms = grant.start_ms + FIRST_PROBE_MS;
+            self.schedule.set_aside(grant.site, until_ms);
+        }
         self.schedule.schedule(grant.site);
+    }
+
+    /// Whether a grant to a machine without a way out is one of several probes.
+    fn is_probe(&self, grant: &Grant) -> bool {
+        let is_cut_off = self.fleet.cut_off(&grant.supervisor).is_some();
+        is_cut_off && !self.fleet.has_open_peer(&grant.supervisor)
     }
 }

@@ -58,10 +58,9 @@ impl Dispatch {
                 judgement.cut_off = Some((name.clone(), failures));
             }
             // Where another machine has a way out, the site goes there.
-            Some(Change::StillCutOff { .. }) if self.has_open_peer(&name) => {}
+            Some(Change::StillCutOff { .. }) if self.fleet.has_open_peer(&name) => {}
             Some(Change::StillCutOff { wait_ms }) => {
-                let until_ms = now_ms + i64::from(PROBES_BEFORE_RETURN) * wait_ms;
-                self.schedule.set_aside(site, until_ms);
+                self.schedule.set_aside(site, now_ms + wait_ms);
             }
             Some(Change::Opened) => {
                 self.schedule.bring_back();
@@ -71,12 +70,6 @@ impl Dispatch {
         }
         judgement.is_excused = reach != Reach::Answered && self.fleet.cut_off(&name).is_some();
         judgement
-    }
-
-    /// Whether a machine of the same lane has a way out.
-    fn has_open_peer(&self, name: &str) -> bool {
-        let lane = self.fleet.lane_of(name);
-        lane.is_some_and(|lane| self.fleet.open_in(lane).next().is_some())
     }
 
     pub(super) fn release_starved(&mut self, name: &str) {
@@ -117,7 +110,7 @@ impl Dispatch {
         longest
     }
 
-    /// When the next probe of a machine that is cut off is due.
+    /// When the next round of probes of a machine that is cut off is due.
     pub fn next_probe_ms(&self) -> Option<i64> {
         self.fleet.next_probe_ms()
     }
@@ -127,6 +120,3 @@ impl Dispatch {
         self.schedule.owned_by(supervisor)
     }
 }
-
-/// A site at which a probe has failed waits until so many further ones have gone elsewhere.
-const PROBES_BEFORE_RETURN: u32 = 16;

@@ -7,7 +7,7 @@
 //! crawl that was served last), so neither a long queue nor a long pause gives an advantage.
 //!
 //! A site that needs a new owner of a lane in which no supervisor has credit waits in the queue of
-//! that lane, in the same order. [`Ready::first`] skips such a queue as a whole.
+//! that lane, in the same order. [`Ready::next`] skips such a queue as a whole.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -110,17 +110,23 @@ impl Ready {
         }
     }
 
-    /// The site that is next, except those that wait for credit in one of the `full` lanes.
-    pub(super) fn first(&self, full: &BTreeSet<Lane>) -> Option<SiteId> {
+    /// The site that is next, except those that wait for credit in one of the `full` lanes. With a
+    /// `draw`, any site of the same priority and crawl, all as likely if draws are even over their range.
+    pub(super) fn next(&self, full: &BTreeSet<Lane>, draw: Option<u64>) -> Option<SiteId> {
         let is_full = |awaits: &Option<Lane>| awaits.is_some_and(|lane| full.contains(&lane));
         let open = self.queues.iter().filter(|(awaits, _)| !is_full(awaits));
         let firsts = open.filter_map(|(_, levels)| {
             let (priority, level) = levels.first_key_value()?;
             let (tag, crawl) = level.order.first()?;
-            let (due_at_ms, site) = level.queues.get(crawl)?.sites.first()?;
-            Some((priority, tag, crawl, due_at_ms, site))
+            let sites = &level.queues.get(crawl)?.sites;
+            Some(((priority, tag, crawl, sites.first()?), sites))
         });
-        firsts.min().map(|(.., site)| *site)
+        let ((.., first), sites) = firsts.min_by_key(|(place, _)| *place)?;
+        let drawn = draw.and_then(|draw| {
+            let index = (u128::from(draw) * sites.len() as u128) >> u64::BITS;
+            sites.iter().nth(index as usize)
+        });
+        Some(drawn.unwrap_or(first).1)
     }
 
     /// How many sites wait for credit in a lane.
@@ -176,7 +182,7 @@ mod tests {
 
     /// Takes the next site and hands one task of it out.
     fn take(ready: &mut Ready, places: &[(SiteId, Place)]) -> Option<i64> {
-        let site = ready.first(&BTreeSet::new())?;
+        let site = ready.next(&BTreeSet::new(), None)?;
         let (_, place) = places.iter().find(|(id, _)| *id == site).unwrap();
         ready.remove(site, *place);
         ready.charge(place.turn.crawl, 1);
@@ -225,10 +231,25 @@ mod tests {
             ready.insert(SiteId(id), turn(priority, 1), 0, awaits);
         }
         let full = BTreeSet::from([Lane::Browser]);
-        assert_eq!(ready.first(&full), Some(SiteId(3)));
-        assert_eq!(ready.first(&BTreeSet::new()), Some(SiteId(2)));
+        assert_eq!(ready.next(&full, None), Some(SiteId(3)));
+        assert_eq!(ready.next(&BTreeSet::new(), None), Some(SiteId(2)));
         assert_eq!(ready.waiting(Lane::Browser), 2);
         assert_eq!(ready.last(Lane::Browser), Some(SiteId(1)));
+    }
+
+    #[test]
+    fn a_draw_finds_each_site_of_the_crawl_that_is_next() {
+        let mut ready = Ready::default();
+        for id in 0..10 {
+            ready.insert(SiteId(id), turn(50, 1), 0, None);
+            ready.insert(SiteId(100 + id), turn(40, 2), 0, None);
+        }
+        let full = BTreeSet::new();
+        let draws = (0..10).map(|tenth| u64::MAX / 10 * tenth + u64::MAX / 20);
+        let drawn: Vec<Option<SiteId>> = draws.map(|draw| ready.next(&full, Some(draw))).collect();
+        let all: Vec<Option<SiteId>> = (0..10).map(|id| Some(SiteId(id))).collect();
+        assert_eq!(drawn, all);
+        assert_eq!(ready.next(&full, Some(u64::MAX)), Some(SiteId(9)));
     }
 
     #[test]

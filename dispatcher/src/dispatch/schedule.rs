@@ -265,8 +265,13 @@ impl Schedule {
     }
 
     /// The ready site that is next: the highest priority, then crawls in turn, then the longest
-    /// due. Sites that wait for credit in one of the `full` lanes are skipped.
-    pub(super) fn first_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
+    /// due, or a drawn one. Sites that wait for credit in one of the `full` lanes are skipped.
+    pub(super) fn next_ready(
+        &mut self,
+        full: &BTreeSet<Lane>,
+        draw: Option<u64>,
+        now_ms: i64,
+    ) -> Option<SiteId> {
         while let Some((from_ms, id)) = self.delayed.first().copied()
             && from_ms <= now_ms
         {
@@ -278,7 +283,7 @@ impl Schedule {
         }
         loop {
             self.make_called_ready(now_ms);
-            let id = self.ready.first(full)?;
+            let id = self.ready.next(full, draw)?;
             if self
                 .sites
                 .get(&id)

@@ -47,13 +47,13 @@ impl Supervisor {
         self.lease_ends_ms(lease_ms) + self.longest_request_ms as i64
     }
 
-    /// If it is cut off, only a probe that is due has credit.
-    pub(super) fn available_credit(&self, now_ms: i64, lease_ms: i64) -> AvailableCredit {
-        let most = match (self.egress.cut_off(), self.egress.probe_at_ms()) {
-            (None, _) => u64::MAX,
-            (Some(_), Some(at_ms)) if at_ms <= now_ms => 1,
-            (Some(_), _) => 0,
-        };
+    /// How many tasks may be sent to it now; `most` if that is less.
+    pub(super) fn available_credit(
+        &self,
+        most: u64,
+        now_ms: i64,
+        lease_ms: i64,
+    ) -> AvailableCredit {
         match &self.session {
             Some(session) if !self.is_silent && now_ms - self.heard_ms <= lease_ms => {
                 session.available_credit().at_most(most)

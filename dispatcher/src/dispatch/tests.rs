@@ -69,7 +69,7 @@ fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
 
 /// A heartbeat of the first session, whatever has arrived.
 fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
-    let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 100), now_ms);
+    let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 1_000), now_ms);
     matches!(heard, HeartbeatReply::InSync { .. })
 }
 

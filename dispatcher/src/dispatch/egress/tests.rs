@@ -133,16 +133,25 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     let mut now_ms = NOW;
     let mut waits = Vec::new();
-    for task in 50..56 {
+    for round in 10..16 {
         let due_ms = egress.probe_at_ms().expect("no probe is under way");
         waits.push((due_ms - now_ms) / SECOND);
+        assert_eq!(egress.room_for_probes(3, due_ms - 1), Some(0));
         now_ms = due_ms;
-        egress.handed_out(task);
-        assert_eq!(egress.probe_at_ms(), None, "one at a time");
+        let tasks = [0, 1, 2].map(|n| 10 * round + n);
+        for (room, task) in [3, 2, 1].into_iter().zip(tasks) {
+            assert_eq!(egress.room_for_probes(3, now_ms), Some(room));
+            egress.handed_out(task);
+        }
+        assert_eq!(egress.probe_at_ms(), None, "one round at a time");
+        assert_eq!(egress.room_for_probes(3, now_ms), Some(0));
         // What was under way before says nothing.
         assert_eq!(note(&mut egress, 7, Reach::Answered, false, now_ms), None);
-        let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);
-        assert!(matches!(failed, Some(Change::StillCutOff { .. })));
+        for task in tasks {
+            let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);
+            assert!(matches!(failed, Some(Change::StillCutOff { .. })));
+            assert_eq!(egress.room_for_probes(3, now_ms), Some(0));
+        }
     }
     assert_eq!(waits, [5, 5, 10, 20, 40, 60]);
     egress.handed_out(60);

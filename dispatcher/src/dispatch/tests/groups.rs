@@ -274,7 +274,9 @@ fn of_a_group_of_many_sites_one_is_called_for_each_start() {
         let at_ms = dispatch.next_ready_ms().unwrap();
         assert_eq!(at_ms, NOW + start * 100);
         assert_eq!(
-            dispatch.schedule.first_ready(&Default::default(), at_ms),
+            dispatch
+                .schedule
+                .next_ready(&Default::default(), None, at_ms),
             Some(SiteId(4 + start))
         );
         assert_eq!(dispatch.schedule.groups.waiting(), 4_996 - start as usize);

@@ -1,5 +1,7 @@
 //! Machines that are cut off, and machines that join late.
 
+use std::collections::BTreeSet;
+
 use webfill_wire::{Evidence, Outcome, TaskDone};
 
 use super::*;
@@ -91,9 +93,9 @@ fn the_sites_of_a_machine_that_is_cut_off_go_to_another() {
 }
 
 #[test]
-fn a_machine_alone_gets_one_probe_at_a_time_at_another_site_each_time() {
-    let mut dispatch = dispatch(&[("a", 100)]);
-    (1..=8).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
+fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
+    let mut dispatch = dispatch(&[("a", 1_000)]);
+    (1..=60).for_each(|id| dispatch.add_site(site(id, NOW, Some("a"))));
     let tasks = hand_out_all(&mut dispatch, NOW);
     let judged: Vec<Judgement> = tasks
         .iter()
@@ -102,27 +104,29 @@ fn a_machine_alone_gets_one_probe_at_a_time_at_another_site_each_time() {
     assert!(judged[4].cut_off.is_some());
     assert!(hear(&mut dispatch, "a", NOW));
     assert_eq!(hand_out_all(&mut dispatch, NOW + 1), []);
-    let mut probed = Vec::new();
-    for _ in 0..3 {
-        let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    let mut probed = BTreeSet::new();
+    for _ in 0..4 {
+        let now_ms = dispatch.next_probe_ms().expect("a round comes");
         assert!(hear_until(&mut dispatch, "a", now_ms));
         let handed_out = hand_out_all(&mut dispatch, now_ms);
-        assert_eq!(handed_out.len(), 1);
-        probed.push(handed_out[0].0 / 100);
-        fail(&mut dispatch, handed_out[0].0, now_ms);
+        let sites: BTreeSet<u64> = handed_out.iter().map(|(task, _)| task / 100).collect();
+        assert_eq!((handed_out.len(), sites.len()), (16, 16), "{handed_out:?}");
+        assert_eq!(dispatch.next_probe_ms(), None, "one round at a time");
+        for (task, _) in handed_out {
+            fail(&mut dispatch, task, now_ms);
+        }
+        probed.extend(sites);
     }
-    probed.sort_unstable();
-    probed.dedup();
-    assert_eq!(probed.len(), 3, "each probe goes to another site");
+    assert!(probed.len() >= 40, "sites are drawn from all: {probed:?}");
 
-    let now_ms = dispatch.next_probe_ms().expect("a probe comes");
+    let now_ms = dispatch.next_probe_ms().expect("a round comes");
     assert!(hear_until(&mut dispatch, "a", now_ms));
     let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
     let judgement = dispatch.judge_machine(&answered(task), WELL, now_ms);
     assert_eq!(judgement.opened.as_deref(), Some("a"));
     dispatch.end_lease(task, SiteClock::default(), now_ms);
     assert!(
-        hand_out_all(&mut dispatch, now_ms + 1).len() >= 7,
+        hand_out_all(&mut dispatch, now_ms + 1).len() >= 44,
         "those of failed probes, too"
     );
 }
@@ -152,17 +156,19 @@ fn a_probe_goes_to_a_site_that_others_reach() {
     assert_eq!(of_a.len(), 1);
 }
 
-/// Lets the next probe go out and fail; returns its site.
+/// Lets the next round of probes of `a` go out and fail; returns the site of its first.
 fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
     let now_ms = dispatch.next_probe_ms().expect("a probe comes");
     for name in connected {
         assert!(hear_until(dispatch, name, now_ms));
     }
     let handed_out = hand_out_all(dispatch, now_ms);
-    let mut of_a = handed_out.iter().filter(|(_, name)| name == "a");
-    let (task, _) = of_a.next().expect("it is due");
-    fail(dispatch, *task, now_ms);
-    (task / 100, now_ms)
+    let of_a = handed_out.iter().filter(|(_, name)| name == "a");
+    let tasks: Vec<TaskId> = of_a.map(|(task, _)| *task).collect();
+    for task in &tasks {
+        fail(dispatch, *task, now_ms);
+    }
+    (tasks.first().expect("it is due") / 100, now_ms)
 }
 
 #[test]
