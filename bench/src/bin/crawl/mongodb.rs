@@ -31,7 +31,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let web = Web::serve(Sites::build(pages_per_site(plan)), 1)?;
     let counting = Counting::start(&mongod.uri("admin"))?;
     let crawled = crawl(&web, plan, &mongod.uri("bench"))?;
-    let seen = pace::judge(&web, plan)?;
+    let seen = pace::judge(&web, plan, None)?;
     let requests = counting.finish()?.rate_within(&seen)?;
     seen.print("webfill", &crawled.cost);
     println!(

@@ -137,7 +137,7 @@ fn crawl(web: &Web, plan: Plan) -> Result<Seen, Failure> {
         flags: flags.split(' ').map(str::to_owned).collect(),
     };
     let crawled = crawl.run(|_| {})?;
-    let seen = judge(web, plan)?;
+    let seen = judge(web, plan, None)?;
     seen.print("webfill", &crawled.cost);
     Ok(seen)
 }
@@ -163,18 +163,20 @@ fn scrape(web: &Web, plan: Plan) -> Result<Seen, Failure> {
         hosts: (0..plan.sites).map(host).collect(),
     };
     let spun = spider.run()?;
-    let seen = judge(web, plan)?;
+    let seen = judge(web, plan, None)?;
     seen.print("Scrapy", &spun.cost);
     Ok(seen)
 }
 
-/// Reads the server's log. robots.txt is the one request that may come right before a page.
-pub fn judge(web: &Web, plan: Plan) -> Result<Seen, Failure> {
+/// Reads the server's log. robots.txt is the one request that may come right before a page. `end`: of the
+/// crawl, if its first request came late.
+pub fn judge(web: &Web, plan: Plan, end: Option<Instant>) -> Result<Seen, Failure> {
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
     // The end is a little before the crawl's: it started up before its first request.
-    let window = first + plan.warm_up..first + plan.duration - Duration::from_secs(3);
+    let end = end.unwrap_or(first + plan.duration) - Duration::from_secs(3);
+    let window = first + plan.warm_up..end;
     let counted = arrivals
         .iter()
         .filter(|arrival| window.contains(&arrival.at))
