@@ -22,14 +22,18 @@ use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased};
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const LINKS: u64 = 100;
 const NEW_LINKS: u64 = 20;
 const PAGES_PER_COMMIT: usize = 40;
 const SITES: u64 = 100_000;
 const MILLION: u64 = 1_000_000;
 
-const WANTED_RATE: f64 = 200_000.0;
-const WANTED_RSS_MIB: f64 = 256.0;
+const WANTED_RATE: f64 = 300_000.0;
+const WANTED_RSS_MIB: f64 = 512.0;
 const WANTED_BYTES: f64 = 122.0;
 const WANTED_SLOWDOWN: f64 = 1.5;
 

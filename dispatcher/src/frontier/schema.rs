@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
 use super::stored_urls::WHOLE_URL;
@@ -393,6 +394,9 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_WAIT)?;
     // More than there are: each is prepared once.
     db.set_prepared_statement_cache_capacity(256);
+    // Otherwise a statement that is planned by the values bound to it (where an index is partial, or
+    // there is a LIMIT) is prepared again each time that one is bound.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     // What is told after a commit is on the disk by then, whatever becomes of the machine.
     db.pragma_update(None, "synchronous", "FULL")?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::{Fault, store_error, store_name};
@@ -41,7 +42,11 @@ impl Db {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, mode == OpenMode::Create);
         let mut conn = Connection::open_with_flags(path, flags)?;
-        conn.set_prepared_statement_cache_capacity(32);
+        // More than there are: each is prepared once.
+        conn.set_prepared_statement_cache_capacity(128);
+        // Otherwise a statement that is planned by the values bound to it (where an index is partial, or
+        // there is a LIMIT) is prepared again each time that one is bound.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         let patience_ms = Arc::new(AtomicU64::new(BUSY_FOR.as_millis() as u64));
         wait_for_others(&mut conn, Arc::clone(&patience_ms))?;
         Ok(Db {
