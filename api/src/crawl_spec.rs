@@ -55,6 +55,11 @@ pub struct CrawlSpec {
     /// found again.
     #[serde(default)]
     pub refresh_after_ms: Option<u64>,
+    /// The run of a watch that the crawl is in, by its beginning in milliseconds since the epoch. What
+    /// was fetched before is fetched again when it is found again, once, and the counters are those of
+    /// this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_began_ms: Option<i64>,
     /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
@@ -92,6 +97,7 @@ impl CrawlSpec {
             domain_max_pages: None,
             max_pages: None,
             refresh_after_ms: None,
+            run_began_ms: None,
             expires_at_ms: None,
             on_demand: false,
             retry: false,

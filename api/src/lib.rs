@@ -11,6 +11,7 @@
 //! | `{"action": "status"}` | a question about the fleet | [`Action`] |
 //! | `{"action": "site", "site", ...}` | rules and state of one site, set or shown | [`SiteAction`] |
 //! | `{"action": "sites", ...}` | the states of sites | [`SitesQuestion`] |
+//! | `{"name", "schedule", "seeds", ...}` | a watch: a crawl that is run again and again | [`Watch`] |
 //!
 //! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by
 //! reason in `skipped`. Whatever is refused is answered `{"error": {"path", "message"}}`: a
@@ -35,16 +36,19 @@ mod action;
 mod batch;
 mod crawl_request;
 mod crawl_spec;
+mod duration;
 mod json;
 mod question;
 mod refusal;
 mod rule;
+mod schedule;
 mod schema;
 pub mod scope;
 mod spec_changes;
 mod spider;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use self::action::{
     Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, parse_action,
@@ -52,10 +56,15 @@ pub use self::action::{
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};
 pub use self::crawl_spec::CrawlSpec;
+pub use self::duration::duration_ms;
 pub use self::json::{parse, parse_line};
 pub use self::question::{Question, is_list, parse_object, parse_question};
 pub use self::refusal::Refusal;
 pub use self::rule::nearest;
+pub use self::schedule::{LastRun, Schedule};
 pub use self::schema::{SCHEMA, schema};
 pub use self::spec_changes::SpecChanges;
 pub use self::spider::Spider;
+pub use self::watch::{
+    CrawlFlag, RunEnd, WATCH_SCHEMA, Watch, WatchRecords, WatchRun, watch_schema,
+};

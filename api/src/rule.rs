@@ -35,6 +35,10 @@ pub(crate) enum Rule {
     /// The id of an application or a crawl, of at most this many characters: no white space, no
     /// control character, and no slash, because the store joins ids with slashes.
     Id(usize),
+    /// The name of a watch, of at most this many characters: it becomes a part of file names.
+    Name(usize),
+    /// A duration such as `90s`, `15m`, `2h` or `1d`.
+    Duration,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A whole number between these, both included.
@@ -159,6 +163,14 @@ impl Rule {
                 text if text.chars().all(may_be_in_id) => Ok(()),
                 _ => Err("expected no white space, no control character and no `/`".into()),
             },
+            Rule::Name(most) => match check_text(value, most)? {
+                text if text.chars().all(may_be_in_name) => Ok(()),
+                _ => Err("expected letters, digits, or - _ . :".into()),
+            },
+            Rule::Duration => match value.as_str().map(crate::duration_ms) {
+                Some(Ok(_)) => Ok(()),
+                _ => Err("expected a duration such as `90s`, `15m`, `2h` or `1d`".into()),
+            },
             Rule::Word(words) => match value.as_str() {
                 Some(word) if words.contains(&word) => Ok(()),
                 _ => Err(format!("expected {}", in_quotes(words)).into()),
@@ -197,6 +209,8 @@ impl Rule {
                 "pattern",
                 r"^[^\s/\u0000-\u001f\u007f-\u009f]+$",
             ),
+            Rule::Name(most) => with(text(most), "pattern", "^[A-Za-z0-9_.:-]+$"),
+            Rule::Duration => with(text(20), "pattern", r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)?$"),
             Rule::Word(words) => json!({"enum": words}),
             Rule::Whole(least, most) => {
                 json!({"type": "integer", "minimum": least, "maximum": most})
@@ -236,6 +250,10 @@ fn with(mut schema: Value, key: &str, value: &str) -> Value {
 
 fn may_be_in_id(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && c != '/' && c != '\u{feff}'
+}
+
+fn may_be_in_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.:".contains(c)
 }
 
 fn in_quotes(words: &[&str]) -> String {

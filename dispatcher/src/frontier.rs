@@ -52,6 +52,7 @@ mod give_back;
 mod holding;
 mod lanes;
 mod lease;
+mod looking_again;
 mod names;
 mod on_demand;
 mod pruning;

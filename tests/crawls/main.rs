@@ -48,4 +48,5 @@ mod settings;
 mod terminal;
 mod the_test_site;
 mod tls;
+mod watches;
 mod wide_web;

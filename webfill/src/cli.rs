@@ -12,7 +12,7 @@ use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane, Outcome};
 
 use crate::backup::BackupOptions;
-use crate::crawl::FailOn;
+use crate::crawl::{FailOn, WatchedRun};
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
@@ -20,6 +20,7 @@ use crate::demand::{
 };
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
+use crate::watch_command::WatchCommand;
 pub use mapping::{MappingCommand, MappingTestOptions, TrialFormat};
 pub use roles::{DispatcherOptions, SupervisorOptions, WorkerOptions};
 
@@ -78,6 +79,9 @@ pub enum Command {
     /// Make keys, and say whom a dispatcher lets in
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Watches: crawls that are run again and again, by a schedule
+    #[command(subcommand)]
+    Watch(WatchCommand),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),
     /// Run a supervisor of a fleet
@@ -219,6 +223,9 @@ pub struct CrawlOptions {
     /// What is shown on standard error meanwhile
     #[arg(long, value_enum, default_value = "auto")]
     pub progress: ProgressStyle,
+    /// The run of a watch that this crawl is.
+    #[arg(skip)]
+    pub watched_run: Option<WatchedRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -312,23 +319,28 @@ pub fn tell_usage(error: &clap::Error) -> ExitCode {
             ExitCode::from(ExitStatus::Usage.code())
         }
         _ => {
-            let text = error.to_string();
-            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let mut sentence = lines
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_owned();
-            for line in lines
-                .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-            {
-                sentence.push_str(if line.starts_with("tip:") { "; " } else { " " });
-                sentence.push_str(line.trim_start_matches("tip: "));
-            }
-            eprintln!("webfill: {sentence}");
+            eprintln!("webfill: {}", usage_sentence(error));
             ExitCode::from(ExitStatus::Usage.code())
         }
     }
+}
+
+/// What is wrong with a typed command, in one sentence.
+pub fn usage_sentence(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut sentence = lines
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ")
+        .to_owned();
+    for line in
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+    {
+        sentence.push_str(if line.starts_with("tip:") { "; " } else { " " });
+        sentence.push_str(line.trim_start_matches("tip: "));
+    }
+    sentence
 }
 
 pub fn seconds(text: &str) -> Result<f64, String> {
@@ -340,21 +352,8 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 
 /// `90s`, `15m`, `2h`, `1d`, or seconds alone.
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || format!("`{text}` is not a duration such as 90s, 15m, 2h or 1d");
-    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
-        Some(at) => text.split_at(at),
-        None => (text, "s"),
-    };
-    let factor = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3_600.0,
-        "d" => 86_400.0,
-        _ => return Err(wrong()),
-    };
-    let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
-    std::time::Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    let millis = webfill_api::duration_ms(text)?;
+    Ok(std::time::Duration::from_millis(millis as u64))
 }
 
 fn follow(text: &str) -> Result<Follow, String> {

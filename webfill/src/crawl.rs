@@ -10,12 +10,13 @@ mod claim;
 mod findings;
 mod flags;
 mod retry;
+mod run_record;
 mod verdict;
 mod watch;
 mod write_back;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ use webfill_store::{CrawlId, CrawlState, Dataset, DatasetName, RecordCounts, Sto
 use crate::cli::{CrawlOptions, ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
 use crate::dataset::{DatasetPlan, NamedDataset};
-use crate::feeding::{self, DatasetSeeds, Feeding, Seeds, Source};
+use crate::feeding::{self, DatasetSeeds, Feeding, RefreshRule, Seeds, Source};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
 use crate::roles::load_mappings;
@@ -42,9 +43,14 @@ use crate::stdout::tell;
 use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use flags::require_contact;
+use run_record::RunRecord;
+pub use run_record::{RunFile, WatchedRun};
 pub use verdict::FailOn;
 use watch::{End, Watch};
 use write_back::{Route, WritingBack};
+
+/// The settings of the crawl's processes, in the state folder.
+const CONFIG_FILE: &str = "webfill.toml";
 
 pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     let crawl = Crawl::prepare(options)?;
@@ -79,6 +85,7 @@ impl Crawl {
     pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
         let mut settings = Settings::load(options.config.as_deref())?;
         flags::apply_flags(&mut settings, &options);
+        flags::give_watch_a_folder(&mut settings, &options);
         settings.validate()?;
         flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
@@ -115,7 +122,7 @@ impl Crawl {
         let state = StateFolder::open(&self.settings.state, "crawl")?;
         state.path().clone_into(&mut self.settings.state);
         let _log = log::start(&self.settings.log_folder(), "crawl", &self.settings.log)?;
-        let config_file = state.path().join("webfill.toml");
+        let config_file = state.path().join(CONFIG_FILE);
         self.settings.write(&config_file)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -138,8 +145,30 @@ impl Crawl {
                 return Err(fault);
             }
         };
+        let Some(record) = self.begin_run(&state)? else {
+            return self.crawl(started, &told_state, store, dataset, claim, runtime);
+        };
+        self.spec.run_began_ms = Some(record.began_ms());
+        let window_over = record.window_over();
+        self.options.max_time = window_over.map(|left| started.elapsed() + left);
+        let ended = self.crawl(started, &told_state, store, dataset, claim, runtime);
+        record.end(&ended)?;
+        ended
+    }
+
+    /// The work, between the opening of the store and the summary.
+    fn crawl(
+        mut self,
+        started: Instant,
+        told_state: &Path,
+        store: Arc<dyn Store>,
+        dataset: Option<Arc<Dataset>>,
+        claim: Claim,
+        runtime: tokio::runtime::Runtime,
+    ) -> Result<(Summary, End), Fault> {
+        let config_file = self.settings.state.join(CONFIG_FILE);
         let mut fleet = Fleet::start(&config_file)?;
-        let endpoint = Endpoints::ipc(&socket_folder(state.path())?).control;
+        let endpoint = Endpoints::ipc(&socket_folder(&self.settings.state)?).control;
         let mut client = ControlClient::connect(&endpoint)?;
         let opened: Opened = client.ask(
             &LocalRequest::OpenCrawl {
@@ -203,9 +232,21 @@ impl Crawl {
             elapsed: started.elapsed(),
             ended_early: end.reason(),
             store: self.settings.store_uri()?.to_string(),
-            state: told_state,
+            state: told_state.to_owned(),
         };
         Ok((summary, end))
+    }
+
+    /// Begins or resumes the run of a watch, if it is one.
+    fn begin_run(&self, state: &StateFolder) -> Result<Option<RunRecord>, Fault> {
+        let run = self.options.watched_run.as_ref();
+        run.map(|run| RunRecord::begin(run, state.path()))
+            .transpose()
+    }
+
+    /// The folder of the crawl's files.
+    pub fn state(&self) -> &Path {
+        &self.settings.state
     }
 
     /// Opens the store. Without seeds, the crawl must exist there; else its id was mistyped.
@@ -264,7 +305,7 @@ impl Crawl {
         Some(Source::Dataset(DatasetSeeds {
             identity: plan.identity(),
             rules: DocumentRules {
-                refresh: flags::refresh(&self.options).wants_filled_fields(),
+                refresh: self.refresh().wants_filled_fields(),
                 writes_back: plan.write_back.is_some(),
                 collection: plan.collection(),
                 extracted: self.extracted(),
@@ -286,7 +327,7 @@ impl Crawl {
             urls: self.options.urls.clone(),
             seeds: self.source(dataset),
             dataset: dataset_name,
-            refresh: flags::refresh(&self.options),
+            refresh: self.refresh(),
             extracted: self.extracted(),
             mappings: self.settings.mappings.clone(),
             crawl: opened.crawl,
@@ -298,6 +339,14 @@ impl Crawl {
             is_read_again: opened.begins_again,
             store,
         })
+    }
+
+    /// A run of a watch asks again for what was filled before it.
+    fn refresh(&self) -> RefreshRule {
+        RefreshRule {
+            since_ms: self.spec.run_began_ms,
+            ..flags::refresh(&self.options)
+        }
     }
 
     /// Says that records from a pipe have a dataset, which they share with those of other pipes.

@@ -20,6 +20,7 @@ mod seeds;
 mod settings;
 mod stdout;
 mod summary;
+mod watch_command;
 
 use std::process::ExitCode;
 
@@ -68,6 +69,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Backup(options) => backup::run(options),
         Command::Mapping(command) => mapping_command::run(command),
         Command::Keys(command) => keys_command::run(command),
+        Command::Watch(command) => watch_command::run(command),
         Command::Dispatcher(options) => roles::dispatcher(options),
         Command::Supervisor(options) => roles::supervisor(options),
         Command::Worker(options) => roles::worker(options),

@@ -12,7 +12,7 @@ use webfill_wire::{CrawlKey, Outcome, Reason};
 
 use super::answers::CrawlStatus;
 use super::pruning::NEXT_CRAWL;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, looking_again};
 use crate::scope::Scope;
 
 /// The most that is counted for one crawl in memory: one alone must not push out all others.
@@ -129,9 +129,10 @@ impl Crawl {
 
 impl Frontier {
     /// Opens a crawl, new or known; the spec replaces a stored one. If the crawl was finished and is to fetch
-    /// old pages again, its seeds begin again.
+    /// old pages again, its seeds begin again, as they do in each run of a watch.
     pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
+        let begins_run = self.begins_run(spec)?;
         let key = self.guarded("open a crawl", |frontier| {
             let spec_json = serde_json::to_string(spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -146,12 +147,25 @@ impl Frontier {
             let values = params![spec.app_id, spec.crawl_id, spec_json, begins_again];
             // The counters in memory may be ahead of the table.
             frontier.write_counters()?;
-            frontier.db.query_row(&sql, values, |row| row.get(0))
+            let key = frontier.db.query_row(&sql, values, |row| row.get(0))?;
+            if begins_run {
+                looking_again::begin_run(&frontier.db, key)?;
+            }
+            Ok(key)
         })?;
         self.crawls.remove(&key);
         self.crawl(key)?;
         self.release_later(key);
         Ok(key)
+    }
+
+    /// Whether opening a known crawl with this spec begins another run of its watch.
+    pub fn begins_run(&mut self, spec: &CrawlSpec) -> Result<bool, FrontierError> {
+        let known = self.find_crawl(&spec.app_id, &spec.crawl_id)?;
+        match (known, spec.run_began_ms) {
+            (Some(key), Some(_)) => Ok(self.spec(key)?.run_began_ms != spec.run_began_ms),
+            _ => Ok(false),
+        }
     }
 
     /// The crawls of `webfill crawl` that have something queued or leased.

@@ -179,7 +179,13 @@ impl FeedBatch<'_> {
     /// Queues a URL that is in scope; returns the reason if it is refused.
     fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
-        if self.seen.contains(self.db, key)? && !self.is_stale(key)? {
+        let is_seen = self.seen.contains(self.db, key)?;
+        if is_seen && let Some(task) = self.task_before_run(key)? {
+            let site_name = webfill_urls::site(url);
+            let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
+            return self.look_again(task, site, context);
+        }
+        if is_seen && !self.is_stale(key)? {
             for record in context.records {
                 self.attach_record(key, *record)?;
             }
@@ -212,7 +218,9 @@ impl FeedBatch<'_> {
     /// Adds a record to the task of a URL that was seen before. A task that was stopped because its
     /// records were complete has no stored page, so it is queued again.
     fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
-        let pair_key = self.seen.pair_key(key, record);
+        // What was noted in another run of a watch may not hold any more.
+        let run = self.crawl.spec.run_began_ms.unwrap_or_default() as u64;
+        let pair_key = self.seen.pair_key(key.wrapping_add(run), record);
         if self.seen.was_noted_lately(pair_key) {
             return Ok(());
         }
@@ -243,7 +251,7 @@ impl FeedBatch<'_> {
         *self.queued.entry(priority).or_default() += 1;
     }
 
-    fn within_budget(&mut self, site: SiteId) -> Result<bool> {
+    pub(super) fn within_budget(&mut self, site: SiteId) -> Result<bool> {
         let Some(budget) = self.crawl.spec.domain_max_pages else {
             return Ok(true);
         };
@@ -284,10 +292,15 @@ impl FeedBatch<'_> {
             self.db.prepare_cached(sql)?.execute([task, *record])?;
         }
         self.seen.insert(key, task as u64);
-        self.count_queued(site, context.priority);
+        self.count_accepted(site, context.priority);
+        Ok(())
+    }
+
+    /// A URL was accepted and queued.
+    pub(super) fn count_accepted(&mut self, site: SiteId, priority: u8) {
+        self.count_queued(site, priority);
         self.fed.entry(site).or_default().accepted += 1;
         self.tally.accepted += 1;
-        Ok(())
     }
 
     fn note_refused(&mut self, index: usize, refusal: &Refusal) {

@@ -150,7 +150,10 @@ impl FeedBatch<'_> {
                    WHERE id = ?1";
         let values = params![task.id as i64, QUEUED];
         self.db.prepare_cached(sql)?.execute(values)?;
-        if self.crawl.uncount_outcome(task.outcome) == 0 {
+        if self.is_before_run(task) {
+            // This run has not counted it.
+            self.crawl.status.discovered += 1;
+        } else if self.crawl.uncount_outcome(task.outcome) == 0 {
             let sql = "DELETE FROM outcomes WHERE crawl = ?1 AND outcome = ?2";
             let values = params![self.key, task.outcome.as_str()];
             self.db.prepare_cached(sql)?.execute(values)?;
@@ -158,6 +161,11 @@ impl FeedBatch<'_> {
         self.count_queued(task.site, task.priority);
         self.tally.requeued += 1;
         Ok(())
+    }
+
+    fn is_before_run(&self, task: &EndedTask) -> bool {
+        let began_ms = self.crawl.spec.run_began_ms;
+        began_ms.is_some_and(|began_ms| task.done_at_ms < began_ms)
     }
 }
 

@@ -14,6 +14,7 @@ mod forgiving;
 mod holding;
 mod lanes;
 mod leasing;
+mod looking_again;
 mod many_crawls;
 mod migrating;
 mod opening;

@@ -49,6 +49,15 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     );
 }
 
+/// A watch that names no state folder has one of its own, so that several can run side by side.
+pub fn give_watch_a_folder(settings: &mut Settings, options: &CrawlOptions) {
+    if let Some(run) = &options.watched_run
+        && settings.state == Settings::default().state
+    {
+        settings.state = settings.state.join("watches").join(&run.name);
+    }
+}
+
 pub fn has_seeds(options: &CrawlOptions) -> bool {
     !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
@@ -86,6 +95,7 @@ pub fn refresh(options: &CrawlOptions) -> RefreshRule {
     RefreshRule {
         on_entry: options.dataset.refresh,
         after_ms: after.map(|after| after.as_millis() as u64),
+        since_ms: None,
     }
 }
 

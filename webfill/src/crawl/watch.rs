@@ -40,7 +40,29 @@ const ANSWER_AFTER_END: Duration = Duration::from_secs(1);
 pub enum End {
     Finished,
     Interrupted,
-    Limit(&'static str),
+    Limit(Limit),
+}
+
+/// A limit that ends a crawl before it is finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    Pages,
+    Time,
+    Rests,
+    CutOff,
+}
+
+impl Limit {
+    fn reason(self) -> &'static str {
+        match self {
+            Limit::Pages => "reached --max-pages",
+            Limit::Time => "reached --max-time",
+            Limit::Rests => "stopped: all that is left rests for longer than --max-rest",
+            Limit::CutOff => {
+                "stopped: this machine does not reach the web, for longer than --max-rest"
+            }
+        }
+    }
 }
 
 impl End {
@@ -49,7 +71,7 @@ impl End {
         match self {
             End::Finished => None,
             End::Interrupted => Some("interrupted"),
-            End::Limit(limit) => Some(limit),
+            End::Limit(limit) => Some(limit.reason()),
         }
     }
 
@@ -113,21 +135,19 @@ impl Watch {
                 return Ok(End::Interrupted);
             }
             if self.counters.limit_reached {
-                return Ok(End::Limit("reached --max-pages"));
+                return Ok(End::Limit(Limit::Pages));
             }
             if self.counters.rests_until_ms.is_some() {
                 return Ok(End::Limit(match self.counters.cut_off {
-                    Some(_) => {
-                        "stopped: this machine does not reach the web, for longer than --max-rest"
-                    }
-                    None => "stopped: all that is left rests for longer than --max-rest",
+                    Some(_) => Limit::CutOff,
+                    None => Limit::Rests,
                 }));
             }
             if self
                 .deadline
                 .is_some_and(|deadline| Instant::now() >= deadline)
             {
-                return Ok(End::Limit("reached --max-time"));
+                return Ok(End::Limit(Limit::Time));
             }
             std::thread::sleep(LOOK_EVERY);
         }

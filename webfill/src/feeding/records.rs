@@ -39,12 +39,21 @@ pub struct RefreshRule {
     pub on_entry: bool,
     /// Those that a page has filled so long ago, in each run.
     pub after_ms: Option<u64>,
+    /// Those that a page has filled before this time, in milliseconds since the epoch.
+    pub since_ms: Option<i64>,
 }
 
 impl RefreshRule {
     /// Whether fields with a value are wanted too.
     pub fn wants_filled_fields(self) -> bool {
-        self.on_entry || self.after_ms.is_some()
+        self.on_entry || self.after_ms.is_some() || self.since_ms.is_some()
+    }
+
+    /// How old the fields are that are asked for again.
+    fn age_ms(self, now_ms: i64) -> Option<u64> {
+        let since = self.since_ms;
+        let since = since.map(|since_ms| now_ms.saturating_sub(since_ms).max(0) as u64);
+        since.or(self.after_ms)
     }
 }
 
@@ -72,11 +81,12 @@ impl Records {
     /// Puts the records of a batch; `input` is a position in their input. Returns what becomes of each
     /// seed; `None` if the crawl was over before the store had taken the records.
     pub fn put(&self, batch: &[Seed], input: &Position) -> Result<Option<Vec<Taken>>, Fault> {
+        let now_ms = now_ms();
         let records = batch
             .iter()
-            .filter_map(|seed| self.record_of(seed, input))
+            .filter_map(|seed| self.record_of(seed, input, now_ms))
             .collect();
-        let Some(put) = self.put_until_taken(records) else {
+        let Some(put) = self.put_until_taken(records, now_ms) else {
             return Ok(None);
         };
         let mut put = put.into_iter();
@@ -102,14 +112,13 @@ impl Records {
     fn put_until_taken(
         &self,
         records: Vec<DatasetRecord>,
+        now_ms: i64,
     ) -> Option<Vec<Result<RecordPut, StoreError>>> {
         if records.is_empty() {
             return Some(Vec::new());
         }
         loop {
-            let put = self
-                .store
-                .put_dataset(&self.crawl, records.clone(), now_ms());
+            let put = self.store.put_dataset(&self.crawl, records.clone(), now_ms);
             let put = self.runtime.block_on(put);
             let is_away =
                 |put: &Result<_, StoreError>| put.as_ref().is_err_and(StoreError::is_retry);
@@ -123,7 +132,7 @@ impl Records {
         }
     }
 
-    fn refresh_of(&self, seed: &Seed) -> Refresh {
+    fn refresh_of(&self, seed: &Seed, now_ms: i64) -> Refresh {
         let is_known = |name: &&String| {
             let value = seed.fields.as_ref().and_then(|fields| fields.get(*name));
             value.is_some_and(has_value)
@@ -137,11 +146,11 @@ impl Records {
         };
         Refresh {
             on_entry,
-            after_ms: self.refresh.after_ms,
+            after_ms: self.refresh.age_ms(now_ms),
         }
     }
 
-    fn record_of(&self, seed: &Seed, input: &Position) -> Option<DatasetRecord> {
+    fn record_of(&self, seed: &Seed, input: &Position, now_ms: i64) -> Option<DatasetRecord> {
         Some(DatasetRecord {
             record: Record {
                 dataset: self.dataset.clone(),
@@ -149,7 +158,7 @@ impl Records {
                 fields: seed.fields.clone().unwrap_or_default(),
                 want: seed.want.clone(),
             },
-            refresh: self.refresh_of(seed),
+            refresh: self.refresh_of(seed, now_ms),
             source: seed.source.clone(),
             position: input.of_line(seed.line),
         })

@@ -55,7 +55,8 @@ impl Core {
     }
 
     fn open_crawl(&mut self, spec: &CrawlSpec, now_ms: i64) -> Result<Value, FrontierError> {
-        if let Some(refusal) = self.refusal_of_scope(spec)? {
+        let begins_run = self.frontier.begins_run(spec)?;
+        if !begins_run && let Some(refusal) = self.refusal_of_scope(spec)? {
             return Ok(refusal);
         }
         let crawl = self.frontier.open_crawl(spec)?;
@@ -65,7 +66,7 @@ impl Core {
         self.write_crawl(crawl, now_ms)?;
         let status = self.frontier.crawl_status(crawl)?;
         let fed_lines = status.fed_lines;
-        let begins_again = fed_lines == 0 && status.done > 0;
+        let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
         let dataset = self.frontier.older_dataset(crawl)?;
         Ok(serde_json::json!({
             "crawl": crawl,

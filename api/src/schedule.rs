@@ -1,0 +1,237 @@
+//! When the runs of a watch are due: `every 6h`, or five cron fields in a time zone.
+//!
+//! Where clocks are changed, the hour field decides. If it begins with `*`, the schedule has a rhythm
+//! and keeps to it as vixie cron does: a time that clocks skip is not made up for, and one that they
+//! show twice is due twice. Otherwise the hours are fixed: a time that does not exist is due once, right
+//! after the gap, and one that exists twice is due the first time only.
+
+mod field;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, ToSpan};
+
+use self::field::Field;
+
+/// How far ahead a day is searched for: 29 February may be eight years away.
+const DAYS_AHEAD: i32 = 9 * 366;
+
+/// The shortest and the longest period of `every`, in milliseconds.
+const SHORTEST_MS: i64 = 1_000;
+const LONGEST_MS: i64 = 366 * 86_400_000;
+
+/// Due times that nobody ran are counted up to this.
+const MOST_COUNTED: usize = 1_000;
+
+/// A run that starts within this time is on time.
+const ON_TIME_MS: i64 = 60_000;
+
+/// The times of a run, in milliseconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastRun {
+    pub due_ms: i64,
+    pub started_ms: i64,
+    pub ended_ms: i64,
+}
+
+/// When something is due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Schedule {
+    /// So many milliseconds after its last start.
+    Every(i64),
+    /// At times of days.
+    Cron(Box<Cron>),
+}
+
+/// Five fields, and the time zone whose clocks they are about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cron {
+    minutes: Field,
+    hours: Field,
+    days: Field,
+    months: Field,
+    /// Sunday is 0.
+    weekdays: Field,
+    zone: TimeZone,
+}
+
+impl Schedule {
+    /// Reads `every DURATION` or five cron fields. The error is one clause.
+    pub fn parse(text: &str, zone: TimeZone) -> Result<Schedule, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match *words {
+            ["every", period] => match crate::duration_ms(period)? {
+                period @ SHORTEST_MS..=LONGEST_MS => Ok(Schedule::Every(period)),
+                _ => Err("expected a period from 1s to 366d".into()),
+            },
+            [minute, hour, day, month, weekday] => {
+                let cron = Cron {
+                    minutes: Field::parse(&field::MINUTE, minute)?,
+                    hours: Field::parse(&field::HOUR, hour)?,
+                    days: Field::parse(&field::DAY, day)?,
+                    months: Field::parse(&field::MONTH, month)?,
+                    weekdays: Field::parse(&field::WEEKDAY, weekday)?,
+                    zone,
+                };
+                match cron.has_a_day() {
+                    true => Ok(Schedule::Cron(Box::new(cron))),
+                    false => Err("no month of these has such a day".into()),
+                }
+            }
+            _ => Err(
+                "expected `every 6h`, or five fields: minute, hour, day of month, month, day of week, such as `0 2 * * *`"
+                    .into(),
+            ),
+        }
+    }
+
+    /// When the next run is due, after the last one, or after `since_ms` if there was none. It may have
+    /// passed already: then it was missed. All times are milliseconds since the epoch. `None`: never.
+    pub fn next_due_ms(&self, last: Option<&LastRun>, since_ms: i64) -> Option<i64> {
+        match (self, last) {
+            (Schedule::Every(_), None) => Some(since_ms),
+            (Schedule::Every(period_ms), Some(last)) => {
+                let passed = (last.over_ms() - last.anchor_ms()) / period_ms;
+                Some(last.anchor_ms() + (passed + 1) * period_ms)
+            }
+            (Schedule::Cron(cron), _) => cron.next_after(last.map_or(since_ms, LastRun::over_ms)),
+        }
+    }
+
+    /// How many times were due while the run was under way, up to a thousand.
+    pub fn skipped_by(&self, run: &LastRun) -> u64 {
+        match self {
+            Schedule::Every(period_ms) => {
+                ((run.over_ms() - run.anchor_ms()) / period_ms).max(0) as u64
+            }
+            Schedule::Cron(_) => self.due_between(run.started_ms.max(run.due_ms), run.over_ms()),
+        }
+    }
+
+    /// How many times are due after one time up to another, up to a thousand.
+    pub fn due_between(&self, after_ms: i64, upto_ms: i64) -> u64 {
+        match self {
+            Schedule::Every(period_ms) => ((upto_ms - after_ms) / period_ms).max(0) as u64,
+            Schedule::Cron(cron) => {
+                let next = |at_ms: &i64| cron.next_after(*at_ms);
+                let due = std::iter::successors(cron.next_after(after_ms), next);
+                let due = due.take_while(|at_ms| *at_ms <= upto_ms);
+                due.take(MOST_COUNTED).count() as u64
+            }
+        }
+    }
+}
+
+impl LastRun {
+    /// What `every` counts from: a run that was missed and made up for begins the periods anew; the
+    /// moments by which a run is late otherwise do not add up.
+    fn anchor_ms(&self) -> i64 {
+        match self.started_ms - self.due_ms {
+            0..ON_TIME_MS => self.due_ms,
+            _ => self.started_ms,
+        }
+    }
+
+    /// Its end; never before its start, however the machine's clock was set meanwhile.
+    fn over_ms(&self) -> i64 {
+        self.ended_ms.max(self.started_ms)
+    }
+}
+
+impl Cron {
+    /// Whether a day of month exists in one of the months; without, the search would be in vain.
+    fn has_a_day(&self) -> bool {
+        let days_of = |month| match month {
+            2 => 29,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let is_by_weekday = self.days.is_star || !self.weekdays.is_star;
+        let exists = |month| (1..=days_of(month)).any(|day| self.days.has(day));
+        is_by_weekday || (1..=12).any(|month| self.months.has(month) && exists(month))
+    }
+
+    /// The first due time after this one.
+    fn next_after(&self, after_ms: i64) -> Option<i64> {
+        let after = Timestamp::from_millisecond(after_ms).ok()?;
+        // A day before, because a change at midnight may repeat a part of the day before.
+        let mut date = after.to_zoned(self.zone.clone()).date().yesterday().ok()?;
+        for _ in 0..DAYS_AHEAD {
+            let tomorrow = date.tomorrow().ok()?;
+            if let Some(due) = self.first_on(date, after) {
+                let next = self.first_on(tomorrow, after);
+                return Some(next.map_or(due, |next| due.min(next)).as_millisecond());
+            }
+            date = tomorrow;
+        }
+        None
+    }
+
+    /// The first due time after `after` that belongs to a day of the calendar.
+    fn first_on(&self, date: Date, after: Timestamp) -> Option<Timestamp> {
+        if !self.is_on(date) {
+            return None;
+        }
+        let mut first: Option<Timestamp> = None;
+        for hour in (0..24).filter(|hour| self.hours.has(*hour)) {
+            for minute in (0..60).filter(|minute| self.minutes.has(*minute)) {
+                let shown = date.at(hour as i8, minute as i8, 0, 0);
+                for due in self.instants_of(shown).into_iter().flatten() {
+                    if due > after && first.is_none_or(|first| due < first) {
+                        first = Some(due);
+                    }
+                }
+            }
+        }
+        first
+    }
+
+    /// If both the day of the month and that of the week are restricted, one of them is enough.
+    fn is_on(&self, date: Date) -> bool {
+        let by_day = self.days.has(date.day() as u32);
+        let by_weekday = self
+            .weekdays
+            .has(date.weekday().to_sunday_zero_offset() as u32);
+        let is_day = match self.days.is_star || self.weekdays.is_star {
+            true => by_day && by_weekday,
+            false => by_day || by_weekday,
+        };
+        is_day && self.months.has(date.month() as u32)
+    }
+
+    /// When something is due that is due as clocks show this: see the module's head.
+    fn instants_of(&self, shown: DateTime) -> [Option<Timestamp>; 2] {
+        let has_rhythm = self.hours.is_star;
+        match self.zone.to_ambiguous_timestamp(shown).offset() {
+            AmbiguousOffset::Unambiguous { offset } => [offset.to_timestamp(shown).ok(), None],
+            AmbiguousOffset::Fold { before, after } => {
+                let second = after.to_timestamp(shown).ok().filter(|_| has_rhythm);
+                [before.to_timestamp(shown).ok(), second]
+            }
+            AmbiguousOffset::Gap { .. } if has_rhythm => [None, None],
+            AmbiguousOffset::Gap { .. } => [self.end_of_gap(shown), None],
+        }
+    }
+
+    /// The moment at which clocks jump over this time.
+    fn end_of_gap(&self, within: DateTime) -> Option<Timestamp> {
+        let mut shown = within;
+        loop {
+            shown = shown.checked_add(1.minute()).ok()?;
+            let ambiguous = self.zone.to_ambiguous_timestamp(shown);
+            if !matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. }) {
+                return ambiguous.compatible().ok();
+            }
+        }
+    }
+}
+
+/// The time zone of this name in the IANA database: the system's, or else the one compiled in.
+pub fn time_zone(name: &str) -> Result<TimeZone, String> {
+    TimeZone::get(name).map_err(|_| {
+        "expected the name of an IANA time zone, such as `Europe/Berlin` or `UTC`".into()
+    })
+}
+
+#[cfg(test)]
+mod tests;

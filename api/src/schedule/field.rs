@@ -1,0 +1,153 @@
+//! One field of a cron schedule: `*`, numbers, names, ranges, steps, and lists of these.
+
+/// What a field is about, and what it may hold.
+pub(super) struct Kind {
+    name: &'static str,
+    least: u32,
+    most: u32,
+    /// From `least` on.
+    names: &'static [&'static str],
+}
+
+pub(super) const MINUTE: Kind = Kind {
+    name: "minute",
+    least: 0,
+    most: 59,
+    names: &[],
+};
+
+pub(super) const HOUR: Kind = Kind {
+    name: "hour",
+    least: 0,
+    most: 23,
+    names: &[],
+};
+
+pub(super) const DAY: Kind = Kind {
+    name: "day of month",
+    least: 1,
+    most: 31,
+    names: &[],
+};
+
+pub(super) const MONTH: Kind = Kind {
+    name: "month",
+    least: 1,
+    most: 12,
+    names: &[
+        "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+    ],
+};
+
+/// Sunday is 0 and 7.
+pub(super) const WEEKDAY: Kind = Kind {
+    name: "day of week",
+    least: 0,
+    most: 7,
+    names: &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"],
+};
+
+/// The values of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    /// A bit for each value.
+    values: u64,
+    /// It begins with `*`, also as `*/15`.
+    pub(super) is_star: bool,
+}
+
+impl Field {
+    pub(super) fn parse(kind: &Kind, text: &str) -> Result<Field, String> {
+        let mut values = 0;
+        for part in text.split(',') {
+            values |= kind.values_of(part)?;
+        }
+        // Both are Sunday.
+        if kind.most == WEEKDAY.most && values & (1 << 7) != 0 {
+            values = (values | 1) & !(1 << 7);
+        }
+        Ok(Field {
+            values,
+            is_star: text.starts_with('*'),
+        })
+    }
+
+    pub(super) fn has(self, value: u32) -> bool {
+        self.values & (1 << value) != 0
+    }
+}
+
+impl Kind {
+    /// The values of a part of a list: `*`, `5`, `MON`, `1-5`, each with `/2` or without. As in
+    /// vixie cron, `5/2` goes on to the end.
+    fn values_of(&self, part: &str) -> Result<u64, String> {
+        let (range, step) = match part.split_once('/') {
+            None => (part, 1),
+            Some((range, step)) => (range, self.step_of(part, step)?),
+        };
+        let (first, last) = match range.split_once('-') {
+            _ if range == "*" => (self.least, self.greatest()),
+            Some((first, last)) => (self.value_of(part, first)?, self.value_of(part, last)?),
+            None if part.contains('/') => (self.value_of(part, range)?, self.greatest()),
+            None => {
+                let value = self.value_of(part, range)?;
+                (value, value)
+            }
+        };
+        if first > last {
+            return Err(self.wrong(part, "the range ends before it begins"));
+        }
+        Ok((first..=last)
+            .step_by(step as usize)
+            .fold(0, |values, value| values | 1 << value))
+    }
+
+    fn step_of(&self, part: &str, step: &str) -> Result<u32, String> {
+        match number(step) {
+            Some(step @ 1..=60) => Ok(step),
+            _ => Err(self.wrong(part, "a step is a number from 1 to 60")),
+        }
+    }
+
+    fn value_of(&self, part: &str, text: &str) -> Result<u32, String> {
+        let is_named = |name: &&str| name.eq_ignore_ascii_case(text);
+        let by_name = self.names.iter().position(|name| is_named(&name));
+        let by_name = by_name.map(|index| self.least + index as u32);
+        match by_name.or_else(|| number(text)) {
+            Some(value) if (self.least..=self.most).contains(&value) => Ok(value),
+            _ => Err(self.wrong(part, &self.allowed())),
+        }
+    }
+
+    /// The last value of `*`: Sunday is not counted twice.
+    fn greatest(&self) -> u32 {
+        match self.most {
+            7 => 6,
+            most => most,
+        }
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (self.least, self.most);
+        match (self.names.first(), self.names.last()) {
+            (Some(_), Some(_)) if self.most == 7 => {
+                "allowed are 0 to 7 (0 and 7 are Sunday) and SUN to SAT".into()
+            }
+            (Some(first), Some(last)) => {
+                format!("allowed are {least} to {most} and {first} to {last}")
+            }
+            _ => format!("allowed are {least} to {most}"),
+        }
+    }
+
+    fn wrong(&self, part: &str, why: &str) -> String {
+        let shown: String = part.chars().take(20).collect();
+        format!("{} `{shown}`: {why}", self.name)
+    }
+}
+
+/// Digits only, of which there are few.
+fn number(text: &str) -> Option<u32> {
+    let is_number = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}

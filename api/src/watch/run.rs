@@ -1,0 +1,108 @@
+//! A run of a watch, as it is recorded for good: when it was due, how it went, what it found.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::schedule::LastRun;
+
+/// The record of a run. Times are milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WatchRun {
+    /// Counted from 1.
+    pub number: u64,
+    pub due_ms: i64,
+    pub started_ms: i64,
+    /// `None` while it is under way.
+    pub ended_ms: Option<i64>,
+    pub how: Option<RunEnd>,
+    /// Why it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Earlier due times for which there was no run, because nobody looked.
+    #[serde(default)]
+    pub missed: u64,
+    /// Due times that passed while it was under way.
+    #[serde(default)]
+    pub skipped: u64,
+    /// Pages, outcomes, fields, records.
+    #[serde(default)]
+    pub counts: Map<String, Value>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// All was looked at.
+    Finished,
+    /// It has fetched as many pages as its budget allows.
+    Budget,
+    /// Its window is over.
+    Window,
+    /// All that was left rested for longer than `max_rest`.
+    Rests,
+    /// The machine did not reach the web for as long.
+    CutOff,
+    /// By a signal.
+    Interrupted,
+    /// Its crawl was stopped, or its watch removed.
+    Stopped,
+    /// By a fault.
+    Failed,
+}
+
+impl RunEnd {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunEnd::Finished => "finished",
+            RunEnd::Budget => "budget",
+            RunEnd::Window => "window",
+            RunEnd::Rests => "rests",
+            RunEnd::CutOff => "cut_off",
+            RunEnd::Interrupted => "interrupted",
+            RunEnd::Stopped => "stopped",
+            RunEnd::Failed => "failed",
+        }
+    }
+}
+
+impl WatchRun {
+    pub fn begun(number: u64, due_ms: i64, started_ms: i64) -> WatchRun {
+        WatchRun {
+            number,
+            due_ms,
+            started_ms,
+            ended_ms: None,
+            how: None,
+            why: None,
+            missed: 0,
+            skipped: 0,
+            counts: Map::new(),
+        }
+    }
+
+    /// Its times, once it has ended.
+    pub fn last(&self) -> Option<LastRun> {
+        Some(LastRun {
+            due_ms: self.due_ms,
+            started_ms: self.started_ms,
+            ended_ms: self.ended_ms?,
+        })
+    }
+
+    /// As people and programs are told; times are seconds since the epoch.
+    pub fn told(&self) -> Value {
+        let seconds = |ms: i64| ms as f64 / 1_000.0;
+        json!({
+            "run": self.number,
+            "due": seconds(self.due_ms),
+            "started": seconds(self.started_ms),
+            "ended": self.ended_ms.map(seconds),
+            "how": self.how,
+            "why": self.why,
+            "missed": self.missed,
+            "skipped": self.skipped,
+            "counts": self.counts,
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Runs of a watch: its crawl begins again, and every page that is found is looked at again, once in a
+//! run. The task of a page is queued again in its row, so that the file does not grow from run to run.
+//!
+//! A task belongs to the run if it is queued or leased, or has ended since the run began
+//! (`CrawlSpec::run_began_ms`). What the run before has left in the queue goes first.
+
+use rusqlite::{Connection, Result, params};
+use webfill_wire::{CrawlKey, Reason};
+
+use super::answers::{SiteId, TaskId};
+use super::feed::{FeedBatch, LinkContext};
+use super::schema::{DONE, QUEUED};
+
+/// Begins a run: the input is read from its beginning, and the counters are those of the run. Of the
+/// budgets of sites only what is still queued is used.
+pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
+    let sql = "UPDATE crawl_sites SET accepted = queued WHERE crawl = ?1";
+    db.execute(sql, [crawl])?;
+    for table in ["outcomes", "skipped"] {
+        db.execute(&format!("DELETE FROM {table} WHERE crawl = ?1"), [crawl])?;
+    }
+    let sql = "UPDATE crawls SET fed_lines = 0, discovered = queued + leased, done = 0, pages = 0,
+                   fields = 0, links = 0, bytes = 0,
+                   sites = (SELECT count(*) FROM crawl_sites WHERE crawl = ?1 AND accepted > 0)
+               WHERE id = ?1";
+    db.execute(sql, [crawl])?;
+    Ok(())
+}
+
+impl FeedBatch<'_> {
+    /// The task of a URL that was seen before, if it ended before the run began; `None` as well if the
+    /// crawl is none of a watch.
+    pub(super) fn task_before_run(&mut self, key: u64) -> Result<Option<TaskId>> {
+        let Some(began_ms) = self.crawl.spec.run_began_ms else {
+            return Ok(None);
+        };
+        let Some(task) = self.seen.task_of(self.db, key)? else {
+            return Ok(None);
+        };
+        let sql = "SELECT 1 FROM task_rows WHERE id = ?1 AND state = ?2 AND done_at_ms < ?3";
+        let values = params![task as i64, DONE, began_ms];
+        let is_before = self.db.prepare_cached(sql)?.exists(values)?;
+        Ok(is_before.then_some(task))
+    }
+
+    /// Queues the task again as if its URL were new. What it tried and whom it served before was
+    /// another run's; that it was handed out stays counted, so that late outcomes stay stale.
+    pub(super) fn look_again(
+        &mut self,
+        task: TaskId,
+        site: SiteId,
+        context: &LinkContext<'_>,
+    ) -> Result<Option<Reason>> {
+        if !self.within_budget(site)? {
+            return Ok(Some(Reason::Budget));
+        }
+        let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
+                       done_at_ms = NULL, deaths = 0, not_before_ms = 0, priority = ?3, depth = ?4,
+                       redirects = ?5, parent = ?6, attrs = ?7
+                   WHERE id = ?1";
+        self.db.prepare_cached(sql)?.execute(params![
+            task as i64,
+            QUEUED,
+            context.priority,
+            context.depth,
+            context.redirects,
+            context.parent.map(|parent| parent as i64),
+            context.attrs,
+        ])?;
+        for sql in [
+            "DELETE FROM tries WHERE task = ?1",
+            "DELETE FROM task_records WHERE task = ?1",
+        ] {
+            self.db.prepare_cached(sql)?.execute([task as i64])?;
+        }
+        let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
+        for record in context.records {
+            self.db
+                .prepare_cached(sql)?
+                .execute([task as i64, *record])?;
+        }
+        self.count_accepted(site, context.priority);
+        Ok(None)
+    }
+}

@@ -1,0 +1,153 @@
+use super::*;
+
+const FIRST_MS: i64 = 1_000;
+const SECOND_MS: i64 = 5_000;
+
+fn watched(max_per_site: Option<u64>) -> Fixture {
+    fixture_with(|spec| {
+        spec.run_began_ms = Some(FIRST_MS);
+        spec.domain_max_pages = max_per_site;
+    })
+}
+
+fn begin(fixture: &mut Fixture, began_ms: i64) {
+    fixture.spec.run_began_ms = Some(began_ms);
+    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+}
+
+fn look_at_all(fixture: &mut Fixture, links: &[&str], now_ms: i64) -> usize {
+    let mut looked_at = 0;
+    loop {
+        let tasks = fixture.lease_all_at(now_ms);
+        if tasks.is_empty() {
+            return looked_at;
+        }
+        for task in tasks {
+            let found = TaskDone {
+                links: owned(links),
+                ..report(&task)
+            };
+            fixture.report_at(&found, now_ms);
+            looked_at += 1;
+        }
+    }
+}
+
+fn rows(fixture: &mut Fixture) -> i64 {
+    fixture.frontier.commit().unwrap();
+    let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
+    db.query_row("SELECT count(*) FROM task_rows", [], |row| row.get(0))
+        .unwrap()
+}
+
+#[test]
+fn each_run_looks_at_each_page_once_and_the_file_does_not_grow() {
+    let mut fixture = watched(None);
+    for run in 0..4 {
+        let began_ms = FIRST_MS + run * 4_000;
+        begin(&mut fixture, began_ms);
+        // However long the run takes.
+        for now_ms in [began_ms + 10, began_ms + 2_000] {
+            fixture.feed_for(&["http://a.org/", "http://a.org/list"], &[], now_ms);
+            look_at_all(&mut fixture, &["/", "/list", "/page"], now_ms);
+        }
+        let status = fixture.status();
+        assert_eq!(
+            (status.done, status.pages, status.sites),
+            (3, 3, 1),
+            "run {run}"
+        );
+        assert_eq!(fixture.outcomes(), [(Outcome::Ok, 3)]);
+        assert_eq!(rows(&mut fixture), 3);
+        fixture.assert_conserved();
+    }
+}
+
+#[test]
+fn what_a_run_has_left_is_looked_at_in_the_next_one_and_once() {
+    let mut fixture = watched(None);
+    fixture.feed(&["http://a.org/1", "http://b.org/2"]);
+    let one = fixture.lease_all().remove(0);
+    fixture.report_at(&report(&one), 2_000);
+    let other = fixture.lease_all_at(2_000);
+    assert!(other.is_empty(), "it is leased");
+    begin(&mut fixture, SECOND_MS);
+    let status = fixture.status();
+    assert_eq!((status.discovered, status.leased, status.done), (1, 1, 0));
+    fixture.feed_for(&["http://a.org/1", "http://b.org/2"], &[], SECOND_MS + 1);
+    let status = fixture.status();
+    assert_eq!(
+        (status.queued, status.leased),
+        (1, 1),
+        "one is under way already"
+    );
+}
+
+#[test]
+fn budgets_of_sites_are_those_of_a_run() {
+    let mut fixture = watched(Some(2));
+    for run in 0..3 {
+        let began_ms = FIRST_MS + run * 4_000;
+        begin(&mut fixture, began_ms);
+        let urls = ["http://a.org/1", "http://a.org/2", "http://a.org/3"];
+        let tally = fixture.feed_for(&urls, &[], began_ms + 1);
+        assert_eq!(tally.accepted, 2, "run {run}");
+        assert_eq!(tally.skipped, skipped(&[(Reason::Budget, 1)]));
+        look_at_all(&mut fixture, &[], began_ms + 2);
+    }
+}
+
+#[test]
+fn a_run_that_is_opened_again_goes_on() {
+    let mut fixture = watched(None);
+    begin(&mut fixture, SECOND_MS);
+    fixture.feed_for(&["http://a.org/"], &[], SECOND_MS + 1);
+    look_at_all(&mut fixture, &[], SECOND_MS + 2);
+    fixture.frontier.set_fed(fixture.crawl, 7).unwrap();
+    begin(&mut fixture, SECOND_MS);
+    let status = fixture.status();
+    assert_eq!((status.fed_lines, status.done), (7, 1));
+    begin(&mut fixture, SECOND_MS + 4_000);
+    assert_eq!(fixture.status().fed_lines, 0);
+}
+
+#[test]
+fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
+    let mut fixture = watched(None);
+    fixture.feed(&["http://a.org/"]);
+    look_at_all(&mut fixture, &[], 2_000);
+    begin(&mut fixture, SECOND_MS);
+    let wanted = EndedTasks {
+        crawl: fixture.crawl,
+        outcomes: vec![Outcome::Ok],
+        status_codes: None,
+        site: None,
+    };
+    let mut walk = fixture.frontier.begin_reopening(wanted).unwrap();
+    fixture
+        .frontier
+        .reopen_slice(&mut walk, SECOND_MS + 1)
+        .unwrap();
+    look_at_all(&mut fixture, &[], SECOND_MS + 2);
+    let status = fixture.status();
+    assert_eq!((status.discovered, status.done), (1, 1));
+    fixture.assert_conserved();
+}
+
+#[test]
+fn records_of_another_run_do_not_keep_a_page_from_being_looked_at() {
+    let mut fixture = watched(None);
+    fixture.feed_for(&["http://a.org/"], &["people/1"], 0);
+    let task = fixture.lease_one();
+    let resolving = TaskDone {
+        resolved: vec!["people/1".into()],
+        ..report(&task)
+    };
+    fixture.report_at(&resolving, 2_000);
+    begin(&mut fixture, SECOND_MS);
+    fixture.feed_for(&["http://a.org/"], &[], SECOND_MS + 1);
+    let again = fixture.lease_all_at(SECOND_MS + 2);
+    assert_eq!(again.len(), 1);
+    assert!(again[0].records.is_empty(), "{again:?}");
+    assert_ne!(again[0].delivery, task.delivery, "late outcomes stay stale");
+}

@@ -1,0 +1,367 @@
+//! `webfill watch run FILE`: crawls that are run again and again on one machine, without a fleet.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mongodb::bson::doc;
+use serde_json::{Value, json};
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Site, Web, page};
+use webfill_tests::workplace::Workplace;
+
+use crate::mongodb_records::People;
+
+const NAME: &str = "people";
+
+/// A watch over a test web, in a workplace.
+struct Watched {
+    web: Web,
+    work: Workplace,
+    watch: Value,
+}
+
+impl Watched {
+    /// With a site of a list and a page behind it.
+    fn new() -> Watched {
+        let web = Web::start();
+        let watched = Watched::of(&web);
+        let site = web.site("people.example");
+        site.serve("/list", page("List").mapped_link("/ada"));
+        site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+        Watched { web, ..watched }
+    }
+
+    /// Over a web that the test has.
+    fn of(web: &Web) -> Watched {
+        let resolve: Vec<String> = web.resolve_args();
+        let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
+        let watch = json!({
+            "name": NAME,
+            "urls": ["http://people.example/list"],
+            "schedule": "0 2 * * *",
+            "time_zone": "Europe/Berlin",
+            "crawl": {
+                "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.2,
+                "workers": 1, "allow_private_networks": true, "resolve": resolve,
+            },
+        });
+        Watched {
+            web: Web::start(),
+            work: Workplace::new(),
+            watch,
+        }
+    }
+
+    fn site(&self) -> Site {
+        self.web.site("people.example")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.work.write_json("watch.json", &self.watch)
+    }
+
+    /// `webfill watch run FILE`, in another folder than the file's.
+    fn run(&self) -> Run {
+        let run = Run::new(["watch", "run"]).arg(self.file());
+        run.args(["--progress", "none", "--summary", "json"])
+            .in_folder("/")
+    }
+
+    fn once(&self) -> Run {
+        self.run().arg("--once")
+    }
+
+    fn runs_file(&self) -> PathBuf {
+        self.work.path(&format!("state/runs-{NAME}.jsonl"))
+    }
+
+    /// The last record of each run.
+    fn runs(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.runs_file()).unwrap_or_default();
+        let mut runs: Vec<Value> = Vec::new();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let run: Value = serde_json::from_str(line).unwrap();
+            runs.retain(|known| known["number"] != run["number"]);
+            runs.push(run);
+        }
+        runs
+    }
+
+    fn ends(&self) -> Vec<String> {
+        let how = |run: &Value| run["how"].as_str().unwrap_or("under way").to_owned();
+        self.runs().iter().map(how).collect()
+    }
+
+    /// How often each page was asked for.
+    fn visits(&self, path: &str) -> usize {
+        self.web.visits().pages().of_path(path).len()
+    }
+
+    fn tasks(&self) -> i64 {
+        let file = self.work.path("state/dispatcher.db");
+        let db = rusqlite::Connection::open(file).unwrap();
+        db.query_row("SELECT count(*) FROM task_rows", [], |row| row.get(0))
+            .unwrap()
+    }
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_millis() as i64
+}
+
+#[test]
+fn each_run_looks_at_each_page_again_once_and_is_recorded() {
+    let watched = Watched::new();
+    for run in 1..=3 {
+        let finished = watched.once().finish().expect(0);
+        assert_eq!(finished.summary().pages(), 2, "of this run alone");
+        assert_eq!(watched.visits("/list"), run);
+        assert_eq!(watched.visits("/ada"), run);
+        assert_eq!(watched.tasks(), 2, "the frontier does not grow");
+    }
+    let runs = watched.runs();
+    assert_eq!(watched.ends(), ["finished", "finished", "finished"]);
+    let numbers: Vec<&Value> = runs.iter().map(|run| &run["number"]).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert_eq!(runs[2]["counts"]["pages"], 2);
+    assert_eq!(runs[2]["counts"]["outcomes"], json!({"ok": 2}));
+    assert!(runs[2]["ended_ms"].as_i64() >= runs[2]["started_ms"].as_i64());
+}
+
+#[test]
+fn each_run_asks_for_the_fields_of_its_records_again() {
+    let mut watched = Watched::new();
+    let record =
+        json!({"id": "1", "urls": ["http://people.example/ada"], "fields": {"name": null}});
+    watched.work.write_lines("people.jsonl", &[record]);
+    watched.watch["seeds"] = json!("people.jsonl");
+    watched.watch["urls"] = json!([]);
+    for (run, name) in ["Ada Byron", "Ada King", "Ada Lovelace"].iter().enumerate() {
+        watched
+            .site()
+            .serve("/ada", page("Ada").field("name", name));
+        watched.once().finish().expect(0);
+        let stored = watched.work.stored().texts("SELECT fields FROM records");
+        assert!(stored[0].contains(name), "run {}: {stored:?}", run + 1);
+        assert_eq!(watched.visits("/ada"), run + 1);
+    }
+    let counts = &watched.runs()[2]["counts"];
+    assert_eq!(counts["records"]["resolved"], 1, "{counts}");
+}
+
+#[needs(mongod)]
+#[test]
+fn each_run_reads_the_documents_of_a_collection_again() {
+    let people = People::new();
+    people.insert(vec![
+        doc! {"_id": 1, "urls": ["http://people.example/1"], "name": null},
+    ]);
+    let mut watched = Watched::of(&people.web);
+    watched.watch["urls"] = json!([]);
+    watched.watch["records"] = json!({
+        "uri": people.uri, "collection": "people", "write_back": "people",
+        "query": {"_id": {"$lt": 9}}, "projection": {"urls": 1, "name": 1},
+    });
+    watched.once().finish().expect(0);
+    people.insert(vec![
+        doc! {"_id": 2, "urls": ["http://people.example/2"], "name": null},
+    ]);
+    people.insert(vec![
+        doc! {"_id": 10, "urls": ["http://people.example/10"], "name": null},
+    ]);
+    watched.once().finish().expect(0);
+    let visits = people.web.visits().pages();
+    assert_eq!(visits.of_path("/1").len(), 2);
+    assert_eq!(visits.of_path("/2").len(), 1);
+    assert_eq!(visits.of_path("/10").len(), 0, "the query does not find it");
+    assert_eq!(watched.runs()[1]["counts"]["records"]["resolved"], 2);
+}
+
+#[test]
+fn it_stays_and_runs_whenever_it_is_due() {
+    let mut watched = Watched::new();
+    watched.watch["schedule"] = json!("every 1s");
+    let mut running = watched.run().start();
+    running.wait_until("three runs have ended", |_| {
+        watched
+            .ends()
+            .iter()
+            .filter(|how| *how == "finished")
+            .count()
+            >= 3
+    });
+    let second = watched.run().finish().expect(1);
+    assert!(second.stderr.contains("in use"), "{}", second.stderr);
+    running.signal(Signal::TERM);
+    let ended = running.finish();
+    assert!(
+        matches!(ended.status.code(), Some(0 | 11)),
+        "{:?}",
+        ended.status
+    );
+    let runs = watched.runs().len();
+    assert_eq!(
+        watched.visits("/ada").abs_diff(runs),
+        usize::from(watched.visits("/ada") < runs)
+    );
+}
+
+#[test]
+fn what_was_missed_is_made_up_for_once() {
+    let watched = Watched::new();
+    const DAY_MS: i64 = 86_400_000;
+    let ended = json!({
+        "number": 7, "due_ms": now_ms() - 5 * DAY_MS, "started_ms": now_ms() - 5 * DAY_MS,
+        "ended_ms": now_ms() - 5 * DAY_MS + 1_000, "how": "finished",
+    });
+    watched.once().finish().expect(0);
+    fs::write(watched.runs_file(), ended.to_string()).unwrap();
+    let mut running = watched.run().start();
+    running.wait_until("a run has ended", |_| {
+        watched.ends().contains(&"finished".into()) && watched.runs().len() == 2
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::TERM);
+    running.finish().expect(0);
+    let runs = watched.runs();
+    assert_eq!(runs.len(), 2, "once: {runs:?}");
+    assert_eq!(runs[1]["number"], 8);
+    assert!(runs[1]["missed"].as_i64() >= Some(3), "{}", runs[1]);
+    assert_eq!(watched.visits("/ada"), 2);
+}
+
+#[test]
+fn nothing_is_due_at_once_by_a_clock() {
+    let mut watched = Watched::new();
+    // Never at the time of this test.
+    watched.watch["schedule"] = json!("0 0 29 2 *");
+    let run = watched.run().instead("--progress", "plain");
+    let mut running = run.start();
+    running.wait_for_stderr("next run at 20");
+    assert_eq!(watched.visits("/list"), 0);
+    running.signal(Signal::INT);
+    running.finish().expect(0);
+}
+
+#[test]
+fn a_killed_run_is_gone_on_with() {
+    let mut watched = Watched::new();
+    let urls: Vec<String> = (0..12)
+        .map(|n| format!("http://people.example/p{n}"))
+        .collect();
+    watched.site().otherwise(|_| page("P").into());
+    watched.watch["urls"] = json!(urls);
+    watched.once().finish().expect(0);
+    let running = watched.once().start();
+    watched
+        .web
+        .log()
+        .wait_until("the second run is under way", |visits| {
+            visits.pages().len() > 16
+        });
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    assert_eq!(watched.ends(), ["finished", "under way"]);
+    watched.once().finish().expect(0);
+    assert_eq!(watched.ends(), ["finished", "finished"], "the same run");
+    let visits = watched.web.visits().pages().len();
+    assert!(
+        (24..=26).contains(&visits),
+        "{visits}: only what was under way is repeated"
+    );
+}
+
+#[test]
+fn a_budget_ends_a_run_and_the_next_one_begins_with_what_was_left() {
+    let mut watched = Watched::new();
+    watched.site().otherwise(|_| page("P").into());
+    watched.watch["urls"] = json!([
+        "http://people.example/1",
+        "http://people.example/2",
+        "http://people.example/3"
+    ]);
+    watched.watch["budget"] = json!({"pages": 2});
+    watched.once().finish().expect(12);
+    watched.once().finish().expect(12);
+    assert_eq!(watched.ends(), ["budget", "budget"]);
+    assert_eq!(watched.runs()[1]["counts"]["pages"], 2);
+    let paths = watched.web.visits().pages().paths();
+    assert_eq!(paths.len(), 4);
+    assert!(paths[2].ends_with("/3"), "it was left: {paths:?}");
+}
+
+#[test]
+fn a_window_ends_a_run_politely() {
+    let mut watched = Watched::new();
+    let urls: Vec<String> = (0..50)
+        .map(|n| format!("http://people.example/p{n}"))
+        .collect();
+    watched.site().otherwise(|_| page("P").into());
+    watched.watch["urls"] = json!(urls);
+    watched.watch["window"] = json!("3s");
+    watched.once().finish().expect(12);
+    assert_eq!(watched.ends(), ["window"]);
+    let visits = watched.web.visits().pages().len();
+    assert!((1..50).contains(&visits), "{visits}");
+}
+
+#[test]
+fn a_failed_run_is_recorded_with_the_reason() {
+    let mut watched = Watched::new();
+    watched.work.write("empty.txt", "");
+    watched.watch["seeds"] = json!("nowhere.txt");
+    let refused = watched.once().finish().expect(2);
+    assert!(refused.stderr.contains("nowhere.txt"), "{}", refused.stderr);
+    watched.watch["seeds"] = json!("empty.txt");
+    watched.watch["urls"] = json!(["http://down.example/"]);
+    watched.watch["crawl"]["fail_on"] = json!(["nothing-fetched"]);
+    watched.watch["crawl"]["max_rest"] = json!("1s");
+    let ended = watched.once().finish();
+    assert!(
+        matches!(ended.status.code(), Some(1 | 12)),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(watched.runs().len(), 1);
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_with_its_place() {
+    for (key, value, told) in [
+        (
+            "schedule",
+            json!("61 * * * *"),
+            "$.schedule: minute `61`: allowed are 0 to 59",
+        ),
+        (
+            "crawl",
+            json!({"follow": "some"}),
+            "$.crawl.follow: expected `mapped` or `all` or `none`",
+        ),
+        (
+            "shedule",
+            json!("x"),
+            "$.shedule: unknown key, did you mean `schedule`?",
+        ),
+        (
+            "time_zone",
+            json!("Nowhere"),
+            "$.time_zone: expected the name of an IANA time zone",
+        ),
+    ] {
+        let mut watched = Watched::new();
+        watched.watch[key] = value;
+        let refused = watched.once().finish().expect(2);
+        assert!(refused.one_sentence().contains(told), "{}", refused.stderr);
+        assert!(
+            refused.one_sentence().contains("watch.json"),
+            "{}",
+            refused.stderr
+        );
+        assert!(watched.web.visits().is_empty());
+    }
+}

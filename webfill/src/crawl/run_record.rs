@@ -1,0 +1,163 @@
+//! The records of a watch's runs on one machine: a file of JSON lines in the state folder, a line when
+//! a run begins and another when it has ended; the last line of a run counts. A run that has not ended
+//! when its process is gone is gone on with by the next one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use webfill_api::{RunEnd, Schedule, WatchRun};
+use webfill_startup::Fault;
+
+use super::watch::{End, Limit};
+use crate::feeding::now_ms;
+use crate::summary::Summary;
+
+/// What a crawl must know of the watch whose run it is.
+#[derive(Debug, Clone)]
+pub struct WatchedRun {
+    /// The watch's name.
+    pub name: String,
+    pub schedule: Schedule,
+    pub window: Option<Duration>,
+    /// When the run was due; `None`: it was asked for now.
+    pub due_ms: Option<i64>,
+}
+
+/// The file of a watch's runs.
+pub struct RunFile {
+    path: PathBuf,
+}
+
+impl RunFile {
+    pub fn of(state: &Path, name: &str) -> RunFile {
+        let name = name.replace(':', "_");
+        RunFile {
+            path: state.join(format!("runs-{name}.jsonl")),
+        }
+    }
+
+    /// The last run, if there was one. A line that a crash has cut off is passed over.
+    pub fn last(&self) -> Result<Option<WatchRun>, Fault> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.fault("read", &error)),
+        };
+        let mut runs = text.lines().rev();
+        Ok(runs.find_map(|line| serde_json::from_str(line).ok()))
+    }
+
+    /// Appends a line, and waits until it is on the disk.
+    fn add(&self, run: &WatchRun) -> Result<(), Fault> {
+        // A line that a crash has cut off must not swallow this one.
+        let line = format!("\n{}\n", json!(run));
+        let opened = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path);
+        opened
+            .and_then(|mut file: File| {
+                file.write_all(line.as_bytes())?;
+                file.sync_data()
+            })
+            .map_err(|error| self.fault("write", &error))
+    }
+
+    fn fault(&self, what: &str, error: &std::io::Error) -> Fault {
+        Fault::error(format!("cannot {what} {}: {error}", self.path.display()))
+    }
+}
+
+/// A run under way.
+pub struct RunRecord {
+    file: RunFile,
+    run: WatchRun,
+    schedule: Schedule,
+    window: Option<Duration>,
+}
+
+impl RunRecord {
+    /// Begins the next run, or goes on with one that has not ended. The state folder is locked, so no
+    /// other process is at it.
+    pub fn begin(watched: &WatchedRun, state: &Path) -> Result<RunRecord, Fault> {
+        let file = RunFile::of(state, &watched.name);
+        let last = file.last()?;
+        let now_ms = now_ms();
+        let run = match last {
+            Some(run) if run.ended_ms.is_none() => run,
+            last => {
+                // What was fetched before it must be older, however the clock was set meanwhile.
+                let ended_ms = last.as_ref().and_then(|last| last.ended_ms);
+                let began_ms = ended_ms.map_or(now_ms, |ended_ms| now_ms.max(ended_ms + 1));
+                let number = last.map_or(1, |last| last.number + 1);
+                let due_ms = watched.due_ms.unwrap_or(began_ms);
+                let mut run = WatchRun::begun(number, due_ms, began_ms);
+                run.missed = watched.schedule.due_between(due_ms, began_ms);
+                file.add(&run)?;
+                run
+            }
+        };
+        Ok(RunRecord {
+            file,
+            run,
+            schedule: watched.schedule.clone(),
+            window: watched.window,
+        })
+    }
+
+    pub fn began_ms(&self) -> i64 {
+        self.run.started_ms
+    }
+
+    /// How long the run may still take.
+    pub fn window_over(&self) -> Option<Duration> {
+        let gone_ms = now_ms().saturating_sub(self.run.started_ms).max(0);
+        let gone = Duration::from_millis(gone_ms as u64);
+        self.window.map(|window| window.saturating_sub(gone))
+    }
+
+    /// Records how the run has ended.
+    pub fn end(mut self, ended: &Result<(Summary, End), Fault>) -> Result<(), Fault> {
+        self.run.ended_ms = Some(now_ms());
+        match ended {
+            Ok((summary, end)) => {
+                self.run.how = Some(how(*end));
+                self.run.counts = counts(summary);
+            }
+            Err(fault) => {
+                self.run.how = Some(RunEnd::Failed);
+                self.run.why = Some(fault.message.clone());
+            }
+        }
+        if let Some(last) = self.run.last() {
+            self.run.skipped = self.schedule.skipped_by(&last);
+        }
+        self.file.add(&self.run)
+    }
+}
+
+fn how(end: End) -> RunEnd {
+    match end {
+        End::Finished => RunEnd::Finished,
+        End::Interrupted => RunEnd::Interrupted,
+        End::Limit(Limit::Pages) => RunEnd::Budget,
+        End::Limit(Limit::Time) => RunEnd::Window,
+        End::Limit(Limit::Rests) => RunEnd::Rests,
+        End::Limit(Limit::CutOff) => RunEnd::CutOff,
+    }
+}
+
+/// The part of the summary that is recorded.
+fn counts(summary: &Summary) -> Map<String, Value> {
+    const KEPT: &[&str] = &[
+        "pages", "outcomes", "skipped", "records", "fields", "links", "bytes", "queued", "sites",
+    ];
+    let whole = summary.json();
+    let kept = KEPT
+        .iter()
+        .map(|key| ((*key).to_owned(), whole[*key].clone()));
+    kept.collect()
+}

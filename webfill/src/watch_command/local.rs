@@ -1,0 +1,239 @@
+//! `webfill watch run FILE`: a watch on one machine, without a fleet. Each run is `webfill crawl` with the
+//! settings of the watch, in a process of its own.
+//!
+//! What is due follows from the records of the runs in the state folder: a run that was missed while
+//! nobody looked is made up for once, and one that was killed is gone on with.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use webfill_api::{Refusal, Watch};
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::state::StateFolder;
+use webfill_startup::{ExitStatus, Fault, child};
+
+use super::RunOptions;
+use crate::cli::{self, Cli, CrawlOptions, ProgressStyle};
+use crate::crawl::{self, Crawl, RunFile, WatchedRun};
+use crate::feeding::now_ms;
+
+/// How often the clock is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How long to wait after a run that could not begin.
+const TRY_AGAIN_AFTER_MS: i64 = 30_000;
+
+pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
+    let (watch, file) = read(file)?;
+    enter_folder(&file)?;
+    let crawl = crawl_options(&watch, options, &file)?;
+    match options.once {
+        true => crawl::run(crawl),
+        false => Attendance::begin(watch, crawl, file, options)?.attend(),
+    }
+}
+
+/// Reads a watch; the path is made absolute.
+fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
+    let in_file = |why: &dyn std::fmt::Display| Fault::usage(format!("{}: {why}", file.display()));
+    let text = std::fs::read(file).map_err(|error| in_file(&error))?;
+    let refused = |refusal: Refusal| match refusal.path.as_str() {
+        "$" => in_file(&refusal.message),
+        path => in_file(&format!("{path}: {}", refusal.message)),
+    };
+    let value = webfill_api::parse(&text).map_err(refused)?;
+    let watch = Watch::parse(value).map_err(refused)?;
+    let file = file.canonicalize().map_err(|error| in_file(&error))?;
+    Ok((watch, file))
+}
+
+/// Relative paths of a watch begin at its folder, whatever folder cron starts it in.
+fn enter_folder(file: &Path) -> Result<(), Fault> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    std::env::set_current_dir(folder)
+        .map_err(|error| Fault::usage(format!("{}: {error}", folder.display())))
+}
+
+/// The watch as it would be typed for `webfill crawl`.
+pub fn typed(watch: &Watch) -> Result<CrawlOptions, Fault> {
+    let command = ["webfill".to_owned(), "crawl".to_owned()];
+    let parsed = Cli::try_parse_from(command.into_iter().chain(watch.arguments()));
+    let parsed = parsed.map_err(|error| Fault::usage(cli::usage_sentence(&error)))?;
+    match parsed.command {
+        cli::Command::Crawl(crawl) => Ok(*crawl),
+        _ => Err(Fault::usage("a watch is a crawl")),
+    }
+}
+
+fn crawl_options(watch: &Watch, options: &RunOptions, file: &Path) -> Result<CrawlOptions, Fault> {
+    let in_file = |fault: Fault| Fault::usage(format!("{}: {fault}", file.display()));
+    let mut crawl = typed(watch).map_err(in_file)?;
+    crawl.summary = options.summary;
+    crawl.progress = options.progress;
+    crawl.watched_run = Some(WatchedRun {
+        name: watch.name.clone(),
+        schedule: watch.schedule.clone(),
+        window: watch.window_ms.map(|ms| Duration::from_millis(ms as u64)),
+        due_ms: options.due_ms,
+    });
+    Ok(crawl)
+}
+
+/// Waits for due times, and runs the watch at each.
+struct Attendance {
+    watch: Watch,
+    file: PathBuf,
+    runs: RunFile,
+    arguments: Vec<String>,
+    says: bool,
+    since_ms: i64,
+    /// Set after a run that could not begin.
+    not_before_ms: i64,
+    /// One process at a time waits for a watch.
+    _lock: StateFolder,
+}
+
+impl Attendance {
+    fn begin(
+        watch: Watch,
+        crawl: CrawlOptions,
+        file: PathBuf,
+        options: &RunOptions,
+    ) -> Result<Attendance, Fault> {
+        let prepared = Crawl::prepare(crawl)?;
+        let lock = StateFolder::open(prepared.state(), "watch")?;
+        signals::install();
+        let style = |value: &dyn Fn() -> Option<clap::builder::PossibleValue>| {
+            value().map(|value| value.get_name().to_owned())
+        };
+        let summary = style(&|| options.summary.to_possible_value());
+        let progress = style(&|| options.progress.to_possible_value());
+        let flags = [("--summary", summary), ("--progress", progress)];
+        let flags = flags.into_iter();
+        Ok(Attendance {
+            runs: RunFile::of(lock.path(), &watch.name),
+            arguments: flags
+                .filter_map(|(flag, value)| Some(format!("{flag}={}", value?)))
+                .collect(),
+            says: options.progress != ProgressStyle::None,
+            watch,
+            file,
+            since_ms: now_ms(),
+            not_before_ms: 0,
+            _lock: lock,
+        })
+    }
+
+    fn attend(mut self) -> Result<ExitStatus, Fault> {
+        let mut told_ms = None;
+        loop {
+            if signals::asked() >= Asked::Drain {
+                return Ok(ExitStatus::Done);
+            }
+            let due_ms = self.next_due_ms()?;
+            let Some(due_ms) = due_ms else {
+                return Err(Fault::usage("the schedule has no further time"));
+            };
+            if due_ms.max(self.not_before_ms) > now_ms() {
+                if told_ms.replace(due_ms) != Some(due_ms) {
+                    self.say(&format!("next run at {}", webfill_store::iso_time(due_ms)));
+                }
+                std::thread::sleep(LOOK_EVERY);
+                continue;
+            }
+            let status = self.run_once(due_ms)?;
+            if signals::asked() >= Asked::Drain || status == ExitStatus::Usage {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// When the next run is due: at once if the last one was killed.
+    fn next_due_ms(&self) -> Result<Option<i64>, Fault> {
+        let last = self.runs.last()?;
+        Ok(match &last {
+            Some(run) if run.ended_ms.is_none() => Some(run.due_ms),
+            Some(run) => self
+                .watch
+                .schedule
+                .next_due_ms(run.last().as_ref(), self.since_ms),
+            None => self.watch.schedule.next_due_ms(None, self.since_ms),
+        })
+    }
+
+    fn run_once(&mut self, due_ms: i64) -> Result<ExitStatus, Fault> {
+        let began_ms = now_ms();
+        let mut run = self.start(due_ms)?;
+        let status = wait(&mut run);
+        let last = self.runs.last()?;
+        let last = last.filter(|run| run.ended_ms.is_some_and(|ended_ms| ended_ms >= began_ms));
+        match last {
+            Some(run) if run.skipped > 0 => self.say(&format!(
+                "run {} took longer than its schedule: {} due times were skipped",
+                run.number, run.skipped
+            )),
+            Some(_) => {}
+            None => self.not_before_ms = now_ms() + TRY_AGAIN_AFTER_MS,
+        }
+        Ok(status)
+    }
+
+    /// Starts a run as a child, which is killed with this process and then gone on with.
+    fn start(&self, due_ms: i64) -> Result<Child, Fault> {
+        let cannot = |error| Fault::error(format!("cannot start a run: {error}"));
+        let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
+        command
+            .args(["watch", "run", "--once", &format!("--due-ms={due_ms}")])
+            .args(&self.arguments)
+            .arg("--")
+            .arg(&self.file)
+            .stdin(Stdio::null())
+            // A Ctrl-C in the terminal reaches this process alone, which passes it on.
+            .process_group(0);
+        child::kill_with_parent(&mut command);
+        command.spawn().map_err(cannot)
+    }
+
+    fn say(&self, what: &str) {
+        if self.says {
+            eprintln!("webfill: {}: {what}", self.watch.name);
+        }
+    }
+}
+
+/// Waits for the end of a run, and passes on what signals to this process ask for.
+fn wait(run: &mut Child) -> ExitStatus {
+    let mut passed_on = Asked::Nothing;
+    loop {
+        match run.try_wait() {
+            Ok(Some(status)) => return status_of(status),
+            Err(_) => return ExitStatus::Error,
+            Ok(None) => {}
+        }
+        let asked = signals::asked();
+        if asked > passed_on {
+            child::ask_to_drain(run);
+            passed_on = match passed_on {
+                Asked::Nothing => Asked::Drain,
+                _ => Asked::Stop,
+            };
+        }
+        std::thread::sleep(LOOK_EVERY / 4);
+    }
+}
+
+fn status_of(status: std::process::ExitStatus) -> ExitStatus {
+    let known = [
+        ExitStatus::Done,
+        ExitStatus::Usage,
+        ExitStatus::Interrupted,
+        ExitStatus::Limit,
+        ExitStatus::Fatal,
+    ];
+    let is_this = |known: &ExitStatus| status.code() == Some(known.code().into());
+    let found = known.into_iter().find(is_this);
+    found.unwrap_or(ExitStatus::Error)
+}
