@@ -1,6 +1,6 @@
 //! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application,
 //! `status`, `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states
-//! of all. The
+//! of all, `watch_...` the watches ([`WatchAction`]). The
 //! names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use webfill_wire::Outcome;
 use crate::refusal::Refusal;
 use crate::rule::{Key, LAST_SECOND, Rule, check};
 use crate::spider::Spider;
+use crate::watch::{WatchAction, parse_watch_action};
 
 const YEAR_S: f64 = 365.0 * 86_400.0;
 
@@ -42,6 +43,7 @@ pub enum Action {
     Site(SiteAction),
     /// Lists the states of sites.
     Sites(SitesQuestion),
+    Watch(WatchAction),
 }
 
 /// The application or crawl that an action concerns, and what is repeated in its answer.
@@ -124,7 +126,7 @@ const ACTION: Key = Key {
     meaning: "What to do.",
 };
 
-const UUID: Key = Key {
+pub(crate) const UUID: Key = Key {
     name: "uuid",
     required: false,
     rule: Rule::Text(200),
@@ -283,7 +285,8 @@ struct TypedRetry {
 }
 
 /// The names of all actions, for refusals.
-const ACTIONS: &str = "info, stop, pause, resume, retry, prune, status, reload, drain, site, sites";
+const ACTIONS: &str = "info, stop, pause, resume, retry, prune, status, reload, drain, site, sites, \
+     watch_add, watch_list, watch_show, watch_run, watch_pause, watch_resume, watch_remove";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -306,10 +309,13 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         }
         "site" => site(&request).map(Action::Site),
         "sites" => sites(&request).map(Action::Sites),
-        _ => Err(Refusal::new(
-            "$.action",
-            format!("unknown action, known are {ACTIONS}"),
-        )),
+        _ => match parse_watch_action(action, members(&request))? {
+            Some(action) => Ok(Action::Watch(action)),
+            None => Err(Refusal::new(
+                "$.action",
+                format!("unknown action, known are {ACTIONS}"),
+            )),
+        },
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `{"action": "status"}` | a question about the fleet | [`Action`] |
 //! | `{"action": "site", "site", ...}` | rules and state of one site, set or shown | [`SiteAction`] |
 //! | `{"action": "sites", ...}` | the states of sites | [`SitesQuestion`] |
+//! | `{"action": "watch_add", "watch": {...}}`, and others | the watches of a fleet | [`WatchAction`] |
 //! | `{"name", "schedule", "seeds", ...}` | a watch: a crawl that is run again and again | [`Watch`] |
 //!
 //! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by
@@ -66,5 +67,6 @@ pub use self::schema::{SCHEMA, schema};
 pub use self::spec_changes::SpecChanges;
 pub use self::spider::Spider;
 pub use self::watch::{
-    CrawlFlag, RunEnd, WATCH_SCHEMA, Watch, WatchRecords, WatchRun, watch_schema,
+    CrawlFlag, RunEnd, WATCH_SCHEMA, Watch, WatchAction, WatchOrder, WatchRecords, WatchRun,
+    watch_schema,
 };

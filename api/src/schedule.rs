@@ -20,8 +20,11 @@ const DAYS_AHEAD: i32 = 9 * 366;
 const SHORTEST_MS: i64 = 1_000;
 const LONGEST_MS: i64 = 366 * 86_400_000;
 
+/// Clocks are changed by less than this. (A day that a zone skips as a whole is a gap like any other.)
+const LARGEST_CHANGE_H: i64 = 4;
+
 /// Due times that nobody ran are counted up to this.
-const MOST_COUNTED: usize = 1_000;
+const MOST_COUNTED: usize = 200;
 
 /// A run that starts within this time is on time.
 const ON_TIME_MS: i64 = 60_000;
@@ -98,7 +101,7 @@ impl Schedule {
         }
     }
 
-    /// How many times were due while the run was under way, up to a thousand.
+    /// How many times were due while the run was under way, up to two hundred.
     pub fn skipped_by(&self, run: &LastRun) -> u64 {
         match self {
             Schedule::Every(period_ms) => {
@@ -108,7 +111,7 @@ impl Schedule {
         }
     }
 
-    /// How many times are due after one time up to another, up to a thousand.
+    /// How many times are due after one time up to another, up to two hundred.
     pub fn due_between(&self, after_ms: i64, upto_ms: i64) -> u64 {
         match self {
             Schedule::Every(period_ms) => ((upto_ms - after_ms) / period_ms).max(0) as u64,
@@ -154,12 +157,14 @@ impl Cron {
     /// The first due time after this one.
     fn next_after(&self, after_ms: i64) -> Option<i64> {
         let after = Timestamp::from_millisecond(after_ms).ok()?;
+        let shown = after.to_zoned(self.zone.clone()).datetime();
         // A day before, because a change at midnight may repeat a part of the day before.
-        let mut date = after.to_zoned(self.zone.clone()).date().yesterday().ok()?;
+        let mut date = shown.date().yesterday().ok()?;
+        let earliest = shown.checked_sub(LARGEST_CHANGE_H.hours()).ok()?;
         for _ in 0..DAYS_AHEAD {
             let tomorrow = date.tomorrow().ok()?;
-            if let Some(due) = self.first_on(date, after) {
-                let next = self.first_on(tomorrow, after);
+            if let Some(due) = self.first_on(date, (after, earliest)) {
+                let next = self.first_on(tomorrow, (after, earliest));
                 return Some(next.map_or(due, |next| due.min(next)).as_millisecond());
             }
             date = tomorrow;
@@ -167,18 +172,27 @@ impl Cron {
         None
     }
 
-    /// The first due time after `after` that belongs to a day of the calendar.
-    fn first_on(&self, date: Date, after: Timestamp) -> Option<Timestamp> {
+    /// The first due time after `after` that belongs to a day of the calendar. Whatever clocks show before
+    /// `earliest` is over by then.
+    fn first_on(&self, date: Date, (after, earliest): (Timestamp, DateTime)) -> Option<Timestamp> {
         if !self.is_on(date) {
             return None;
         }
         let mut first: Option<Timestamp> = None;
+        let mut latest: Option<DateTime> = None;
         for hour in (0..24).filter(|hour| self.hours.has(*hour)) {
             for minute in (0..60).filter(|minute| self.minutes.has(*minute)) {
                 let shown = date.at(hour as i8, minute as i8, 0, 0);
+                if shown < earliest {
+                    continue;
+                }
+                if latest.is_some_and(|latest| shown > latest) {
+                    return first;
+                }
                 for due in self.instants_of(shown).into_iter().flatten() {
                     if due > after && first.is_none_or(|first| due < first) {
                         first = Some(due);
+                        latest = shown.checked_add(LARGEST_CHANGE_H.hours()).ok();
                     }
                 }
             }

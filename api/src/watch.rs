@@ -4,8 +4,10 @@
 //! The members of `crawl` are the flags of `webfill crawl`, with `_` for `-`. Some of them belong to
 //! the machine ([`CrawlFlag::of_machine`]), and a fleet has its own settings for those.
 
+mod action;
 mod keys;
 mod run;
+mod spec;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +16,8 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::action::parse_watch_action;
+pub use self::action::{WatchAction, WatchOrder};
 use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, RECORDS_KEYS, WATCH_KEYS};
 pub use self::run::{RunEnd, WatchRun};
 use crate::refusal::Refusal;

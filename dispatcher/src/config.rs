@@ -11,6 +11,7 @@ use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
 use crate::dispatch::GroupBounds;
+use crate::feeders::FeederSetup;
 use crate::frontier::Restored;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
@@ -140,6 +141,8 @@ pub struct DispatcherSetup {
     pub ends_alone: bool,
     /// The state folder may be a restored backup.
     pub restored: Option<Restored>,
+    /// How the seeds of watches are read; `None`: this dispatcher has no watches.
+    pub feeders: Option<FeederSetup>,
     pub config: DispatcherConfig,
 }
 

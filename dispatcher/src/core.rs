@@ -29,11 +29,14 @@ mod reloading;
 mod requests;
 mod site_states;
 mod supervisors;
+mod watches;
 
 use self::handing_out::UnderservedCrawls;
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
 use self::site_states::SiteStateWrites;
+pub(crate) use self::watches::FeederOrder;
+use self::watches::Watches;
 
 /// How often the states of changed crawls are written to the store.
 const CRAWLS_EVERY_MS: i64 = 5_000;
@@ -107,6 +110,7 @@ pub struct Core {
     waiting_answers: Vec<WaitingAnswer>,
     /// What `webfill crawl` was told last of sites that rest.
     rests_told: RestsTold,
+    watches: Watches,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
 }
@@ -153,6 +157,7 @@ impl Core {
             pruning: None,
             waiting_answers: Vec::new(),
             rests_told: RestsTold::default(),
+            watches: Watches::default(),
             refusals: RefusalLog::default(),
         };
         for crawl in core.frontier.unfinished_crawls()? {
@@ -194,6 +199,7 @@ impl Core {
             self.recalls.next_deadline_ms(),
             self.next_expiry_ms,
             self.next_frontier_event_ms(),
+            self.next_watch_ms(),
             // One that is due waits for a site, whatever the time.
             self.dispatch
                 .next_probe_ms()
@@ -216,7 +222,7 @@ impl Core {
     }
 
     /// Does what is due by time alone: removes lost supervisors, ends overdue recalls, closes
-    /// expired crawls, queues ended tasks again, prunes, sends waiting answers, writes the states of crawls and
+    /// expired crawls, queues ended tasks again, prunes, begins and ends runs of watches, sends waiting answers, writes the states of crawls and
     /// sites.
     pub fn on_tick(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let lease_ms = self.settings.lease_ms as i64;
@@ -239,6 +245,7 @@ impl Core {
         self.advance_closing(now_ms)?;
         self.advance_reopening(now_ms)?;
         self.advance_pruning()?;
+        self.advance_watches(now_ms)?;
         self.answer_waiting(now_ms)?;
         self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {

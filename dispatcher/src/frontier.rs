@@ -72,6 +72,7 @@ mod application_limits;
 mod sites;
 mod supervisors;
 mod unsaved_states;
+mod watches;
 
 pub use self::answers::{
     AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus, FeedTally,
@@ -88,6 +89,7 @@ pub use self::resting::{SiteReport, Trouble};
 pub use self::restore::Restored;
 pub use self::supervisors::SavedSupervisor;
 pub use self::unsaved_states::UnsavedState;
+pub use self::watches::KeptWatch;
 
 /// The frontier's file within the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";

@@ -10,6 +10,7 @@ mod body;
 mod feed;
 mod guard;
 mod pending_requests;
+mod watches;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use webfill_startup::Fault;
 
 use self::answers::{Answer, json_answer, raw_json, refused};
 pub(crate) use self::pending_requests::PendingRequests;
+use self::watches::is_of_watches;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
 use crate::health::Health;
@@ -115,7 +117,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
 }
 
 /// The methods and paths, for the answer to an unknown path.
-const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /status, GET /schema, GET /healthz, GET /readyz";
+const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
 impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -134,6 +136,7 @@ impl Service {
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
             (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
             (&Method::POST, "/feed") => self.feed(request).await,
+            (_, place) if is_of_watches(place) => self.answer_of_watches(request).await,
             (
                 &Method::POST,
                 "/stop" | "/pause" | "/resume" | "/retry" | "/prune" | "/site" | "/reload",

@@ -1,5 +1,5 @@
 //! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed its seeds,
-//! count, end.
+//! count, end. The feeders of watches feed their runs by the same requests.
 //!
 //! They go over the control socket too, but are not part of the public language ([`webfill_api`]):
 //! both ends come from the same binary, no document promises them, and they change with the
@@ -8,7 +8,7 @@
 //! the seeds, and the frontier's counters.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use webfill_api::{CrawlSpec, Refusal};
 use webfill_wire::CrawlKey;
 
@@ -45,6 +45,16 @@ pub enum LocalRequest {
         crawls: Vec<CrawlKey>,
         max_rest_ms: Option<u64>,
     },
+    /// What the feeder of a watch's run needs: the watch, its crawl, and how far its seeds are durable.
+    TellRun { watch: String, run: u64 },
+    /// Whether the run is over.
+    TellRunState { watch: String, run: u64 },
+    /// What the feeder has counted after the end of the run; it is added to the run's record.
+    CountRun {
+        watch: String,
+        run: u64,
+        counts: Map<String, Value>,
+    },
     /// Hand out no more tasks, and end. Answered with the last counters of the crawls when all
     /// leased tasks are back.
     End { crawls: Vec<CrawlKey> },
@@ -76,6 +86,9 @@ const ACTIONS: &[&str] = &[
     "feed_requests",
     "end_of_seeds",
     "crawl_status",
+    "tell_run",
+    "tell_run_state",
+    "count_run",
     "end",
 ];
 

@@ -13,6 +13,8 @@ use crate::store_writer::StoreWrite;
 pub enum Client {
     /// On the control socket.
     Socket(Peer),
+    /// On the socket of feeders.
+    Feeder(Peer),
     /// By HTTP: the number of the request.
     Http(u64),
 }

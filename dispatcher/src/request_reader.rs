@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use webfill_api::Refusal;
-use webfill_startup::Fault;
-use webfill_wire::socket::Peer;
-
 use crate::clock::SteadyClock;
 use crate::control::{self, Asked};
 use crate::outgoing::Client;
+use webfill_api::Refusal;
+use webfill_startup::Fault;
 
 /// While frames of more than this many bytes wait to be read or carried out, further ones are
 /// refused.
@@ -62,7 +60,7 @@ impl ClientRequest {
 
 /// The thread's handle; it ends when this is dropped.
 pub(crate) struct RequestReader {
-    frames: mpsc::Sender<(Peer, Vec<u8>, BufferShare)>,
+    frames: mpsc::Sender<(Client, Vec<u8>, BufferShare)>,
     taken: Arc<AtomicUsize>,
 }
 
@@ -81,23 +79,23 @@ impl RequestReader {
     }
 
     /// Queues a frame without blocking.
-    pub(crate) fn enqueue(&self, peer: Peer, mut frame: Vec<u8>) {
+    pub(crate) fn enqueue(&self, client: Client, mut frame: Vec<u8>) {
         if self.taken.load(Ordering::Relaxed) > MOST_WAITING_BYTES {
             // An empty frame is refused when it is read, so the answers keep their order.
             frame.clear();
         }
         let share = BufferShare::take(&self.taken, frame.len());
         // The thread ends only with this handle.
-        let _ = self.frames.send((peer, frame, share));
+        let _ = self.frames.send((client, frame, share));
     }
 }
 
 fn read_all(
-    arrived: &mpsc::Receiver<(Peer, Vec<u8>, BufferShare)>,
+    arrived: &mpsc::Receiver<(Client, Vec<u8>, BufferShare)>,
     clock: SteadyClock,
     on_read: impl Fn(ClientRequest),
 ) {
-    for (peer, frame, share) in arrived {
+    for (client, frame, share) in arrived {
         let asked = match frame.is_empty() {
             true => Err(Refusal::new(
                 "$",
@@ -106,7 +104,7 @@ fn read_all(
             false => control::read(&frame, clock.now_ms()),
         };
         on_read(ClientRequest {
-            client: Client::Socket(peer),
+            client,
             asked,
             _share: share,
         });
@@ -125,7 +123,7 @@ mod tests {
         });
         let reader = reader.unwrap();
         for (peer, frame) in [(1, &b"rubbish"[..]), (2, b"[]"), (3, b"")] {
-            reader.enqueue(vec![peer], frame.to_vec());
+            reader.enqueue(Client::Socket(vec![peer]), frame.to_vec());
         }
         let taken = Arc::clone(&reader.taken);
         drop(reader);
@@ -147,7 +145,7 @@ mod tests {
         reader
             .taken
             .store(MOST_WAITING_BYTES + 1, Ordering::Relaxed);
-        reader.enqueue(vec![1], b"[]".to_vec());
+        reader.enqueue(Client::Socket(vec![1]), b"[]".to_vec());
         let refusal = requests.recv().unwrap().asked.unwrap_err();
         assert!(refusal.message.contains("too much"), "{}", refusal.message);
     }

@@ -20,6 +20,7 @@ use crate::clock::SteadyClock;
 use crate::config::{DispatcherSetup, Endpoints};
 use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
+use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
 use crate::health::Health;
@@ -35,6 +36,7 @@ const TASKS: SocketName = 1;
 const OUTCOMES: SocketName = 2;
 const CONTROL: SocketName = 3;
 const FIREHOSE: SocketName = 4;
+const FEEDERS: SocketName = 5;
 
 /// An event that the loop reacts to.
 enum Event {
@@ -82,13 +84,18 @@ pub fn run(
         let _ = written.send(Event::WriteResult(answer));
     })?;
     // The frontier is opened before the sockets: whoever connects is answered at once.
-    let core = open(&setup, mappings, clock)?;
+    let mut core = open(&setup, mappings, clock)?;
+    if setup.feeders.is_some() {
+        core.attend_watches(clock.now_ms())
+            .map_err(frontier_fault)?;
+    }
     let subscriptions = Subscriptions::default();
     let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         match (frame.socket, frame.peer) {
             (FIREHOSE, _) => heard.apply_frame(&frame.frame),
-            (CONTROL, Some(peer)) => request_reader.enqueue(peer, frame.frame),
+            (CONTROL, Some(peer)) => request_reader.enqueue(Client::Socket(peer), frame.frame),
+            (FEEDERS, Some(peer)) => request_reader.enqueue(Client::Feeder(peer), frame.frame),
             (_, peer) => {
                 let _ = events.send(Event::Frame(Arrived { peer, ..frame }));
             }
@@ -102,6 +109,7 @@ pub fn run(
     })?;
     let mut process = Process {
         reloader,
+        feeders: Feeders::new(setup.feeders.clone()),
         core,
         clock,
         disks: setup.disks,
@@ -161,6 +169,7 @@ fn open(setup: &DispatcherSetup, mappings: Mappings, clock: SteadyClock) -> Resu
 /// The core with its sockets, threads and clock.
 struct Process {
     reloader: Reloader,
+    feeders: Feeders,
     core: Core,
     clock: SteadyClock,
     disks: Disks,
@@ -199,6 +208,7 @@ impl Process {
             committed = Instant::now();
             self.health.note_turn(self.core.holds(now_ms).as_deref());
             self.send(to_send);
+            self.advance_feeders()?;
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -214,6 +224,17 @@ impl Process {
             "the dispatcher ends, the supervisors wait for the next one"
         );
         Ok(ExitStatus::Done)
+    }
+
+    /// Starts the feeders of runs that have begun, after their commit.
+    fn advance_feeders(&mut self) -> Result<(), Fault> {
+        let orders = self.core.take_feeder_orders();
+        for ended in self.feeders.advance(orders) {
+            self.core
+                .feeder_ended(&ended.watch, ended.run, ended.why)
+                .map_err(frontier_fault)?;
+        }
+        Ok(())
     }
 
     fn begin_reloads(&mut self) {
@@ -319,6 +340,10 @@ impl Process {
                     let frame = answer.to_string().into_bytes();
                     self.outbox.send_to(CONTROL, &peer, frame);
                 }
+                OutgoingMessage::ToClient(Client::Feeder(peer), answer) => {
+                    let frame = answer.to_string().into_bytes();
+                    self.outbox.send_to(FEEDERS, &peer, frame);
+                }
                 OutgoingMessage::ToClient(Client::Http(number), answer) => {
                     self.pending_requests.answer(number, answer);
                 }
@@ -367,12 +392,18 @@ fn check_ports(at: &Endpoints) -> Result<(), Fault> {
 fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
     let at = &setup.endpoints;
     let keys = setup.keys.as_ref();
-    vec![
+    let mut specs = vec![
         SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
         SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
         SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client),
         SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
-    ]
+    ];
+    if let Some(feeders) = &setup.feeders {
+        // In a folder that only this user can access: it needs no keys.
+        let endpoint = &feeders.endpoint;
+        specs.push(SocketSpec::bind(FEEDERS, Pattern::Router, endpoint).serve(None, Role::Client));
+    }
+    specs
 }
 
 fn frontier_fault(error: FrontierError) -> Fault {

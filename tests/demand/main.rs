@@ -29,3 +29,4 @@ mod scrapy_cluster;
 mod sites;
 mod tenants;
 mod upgrades;
+mod watches;

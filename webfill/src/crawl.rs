@@ -7,6 +7,7 @@
 //! the same command with `--crawl ID` continues the crawl.
 
 mod claim;
+mod feeding_run;
 mod findings;
 mod flags;
 mod retry;
@@ -42,6 +43,7 @@ use crate::settings::Settings;
 use crate::stdout::tell;
 use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
+pub use feeding_run::feed_run;
 pub use flags::require_contact;
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};

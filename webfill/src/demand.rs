@@ -1,6 +1,6 @@
 //! The commands that act as an application of a running dispatcher: `feed`, `info`, `stop`, `pause`,
-//! `resume`, `retry`, `prune`, `status`, `reload`, `drain`, `site` and `sites` send requests, `dump` subscribes
-//! to the firehose.
+//! `resume`, `retry`, `prune`, `status`, `reload`, `drain`, `site`, `sites` and `watch` send requests, `dump`
+//! subscribes to the firehose.
 //!
 //! Requests are the public JSON of the control socket, so any other client can do the same.
 
@@ -18,6 +18,7 @@ mod site;
 mod sites;
 mod status;
 pub mod table;
+mod watches;
 
 pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
 pub use connection::ConnectionOptions;
@@ -30,3 +31,7 @@ pub use retry::{RetryOptions, retry, retry_action};
 pub use site::{SiteOptions, site};
 pub use sites::{SitesOptions, sites};
 pub use status::{StatusOptions, status};
+pub use watches::{
+    WatchAddOptions, WatchListOptions, WatchNameOptions, WatchShowOptions, watch_add, watch_list,
+    watch_pause, watch_remove, watch_resume, watch_run, watch_show,
+};

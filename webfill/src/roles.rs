@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use webfill_dispatcher::frontier::Restored;
-use webfill_dispatcher::{DispatcherSetup, Endpoints, GroupBounds, Mappings};
+use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
 use webfill_mapping::MappingSet;
 use webfill_startup::disk::Disks;
 use webfill_startup::state::{StateFolder, socket_folder};
@@ -61,7 +61,12 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
+    let feeders = match options.local {
+        true => None,
+        false => Some(feeder_setup(&settings, &state)?),
+    };
     let setup = DispatcherSetup {
+        feeders,
         ends_alone: !options.local,
         restored: restored(&settings, options.restored, options.local),
         endpoints,
@@ -86,6 +91,20 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         distributed(&mappings),
         read_again,
     ))
+}
+
+/// What the feeders of watches need: a socket beside the dispatcher's, and its settings as they are in
+/// force, flags included.
+fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup, Fault> {
+    let config_file = state.path().join("feeders.toml");
+    let mut settings = settings.clone();
+    state.path().clone_into(&mut settings.state);
+    settings.write(&config_file)?;
+    let sockets = socket_folder(state.path())?;
+    Ok(FeederSetup {
+        endpoint: format!("ipc://{}/dispatcher-feeders", sockets.display()),
+        config_file,
+    })
 }
 
 /// Which mapping's values win in a record.

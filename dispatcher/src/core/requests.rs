@@ -125,6 +125,7 @@ impl Core {
             }
             Action::Site(action) => self.control_site(client, action, now_ms),
             Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),
+            Action::Watch(action) => self.act_on_watches(action, now_ms).map(Reply::Now),
         }
     }
 

@@ -295,6 +295,18 @@ CREATE INDEX IF NOT EXISTS sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
 CREATE INDEX IF NOT EXISTS sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
 CREATE INDEX IF NOT EXISTS sites_limited ON sites (id) WHERE pages_left NOT NULL;
+CREATE TABLE IF NOT EXISTS watches (          -- crawls that are run again and again
+    name     TEXT PRIMARY KEY,
+    watch    TEXT NOT NULL,                   -- JSON, as it was given
+    paused   INTEGER NOT NULL DEFAULT 0,
+    since_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS watch_runs (       -- they stay when their watch is removed
+    watch  TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    record TEXT NOT NULL,                     -- JSON
+    PRIMARY KEY (watch, number)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
 ";
 

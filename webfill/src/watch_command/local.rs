@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use webfill_api::{Refusal, Watch};
+use webfill_api::{Refusal, Watch, WatchRun};
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::state::StateFolder;
 use webfill_startup::{ExitStatus, Fault, child};
@@ -28,8 +28,11 @@ const TRY_AGAIN_AFTER_MS: i64 = 30_000;
 
 pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
     let (watch, file) = read(file)?;
+    let config = options.connection.config.as_deref();
+    let config = config.map(absolute).transpose()?;
     enter_folder(&file)?;
-    let crawl = crawl_options(&watch, options, &file)?;
+    let mut crawl = crawl_options(&watch, options, &file)?;
+    crawl.config = crawl.config.or(config);
     match options.once {
         true => crawl::run(crawl),
         false => Attendance::begin(watch, crawl, file, options)?.attend(),
@@ -48,6 +51,12 @@ fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     let watch = Watch::parse(value).map_err(refused)?;
     let file = file.canonicalize().map_err(|error| in_file(&error))?;
     Ok((watch, file))
+}
+
+/// Before the folder is left that it is relative to.
+fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+    let found = path.canonicalize();
+    found.map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
 
 /// Relative paths of a watch begin at its folder, whatever folder cron starts it in.
@@ -87,6 +96,7 @@ struct Attendance {
     watch: Watch,
     file: PathBuf,
     runs: RunFile,
+    last: Option<WatchRun>,
     arguments: Vec<String>,
     says: bool,
     since_ms: i64,
@@ -103,21 +113,21 @@ impl Attendance {
         file: PathBuf,
         options: &RunOptions,
     ) -> Result<Attendance, Fault> {
+        let config = crawl.config.as_ref();
+        let config = config.map(|config| format!("--config={}", config.display()));
         let prepared = Crawl::prepare(crawl)?;
         let lock = StateFolder::open(prepared.state(), "watch")?;
         signals::install();
-        let style = |value: &dyn Fn() -> Option<clap::builder::PossibleValue>| {
-            value().map(|value| value.get_name().to_owned())
-        };
-        let summary = style(&|| options.summary.to_possible_value());
-        let progress = style(&|| options.progress.to_possible_value());
-        let flags = [("--summary", summary), ("--progress", progress)];
-        let flags = flags.into_iter();
+        let mut arguments = vec![
+            format!("--summary={}", name_of(&options.summary)),
+            format!("--progress={}", name_of(&options.progress)),
+        ];
+        arguments.extend(config);
+        let runs = RunFile::of(lock.path(), &watch.name);
         Ok(Attendance {
-            runs: RunFile::of(lock.path(), &watch.name),
-            arguments: flags
-                .filter_map(|(flag, value)| Some(format!("{flag}={}", value?)))
-                .collect(),
+            last: runs.last()?,
+            runs,
+            arguments,
             says: options.progress != ProgressStyle::None,
             watch,
             file,
@@ -133,8 +143,7 @@ impl Attendance {
             if signals::asked() >= Asked::Drain {
                 return Ok(ExitStatus::Done);
             }
-            let due_ms = self.next_due_ms()?;
-            let Some(due_ms) = due_ms else {
+            let Some(due_ms) = self.next_due_ms() else {
                 return Err(Fault::usage("the schedule has no further time"));
             };
             if due_ms.max(self.not_before_ms) > now_ms() {
@@ -152,23 +161,23 @@ impl Attendance {
     }
 
     /// When the next run is due: at once if the last one was killed.
-    fn next_due_ms(&self) -> Result<Option<i64>, Fault> {
-        let last = self.runs.last()?;
-        Ok(match &last {
+    fn next_due_ms(&self) -> Option<i64> {
+        match &self.last {
             Some(run) if run.ended_ms.is_none() => Some(run.due_ms),
             Some(run) => self
                 .watch
                 .schedule
                 .next_due_ms(run.last().as_ref(), self.since_ms),
             None => self.watch.schedule.next_due_ms(None, self.since_ms),
-        })
+        }
     }
 
     fn run_once(&mut self, due_ms: i64) -> Result<ExitStatus, Fault> {
         let began_ms = now_ms();
         let mut run = self.start(due_ms)?;
         let status = wait(&mut run);
-        let last = self.runs.last()?;
+        self.last = self.runs.last()?;
+        let last = self.last.as_ref();
         let last = last.filter(|run| run.ended_ms.is_some_and(|ended_ms| ended_ms >= began_ms));
         match last {
             Some(run) if run.skipped > 0 => self.say(&format!(
@@ -202,6 +211,12 @@ impl Attendance {
             eprintln!("webfill: {}: {what}", self.watch.name);
         }
     }
+}
+
+/// As it is typed.
+fn name_of(value: &impl ValueEnum) -> String {
+    let name = value.to_possible_value();
+    name.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Waits for the end of a run, and passes on what signals to this process ask for.

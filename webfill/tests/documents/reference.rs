@@ -18,6 +18,7 @@ fn every_flag_is_listed_with_its_default() {
     let reference = reference();
     for command in [
         "crawl",
+        "watch run",
         "demo",
         "export",
         "dump",

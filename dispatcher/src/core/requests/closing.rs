@@ -49,7 +49,7 @@ struct ClosingCrawl {
 }
 
 impl ClosingCrawls {
-    pub(super) fn contains(&self, crawl: CrawlKey) -> bool {
+    pub(in crate::core) fn contains(&self, crawl: CrawlKey) -> bool {
         self.crawls.contains(&crawl)
     }
 

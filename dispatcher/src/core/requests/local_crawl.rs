@@ -51,6 +51,9 @@ impl Core {
                 max_rest_ms,
             } => self.crawl_status(&crawls, max_rest_ms, now_ms),
             LocalRequest::End { crawls } => self.crawl_status(&crawls, None, now_ms),
+            LocalRequest::TellRun { watch, run } => self.tell_run(&watch, run),
+            LocalRequest::TellRunState { watch, run } => Ok(self.tell_run_state(&watch, run)),
+            LocalRequest::CountRun { watch, run, counts } => self.count_run(&watch, run, counts),
         }
     }
 
@@ -242,7 +245,7 @@ impl Core {
 
     /// Until when everything that is left of the crawls rests, if that is for longer than
     /// `max_rest_ms`.
-    fn all_rest_until(
+    pub(in crate::core) fn all_rest_until(
         &mut self,
         crawls: &[CrawlKey],
         now_ms: i64,

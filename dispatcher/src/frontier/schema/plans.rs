@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What may be walked as a whole: it is small, or all of it is wanted.
-const SMALL: [&str; 9] = [
+const SMALL: [&str; 10] = [
     "CONSTANT ROW",
     "crawls",
     "epochs",
@@ -21,6 +21,7 @@ const SMALL: [&str; 9] = [
     "supervisors",
     "unsaved",
     "unsaved_site_states",
+    "watches",
 ];
 
 /// Statements that have to visit all sites.

@@ -1,0 +1,49 @@
+//! A watch as the settings of its crawl.
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::Watch;
+use crate::crawl_spec::CrawlSpec;
+
+/// As the default of `webfill crawl --max-rest`.
+const MAX_REST_MS: u64 = 600_000;
+
+/// As the default of `webfill crawl --depth`.
+const DEPTH: u16 = 1;
+
+impl Watch {
+    /// The settings of the crawl in the run that began at this time, in milliseconds since the epoch.
+    /// They are those that `webfill crawl` has with the same flags.
+    pub fn spec(&self, began_ms: i64) -> CrawlSpec {
+        let number = |key| self.flag(key).and_then(Value::as_u64);
+        let defaults = CrawlSpec::new(&self.app, &self.name);
+        CrawlSpec {
+            max_depth: number("depth").map_or(DEPTH, |depth| depth as u16),
+            follow: self.word("follow").unwrap_or(defaults.follow),
+            lane: self.word("lane").unwrap_or(defaults.lane),
+            allowed_domains: self.list("allowed_domains"),
+            allow_regex: self.list("allow_regex"),
+            deny_regex: self.list("deny_regex"),
+            deny_extensions: self
+                .flag("deny_extensions")
+                .map(|_| self.list("deny_extensions")),
+            domain_max_pages: number("domain_max_pages"),
+            max_pages: self.max_pages,
+            run_began_ms: Some(began_ms),
+            ..defaults
+        }
+    }
+
+    /// A run ends when all that is left of it rests for longer.
+    pub fn max_rest_ms(&self) -> u64 {
+        let text = self.flag("max_rest").and_then(Value::as_str);
+        let millis = text.and_then(|text| crate::duration_ms(text).ok());
+        millis.map_or(MAX_REST_MS, |millis| millis as u64)
+    }
+
+    fn word<T: FromStr>(&self, key: &str) -> Option<T> {
+        self.flag(key)?.as_str()?.parse().ok()
+    }
+}

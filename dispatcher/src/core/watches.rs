@@ -1,0 +1,182 @@
+//! Watches: crawls that are run again and again. Here it is decided, by the time that the caller gives,
+//! when a run begins and when it is over; a watch has one run at a time. The seeds of a run are read by
+//! another process, which the caller starts when it is asked to ([`FeederOrder`]).
+//!
+//! A run and its record begin in one transaction with its crawl. After a crash a run that has not ended
+//! goes on, its feeder included; after a time in which nothing ran, one run makes up for all that was
+//! missed.
+
+mod feeding;
+mod orders;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_api::{RunEnd, Watch, WatchRun};
+use webfill_wire::CrawlKey;
+
+use super::Core;
+use crate::frontier::{FrontierError, KeptWatch};
+
+/// How often the runs under way are looked at.
+const LOOK_EVERY_MS: i64 = 200;
+
+/// All watches.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    by_name: BTreeMap<String, Watched>,
+    /// When they are to be looked at next.
+    look_at_ms: i64,
+    /// Feeders that are to be started.
+    feeders: Vec<FeederOrder>,
+    /// The watches whose last feeder has not ended: it must not feed another run.
+    fed: BTreeSet<String>,
+    /// Whether this dispatcher has watches at all: that of `webfill crawl` has none.
+    are_attended: bool,
+}
+
+/// Asks for a process that reads the seeds of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FeederOrder {
+    pub(crate) watch: String,
+    pub(crate) run: u64,
+}
+
+#[derive(Debug)]
+struct Watched {
+    watch: Watch,
+    paused: bool,
+    since_ms: i64,
+    /// The last run, ended or under way.
+    last: Option<WatchRun>,
+    under_way: Option<UnderWay>,
+    /// When the next run is due; only meaningful while none is under way.
+    next_due_ms: Option<i64>,
+    /// A run is asked for now, whatever the schedule says.
+    is_asked: bool,
+}
+
+/// A run under way.
+#[derive(Debug, Clone)]
+struct UnderWay {
+    crawl: CrawlKey,
+    /// It ends like this once nothing of it is leased.
+    ending: Option<(RunEnd, Option<String>)>,
+}
+
+impl Watched {
+    fn new(watch: Watch, kept: &KeptWatch, last: Option<WatchRun>) -> Watched {
+        let mut watched = Watched {
+            watch,
+            paused: kept.paused,
+            since_ms: kept.since_ms,
+            last,
+            under_way: None,
+            next_due_ms: None,
+            is_asked: false,
+        };
+        watched.plan();
+        watched
+    }
+
+    /// Finds out when the next run is due.
+    fn plan(&mut self) {
+        let last = self.last.as_ref().and_then(WatchRun::last);
+        self.next_due_ms = self
+            .watch
+            .schedule
+            .next_due_ms(last.as_ref(), self.since_ms);
+    }
+
+    fn is_due(&self, now_ms: i64) -> bool {
+        let by_schedule = self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        self.under_way.is_none() && (self.is_asked || (by_schedule && !self.paused))
+    }
+
+    fn kept(&self) -> KeptWatch {
+        KeptWatch {
+            json: self.watch.json.to_string(),
+            paused: self.paused,
+            since_ms: self.since_ms,
+        }
+    }
+}
+
+impl Core {
+    /// Restores the watches, and goes on with runs that have not ended.
+    pub(crate) fn attend_watches(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        self.watches.are_attended = true;
+        for kept in self.frontier.watches()? {
+            let watch = serde_json::from_str(&kept.json).ok();
+            let watch = watch.and_then(|watch| Watch::parse(watch).ok());
+            let Some(watch) = watch else {
+                tracing::error!(
+                    event = "watch_unreadable",
+                    watch = kept.json,
+                    "a watch of another version cannot be read: add it again"
+                );
+                continue;
+            };
+            let name = watch.name.clone();
+            let last = self.frontier.runs_of(&name, 1)?.into_iter().next();
+            let is_under_way = last.as_ref().is_some_and(|run| run.ended_ms.is_none());
+            let watched = Watched::new(watch, &kept, last);
+            self.watches.by_name.insert(name.clone(), watched);
+            if is_under_way {
+                self.resume_run(&name, now_ms)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the runs that are due, and ends those that are over.
+    pub(super) fn advance_watches(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        if now_ms < self.watches.look_at_ms {
+            return Ok(());
+        }
+        let may_begin = !self.draining && self.low_disk.is_none();
+        let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
+        for name in names {
+            let watched = &self.watches.by_name[&name];
+            if watched.under_way.is_some() {
+                self.judge_run(&name, now_ms)?;
+            } else if may_begin && watched.is_due(now_ms) && !self.watches.fed.contains(&name) {
+                self.begin_run(&name, now_ms)?;
+            }
+        }
+        self.watches.look_at_ms = self.watches.next_look_ms(now_ms);
+        Ok(())
+    }
+
+    /// When the watches are to be looked at next.
+    pub(super) fn next_watch_ms(&self) -> Option<i64> {
+        (!self.watches.by_name.is_empty()).then_some(self.watches.look_at_ms)
+    }
+
+    /// The feeders that are to be started, once what asks for them is committed.
+    pub(crate) fn take_feeder_orders(&mut self) -> Vec<FeederOrder> {
+        std::mem::take(&mut self.watches.feeders)
+    }
+}
+
+impl Watches {
+    fn under_way(&self, name: &str) -> Option<UnderWay> {
+        self.by_name.get(name)?.under_way.clone()
+    }
+
+    fn next_look_ms(&self, now_ms: i64) -> i64 {
+        let soon_ms = now_ms + LOOK_EVERY_MS;
+        let due_ms = self.by_name.values().map(|watched| {
+            if watched.under_way.is_some() || watched.is_asked {
+                return soon_ms;
+            }
+            match watched.next_due_ms {
+                Some(due_ms) if !watched.paused => due_ms.max(soon_ms),
+                _ => i64::MAX,
+            }
+        });
+        due_ms.min().unwrap_or(i64::MAX)
+    }
+}

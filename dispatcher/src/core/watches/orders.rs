@@ -1,0 +1,201 @@
+//! What clients ask of watches: add, list, show, run, pause, resume, remove.
+
+use serde_json::{Value, json};
+use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
+
+use super::Watched;
+use crate::core::Core;
+use crate::frontier::{FrontierError, KeptWatch};
+
+/// There may be this many watches.
+const MOST_WATCHES: usize = 1_000;
+
+impl Core {
+    /// Carries out an action on watches; the answer may be a refusal.
+    pub(in crate::core) fn act_on_watches(
+        &mut self,
+        action: WatchAction,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        if !self.watches.are_attended {
+            return Ok(Refusal::new("$.action", "this dispatcher has no watches").answer());
+        }
+        let name = action.order.name();
+        // Whatever it is may change what is due.
+        self.watches.look_at_ms = now_ms;
+        let done = match action.order {
+            WatchOrder::Add(watch) => self.add_watch(*watch, now_ms)?,
+            WatchOrder::List => Ok(self.list_watches(now_ms)),
+            WatchOrder::Show(watch, runs) => self.show_watch(&watch, runs, now_ms)?,
+            WatchOrder::Run(watch) => self.ask_run(&watch),
+            WatchOrder::Pause(watch) => self.pause_watch(&watch, true, now_ms)?,
+            WatchOrder::Resume(watch) => self.pause_watch(&watch, false, now_ms)?,
+            WatchOrder::Remove(watch) => self.remove_watch(&watch, now_ms)?,
+        };
+        Ok(match done {
+            Err(refusal) => refusal.answer(),
+            Ok(more) => {
+                let mut answer = json!({"action": name, "server_time": now_ms / 1_000});
+                if let Some(uuid) = action.uuid {
+                    answer["uuid"] = uuid.into();
+                }
+                if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {
+                    answer.extend(more);
+                }
+                answer
+            }
+        })
+    }
+
+    /// Adds a watch, or changes the one of this name: that holds from its next run on.
+    fn add_watch(
+        &mut self,
+        watch: Watch,
+        now_ms: i64,
+    ) -> Result<Result<Value, Refusal>, FrontierError> {
+        let name = watch.name.clone();
+        let is_full = self.watches.by_name.len() >= MOST_WATCHES;
+        let known = self.watches.by_name.get_mut(&name);
+        let is_changed = known.is_some();
+        match known {
+            Some(watched) if watched.watch.app != watch.app => {
+                let why = "a watch keeps its application: remove it, and add it again";
+                return Ok(Err(Refusal::new("$.watch.app", why)));
+            }
+            Some(watched) => {
+                watched.watch = watch;
+                watched.plan();
+            }
+            None if is_full => {
+                let why = format!("there are {MOST_WATCHES} watches already");
+                return Ok(Err(Refusal::new("$", why)));
+            }
+            None => {
+                let kept = KeptWatch {
+                    json: String::new(),
+                    paused: false,
+                    since_ms: now_ms,
+                };
+                let last = self.frontier.runs_of(&name, 1)?.into_iter().next();
+                let watched = Watched::new(watch, &kept, last);
+                self.watches.by_name.insert(name.clone(), watched);
+            }
+        }
+        let watched = &self.watches.by_name[&name];
+        self.frontier.keep_watch(&name, &watched.kept())?;
+        let mut told = told(watched, now_ms);
+        told["changed"] = is_changed.into();
+        Ok(Ok(told))
+    }
+
+    fn list_watches(&self, now_ms: i64) -> Value {
+        let watches = self.watches.by_name.values();
+        let watches: Vec<Value> = watches.map(|watched| told(watched, now_ms)).collect();
+        json!({"watches": watches})
+    }
+
+    fn show_watch(
+        &mut self,
+        name: &str,
+        runs: u64,
+        now_ms: i64,
+    ) -> Result<Result<Value, Refusal>, FrontierError> {
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return Ok(Err(no_such_watch()));
+        };
+        let mut shown = told(watched, now_ms);
+        shown["watch"] = watched.watch.json.clone();
+        if let Some(records) = &watched.watch.records {
+            shown["watch"]["records"]["uri"] = without_password(&records.uri).into();
+        }
+        let runs = self.frontier.runs_of(name, runs)?;
+        shown["runs"] = runs.iter().map(|run| run.told()).collect();
+        Ok(Ok(shown))
+    }
+
+    fn ask_run(&mut self, name: &str) -> Result<Value, Refusal> {
+        let watched = self.watches.by_name.get_mut(name);
+        let watched = watched.ok_or_else(no_such_watch)?;
+        if watched.under_way.is_some() {
+            let why = "a run of it is under way: a watch has one at a time";
+            return Err(Refusal::new("$.name", why));
+        }
+        watched.is_asked = true;
+        Ok(json!({"name": name}))
+    }
+
+    /// Pauses or resumes a watch. A run that is under way goes to its end.
+    fn pause_watch(
+        &mut self,
+        name: &str,
+        paused: bool,
+        now_ms: i64,
+    ) -> Result<Result<Value, Refusal>, FrontierError> {
+        let Some(watched) = self.watches.by_name.get_mut(name) else {
+            return Ok(Err(no_such_watch()));
+        };
+        watched.paused = paused;
+        let kept = watched.kept();
+        let told = told(watched, now_ms);
+        self.frontier.keep_watch(name, &kept)?;
+        Ok(Ok(told))
+    }
+
+    /// Removes a watch. Of a run that is under way, nothing more is handed out. Its crawl, its pages and
+    /// the records of its runs stay.
+    fn remove_watch(
+        &mut self,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<Result<Value, Refusal>, FrontierError> {
+        if !self.watches.by_name.contains_key(name) {
+            return Ok(Err(no_such_watch()));
+        }
+        if let Some(under_way) = self.watches.under_way(name) {
+            let status = self.frontier.crawl_status(under_way.crawl)?;
+            self.hold_run(name, (RunEnd::Stopped, None))?;
+            self.end_run(name, Some(status), (RunEnd::Stopped, None), now_ms)?;
+        }
+        self.frontier.forget_watch(name)?;
+        self.watches.by_name.remove(name);
+        Ok(Ok(json!({"name": name})))
+    }
+}
+
+fn no_such_watch() -> Refusal {
+    Refusal::new("$.name", "there is no watch of this name")
+}
+
+/// A watch in a list. Times are seconds since the epoch.
+fn told(watched: &Watched, now_ms: i64) -> Value {
+    let state = match (&watched.under_way, watched.paused) {
+        (Some(_), _) => "running",
+        (None, true) => "paused",
+        (None, false) => "waiting",
+    };
+    let next_ms = match (&watched.under_way, watched.paused) {
+        (None, false) => watched.next_due_ms.map(|due_ms| due_ms.max(now_ms)),
+        _ => None,
+    };
+    json!({
+        "name": watched.watch.name,
+        "app": watched.watch.app,
+        "state": state,
+        "paused": watched.paused,
+        "schedule": watched.watch.json["schedule"],
+        "time_zone": watched.watch.json.get("time_zone"),
+        "next": next_ms.map(|ms| ms as f64 / 1_000.0),
+        "last_run": watched.last.as_ref().map(|run| run.told()),
+    })
+}
+
+/// An address as it may be shown: its password is nobody's business.
+fn without_password(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return "***".into();
+    };
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}://***@{place}"),
+        None => uri.to_owned(),
+    }
+}

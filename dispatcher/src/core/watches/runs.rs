@@ -1,0 +1,249 @@
+//! The runs of watches: their beginning, and their end.
+
+use serde_json::{Map, Value, json};
+use webfill_api::{RunEnd, WatchRun};
+
+use super::{FeederOrder, UnderWay};
+use crate::core::Core;
+use crate::frontier::{CrawlStatus, FrontierError};
+
+impl Core {
+    pub(super) fn begin_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        let number = self.frontier.last_run_number(name)? + 1;
+        let Some(watched) = self.watches.by_name.get_mut(name) else {
+            return Ok(());
+        };
+        let due_ms = match watched.next_due_ms {
+            Some(due_ms) if due_ms <= now_ms => due_ms,
+            _ => now_ms,
+        };
+        // What was fetched before it must be older, however the machine's clock was set meanwhile.
+        let ended_ms = watched.last.as_ref().and_then(|last| last.ended_ms);
+        let began_ms = ended_ms.map_or(now_ms, |ended_ms| now_ms.max(ended_ms)) + 1;
+        let mut run = WatchRun::begun(number, due_ms, began_ms);
+        run.missed = watched.watch.schedule.due_between(due_ms, now_ms);
+        watched.is_asked = false;
+        let spec = watched.watch.spec(began_ms);
+        let crawl = match self.frontier.open_crawl(&spec) {
+            Ok(crawl) => crawl,
+            Err(FrontierError::Scope(error)) => return self.refuse_run(name, run, &error, now_ms),
+            Err(error) => return Err(error),
+        };
+        self.dispatch.forget_crawl(crawl);
+        self.register_crawl(crawl, now_ms)?;
+        // Records refer to the crawl's document in the store.
+        self.write_crawl(crawl, now_ms)?;
+        self.frontier.record_run(name, &run)?;
+        self.next_site_ms = Some(now_ms);
+        tracing::info!(
+            event = "run_began",
+            watch = name,
+            run = number,
+            "a run of a watch begins"
+        );
+        self.order_feeder(name, number);
+        if let Some(watched) = self.watches.by_name.get_mut(name) {
+            watched.last = Some(run);
+            watched.under_way = Some(UnderWay {
+                crawl,
+                ending: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// Records a run that cannot begin.
+    fn refuse_run(
+        &mut self,
+        name: &str,
+        mut run: WatchRun,
+        why: &dyn std::fmt::Display,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        run.ended_ms = Some(run.started_ms.max(now_ms));
+        run.how = Some(RunEnd::Failed);
+        run.why = Some(why.to_string());
+        self.frontier.record_run(name, &run)?;
+        if let Some(watched) = self.watches.by_name.get_mut(name) {
+            watched.last = Some(run);
+            watched.plan();
+        }
+        Ok(())
+    }
+
+    /// Goes on with a run of before the start.
+    pub(super) fn resume_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        let watched = &self.watches.by_name[name];
+        let app = watched.watch.app.clone();
+        let Some(run) = watched.last.clone() else {
+            return Ok(());
+        };
+        let Some(crawl) = self.frontier.find_crawl(&app, name)? else {
+            return self.refuse_run(name, run, &"its crawl was pruned", now_ms);
+        };
+        self.register_crawl(crawl, now_ms)?;
+        self.order_feeder(name, run.number);
+        if let Some(watched) = self.watches.by_name.get_mut(name) {
+            watched.under_way = Some(UnderWay {
+                crawl,
+                ending: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn order_feeder(&mut self, name: &str, run: u64) {
+        self.watches.fed.insert(name.to_owned());
+        self.watches.feeders.push(FeederOrder {
+            watch: name.to_owned(),
+            run,
+        });
+    }
+
+    /// Ends a run that is over, and holds back what is left of one that is to end.
+    pub(super) fn judge_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        let Some(under_way) = self.watches.under_way(name) else {
+            return Ok(());
+        };
+        let crawl = under_way.crawl;
+        let status = match self.frontier.crawl_status(crawl) {
+            Ok(status) => status,
+            Err(FrontierError::UnknownCrawl(_)) => {
+                let failed = (RunEnd::Failed, Some("its crawl was pruned".into()));
+                return self.end_run(name, None, failed, now_ms);
+            }
+            Err(error) => return Err(error),
+        };
+        let is_closing = self.closing_crawls.contains(crawl);
+        if under_way.ending.is_some() && (status.leased > 0 || is_closing) {
+            return Ok(());
+        }
+        if let Some(ending) = under_way.ending {
+            return self.end_run(name, Some(status), ending, now_ms);
+        }
+        if self.frontier.crawl_end(crawl)?.is_some() {
+            return self.hold_run(name, (RunEnd::Stopped, None));
+        }
+        if self.crawls.is_finished(crawl, &status) {
+            return self.end_run(name, Some(status), (RunEnd::Finished, None), now_ms);
+        }
+        if self.crawls.is_limit_reached(&mut self.frontier, crawl)? {
+            return self.end_run(name, Some(status), (RunEnd::Budget, None), now_ms);
+        }
+        match self.early_end(name, &status, now_ms)? {
+            Some(how) => self.hold_run(name, (how, None)),
+            None => Ok(()),
+        }
+    }
+
+    /// Why a run is to end though something is left of it.
+    fn early_end(
+        &mut self,
+        name: &str,
+        status: &CrawlStatus,
+        now_ms: i64,
+    ) -> Result<Option<RunEnd>, FrontierError> {
+        let watched = &self.watches.by_name[name];
+        let (Some(under_way), Some(run)) = (&watched.under_way, &watched.last) else {
+            return Ok(None);
+        };
+        let window_ms = watched.watch.window_ms;
+        if window_ms.is_some_and(|window_ms| now_ms >= run.started_ms + window_ms) {
+            return Ok(Some(RunEnd::Window));
+        }
+        let may_rest = status.leased == 0 && status.seeds_ended && status.queued > 0;
+        let (crawl, max_rest_ms) = (under_way.crawl, watched.watch.max_rest_ms());
+        if may_rest
+            && self
+                .all_rest_until(&[crawl], now_ms, max_rest_ms)?
+                .is_some()
+        {
+            return Ok(Some(RunEnd::Rests));
+        }
+        Ok(None)
+    }
+
+    /// Hands out nothing more of a run; it ends when what is leased has come back.
+    pub(super) fn hold_run(
+        &mut self,
+        name: &str,
+        ending: (RunEnd, Option<String>),
+    ) -> Result<(), FrontierError> {
+        let watched = self.watches.by_name.get_mut(name);
+        let Some(under_way) = watched.and_then(|watched| watched.under_way.as_mut()) else {
+            return Ok(());
+        };
+        if under_way.ending.is_some() {
+            return Ok(());
+        }
+        under_way.ending = Some(ending);
+        let crawl = under_way.crawl;
+        match self.frontier.crawl_end(crawl)? {
+            // What is queued of it ends by itself.
+            Some(_) => Ok(()),
+            None => self.frontier.pause_crawl(crawl),
+        }
+    }
+
+    /// Records the end of a run. What is left in the queue is held back until the next one.
+    pub(super) fn end_run(
+        &mut self,
+        name: &str,
+        status: Option<CrawlStatus>,
+        (how, why): (RunEnd, Option<String>),
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(watched) = self.watches.by_name.get_mut(name) else {
+            return Ok(());
+        };
+        let under_way = watched.under_way.take();
+        let Some(run) = &mut watched.last else {
+            return Ok(());
+        };
+        run.ended_ms = Some(now_ms.max(run.started_ms));
+        run.how = Some(how);
+        run.why = why;
+        if let Some(status) = &status {
+            run.counts = counts(status);
+        }
+        if let Some(last) = run.last() {
+            run.skipped = watched.watch.schedule.skipped_by(&last);
+        }
+        let run = run.clone();
+        watched.plan();
+        self.frontier.record_run(name, &run)?;
+        tracing::info!(
+            event = "run_ended",
+            watch = name,
+            run = run.number,
+            how = how.as_str(),
+            why = run.why,
+            "a run of a watch has ended"
+        );
+        if let (Some(under_way), Some(status)) = (under_way, status) {
+            if status.queued > 0 && how != RunEnd::Stopped {
+                self.frontier.pause_crawl(under_way.crawl)?;
+            }
+            self.write_crawl(under_way.crawl, now_ms)?;
+        }
+        Ok(())
+    }
+}
+
+/// What of a crawl's counters is recorded.
+fn counts(status: &CrawlStatus) -> Map<String, Value> {
+    let counts = json!({
+        "pages": status.pages,
+        "outcomes": status.outcomes,
+        "skipped": status.skipped,
+        "fields": status.fields,
+        "links": status.links,
+        "bytes": status.bytes,
+        "queued": status.queued,
+        "sites": status.sites,
+    });
+    match counts {
+        Value::Object(counts) => counts,
+        _ => Map::new(),
+    }
+}

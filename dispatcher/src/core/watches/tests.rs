@@ -1,0 +1,210 @@
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use webfill_api::{Action, parse_action};
+
+use crate::core::{Core, CoreSettings};
+use crate::frontier::{Frontier, FrontierConfig};
+use crate::mappings::Mappings;
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// A core without supervisors: seeds are fed by the test, and no page is ever fetched.
+struct World {
+    folder: TempDir,
+    core: Core,
+}
+
+fn core_in(folder: &TempDir, now_ms: i64) -> Core {
+    let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms).unwrap();
+    let settings = CoreSettings {
+        default_delay_ms: 1_000,
+        lease_ms: 10_000,
+        window_sites: 100,
+        group_bounds: None,
+        quiet_ms: 0,
+    };
+    let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
+    core.attend_watches(now_ms).unwrap();
+    core
+}
+
+impl World {
+    fn new(schedule: &str) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let core = core_in(&folder, 0);
+        let mut world = World { folder, core };
+        let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": schedule});
+        let added = world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+        assert_eq!(added.get("error"), None, "{added}");
+        world
+    }
+
+    fn ask(&mut self, action: Value, now_ms: i64) -> Value {
+        let Ok(Action::Watch(action)) = parse_action(action) else {
+            panic!("it is one of watches")
+        };
+        self.core.act_on_watches(action, now_ms).unwrap()
+    }
+
+    /// The runs whose feeders are to be started.
+    fn tick(&mut self, now_ms: i64) -> Vec<u64> {
+        self.core.watches.look_at_ms = now_ms;
+        self.core.on_tick(now_ms).unwrap();
+        drop(self.core.commit(now_ms).unwrap());
+        let orders = self.core.take_feeder_orders();
+        orders.iter().map(|order| order.run).collect()
+    }
+
+    /// Nothing is fed, and the run has nothing left.
+    fn finish(&mut self, run: u64, now_ms: i64) {
+        let told = self.core.tell_run("w", run).unwrap();
+        let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}"));
+        self.core.frontier.end_seeds(crawl as u32).unwrap();
+        assert_eq!(self.tick(now_ms), Vec::<u64>::new());
+        assert_eq!(self.core.tell_run_state("w", run)["over"], true);
+        self.core.feeder_ended("w", run, None).unwrap();
+    }
+
+    fn runs(&mut self, now_ms: i64) -> Vec<Value> {
+        let shown = self.ask(json!({"action": "watch_show", "name": "w"}), now_ms);
+        shown["runs"].as_array().cloned().unwrap_or_default()
+    }
+
+    fn kill(self, now_ms: i64) -> World {
+        let World { folder, core } = self;
+        drop(core);
+        let core = core_in(&folder, now_ms);
+        World { folder, core }
+    }
+}
+
+#[test]
+fn a_run_begins_when_it_is_due_and_not_before() {
+    let mut world = World::new("0 2 * * *");
+    assert!(world.tick(HOUR_MS).is_empty());
+    assert_eq!(world.tick(2 * HOUR_MS), [1]);
+    world.finish(1, 2 * HOUR_MS + 1_000);
+    assert!(world.tick(3 * HOUR_MS).is_empty());
+    assert_eq!(world.tick(26 * HOUR_MS), [2]);
+    let runs = world.runs(26 * HOUR_MS);
+    assert_eq!(
+        (&runs[1]["how"], &runs[1]["missed"]),
+        (&json!("finished"), &json!(0))
+    );
+}
+
+#[test]
+fn a_watch_never_has_two_runs_and_what_passes_meanwhile_is_skipped() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    for hour in 2..=4 {
+        assert!(world.tick(hour * HOUR_MS).is_empty());
+    }
+    let asked = world.ask(json!({"action": "watch_run", "name": "w"}), 4 * HOUR_MS);
+    assert_eq!(asked["error"]["path"], "$.name");
+    world.finish(1, 4 * HOUR_MS + 1_000);
+    assert_eq!(world.runs(5 * HOUR_MS)[0]["skipped"], 3);
+    assert!(world.tick(4 * HOUR_MS + 2_000).is_empty());
+    assert_eq!(world.tick(5 * HOUR_MS), [2]);
+}
+
+#[test]
+fn a_run_waits_for_the_feeder_of_the_one_before() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    let crawl = world.core.tell_run("w", 1).unwrap()["crawl"]
+        .as_u64()
+        .unwrap();
+    world.core.frontier.end_seeds(crawl as u32).unwrap();
+    assert!(world.tick(HOUR_MS + 1_000).is_empty());
+    assert!(world.tick(2 * HOUR_MS).is_empty(), "it might still feed");
+    world.core.feeder_ended("w", 1, None).unwrap();
+    assert_eq!(world.tick(2 * HOUR_MS + 1_000), [2]);
+}
+
+#[test]
+fn one_run_makes_up_for_all_that_was_missed() {
+    let mut world = World::new("0 2 * * *");
+    assert_eq!(world.tick(2 * HOUR_MS), [1]);
+    world.finish(1, 3 * HOUR_MS);
+    let mut world = world.kill(100 * HOUR_MS);
+    assert_eq!(world.tick(100 * HOUR_MS), [2]);
+    assert_eq!(world.runs(100 * HOUR_MS)[0]["missed"], 3);
+    world.finish(2, 101 * HOUR_MS);
+    assert!(world.tick(102 * HOUR_MS).is_empty(), "once");
+    assert_eq!(world.tick(122 * HOUR_MS), [3]);
+}
+
+#[test]
+fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
+    let mut world = World::new("every 6h");
+    assert_eq!(world.tick(1_000), [1], "the first one is due at once");
+    let began = world.core.tell_run("w", 1).unwrap()["began_ms"].clone();
+    let mut world = world.kill(20 * HOUR_MS);
+    assert_eq!(world.tick(20 * HOUR_MS), [1]);
+    assert_eq!(world.core.tell_run("w", 1).unwrap()["began_ms"], began);
+    world.finish(1, 21 * HOUR_MS);
+    let runs = world.runs(21 * HOUR_MS);
+    assert_eq!((runs.len(), &runs[0]["skipped"]), (1, &json!(3)));
+}
+
+#[test]
+fn a_paused_watch_rests_and_is_run_when_asked() {
+    let mut world = World::new("0 * * * *");
+    world.ask(json!({"action": "watch_pause", "name": "w"}), 0);
+    let mut world = world.kill(HOUR_MS);
+    assert!(world.tick(HOUR_MS).is_empty(), "a restart knows it");
+    world.ask(json!({"action": "watch_run", "name": "w"}), HOUR_MS);
+    assert_eq!(world.tick(HOUR_MS + 1_000), [1]);
+    world.finish(1, HOUR_MS + 2_000);
+    assert!(world.tick(2 * HOUR_MS).is_empty());
+    world.ask(json!({"action": "watch_resume", "name": "w"}), 2 * HOUR_MS);
+    assert_eq!(
+        world.tick(2 * HOUR_MS + 1_000),
+        [2],
+        "what was missed, once"
+    );
+}
+
+#[test]
+fn a_removed_watch_stops_and_its_records_stay() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    world.ask(
+        json!({"action": "watch_remove", "name": "w"}),
+        HOUR_MS + 1_000,
+    );
+    assert_eq!(world.core.tell_run_state("w", 1)["over"], true);
+    assert!(world.tick(2 * HOUR_MS).is_empty());
+    world.core.feeder_ended("w", 1, None).unwrap();
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 * * * *"});
+    world.ask(
+        json!({"action": "watch_add", "watch": watch}),
+        2 * HOUR_MS + 1_000,
+    );
+    assert_eq!(world.runs(2 * HOUR_MS)[0]["how"], "stopped");
+    assert_eq!(world.tick(3 * HOUR_MS), [2], "numbers go on");
+}
+
+#[test]
+fn a_feeder_that_fails_fails_its_run() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    let why = Some(String::from("no such file"));
+    world.core.feeder_ended("w", 1, why).unwrap();
+    assert!(world.tick(HOUR_MS + 1_000).is_empty());
+    let run = world.runs(HOUR_MS + 1_000).remove(0);
+    assert_eq!(
+        (&run["how"], &run["why"]),
+        (&json!("failed"), &json!("no such file"))
+    );
+    assert_eq!(world.tick(2 * HOUR_MS), [2]);
+}
+
+#[test]
+fn the_dispatcher_of_a_crawl_has_no_watches() {
+    let mut world = World::new("0 * * * *");
+    world.core.watches.are_attended = false;
+    let refused = world.ask(json!({"action": "watch_list"}), 0);
+    assert_eq!(refused["error"]["path"], "$.action");
+}

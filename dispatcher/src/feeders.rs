@@ -1,0 +1,168 @@
+//! The processes that read the seeds of runs of watches: one for each run, `webfill watch feed`. They are
+//! started again when they die, and go on where the dispatcher has the seeds up to. They die with the
+//! dispatcher, and the next one starts them again.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::Instant;
+
+use webfill_startup::child::{self, BackOff};
+use webfill_startup::{ExitStatus as Code, Fault};
+
+use crate::core::FeederOrder;
+
+/// A feeder that dies this often, each time within a minute of its start, is given up.
+const MOST_EARLY_DEATHS: u32 = 5;
+
+/// How feeders are started.
+#[derive(Debug, Clone)]
+pub struct FeederSetup {
+    /// The socket that they ask on; only this machine's user can reach it.
+    pub endpoint: String,
+    /// The settings of the dispatcher, as it runs.
+    pub config_file: PathBuf,
+}
+
+/// A feeder that has ended and is not started again.
+pub(crate) struct EndedFeeder {
+    pub(crate) watch: String,
+    pub(crate) run: u64,
+    /// Why it has failed, if it has.
+    pub(crate) why: Option<String>,
+}
+
+pub(crate) struct Feeders {
+    setup: Option<FeederSetup>,
+    /// By watch and run.
+    by_run: BTreeMap<(String, u64), Feeder>,
+}
+
+struct Feeder {
+    child: Option<Child>,
+    back_off: BackOff,
+    start_at: Instant,
+}
+
+impl Feeders {
+    pub(crate) fn new(setup: Option<FeederSetup>) -> Feeders {
+        Feeders {
+            setup,
+            by_run: BTreeMap::new(),
+        }
+    }
+
+    /// Starts what was ordered and what has died, and returns what has ended for good. Must be called
+    /// by the thread that lives as long as the process.
+    pub(crate) fn advance(&mut self, orders: Vec<FeederOrder>) -> Vec<EndedFeeder> {
+        let now = Instant::now();
+        for order in orders {
+            let feeder = Feeder {
+                child: None,
+                back_off: BackOff::started(now),
+                start_at: now,
+            };
+            self.by_run.insert((order.watch, order.run), feeder);
+        }
+        let Some(setup) = &self.setup else {
+            return Vec::new();
+        };
+        let mut ended = Vec::new();
+        self.by_run.retain(|(watch, run), feeder| {
+            let why = match feeder.advance(setup, (watch, *run), now) {
+                State::GoesOn => return true,
+                State::Ended => None,
+                State::Failed(why) => Some(why),
+            };
+            ended.push(EndedFeeder {
+                watch: watch.clone(),
+                run: *run,
+                why,
+            });
+            false
+        });
+        ended
+    }
+}
+
+impl Drop for Feeders {
+    fn drop(&mut self) {
+        for feeder in self.by_run.values_mut() {
+            if let Some(mut child) = feeder.child.take() {
+                // An error means that it has ended already.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+enum State {
+    GoesOn,
+    Ended,
+    Failed(String),
+}
+
+impl Feeder {
+    fn advance(&mut self, setup: &FeederSetup, run: (&str, u64), now: Instant) -> State {
+        match &mut self.child {
+            None if now < self.start_at => State::GoesOn,
+            None => match start(setup, run) {
+                Ok(child) => {
+                    self.child = Some(child);
+                    self.back_off.restarted(now);
+                    State::GoesOn
+                }
+                Err(fault) => State::Failed(fault.message),
+            },
+            Some(child) => match child.try_wait() {
+                Ok(None) => State::GoesOn,
+                Ok(Some(status)) if status.success() => State::Ended,
+                Ok(Some(status)) => self.died(run, status, now),
+                Err(error) => State::Failed(error.to_string()),
+            },
+        }
+    }
+
+    fn died(&mut self, (watch, run): (&str, u64), status: ExitStatus, now: Instant) -> State {
+        let words = self.child.take().map(last_words).unwrap_or_default();
+        let why = match words.is_empty() {
+            true => format!("the process that feeds it ended: {status}"),
+            false => words,
+        };
+        tracing::warn!(event = "feeder_died", watch, run, why, "a feeder has ended");
+        let is_final = [Code::Usage, Code::Fatal].map(|code| Some(i32::from(code.code())));
+        self.start_at = self.back_off.died(now);
+        match is_final.contains(&status.code()) || self.back_off.early_deaths() > MOST_EARLY_DEATHS
+        {
+            true => State::Failed(why),
+            false => State::GoesOn,
+        }
+    }
+}
+
+fn start(setup: &FeederSetup, (watch, run): (&str, u64)) -> Result<Child, Fault> {
+    let arguments = [
+        "watch".to_owned(),
+        "feed".to_owned(),
+        format!("--config={}", setup.config_file.display()),
+        format!("--endpoint={}", setup.endpoint),
+        format!("--run={run}"),
+        format!("--watch={watch}"),
+    ];
+    child::spawn(&arguments, Stdio::piped())
+        .map_err(|error| Fault::error(format!("cannot start a feeder: {error}")))
+}
+
+/// The last line that an ended process has written to standard error; it writes little.
+fn last_words(mut child: Child) -> String {
+    let mut text = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        let _ = stderr.take(1 << 16).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    let last = last.unwrap_or_default().trim_start_matches("webfill: ");
+    last.chars().take(500).collect()
+}

@@ -1,0 +1,53 @@
+//! Watches by HTTP: a place for all of them, and one for each.
+
+use hyper::body::Incoming;
+use hyper::{Method, Request};
+use serde_json::{Value, json};
+
+use super::answers::{Answer, refused};
+use super::{Service, body};
+
+/// Whether a path is a place of watches.
+pub(super) fn is_of_watches(path: &str) -> bool {
+    path == "/watches" || path.starts_with("/watches/")
+}
+
+impl Service {
+    pub(super) async fn answer_of_watches(&self, request: Request<Incoming>) -> Answer {
+        let path = request.uri().path().to_owned();
+        let place: Vec<&str> = path.split('/').skip(2).collect();
+        match (request.method(), &*place) {
+            (&Method::GET, []) => self.act(json!({"action": "watch_list"})).await,
+            (&Method::GET, [name]) => {
+                self.act(json!({"action": "watch_show", "name": name}))
+                    .await
+            }
+            (&Method::POST, []) => self.add_watch(request).await,
+            (&Method::POST, [name, order @ ("run" | "pause" | "resume" | "remove")]) => {
+                let action = json!({"action": format!("watch_{order}"), "name": name});
+                self.act(action).await
+            }
+            (_, [] | [_]) => refused(405, "expected GET, or POST /watches"),
+            (_, [_, "run" | "pause" | "resume" | "remove"]) => refused(405, "expected POST"),
+            _ => refused(
+                404,
+                "nothing is here; a watch has run, pause, resume and remove",
+            ),
+        }
+    }
+
+    /// The body is the watch.
+    async fn add_watch(&self, request: Request<Incoming>) -> Answer {
+        let body = match body::read_whole(request.into_body(), &self.large_bodies).await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
+        };
+        match serde_json::from_slice::<Value>(&body) {
+            Ok(watch) => {
+                self.act(json!({"action": "watch_add", "watch": watch}))
+                    .await
+            }
+            Err(error) => refused(400, &error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Watches of a fleet: the dispatcher starts the runs that are due, by itself, also after it was down.
+
+use std::time::Duration;
+
+use mongodb::bson::doc;
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
+use webfill_tests::site::page;
+
+use crate::clients::{get, post};
+use crate::fleet::{Fleet, wait_for};
+
+const SITE: &str = "people.example";
+
+/// A watch of a list and a page behind it.
+fn list_and_page(fleet: &Fleet, schedule: &str) -> Value {
+    let site = fleet.web.site(SITE);
+    site.serve("/list", page("List").mapped_link("/ada"));
+    site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+    json!({"name": "people", "urls": [format!("http://{SITE}/list")], "schedule": schedule})
+}
+
+fn add(fleet: &Fleet, watch: &Value) -> Value {
+    ask(fleet, json!({"action": "watch_add", "watch": watch}))
+}
+
+fn ask(fleet: &Fleet, action: Value) -> Value {
+    fleet.client().ask(&action)
+}
+
+fn show(fleet: &Fleet) -> Value {
+    ask(
+        fleet,
+        json!({"action": "watch_show", "name": "people", "runs": 100}),
+    )
+}
+
+/// The runs, the latest first.
+fn runs(fleet: &Fleet) -> Vec<Value> {
+    let shown = show(fleet);
+    shown["runs"].as_array().cloned().unwrap_or_default()
+}
+
+fn ended(fleet: &Fleet) -> Vec<Value> {
+    let runs = runs(fleet).into_iter();
+    runs.filter(|run| run["how"] != Value::Null).collect()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    wait_for(what, || condition().then_some(()));
+}
+
+fn visits(fleet: &Fleet, path: &str) -> usize {
+    fleet.web.visits().pages().of_path(path).len()
+}
+
+#[test]
+fn runs_begin_by_themselves_and_look_at_each_page_once_each() {
+    let fleet = Fleet::start();
+    let watch = list_and_page(&fleet, "every 2s");
+    assert_eq!(add(&fleet, &watch)["name"], "people");
+    wait_until("three runs have ended", || ended(&fleet).len() >= 3);
+    ask(&fleet, json!({"action": "watch_pause", "name": "people"}));
+    wait_until("none is under way", || show(&fleet)["state"] == "paused");
+    let runs = runs(&fleet);
+    for path in ["/list", "/ada"] {
+        assert_eq!(visits(&fleet, path), runs.len(), "{path}");
+    }
+    for run in &runs {
+        assert_eq!(run["how"], "finished", "{run}");
+        assert_eq!(run["counts"]["outcomes"], json!({"ok": 2}), "{run}");
+        assert_eq!(run["counts"]["pages"], 2);
+    }
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(visits(&fleet, "/list"), runs.len(), "it is paused");
+    ask(&fleet, json!({"action": "watch_resume", "name": "people"}));
+    wait_until("it goes on", || visits(&fleet, "/ada") > runs.len());
+    ask(&fleet, json!({"action": "watch_remove", "name": "people"}));
+    let gone = show(&fleet);
+    assert_eq!(gone["error"]["path"], "$.name", "{gone}");
+}
+
+#[test]
+fn a_killed_dispatcher_goes_on_with_its_run() {
+    let mut fleet = Fleet::start();
+    fleet.web.site(SITE).otherwise(|_| page("P").into());
+    let lines: Vec<String> = (0..60).map(|n| format!("http://{SITE}/p{n}\n")).collect();
+    let seeds = fleet.work.write("seeds.txt", lines.concat());
+    let watch = json!({"name": "people", "seeds": seeds, "schedule": "every 1h"});
+    add(&fleet, &watch);
+    for at in [10, 30] {
+        fleet
+            .web
+            .log()
+            .wait_until("it is under way", |visits| visits.pages().len() > at);
+        fleet.kill_dispatcher();
+        fleet.start_dispatcher();
+    }
+    wait_until("the run has ended", || ended(&fleet).len() == 1);
+    assert_eq!(runs(&fleet).len(), 1, "one run, and no other");
+    assert_eq!(runs(&fleet)[0]["how"], "finished");
+    let paths = fleet.web.visits().pages().counts();
+    assert_eq!(paths.len(), 60, "every page");
+    let visits: usize = paths.values().sum();
+    assert!(
+        visits <= 64,
+        "{visits}: only what was under way is repeated"
+    );
+}
+
+#[test]
+fn what_was_missed_while_the_dispatcher_was_down_is_made_up_for_once() {
+    let mut fleet = Fleet::start();
+    let watch = list_and_page(&fleet, "* * * * *");
+    add(&fleet, &watch);
+    fleet.kill_dispatcher();
+    // As if it had been added long ago.
+    let file = fleet.dispatcher_state.join("dispatcher.db");
+    let db = rusqlite::Connection::open(file).unwrap();
+    let sql = "UPDATE watches SET since_ms = since_ms - 600000";
+    assert_eq!(db.execute(sql, []).unwrap(), 1);
+    drop(db);
+    fleet.start_dispatcher();
+    wait_until("a run has ended", || !ended(&fleet).is_empty());
+    let first = ended(&fleet).pop().unwrap();
+    assert!(first["missed"].as_i64() >= Some(8), "{first}");
+    let due = first["due"].as_f64().unwrap();
+    assert!(first["started"].as_f64().unwrap() - due > 400.0, "{first}");
+    assert!(
+        runs(&fleet).len() <= 2,
+        "once for all, and the next minute's"
+    );
+}
+
+#[test]
+fn records_of_a_file_are_asked_for_again_in_each_run() {
+    let fleet = Fleet::start();
+    let site = fleet.web.site(SITE);
+    site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+    let record =
+        json!({"id": "1", "urls": [format!("http://{SITE}/ada")], "fields": {"name": null}});
+    let seeds = fleet.work.write_lines("people.jsonl", &[record]);
+    add(
+        &fleet,
+        &json!({"name": "people", "seeds": seeds, "schedule": "0 0 29 2 *"}),
+    );
+    for (number, name) in ["Ada King", "Ada Lovelace"].iter().enumerate() {
+        site.serve("/ada", page("Ada").field("name", name));
+        ask(&fleet, json!({"action": "watch_run", "name": "people"}));
+        wait_until("the records are counted", || {
+            ended(&fleet).len() == number + 1
+                && ended(&fleet)[0]["counts"]["records"]["resolved"] == 1
+        });
+        let stored = fleet.work.stored().texts("SELECT fields FROM records");
+        assert!(stored[0].contains(name), "{stored:?}");
+    }
+}
+
+#[needs(mongod)]
+#[test]
+fn records_of_a_collection_are_read_again_and_written_back() {
+    let database = fresh_database();
+    let documents = Documents::open(database.uri());
+    let insert = |id: i32| {
+        let url = format!("http://{SITE}/{id}");
+        let person = doc! {"_id": id, "urls": [url], "name": null};
+        documents.run(doc! {"insert": "people", "documents": [person]});
+    };
+    let fleet = Fleet::start();
+    fleet.web.site(SITE).otherwise(|request| {
+        page("T")
+            .field("name", &format!("Name of {}", request.path))
+            .into()
+    });
+    let records = json!({"uri": database.uri(), "collection": "people", "write_back": "people"});
+    add(
+        &fleet,
+        &json!({"name": "people", "records": records, "schedule": "0 0 29 2 *"}),
+    );
+    for id in [1, 2] {
+        insert(id);
+        ask(&fleet, json!({"action": "watch_run", "name": "people"}));
+        wait_until("the records are counted", || {
+            let runs = ended(&fleet);
+            runs.len() == id as usize && runs[0]["counts"]["records"]["resolved"] == id
+        });
+    }
+    assert_eq!((visits(&fleet, "/1"), visits(&fleet, "/2")), (2, 1));
+    let found = documents.run(doc! {"find": "people", "filter": {"name": {"$ne": null}}});
+    let batch = found
+        .get_document("cursor")
+        .unwrap()
+        .get_array("firstBatch")
+        .unwrap()
+        .len();
+    assert_eq!(batch, 2, "written back: {found}");
+}
+
+#[test]
+fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
+    let fleet = Fleet::start();
+    fleet.web.site(SITE).otherwise(|_| page("P").into());
+    let urls: Vec<String> = (0..200).map(|n| format!("http://{SITE}/p{n}")).collect();
+    let watch = |more: Value| {
+        let mut watch = json!({"name": "people", "urls": urls, "schedule": "0 0 29 2 *"});
+        for (key, value) in more.as_object().unwrap() {
+            watch[key] = value.clone();
+        }
+        watch
+    };
+    for (number, (more, how)) in [
+        (json!({"budget": {"pages": 3}}), "budget"),
+        (json!({"window": "1s"}), "window"),
+        (json!({"urls": [], "seeds": "/nowhere/seeds.txt"}), "failed"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let added = add(&fleet, &watch(more));
+        assert_eq!(added.get("error"), None, "{added}");
+        ask(&fleet, json!({"action": "watch_run", "name": "people"}));
+        wait_until("the run has ended", || ended(&fleet).len() == number + 1);
+        let run = ended(&fleet).remove(0);
+        assert_eq!(run["how"], how, "{run}");
+        assert_eq!(run["why"].is_string(), how == "failed", "{run}");
+        if how == "budget" {
+            assert_eq!(run["counts"]["pages"], 3);
+        }
+    }
+    let before = fleet.web.visits().pages().len();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(
+        fleet.web.visits().pages().len(),
+        before,
+        "what is left waits for the next run"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_refused_by_every_way_in_with_its_place() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    for (key, value, path) in [
+        ("schedule", json!("0 2 * *"), "$.watch.schedule"),
+        ("crawl", json!({"depht": 1}), "$.watch.crawl.depht"),
+        ("crawl", json!({"store": "sqlite:x"}), "$.watch.crawl.store"),
+        ("seeds", json!("relative.txt"), "$.watch.seeds"),
+    ] {
+        let mut watch = list_and_page(&fleet, "every 2s");
+        watch[key] = value;
+        let refused = add(&fleet, &watch);
+        assert_eq!(refused["error"]["path"], path, "{refused}");
+        let file = fleet.work.write_json("watch.json", &watch);
+        if key != "seeds" {
+            let refused = fleet
+                .command(&["watch", "add", &file.display().to_string()])
+                .finish()
+                .expect(2);
+            let place = path.replacen(".watch", "", 1);
+            assert!(
+                refused.one_sentence().contains(&place),
+                "{}",
+                refused.stderr
+            );
+        }
+        let (status, answer) = post(&fleet, "/watches", &watch);
+        assert_eq!((status, &answer["error"]["path"]), (400, &json!(path)));
+    }
+    assert_eq!(
+        ask(&fleet, json!({"action": "watch_list"}))["watches"],
+        json!([])
+    );
+}
+
+#[test]
+fn the_command_and_http_do_what_actions_do() {
+    let fleet = Fleet::start();
+    let watch = list_and_page(&fleet, "0 0 29 2 *");
+    let file = fleet
+        .work
+        .write_json("people.json", &watch)
+        .display()
+        .to_string();
+    let command = |args: &[&str]| {
+        fleet
+            .command(&[&["watch"], args].concat())
+            .finish()
+            .expect(0)
+            .stdout
+    };
+    assert!(command(&["add", &file]).contains("people: added"));
+    assert!(command(&["add", &file]).contains("changed"));
+    assert!(command(&["run", "people"]).contains("a run begins"));
+    wait_until("the run has ended", || ended(&fleet).len() == 1);
+    assert!(command(&["list"]).contains("finished"));
+    assert!(command(&["show", "people"]).contains("finished"));
+    assert!(command(&["pause", "people"]).contains("paused"));
+    let (status, listed) = get(&fleet, "/watches");
+    assert_eq!(
+        (status, &listed["watches"][0]["state"]),
+        (200, &json!("paused"))
+    );
+    assert_eq!(post(&fleet, "/watches/people/run", &json!({})).0, 200);
+    wait_until("a paused one is run when asked", || {
+        ended(&fleet).len() == 2
+    });
+    assert_eq!(get(&fleet, "/watches/people").1["runs"][0]["run"], 2);
+    assert_eq!(post(&fleet, "/watches/people/resume", &json!({})).0, 200);
+    assert!(command(&["remove", "people"]).contains("removed"));
+    assert_eq!(post(&fleet, "/watches", &watch).0, 200);
+    wait_until("its runs are still known", || runs(&fleet).len() == 2);
+}

@@ -1,0 +1,213 @@
+//! `webfill watch add`, `list`, `show`, `run NAME`, `pause`, `resume` and `remove`: the watches of a
+//! running fleet.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_api::Refusal;
+use webfill_startup::{ExitStatus, Fault};
+
+use super::actions::answered;
+use super::connection::ConnectionOptions;
+use super::table::{cell, pairs, table, visible};
+
+#[derive(Debug, Args)]
+pub struct WatchAddOptions {
+    /// The watch: a JSON file, or the JSON itself
+    #[arg(value_name = "FILE|JSON")]
+    pub watch: String,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WatchListOptions {
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WatchShowOptions {
+    /// The watch's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// How many of its last runs are shown
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub runs: u64,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WatchNameOptions {
+    /// The watch's name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The dispatcher's answer as it is
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
+    let (place, watch) = read(&options.watch)?;
+    let parsed = webfill_api::Watch::parse(watch.clone());
+    let checked = parsed.and_then(|watch| watch.check_for_fleet("$"));
+    checked.map_err(|refusal| refused(&place, &refusal))?;
+    let action = json!({"action": "watch_add", "watch": watch});
+    let answer = options.connection.connect()?.act(&action)?;
+    answered(&answer, options.json, |answer| {
+        let done = match answer["changed"] == true {
+            true => "changed, from its next run on",
+            false => "added",
+        };
+        format!(
+            "{}: {done}; next run {}",
+            cell(&answer["name"]),
+            time(&answer["next"])
+        )
+    })
+}
+
+pub fn watch_list(options: WatchListOptions) -> Result<ExitStatus, Fault> {
+    let action = json!({"action": "watch_list"});
+    let answer = options.connection.connect()?.act(&action)?;
+    answered(&answer, options.json, |answer| {
+        let watches = answer["watches"].as_array().into_iter().flatten();
+        let rows: Vec<Vec<String>> = watches.map(row).collect();
+        let heads = ["watch", "state", "schedule", "next", "last", "how", "pages"];
+        table(&heads, &rows)
+    })
+}
+
+pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
+    let action = json!({"action": "watch_show", "name": options.name, "runs": options.runs});
+    let answer = options.connection.connect()?.act(&action)?;
+    answered(&answer, options.json, |answer| {
+        let told = pairs(&[
+            ("watch", cell(&answer["name"])),
+            ("application", cell(&answer["app"])),
+            ("state", cell(&answer["state"])),
+            ("schedule", cell(&answer["schedule"])),
+            ("time zone", cell(&answer["time_zone"])),
+            ("next run", time(&answer["next"])),
+        ]);
+        let runs = answer["runs"].as_array().into_iter().flatten();
+        let rows: Vec<Vec<String>> = runs.map(run_row).collect();
+        let heads = [
+            "run", "due", "started", "ended", "how", "pages", "fields", "skipped", "why",
+        ];
+        format!("{told}\n\n{}", table(&heads, &rows))
+    })
+}
+
+pub fn watch_run(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
+    act("watch_run", &options, |_| "a run begins".into())
+}
+
+pub fn watch_pause(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
+    act("watch_pause", &options, |answer| {
+        match answer["state"] == "running" {
+            true => "paused; the run under way goes to its end".into(),
+            false => "paused".into(),
+        }
+    })
+}
+
+pub fn watch_resume(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
+    act("watch_resume", &options, |answer| {
+        format!("resumed; next run {}", time(&answer["next"]))
+    })
+}
+
+pub fn watch_remove(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
+    act("watch_remove", &options, |_| "removed".into())
+}
+
+fn act(
+    action: &str,
+    options: &WatchNameOptions,
+    for_people: impl FnOnce(&Value) -> String,
+) -> Result<ExitStatus, Fault> {
+    let action = json!({"action": action, "name": options.name});
+    let answer = options.connection.connect()?.act(&action)?;
+    let name = visible(&options.name);
+    answered(&answer, options.json, |answer| {
+        format!("{name}: {}", for_people(answer))
+    })
+}
+
+/// Reads a watch, and says where it is from. The seeds of a file are named relative to it; the
+/// dispatcher has another working folder.
+fn read(text: &str) -> Result<(String, Value), Fault> {
+    if text.trim_start().starts_with('{') {
+        let place = String::from("the watch");
+        let watch = webfill_api::parse(text.as_bytes());
+        return watch
+            .map_err(|refusal| refused(&place, &refusal))
+            .map(|watch| (place, watch));
+    }
+    let file = PathBuf::from(text);
+    let cannot = |error: std::io::Error| Fault::usage(format!("{text}: {error}"));
+    let content = std::fs::read(&file).map_err(cannot)?;
+    let mut watch = webfill_api::parse(&content).map_err(|refusal| refused(text, &refusal))?;
+    let folder = file.canonicalize().map_err(cannot)?;
+    let seeds = watch.get("seeds").and_then(Value::as_str);
+    if let (Some(seeds), Some(folder)) = (seeds, folder.parent()) {
+        watch["seeds"] = folder.join(seeds).to_string_lossy().into();
+    }
+    Ok((text.to_owned(), watch))
+}
+
+fn refused(place: &str, refusal: &Refusal) -> Fault {
+    Fault::usage(match refusal.path.as_str() {
+        "$" => format!("{place}: {}", refusal.message),
+        path => format!("{place}: {path}: {}", refusal.message),
+    })
+}
+
+fn row(watch: &Value) -> Vec<String> {
+    let last = &watch["last_run"];
+    vec![
+        cell(&watch["name"]),
+        cell(&watch["state"]),
+        cell(&watch["schedule"]),
+        time(&watch["next"]),
+        time(&last["started"]),
+        cell(&last["how"]),
+        cell(&last["counts"]["pages"]),
+    ]
+}
+
+fn run_row(run: &Value) -> Vec<String> {
+    vec![
+        cell(&run["run"]),
+        time(&run["due"]),
+        time(&run["started"]),
+        time(&run["ended"]),
+        cell(&run["how"]),
+        cell(&run["counts"]["pages"]),
+        cell(&run["counts"]["fields"]),
+        cell(&run["skipped"]),
+        cell(&run["why"]),
+    ]
+}
+
+/// Seconds since the epoch, as people read them.
+fn time(seconds: &Value) -> String {
+    match seconds.as_f64() {
+        Some(seconds) => webfill_store::iso_time((seconds * 1_000.0) as i64),
+        None => "-".into(),
+    }
+}
