@@ -43,7 +43,9 @@ impl World {
         let Ok(Action::Watch(action)) = parse_action(action) else {
             panic!("it is one of watches")
         };
-        self.core.act_on_watches(action, now_ms).unwrap()
+        let answer = self.core.act_on_watches(action, now_ms).unwrap();
+        drop(self.core.commit(now_ms).unwrap());
+        answer
     }
 
     /// The runs whose feeders are to be started.
