@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use webfill_api::Watch;
 use webfill_dispatcher::local_crawl::LocalRequest;
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{CrawlId, RecordCounts, Store};
+use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
 
 use super::{Crawl, Opened, findings, flags, put_crawl_if_missing, unusable_store};
 use crate::cli::CrawlOptions;
@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 #[derive(serde::Deserialize)]
 struct Run {
-    watch: serde_json::Value,
+    watch: Value,
     began_ms: i64,
     #[serde(flatten)]
     opened: Opened,
@@ -43,15 +43,12 @@ pub fn feed_run(
     run: u64,
     options_of: impl Fn(&Watch) -> Result<CrawlOptions, Fault>,
 ) -> Result<ExitStatus, Fault> {
-    let mut client = ControlClient::connect(endpoint)?;
-    let of_run = |watch: &str| watch.to_owned();
-    let told: Run = client.ask(
-        &LocalRequest::TellRun {
-            watch: of_run(name),
-            run,
-        },
-        || Ok(()),
-    )?;
+    let mut asking = Asking {
+        client: ControlClient::connect(endpoint)?,
+        watch: name.to_owned(),
+        run,
+    };
+    let told = asking.tell_run()?;
     let watch = Watch::parse(told.watch)
         .map_err(|refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message)))?;
     let mut crawl = Crawl::of_fleet(options_of(&watch)?, Settings::written(config)?)?;
@@ -60,57 +57,60 @@ pub fn feed_run(
         .enable_all()
         .build()
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
-    let (store, dataset) = runtime.block_on(async {
-        let opened = webfill_store::open(&crawl.settings.store_uri()?, None).await;
-        let store = opened.map_err(unusable_store)?.store;
-        put_crawl_if_missing(&*store, &crawl.spec)
-            .await
-            .map_err(feeding::store_fault)?;
-        Ok::<_, Fault>((store, crawl.open_dataset().await?))
-    })?;
+    let (store, dataset) = runtime.block_on(crawl.open_run())?;
     let mut writing_back = crawl.write_back(dataset.as_ref(), &store)?;
     let dataset_name = crawl.dataset_name.or_older(told.opened.older_dataset()?);
-    let mut feeding = crawl.feed(
-        &told.opened,
-        endpoint,
-        Arc::clone(&store),
-        dataset,
-        dataset_name,
-    )?;
-    loop {
+    let shared = Arc::clone(&store);
+    let mut feeding = crawl.feed(&told.opened, endpoint, shared, dataset, dataset_name)?;
+    while !asking.is_over()? {
         feeding.check()?;
         if let Some(writing_back) = &mut writing_back {
             writing_back.check()?;
         }
-        let question = LocalRequest::TellRunState {
-            watch: of_run(name),
-            run,
-        };
-        let state: RunState = client.ask(&question, || Ok(()))?;
-        if state.over {
-            break;
-        }
         std::thread::sleep(LOOK_EVERY);
     }
     let fed = feeding.stop()?;
-    let written_back = writing_back
-        .map(|last| last.finish(&|| false))
-        .transpose()?;
+    let written_back = writing_back.map(|last| last.finish(&|| false));
+    let written_back = written_back.transpose()?;
     let id = CrawlId::new(&crawl.spec.app_id, &crawl.spec.crawl_id);
     let records = runtime.block_on(counted(&*store, &id))?;
-    let counts = json!({
+    asking.count(&json!({
         "records": {"total": records.total, "resolved": records.resolved},
         "broken_seeds": fed.broken.count,
         "written_back": written_back.map(|written| written.records),
-    });
-    let counts = counts.as_object().cloned().unwrap_or_default();
-    let question = LocalRequest::CountRun {
-        watch: of_run(name),
-        run,
-        counts,
-    };
-    let _: serde_json::Value = client.ask(&question, || Ok(()))?;
+    }))?;
     Ok(ExitStatus::Done)
+}
+
+/// What is asked of the dispatcher about the run.
+struct Asking {
+    client: ControlClient,
+    watch: String,
+    run: u64,
+}
+
+impl Asking {
+    fn tell_run(&mut self) -> Result<Run, Fault> {
+        let (watch, run) = (self.watch.clone(), self.run);
+        let question = LocalRequest::TellRun { watch, run };
+        self.client.ask(&question, || Ok(()))
+    }
+
+    fn is_over(&mut self) -> Result<bool, Fault> {
+        let (watch, run) = (self.watch.clone(), self.run);
+        let question = LocalRequest::TellRunState { watch, run };
+        let state: RunState = self.client.ask(&question, || Ok(()))?;
+        Ok(state.over)
+    }
+
+    /// Adds what was counted to the record of the run.
+    fn count(&mut self, counts: &Value) -> Result<(), Fault> {
+        let (watch, run) = (self.watch.clone(), self.run);
+        let counts = counts.as_object().cloned().unwrap_or_default();
+        let question = LocalRequest::CountRun { watch, run, counts };
+        let _: Value = self.client.ask(&question, || Ok(()))?;
+        Ok(())
+    }
 }
 
 async fn counted(store: &dyn Store, crawl: &CrawlId) -> Result<RecordCounts, Fault> {
@@ -121,6 +121,15 @@ async fn counted(store: &dyn Store, crawl: &CrawlId) -> Result<RecordCounts, Fau
 }
 
 impl Crawl {
+    /// Opens the store, with the crawl in it, and the dataset.
+    async fn open_run(&self) -> Result<(Arc<dyn Store>, Option<Arc<Dataset>>), Fault> {
+        let opened = webfill_store::open(&self.settings.store_uri()?, None).await;
+        let store = opened.map_err(unusable_store)?.store;
+        let put = put_crawl_if_missing(&*store, &self.spec).await;
+        put.map_err(feeding::store_fault)?;
+        Ok((store, self.open_dataset().await?))
+    }
+
     /// A crawl of a fleet, which has its own settings.
     fn of_fleet(options: CrawlOptions, settings: Settings) -> Result<Crawl, Fault> {
         let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
