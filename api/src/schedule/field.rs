@@ -110,8 +110,8 @@ impl Kind {
     }
 
     fn value_of(&self, part: &str, text: &str) -> Result<u32, String> {
-        let is_named = |name: &&str| name.eq_ignore_ascii_case(text);
-        let by_name = self.names.iter().position(|name| is_named(&name));
+        let mut names = self.names.iter();
+        let by_name = names.position(|name| name.eq_ignore_ascii_case(text));
         let by_name = by_name.map(|index| self.least + index as u32);
         match by_name.or_else(|| number(text)) {
             Some(value) if (self.least..=self.most).contains(&value) => Ok(value),
