@@ -223,11 +223,10 @@ impl Egress {
         }
     }
 
-    /// A lease has ended. If it was the last probe, and has shown nothing, there may soon be others.
+    /// A lease has ended. If it was a probe, and has shown nothing, there may soon be others.
     pub(super) fn lease_over(&mut self, task: TaskId, now_ms: i64) {
         if let Some(cut_off) = &mut self.cut_off
             && cut_off.end(task)
-            && cut_off.probes.is_empty()
         {
             cut_off.probe_at_ms = cut_off.probe_at_ms.max(now_ms + FIRST_PROBE_MS);
         }

@@ -3,7 +3,8 @@
 //!
 //! - a machine that fails at one site after another, all of which were well, is cut off;
 //! - what it fails at then, and what it had failed at just before, does not end by that;
-//! - it gets nothing but a probe from time to time, and gets that as long as there is work;
+//! - it gets nothing but probes from time to time, one at a time if another machine is not cut off, and
+//!   gets them as long as there is work;
 //! - it is not open again before a probe was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,8 @@ const WITHIN_MS: u64 = 200_000;
 /// if none of the machine's sites has answered for so long.
 const QUIET_MS: u64 = 4_000;
 
-/// Probes are no closer than this.
+/// A round has at most so many probes, and rounds are no closer than this.
+const PROBES_IN_A_ROUND: usize = 16;
 const PROBES_EVERY_MS: u64 = 5_000;
 /// After so long there was one, if others got so many tasks meanwhile.
 const PROBED_AFTER_MS: u64 = 600_000;
@@ -73,7 +75,8 @@ struct SeenCutOff {
     since_ms: u64,
     /// The last probe was sent then; before the first one, since when it is cut off.
     probed_ms: u64,
-    probe: Option<Lease>,
+    /// Those of the last round.
+    probes: Vec<Lease>,
     /// How many tasks others got since.
     tasks_of_others: usize,
 }
@@ -201,7 +204,7 @@ impl World {
                 seen.cut_off = Some(SeenCutOff {
                     since_ms: self.now_ms,
                     probed_ms: self.now_ms.saturating_sub(passed_ms),
-                    probe: None,
+                    probes: Vec::new(),
                     tasks_of_others: 0,
                 });
                 self.machines_seen.cut_offs += 1;
@@ -237,13 +240,31 @@ impl World {
         let patience_ms = PROBED_AFTER_MS + 2 * (self.plan.lease_ms + self.plan.longest_request_ms);
         let lanes: Vec<_> = self.plan.lanes.iter().flatten().collect();
         let is_one_lane = lanes.windows(2).all(|pair| pair[0] == pair[1]);
+        let machines = &self.machines_seen.of_names;
+        let is_open = |(other, seen): (&String, &Seen)| other != name && seen.cut_off.is_none();
+        let most = match is_one_lane && machines.iter().any(is_open) {
+            true => 1,
+            false => PROBES_IN_A_ROUND,
+        };
+        let witness = self.coordinator.witness();
         for (other, seen) in &mut self.machines_seen.of_names {
             let Some(cut_off) = &mut seen.cut_off else {
                 continue;
             };
             let waited_ms = now_ms - cut_off.probed_ms;
             if other == name {
-                if tasks.len() > 1 || waited_ms < PROBES_EVERY_MS {
+                // The last round goes on until one of its probes has ended.
+                let goes_on = cut_off.probes.iter().all(|probe| witness.is_leased(*probe));
+                if !goes_on || waited_ms >= PROBES_EVERY_MS {
+                    cut_off.probes.retain(|probe| witness.is_leased(*probe));
+                }
+                let is_too_soon =
+                    !(goes_on && !cut_off.probes.is_empty()) && waited_ms < PROBES_EVERY_MS;
+                let leases = tasks
+                    .iter()
+                    .map(|task| (task.task as i64, task.delivery.number));
+                cut_off.probes.extend(leases);
+                if cut_off.probes.len() > most || is_too_soon {
                     let fault = format!(
                         "{name} is cut off, and gets {} tasks after {waited_ms} ms at {now_ms}",
                         tasks.len()
@@ -252,14 +273,11 @@ impl World {
                 }
                 cut_off.probed_ms = now_ms;
                 cut_off.tasks_of_others = 0;
-                let probe = tasks.last();
-                cut_off.probe = probe.map(|task| (task.task as i64, task.delivery.number));
                 continue;
             }
             cut_off.tasks_of_others += usize::from(is_one_lane) * tasks.len();
             if cut_off.tasks_of_others > MANY_TASKS && waited_ms > patience_ms {
-                let witness = self.coordinator.witness();
-                if !cut_off.probe.is_some_and(|probe| witness.is_leased(probe)) {
+                if !cut_off.probes.iter().any(|probe| witness.is_leased(*probe)) {
                     self.faults
                         .push(format!("{other} is not tried again at {now_ms}"));
                 }
