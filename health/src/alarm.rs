@@ -1,0 +1,147 @@
+//! [`Alarm`] and [`Event`]: what people are told.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::kept::KeptPage;
+
+/// What shows that a field is not what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sign {
+    /// It has a value on far fewer pages.
+    Empty,
+    /// It differs from values that records had before.
+    WrongValues,
+    /// One value stands on most pages.
+    OneValue,
+}
+
+impl Sign {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sign::Empty => "empty",
+            Sign::WrongValues => "wrong_values",
+            Sign::OneValue => "one_value",
+        }
+    }
+}
+
+/// A field that has fallen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FallenField {
+    pub field: String,
+    pub sign: Sign,
+    /// The template of the pages that show it; `None`: pages of any, or of a new one.
+    pub template: Option<String>,
+    /// Shares: of pages with a value, or of known values that were met, or of the commonest value.
+    pub before: f64,
+    pub after: f64,
+    pub at: String,
+}
+
+/// The layout changed: the fields of a mapping that fell together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alarm {
+    pub mapping: String,
+    pub mapping_version: Option<String>,
+    /// When the page was fetched that raised it.
+    pub raised_at: String,
+    pub fields: Vec<FallenField>,
+    /// Pages from before the change, and from after it: at most 20 each.
+    pub before: Vec<KeptPage>,
+    pub after: Vec<KeptPage>,
+    pub cleared_at: Option<String>,
+    /// Why it was cleared: `recovered`, or `new_mapping`.
+    pub cleared_by: Option<String>,
+}
+
+impl Alarm {
+    pub(crate) fn has(&self, field: &str, sign: Sign) -> bool {
+        let is_it = |one: &FallenField| one.field == field && one.sign == sign;
+        self.fields.iter().any(is_it)
+    }
+
+    /// The names of the fields, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for fallen in &self.fields {
+            if !names.contains(&fallen.field.as_str()) {
+                names.push(&fallen.field);
+            }
+        }
+        names
+    }
+
+    /// For programs: without the pages, of which only the first URLs are named.
+    pub fn notice(&self) -> Value {
+        let urls = |pages: &[KeptPage]| -> Vec<String> {
+            let last = pages.iter().rev().take(3);
+            last.map(|page| page.url.clone()).collect()
+        };
+        json!({
+            "mapping": self.mapping,
+            "mapping_version": self.mapping_version,
+            "raised_at": self.raised_at,
+            "fields": self.fields,
+            "urls_before": urls(&self.before),
+            "urls_after": urls(&self.after),
+            "cleared_at": self.cleared_at,
+            "cleared_by": self.cleared_by,
+        })
+    }
+
+    /// For people, on one line.
+    pub fn text(&self) -> String {
+        let fields = self.fields.iter().map(|fallen| {
+            let (before, after) = (percent(fallen.before), percent(fallen.after));
+            let what = match fallen.sign {
+                Sign::Empty => format!("on {after} of the pages, before on {before}"),
+                Sign::WrongValues => {
+                    format!("as known in {after} of the cases, before in {before}")
+                }
+                Sign::OneValue => format!("one value on {after}, before on {before} at most"),
+            };
+            format!("{} ({what})", fallen.field)
+        });
+        format!(
+            "the layout of mapping {} changed: {}",
+            self.mapping,
+            fields.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// What deserves a look, and is no alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningKind {
+    /// The values of a field look different.
+    ValuesChanged,
+    /// Pages of a new layout lack a field that others have.
+    OtherLayout,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    pub kind: WarningKind,
+    pub mapping: String,
+    pub field: String,
+    /// In words.
+    pub detail: String,
+    pub at: String,
+}
+
+/// What a page has brought about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The mapping's alarm is raised: see [`MappingHealth::alarm`](crate::MappingHealth::alarm).
+    LayoutChanged,
+    /// The alarm, which is cleared now.
+    Cleared(Box<Alarm>),
+    Warned(Warning),
+}

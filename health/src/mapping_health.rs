@@ -1,0 +1,425 @@
+//! [`MappingHealth`]: all that is known of the extractions of one mapping, and its alarm.
+//!
+//! Each page is judged twice: among the pages of its template, and among all. A change of a page's inside
+//! shows in its template; a redesign founds a new template, and shows among all: pages of a known template
+//! that never had the field say nothing there, and as long as pages of known templates keep coming, a new
+//! one is only warned of. A mapping has one alarm at a time, which takes in what falls later.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::alarm::{Alarm, Event, FallenField, Sign, Warning, WarningKind};
+use crate::has_value;
+use crate::kept::{KEPT, KeptPage, LastPages};
+use crate::profile::{Finding, Profile};
+use crate::recent::Recent;
+use crate::scope::Scope;
+use crate::series::{Series, Step, Witness, weight};
+use crate::sources::Sources;
+use crate::template::{self, KNOWN, Template};
+
+/// Cleared alarms that are remembered, and warnings.
+const MOST_PAST: usize = 10;
+const MOST_WARNINGS: usize = 20;
+
+/// Fields with a profile, and with known values.
+const MOST_PROFILES: usize = 200;
+
+/// Pages of the version before in a row that say that it is in force again.
+const BACK_AFTER: u32 = 20;
+
+/// A field is usual on pages if so many have it.
+const USUAL: f64 = 0.5;
+
+/// A page with the outcome `ok` that the mapping has extracted from, and whose site does not block.
+#[derive(Debug, Clone, Copy)]
+pub struct GoodPage<'a> {
+    /// Its key in the store.
+    pub id: &'a str,
+    pub url: &'a str,
+    /// When it was fetched, ISO 8601.
+    pub at: &'a str,
+    pub mapping_version: Option<&'a str>,
+    /// Its sketch, see [`crate::is_similar`].
+    pub template: Option<&'a str>,
+    /// What has led to it: its record, the page with the link, or itself as a seed.
+    pub source: &'a str,
+    pub content_hash: Option<&'a str>,
+    /// How often its task was delivered.
+    pub attempts: u64,
+    pub fields: &'a Map<String, Value>,
+    /// Fields that a record of the page knew already, and whether the page says the same.
+    pub known_values: &'a [(String, bool)],
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct MappingHealth {
+    pub(crate) mapping: String,
+    pub(crate) version: Option<String>,
+    /// The version before, and how many pages in a row were of it.
+    former: Option<String>,
+    former_in_row: u32,
+    /// Good pages that were judged, of the version in force.
+    pub(crate) pages: u64,
+    pub(crate) last_at: String,
+    pub(crate) all: Scope,
+    pub(crate) templates: Vec<Template>,
+    pub(crate) known_values: BTreeMap<String, Series>,
+    profiles: BTreeMap<String, Profile>,
+    /// Fields of which one value is everywhere.
+    one_value: BTreeSet<String>,
+    pub(crate) alarm: Option<Alarm>,
+    pub(crate) past: Vec<Alarm>,
+    pub(crate) warnings: Vec<Warning>,
+    recent: Recent,
+    sources: Sources,
+    last_pages: LastPages,
+}
+
+impl MappingHealth {
+    pub fn new(mapping: &str) -> MappingHealth {
+        MappingHealth {
+            mapping: mapping.to_owned(),
+            ..MappingHealth::default()
+        }
+    }
+
+    /// Takes a page in. Pages come in the order of their saves.
+    pub fn note(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
+        let mut events = Vec::new();
+        if !self.is_of_version(page, &mut events)
+            || !self
+                .recent
+                .note(page.id, page.url, page.content_hash, page.attempts)
+        {
+            return events;
+        }
+        self.pages += 1;
+        page.at.clone_into(&mut self.last_at);
+        let template = template::find(&mut self.templates, page.template);
+        let lacks = self.lacks(template, page.fields);
+        self.last_pages.note(page, !lacks);
+        self.judge_fields(template, page, &mut events);
+        self.judge_known_values(page, &mut events);
+        self.judge_values(page, &mut events);
+        self.keep_after(page, lacks);
+        self.clear_if_recovered(page, &mut events);
+        events
+    }
+
+    /// Whether the page is of the version in force. A new version begins anew.
+    fn is_of_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
+        let version = page.mapping_version;
+        if self.pages == 0 && self.version.is_none() {
+            self.version = version.map(str::to_owned);
+        }
+        if self.version.as_deref() == version {
+            self.former_in_row = 0;
+            return true;
+        }
+        if self.former.as_deref() == version && version.is_some() {
+            // While a reload goes through the fleet, pages of both come.
+            self.former_in_row += 1;
+            if self.former_in_row < BACK_AFTER {
+                return false;
+            }
+        }
+        let fresh = MappingHealth {
+            former: self.version.take(),
+            version: version.map(str::to_owned),
+            past: std::mem::take(&mut self.past),
+            recent: std::mem::take(&mut self.recent),
+            last_pages: std::mem::take(&mut self.last_pages),
+            alarm: self.alarm.take(),
+            ..MappingHealth::new(&self.mapping)
+        };
+        *self = fresh;
+        self.clear("new_mapping", page.at, events);
+        true
+    }
+
+    /// Whether a field is missing that is usual on pages of the template, or of all if it is new.
+    fn lacks(&self, template: usize, fields: &Map<String, Value>) -> bool {
+        let own = &self.templates[template].scope;
+        self.all.fields.iter().any(|(name, field)| {
+            let is_usual = field.fill.baseline().is_some_and(|share| share >= USUAL);
+            let share = own.fields.get(name).map_or(0.0, |field| field.fill.share());
+            let is_expected = is_usual && (own.pages < KNOWN || share >= USUAL / 2.0);
+            is_expected && !fields.get(name).is_some_and(has_value)
+        })
+    }
+
+    fn judge_fields(&mut self, index: usize, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let scope = &mut self.templates[index].scope;
+        let source = crate::hash(page.source);
+        let mut witness = Witness {
+            source,
+            weight: weight(self.sources.note(source)),
+            is_known_layout: false,
+        };
+        let steps = scope.note(page.fields, witness, |_, _| true);
+        let is_known = scope.pages >= KNOWN;
+        let becomes_known = scope.pages == KNOWN;
+        let shares: BTreeMap<&str, f64> = scope
+            .fields
+            .iter()
+            .map(|(name, field)| (name.as_str(), field.fill.share()))
+            .collect();
+        witness.is_known_layout = is_known;
+        let is_judged = |name: &str, series: &Series| {
+            let share = shares.get(name).copied().unwrap_or_default();
+            let is_back = series.fallen().is_some() && page.fields.get(name).is_some_and(has_value);
+            let is_usual = |usual| share >= usual / 2.0;
+            !is_known || is_back || series.baseline().is_none_or(is_usual)
+        };
+        let steps_of_all = self.all.note(page.fields, witness, is_judged);
+        let fell = |steps: Vec<(String, Step)>| {
+            let fell = steps.into_iter().filter(|(_, step)| *step == Step::Fell);
+            fell.map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let (of_template, of_all) = (fell(steps), fell(steps_of_all));
+        let sketch = Some(self.templates[index].sketch.clone());
+        for (names, of) in [(of_template, Some(index)), (of_all, None)] {
+            if names.is_empty() {
+                continue;
+            }
+            let template = of.and(sketch.clone());
+            self.add_fallen(names, of, template, page, events);
+        }
+        if becomes_known {
+            self.warn_of_new_layout(index, page, events);
+        }
+    }
+
+    /// Adds fields that have no values any more, and those that are about to lose theirs.
+    fn add_fallen(
+        &mut self,
+        mut names: Vec<String>,
+        of: Option<usize>,
+        template: Option<String>,
+        page: &GoodPage<'_>,
+        events: &mut Vec<Event>,
+    ) {
+        let scope = match of {
+            Some(index) => &mut self.templates[index].scope,
+            None => &mut self.all,
+        };
+        names.extend(scope.fall_along());
+        let fallen = names.into_iter().filter_map(|field| {
+            let (before, after) = scope.fields.get(&field)?.fill.fallen()?;
+            Some(FallenField {
+                field,
+                sign: Sign::Empty,
+                template: template.clone(),
+                before,
+                after,
+                at: page.at.to_owned(),
+            })
+        });
+        let fallen: Vec<FallenField> = fallen.collect();
+        self.raise(fallen, page, events);
+    }
+
+    /// Raises the alarm, or adds to the one that stands.
+    fn raise(&mut self, fallen: Vec<FallenField>, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let is_new = self.alarm.is_none();
+        let alarm = self.alarm.get_or_insert_with(|| Alarm {
+            mapping: self.mapping.clone(),
+            mapping_version: self.version.clone(),
+            raised_at: page.at.to_owned(),
+            fields: Vec::new(),
+            before: self.last_pages.whole.iter().cloned().collect(),
+            after: self.last_pages.lacking.iter().cloned().collect(),
+            cleared_at: None,
+            cleared_by: None,
+        });
+        for one in fallen {
+            if !alarm.has(&one.field, one.sign) {
+                alarm.fields.push(one);
+            }
+        }
+        if is_new {
+            // Pages that lacked something before the fall are not what it looks like now.
+            let names = alarm.names();
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            let is_empty = alarm.fields.iter().any(|one| one.sign == Sign::Empty);
+            alarm.after.retain(|kept| {
+                let lacks = |name: &String| !kept.fields.get(name).is_some_and(has_value);
+                !is_empty || names.iter().any(lacks)
+            });
+            events.push(Event::LayoutChanged);
+        }
+    }
+
+    fn judge_known_values(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let witness = Witness {
+            source: crate::hash(page.id),
+            weight: 1.0,
+            is_known_layout: false,
+        };
+        let mut fallen = Vec::new();
+        for (field, agrees) in page.known_values {
+            if self.known_values.len() >= MOST_PROFILES && !self.known_values.contains_key(field) {
+                continue;
+            }
+            let series = self.known_values.entry(field.clone()).or_default();
+            if series.note(*agrees, witness) != Step::Fell {
+                continue;
+            }
+            let (before, after) = series.fallen().unwrap_or_default();
+            fallen.push(FallenField {
+                field: field.clone(),
+                sign: Sign::WrongValues,
+                template: None,
+                before,
+                after,
+                at: page.at.to_owned(),
+            });
+        }
+        if !fallen.is_empty() {
+            self.raise(fallen, page, events);
+        }
+    }
+
+    fn judge_values(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        for (name, value) in page.fields.iter().filter(|(_, value)| has_value(value)) {
+            if self.profiles.len() >= MOST_PROFILES && !self.profiles.contains_key(name) {
+                continue;
+            }
+            let profile = self.profiles.entry(name.clone()).or_default();
+            match profile.note(value) {
+                Some(Finding::Changed { what, index }) => {
+                    let detail = format!("the {what} of its values changed (PSI {index:.2})");
+                    self.warn(WarningKind::ValuesChanged, name, detail, page.at, events);
+                }
+                Some(Finding::OneValue { before, now }) => {
+                    self.one_value.insert(name.clone());
+                    let fallen = FallenField {
+                        field: name.clone(),
+                        sign: Sign::OneValue,
+                        template: None,
+                        before,
+                        after: now,
+                        at: page.at.to_owned(),
+                    };
+                    self.raise(vec![fallen], page, events);
+                }
+                Some(Finding::ManyValues) => {
+                    self.one_value.remove(name);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Pages of the new layout lack what pages of the mapping usually have.
+    fn warn_of_new_layout(&mut self, index: usize, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let scope = &self.templates[index].scope;
+        let lacking = self.all.fields.iter().filter_map(|(name, field)| {
+            let usual = field
+                .fill
+                .baseline()
+                .filter(|_| !field.fill.is_provisional())?;
+            let share = scope
+                .fields
+                .get(name)
+                .map_or(0.0, |field| field.fill.share());
+            let lacks = usual >= USUAL && share < usual / 2.0 && field.fill.fallen().is_none();
+            lacks.then(|| (name.clone(), share, usual))
+        });
+        for (name, share, usual) in lacking.collect::<Vec<_>>() {
+            let detail = format!(
+                "pages of a new layout have it in {:.0} % of the cases, others in {:.0} % or more",
+                share * 100.0,
+                usual * 100.0
+            );
+            self.warn(WarningKind::OtherLayout, &name, detail, page.at, events);
+        }
+    }
+
+    fn warn(
+        &mut self,
+        kind: WarningKind,
+        field: &str,
+        detail: String,
+        at: &str,
+        events: &mut Vec<Event>,
+    ) {
+        let warning = Warning {
+            kind,
+            mapping: self.mapping.clone(),
+            field: field.to_owned(),
+            detail,
+            at: at.to_owned(),
+        };
+        if self.warnings.len() >= MOST_WARNINGS {
+            self.warnings.remove(0);
+        }
+        self.warnings.push(warning.clone());
+        events.push(Event::Warned(warning));
+    }
+
+    /// While the alarm stands, pages that show what it is about are kept.
+    fn keep_after(&mut self, page: &GoodPage<'_>, lacks: bool) {
+        let Some(alarm) = &mut self.alarm else {
+            return;
+        };
+        let is_other = alarm.fields.iter().any(|one| one.sign != Sign::Empty);
+        let is_new = alarm.after.last().is_none_or(|last| last.id != page.id);
+        if alarm.after.len() < KEPT && is_new && (lacks || is_other) {
+            alarm.after.push(KeptPage::of(page));
+        }
+    }
+
+    fn clear_if_recovered(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        if self.alarm.is_none() {
+            return;
+        }
+        let mut scopes = self.templates.iter().map(|template| &template.scope);
+        let is_fallen = self.all.has_fallen()
+            || scopes.any(Scope::has_fallen)
+            || self
+                .known_values
+                .values()
+                .any(|series| series.fallen().is_some());
+        if !is_fallen && self.one_value.is_empty() {
+            self.clear("recovered", page.at, events);
+        }
+    }
+
+    fn clear(&mut self, why: &str, at: &str, events: &mut Vec<Event>) {
+        let Some(mut alarm) = self.alarm.take() else {
+            return;
+        };
+        alarm.cleared_at = Some(at.to_owned());
+        alarm.cleared_by = Some(why.to_owned());
+        if self.past.len() >= MOST_PAST {
+            self.past.remove(0);
+        }
+        self.past.push(alarm.clone());
+        events.push(Event::Cleared(Box::new(alarm)));
+    }
+
+    /// Forgets the alarm and what speaks for it: its pages were not good ones.
+    pub fn withdraw_alarm(&mut self) {
+        self.alarm = None;
+        self.one_value.clear();
+        self.all.forgive();
+        self.templates
+            .iter_mut()
+            .for_each(|one| one.scope.forgive());
+        self.known_values.values_mut().for_each(Series::forgive);
+    }
+
+    pub fn alarm(&self) -> Option<&Alarm> {
+        self.alarm.as_ref()
+    }
+
+    /// Alarms that are cleared, the last one last.
+    pub fn past(&self) -> &[Alarm] {
+        &self.past
+    }
+}

@@ -1,0 +1,307 @@
+//! [`Profile`]: what the values of a field are like, and whether they are still like that.
+//!
+//! Values are sorted into bins of length, of the characters that they consist of, and, where they are
+//! numbers, of size. Each 100 values are compared with the earlier ones by the population stability index
+//! (PSI), and by the share of the commonest value. The index of few values is noisy: bins are few, and
+//! what was is of at least 300 values, and two windows in a row must say the same.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash;
+
+/// Values that are compared with what was.
+const WINDOW: u32 = 100;
+
+/// So many values must have been before.
+const REFERENCE: u32 = 300;
+
+/// Counts of what was are halved at so many values.
+const REMEMBERED: u32 = 2_000;
+
+/// An index above this is a change.
+const PSI: f64 = 0.25;
+
+/// A value is everywhere if more than half of the window has it, and it was rare if less than a tenth.
+const EVERYWHERE: u32 = WINDOW / 2;
+const RARE: f64 = 0.1;
+
+const BINS: usize = 5;
+
+/// Counters of the commonest values (Misra and Gries): a value that more than a seventeenth has is among
+/// them.
+const COUNTERS: usize = 16;
+
+/// What has changed in the values of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// The values look different: in what, and by which index.
+    Changed { what: &'static str, index: f64 },
+    /// One value stands on most pages: its share before at most, and now at least.
+    OneValue { before: f64, now: f64 },
+    /// After that, values differ again.
+    ManyValues,
+}
+
+type Bins = [u32; BINS];
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Counts {
+    values: u32,
+    lengths: Bins,
+    characters: Bins,
+    sizes: Bins,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Profile {
+    before: Counts,
+    window: Counts,
+    /// Hashes of the commonest values of the window.
+    commonest: Vec<(u64, u32)>,
+    /// The greatest share that one value had in a window so far, at most.
+    top: f64,
+    /// Upper bounds of the bins of numbers, and of lengths: quantiles of the first values.
+    size_edges: Vec<f64>,
+    length_edges: Vec<f64>,
+    /// The first values' numbers and lengths, until there are edges.
+    first_sizes: Vec<f64>,
+    first_lengths: Vec<f64>,
+    /// What the window before this one has shown.
+    suspected: Vec<String>,
+    is_one_value: bool,
+}
+
+impl Profile {
+    /// Takes a value in.
+    pub fn note(&mut self, value: &Value) -> Option<Finding> {
+        let text = text_of(value);
+        let number = number_of(&text);
+        let length = text.chars().count() as f64;
+        if self.first_lengths.len() < WINDOW as usize && self.length_edges.is_empty() {
+            self.first_lengths.push(length);
+            self.first_sizes.extend(number);
+            if self.first_lengths.len() == WINDOW as usize {
+                self.length_edges = edges(std::mem::take(&mut self.first_lengths));
+                self.size_edges = edges(std::mem::take(&mut self.first_sizes));
+            }
+            return None;
+        }
+        self.window.values += 1;
+        self.window.lengths[bin(&self.length_edges, length)] += 1;
+        self.window.characters[kind_of(&text)] += 1;
+        if let Some(number) = number {
+            self.window.sizes[bin(&self.size_edges, number)] += 1;
+        }
+        self.note_common(hash(&text));
+        (self.window.values >= WINDOW).then(|| self.close())?
+    }
+
+    fn note_common(&mut self, value: u64) {
+        if let Some((_, count)) = self.commonest.iter_mut().find(|(one, _)| *one == value) {
+            *count += 1;
+        } else if self.commonest.len() < COUNTERS {
+            self.commonest.push((value, 1));
+        } else {
+            self.commonest.iter_mut().for_each(|(_, count)| *count -= 1);
+            self.commonest.retain(|(_, count)| *count > 0);
+        }
+    }
+
+    /// Compares the window with what was, and adds it.
+    fn close(&mut self) -> Option<Finding> {
+        let window = std::mem::take(&mut self.window);
+        let commonest = std::mem::take(&mut self.commonest);
+        let least = commonest.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        let counted: u32 = commonest.iter().map(|(_, count)| *count).sum();
+        // What the counters may have missed of each value.
+        let missed = (WINDOW - counted.min(WINDOW)) / (COUNTERS as u32 + 1);
+        let most = f64::from(least + missed) / f64::from(WINDOW);
+        if self.before.values < REFERENCE {
+            self.before.add(&window);
+            self.top = self.top.max(most);
+            return None;
+        }
+        if least > EVERYWHERE && self.top < RARE {
+            let now = f64::from(least) / f64::from(WINDOW);
+            // The window is no part of what was: another one like it says the same.
+            let is_known = std::mem::replace(&mut self.is_one_value, true);
+            let before = self.top;
+            return (!is_known).then_some(Finding::OneValue { before, now });
+        }
+        if std::mem::take(&mut self.is_one_value) {
+            return Some(Finding::ManyValues);
+        }
+        let found = self.before.changes(&window);
+        let suspected = found.iter().map(|(what, _)| (*what).to_owned()).collect();
+        let before = std::mem::replace(&mut self.suspected, suspected);
+        let again = found
+            .into_iter()
+            .find(|(what, _)| before.iter().any(|one| one == what));
+        self.top = self.top.max(most);
+        if let Some((what, index)) = again {
+            // Told once: from now on this is how values are.
+            *self = Profile::default();
+            return Some(Finding::Changed { what, index });
+        }
+        if self.suspected.is_empty() {
+            self.before.add(&window);
+        }
+        None
+    }
+
+    /// How many values are compared with.
+    pub fn values(&self) -> u32 {
+        self.before.values
+    }
+}
+
+impl Counts {
+    fn add(&mut self, window: &Counts) {
+        if self.values >= REMEMBERED {
+            let bins = [&mut self.lengths, &mut self.characters, &mut self.sizes];
+            bins.into_iter().flatten().for_each(|count| *count /= 2);
+            self.values /= 2;
+        }
+        self.values += window.values;
+        let pairs = [
+            (&mut self.lengths, &window.lengths),
+            (&mut self.characters, &window.characters),
+            (&mut self.sizes, &window.sizes),
+        ];
+        for (mine, theirs) in pairs {
+            for (count, more) in mine.iter_mut().zip(theirs) {
+                *count += more;
+            }
+        }
+    }
+
+    fn changes(&self, window: &Counts) -> Vec<(&'static str, f64)> {
+        let all = [
+            ("length", psi(&self.lengths, &window.lengths)),
+            ("characters", psi(&self.characters, &window.characters)),
+            ("size", psi(&self.sizes, &window.sizes)),
+        ];
+        all.into_iter().filter(|(_, index)| *index > PSI).collect()
+    }
+}
+
+/// The population stability index. An empty bin counts as half a value; few values say nothing.
+fn psi(before: &Bins, now: &Bins) -> f64 {
+    let (sum_before, sum_now): (u32, u32) = (before.iter().sum(), now.iter().sum());
+    if sum_before < WINDOW || sum_now < WINDOW / 2 {
+        return 0.0;
+    }
+    let share = |count: u32, sum: u32| f64::from(count).max(0.5) / f64::from(sum);
+    let pairs = before.iter().zip(now);
+    pairs
+        .filter(|(before, now)| **before + **now > 0)
+        .map(|(before, now)| (share(*before, sum_before), share(*now, sum_now)))
+        .map(|(before, now)| (now - before) * (now / before).ln())
+        .sum()
+}
+
+/// The upper bounds of all bins but the last: quantiles.
+fn edges(mut values: Vec<f64>) -> Vec<f64> {
+    values.retain(|value| value.is_finite());
+    values.sort_by(f64::total_cmp);
+    if values.is_empty() {
+        return vec![0.0];
+    }
+    let mut edges: Vec<f64> = (1..BINS)
+        .map(|part| values[(part * values.len() / BINS).min(values.len() - 1)])
+        .collect();
+    edges.dedup();
+    edges
+}
+
+fn bin(edges: &[f64], value: f64) -> usize {
+    let below = edges.iter().filter(|edge| value > **edge).count();
+    below.min(BINS - 1)
+}
+
+/// A list counts as its first value.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.first().map(text_of).unwrap_or_default(),
+        other => other.to_string(),
+    }
+}
+
+fn number_of(text: &str) -> Option<f64> {
+    let digits = text.trim().replace(',', "");
+    digits
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+}
+
+/// What a text consists of mostly.
+fn kind_of(text: &str) -> usize {
+    let mut counts = [0_u32; 3];
+    let (mut has_markup, mut length) = (false, 0);
+    for char in text.chars().take(1_000) {
+        length += 1;
+        has_markup |= matches!(char, '<' | '{' | '/');
+        let kind = match char {
+            '0'..='9' => 0,
+            _ if char.is_alphabetic() => 1,
+            _ => 2,
+        };
+        counts[kind] += 1;
+    }
+    match counts {
+        _ if has_markup => 4,
+        [digits, 0, _] if digits > 0 => 0,
+        [_, letters, _] if letters * 2 > length => 1,
+        [digits, letters, _] if digits + letters > 0 => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn findings(values: impl Iterator<Item = Value>, profile: &mut Profile) -> Vec<Finding> {
+        values.filter_map(|value| profile.note(&value)).collect()
+    }
+
+    fn prices(from: u64) -> impl Iterator<Item = Value> {
+        (0..1_000).map(move |n: u64| json!(format!("{}.99", from + n * 7919 % 503)))
+    }
+
+    #[test]
+    fn numbers_that_grow_tenfold_and_texts_of_another_kind_are_noticed() {
+        let mut profile = Profile::default();
+        assert_eq!(findings(prices(10), &mut profile), []);
+        let found = findings(prices(10).map(|_| json!("out of stock")), &mut profile);
+        assert!(!found.is_empty(), "{found:?}");
+        let mut profile = Profile::default();
+        findings(prices(100), &mut profile);
+        let found = findings(prices(5_000).take(300), &mut profile);
+        assert!(matches!(found[0], Finding::Changed { .. }), "{found:?}");
+    }
+
+    #[test]
+    fn a_value_that_is_everywhere_is_noticed() {
+        let names = |n: u64| json!(format!("name {n}"));
+        let mut profile = Profile::default();
+        assert_eq!(findings((1_000..2_000).map(names), &mut profile), []);
+        let mixed = (1_000..1_200).map(|n| match n % 4 {
+            0 => names(n),
+            _ => json!("page 4711"),
+        });
+        let found = findings(mixed, &mut profile);
+        assert!(matches!(found[0], Finding::OneValue { .. }), "{found:?}");
+    }
+
+    #[test]
+    fn a_constant_that_was_always_there_is_fine() {
+        let mut profile = Profile::default();
+        assert_eq!(findings((0..5_000).map(|_| json!("EUR")), &mut profile), []);
+    }
+}

@@ -1,0 +1,53 @@
+//! What `webfill health` tells of a mapping.
+
+use serde_json::{Value, json};
+
+use crate::mapping_health::MappingHealth;
+use crate::series::Series;
+
+impl MappingHealth {
+    /// For programs. Shares are rounded to a thousandth.
+    pub fn report(&self) -> Value {
+        let templates = self.templates.iter().map(|template| {
+            json!({"template": template.sketch, "pages": template.scope.pages, "fields": fields(&template.scope)})
+        });
+        let known = self
+            .known_values
+            .iter()
+            .map(|(field, series)| of_series(field, series));
+        json!({
+            "mapping": self.mapping,
+            "mapping_version": self.version,
+            "pages": self.pages,
+            "last_at": self.last_at,
+            "fields": fields(&self.all),
+            "known_values": known.collect::<Vec<_>>(),
+            "templates": templates.collect::<Vec<_>>(),
+            "alarm": self.alarm,
+            "past_alarms": self.past,
+            "warnings": self.warnings,
+        })
+    }
+}
+
+fn fields(scope: &crate::scope::Scope) -> Vec<Value> {
+    let fields = scope.fields.iter();
+    fields
+        .map(|(name, field)| of_series(name, &field.fill))
+        .collect()
+}
+
+fn of_series(field: &str, series: &Series) -> Value {
+    json!({
+        "field": field,
+        "pages": series.total(),
+        "now": rounded(series.now()),
+        "baseline": series.baseline().map(rounded),
+        "provisional": series.is_provisional(),
+        "fallen": series.fallen().is_some(),
+    })
+}
+
+fn rounded(share: f64) -> f64 {
+    (share * 1_000.0).round() / 1_000.0
+}

@@ -1,0 +1,77 @@
+//! [`Scope`]: the fields of some pages of a mapping: of all, or of one template.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::has_value;
+use crate::series::{Series, Step, Witness};
+
+/// Fields of a mapping that are judged; no mapping of a person has more.
+const MOST_FIELDS: usize = 200;
+
+/// A field of the pages of a scope.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FieldHealth {
+    pub fill: Series,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Scope {
+    pub pages: u64,
+    pub fields: BTreeMap<String, FieldHealth>,
+}
+
+impl Scope {
+    /// Takes a page in, except for fields of which `is_judged` says no. Returns the fields that fell or
+    /// recovered.
+    pub(crate) fn note(
+        &mut self,
+        values: &Map<String, Value>,
+        witness: Witness,
+        is_judged: impl Fn(&str, &Series) -> bool,
+    ) -> Vec<(String, Step)> {
+        for (name, value) in values {
+            let is_new = has_value(value) && !self.fields.contains_key(name);
+            if is_new && self.fields.len() < MOST_FIELDS {
+                let fill = Series::behind_empty(self.pages);
+                self.fields.insert(name.clone(), FieldHealth { fill });
+            }
+        }
+        self.pages += 1;
+        let mut steps = Vec::new();
+        for (name, field) in &mut self.fields {
+            if !is_judged(name, &field.fill) {
+                continue;
+            }
+            let is_filled = values.get(name).is_some_and(has_value);
+            let step = field.fill.note(is_filled, witness);
+            if step != Step::Nothing {
+                steps.push((name.clone(), step));
+            }
+        }
+        steps
+    }
+
+    /// Those that are about to fall, fall as well.
+    pub(crate) fn fall_along(&mut self) -> Vec<String> {
+        let fields = self.fields.iter_mut();
+        fields
+            .filter_map(|(name, field)| field.fill.fall_along().then(|| name.clone()))
+            .collect()
+    }
+
+    pub(crate) fn forgive(&mut self) {
+        self.fields
+            .values_mut()
+            .for_each(|field| field.fill.forgive());
+    }
+
+    pub(crate) fn has_fallen(&self) -> bool {
+        self.fields
+            .values()
+            .any(|field| field.fill.fallen().is_some())
+    }
+}

@@ -1,0 +1,359 @@
+//! [`Series`]: whether a field has a value, page after page, and whether it has it half as often as it did.
+//!
+//! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages: provisional over the
+//!   first 30, then over 100, and again every 100 pages. It is frozen while the series is suspicious.
+//! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline"
+//!   against "the baseline". It never falls below 0, where what came before is forgotten. At [`LIMIT`] the
+//!   series has *fallen*.
+//! - Real pages come in clumps, in which they are alike: the pages of one list. So a page counts the less the
+//!   more pages the same source has led to ([`weight`]), for the baseline as well; and as long as fewer than
+//!   [`SOURCES`] sources speak against the series, they must say [`ONE_SOURCE`] times as much.
+//! - The same sum the other way round tells that a fallen series has *recovered*.
+
+use serde::{Deserialize, Serialize};
+
+/// ln 10^6: about one false alarm in a million pages that are as the baseline says.
+pub(crate) const LIMIT: f64 = 13.815_510_557_964_274;
+
+/// Records, seeds or pages with links that must have led to the pages of a fall.
+const SOURCES: usize = 3;
+
+/// How much more fewer sources must say.
+const ONE_SOURCE: f64 = 2.0;
+
+/// A page counts so much at least.
+const LEAST_WEIGHT: f64 = 0.2;
+
+/// How much a page counts if it is the n-th of its source, from 1.
+pub fn weight(nth: u32) -> f64 {
+    (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
+}
+
+/// The sum never exceeds this, so that it can fall again.
+const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
+
+/// Of so many pages the baseline is provisional.
+const PROVISIONAL: f64 = 30.0;
+
+/// So many pages make a baseline, and are between two of them.
+const PAGES: f64 = 100.0;
+
+/// Counts are halved at so many pages: what was long ago counts less.
+const REMEMBERED: f64 = 1_000.0;
+
+/// A field that is filled more rarely is not judged: a fall would take thousands of pages to see.
+const RAREST: f64 = 0.01;
+
+/// The one-sided 99 % quantile of the normal distribution.
+const Z: f64 = 2.326_347_874;
+
+/// The share that is shown as that of now is of about so many pages.
+const NOW: f64 = 50.0;
+
+/// What a page says besides whether the field has a value.
+#[derive(Debug, Clone, Copy)]
+pub struct Witness {
+    /// What has led to the page: its record, the page with the link, or itself as a seed.
+    pub source: u64,
+    /// See [`weight`].
+    pub weight: f64,
+    /// It is of a layout that was judged before. Where most pages are, the layout cannot have changed.
+    pub is_known_layout: bool,
+}
+
+/// What a page has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Nothing,
+    Fell,
+    Recovered,
+}
+
+/// The pages since the sum was last 0.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Excursion {
+    pages: f64,
+    filled: f64,
+    of_known_layouts: f64,
+    /// At most [`SOURCES`], of pages without a value.
+    sources: Vec<u64>,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// What the baseline is computed of: sums of weights.
+    pages: f64,
+    filled: f64,
+    /// As much since it was computed last.
+    since_baseline: f64,
+    /// All pages that were judged.
+    total: u64,
+    now: f64,
+    baseline: Option<f64>,
+    sum: f64,
+    excursion: Excursion,
+    /// The share before the fall and the one after it.
+    fallen: Option<(f64, f64)>,
+    recovery: f64,
+}
+
+/// Wilson's lower bound of a share.
+fn lower_bound(filled: f64, pages: f64) -> f64 {
+    let n = pages.max(1.0);
+    let share = (filled / n).min(1.0);
+    let z2 = Z * Z;
+    let spread = Z * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    ((share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)).max(0.0)
+}
+
+impl Series {
+    /// A series whose field was on none of the pages so far.
+    pub(crate) fn behind_empty(pages: u64) -> Series {
+        let mut series = Series {
+            total: pages,
+            pages: (pages as f64).min(REMEMBERED),
+            ..Series::default()
+        };
+        if series.pages >= PAGES {
+            series.baseline = Some(0.0);
+        }
+        series
+    }
+
+    /// Takes a page in.
+    pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
+        self.total += 1;
+        let value = f64::from(u8::from(is_filled));
+        let weight = (self.total as f64).min(NOW);
+        self.now += (value - self.now) / weight;
+        let step = self.judge(is_filled, witness);
+        if self.fallen.is_none() {
+            self.count(is_filled, witness.weight);
+        }
+        step
+    }
+
+    /// For how much less a page speaks for the baseline than for half of it.
+    fn ratio(&self, is_filled: bool) -> Option<f64> {
+        let baseline = self.baseline.filter(|baseline| *baseline >= RAREST)?;
+        Some(match is_filled {
+            true => 0.5_f64.ln(),
+            false => ((1.0 - baseline / 2.0) / (1.0 - baseline)).ln(),
+        })
+    }
+
+    fn judge(&mut self, is_filled: bool, witness: Witness) -> Step {
+        let Some(ratio) = self.ratio(is_filled) else {
+            return Step::Nothing;
+        };
+        let ratio = ratio * witness.weight;
+        if self.fallen.is_some() {
+            self.recovery = (self.recovery - ratio).max(0.0);
+            if self.recovery < LIMIT {
+                return Step::Nothing;
+            }
+            self.forgive();
+            return Step::Recovered;
+        }
+        self.sum = (self.sum + ratio).min(MOST);
+        if self.sum <= 0.0 {
+            self.sum = 0.0;
+            self.excursion = Excursion::default();
+            return Step::Nothing;
+        }
+        self.excursion.note(is_filled, witness);
+        if self.sum < LIMIT * self.excursion.asked() {
+            return Step::Nothing;
+        }
+        self.fall();
+        Step::Fell
+    }
+
+    fn fall(&mut self) {
+        let Excursion { pages, filled, .. } = self.excursion;
+        // The pages of the fall are no part of what was before.
+        self.pages = (self.pages - pages).max(0.0);
+        self.filled = (self.filled - filled).clamp(0.0, self.pages);
+        let after = (filled / pages.max(LEAST_WEIGHT)).min(1.0);
+        let before = self.share();
+        self.fallen = Some((before.max(self.baseline.unwrap_or_default()), after));
+        self.recovery = 0.0;
+    }
+
+    /// Falls together with another one that has fallen; only if much speaks for it.
+    pub(crate) fn fall_along(&mut self) -> bool {
+        let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
+        let falls = falls && self.excursion.asked() <= ONE_SOURCE;
+        if falls {
+            self.fall();
+        }
+        falls
+    }
+
+    /// What speaks against the series is forgotten, and so is its fall.
+    pub(crate) fn forgive(&mut self) {
+        self.fallen = None;
+        self.sum = 0.0;
+        self.recovery = 0.0;
+        self.excursion = Excursion::default();
+    }
+
+    fn count(&mut self, is_filled: bool, weight: f64) {
+        if self.pages >= REMEMBERED {
+            self.pages /= 2.0;
+            self.filled /= 2.0;
+        }
+        let was_provisional = self.pages < PAGES;
+        self.pages += weight;
+        self.filled += if is_filled { weight } else { 0.0 };
+        self.since_baseline += weight;
+        let is_due = match self.baseline {
+            None => self.pages >= PROVISIONAL,
+            Some(_) if was_provisional => self.pages >= PAGES,
+            Some(_) => self.since_baseline >= PAGES,
+        };
+        if is_due && self.sum < LIMIT / 2.0 {
+            self.baseline = Some(lower_bound(self.filled, self.pages));
+            self.since_baseline = 0.0;
+        }
+    }
+
+    /// All pages that were judged.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The share of filled pages among the last ones.
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// The share that the field has at least, when all is well; `None` before there are enough pages.
+    pub fn baseline(&self) -> Option<f64> {
+        self.baseline
+    }
+
+    /// Whether the baseline is of few pages.
+    pub fn is_provisional(&self) -> bool {
+        self.pages < PAGES
+    }
+
+    /// The share before the fall, and after it; `None` if it has not fallen.
+    pub fn fallen(&self) -> Option<(f64, f64)> {
+        self.fallen
+    }
+
+    /// The share of the pages that the baseline is of.
+    pub(crate) fn share(&self) -> f64 {
+        self.filled / self.pages.max(1.0)
+    }
+}
+
+impl Excursion {
+    fn note(&mut self, is_filled: bool, witness: Witness) {
+        self.pages += witness.weight;
+        self.filled += if is_filled { witness.weight } else { 0.0 };
+        self.of_known_layouts += if witness.is_known_layout {
+            witness.weight
+        } else {
+            0.0
+        };
+        let is_new = !is_filled && !self.sources.contains(&witness.source);
+        if is_new && self.sources.len() < SOURCES {
+            self.sources.push(witness.source);
+        }
+    }
+
+    /// How many times the limit the sum must reach.
+    fn asked(&self) -> f64 {
+        if self.of_known_layouts * 4.0 >= self.pages {
+            return f64::INFINITY;
+        }
+        match self.sources.len() < SOURCES {
+            true => ONE_SOURCE,
+            false => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(source: u64) -> Witness {
+        Witness {
+            source,
+            weight: 1.0,
+            is_known_layout: false,
+        }
+    }
+
+    fn healthy(pages: u64) -> Series {
+        let mut series = Series::default();
+        for source in 0..pages {
+            assert_eq!(series.note(true, page(source)), Step::Nothing);
+        }
+        series
+    }
+
+    fn pages_until(step: Step, series: &mut Series, is_filled: bool, sources: u64) -> u64 {
+        let mut pages = 0;
+        while pages < 100_000 {
+            pages += 1;
+            if series.note(is_filled, page(pages % sources)) == step {
+                return pages;
+            }
+        }
+        panic!("never {step:?}")
+    }
+
+    #[test]
+    fn the_bound_is_wilsons() {
+        assert!((lower_bound(100.0, 100.0) - 0.949).abs() < 0.001);
+        assert!((lower_bound(50.0, 100.0) - 0.387).abs() < 0.002);
+        assert!(lower_bound(0.0, 100.0) < 1e-9);
+    }
+
+    #[test]
+    fn a_field_that_is_lost_falls_after_few_pages_and_recovers() {
+        let mut series = healthy(100);
+        assert_eq!(pages_until(Step::Fell, &mut series, false, 1_000), 6);
+        let (before, after) = series.fallen().unwrap();
+        assert_eq!((before, after), (1.0, 0.0));
+        let frozen = series.baseline();
+        assert_eq!(pages_until(Step::Recovered, &mut series, true, 1_000), 20);
+        assert_eq!((series.fallen(), series.baseline()), (None, frozen));
+    }
+
+    #[test]
+    fn the_pages_of_one_source_must_say_more() {
+        let mut series = healthy(100);
+        assert!(pages_until(Step::Fell, &mut series, false, 1) > 10);
+        let mut series = healthy(100);
+        assert_eq!(pages_until(Step::Fell, &mut series, false, 3), 6);
+    }
+
+    #[test]
+    fn nothing_falls_while_the_known_layouts_are_there() {
+        let mut series = healthy(100);
+        for source in 0..1_000 {
+            let is_known_layout = source % 3 == 0;
+            let witness = Witness {
+                source,
+                weight: 1.0,
+                is_known_layout,
+            };
+            assert_eq!(series.note(false, witness), Step::Nothing);
+        }
+    }
+
+    #[test]
+    fn before_thirty_pages_nothing_is_judged() {
+        let mut series = healthy(29);
+        for source in 0..5 {
+            assert_eq!(series.note(false, page(source)), Step::Nothing);
+        }
+        assert!(series.is_provisional());
+    }
+}

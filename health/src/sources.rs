@@ -1,0 +1,27 @@
+//! [`Sources`]: how many pages each of the last sources has led to.
+
+use serde::{Deserialize, Serialize};
+
+/// Sources that are remembered; the one that was longest silent is forgotten.
+const SOURCES: usize = 64;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Sources {
+    /// The last one last.
+    recent: Vec<(u64, u32)>,
+}
+
+impl Sources {
+    /// Notes a page; which one of its source it is, from 1.
+    pub fn note(&mut self, source: u64) -> u32 {
+        let known = self.recent.iter().position(|(one, _)| *one == source);
+        let before = known.map_or(0, |at| self.recent.remove(at).1);
+        if self.recent.len() >= SOURCES {
+            self.recent.remove(0);
+        }
+        let nth = before.saturating_add(1);
+        self.recent.push((source, nth));
+        nth
+    }
+}

@@ -1,0 +1,95 @@
+//! Templates of pages: a page's sketch says of which layout it is.
+//!
+//! The sketch is a text of digits, each the smallest hash of the page's paths of tags under a function of
+//! its own; so the share of equal digits of two pages estimates how many paths they share, and an
+//! optional block, or a list with more entries, changes few digits. A page is of the template that it
+//! resembles most; one that resembles none founds a template.
+
+use serde::{Deserialize, Serialize};
+
+use crate::scope::Scope;
+
+/// Templates of a mapping that are told apart; the pages of others are counted together.
+pub const MOST_TEMPLATES: usize = 32;
+
+/// A sketch has no more digits.
+const MOST_DIGITS: usize = 64;
+
+/// A template with so many pages is known: its pages are judged by what it had so far.
+pub(crate) const KNOWN: u64 = 30;
+
+/// Digits of two sketches that are equal, in a hundred.
+fn likeness(one: &str, other: &str) -> usize {
+    if one.len() != other.len() || one.is_empty() {
+        return 0;
+    }
+    let equal = one.bytes().zip(other.bytes()).filter(|(a, b)| a == b);
+    100 * equal.count() / one.len()
+}
+
+/// Whether two sketches are of one layout.
+pub fn is_similar(one: &str, other: &str) -> bool {
+    one == other || likeness(one, other) >= 50
+}
+
+/// The pages of one layout.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Template {
+    /// The sketch of its first page; empty for pages without a tree, and for those beyond
+    /// [`MOST_TEMPLATES`].
+    pub(crate) sketch: String,
+    pub(crate) scope: Scope,
+}
+
+/// The index of the template that a page is of, which is founded if need be.
+pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>) -> usize {
+    let sketch = sketch
+        .filter(|sketch| sketch.len() <= MOST_DIGITS)
+        .unwrap_or("");
+    let nearest = templates
+        .iter()
+        .enumerate()
+        .filter(|(_, template)| is_similar(&template.sketch, sketch))
+        .max_by_key(|(_, template)| likeness(&template.sketch, sketch));
+    if let Some((index, _)) = nearest {
+        return index;
+    }
+    let is_full = templates.len() >= MOST_TEMPLATES;
+    let sketch = if is_full { "" } else { sketch };
+    let same = templates
+        .iter()
+        .position(|template| template.sketch == sketch);
+    same.unwrap_or_else(|| {
+        templates.push(Template {
+            sketch: sketch.to_owned(),
+            scope: Scope::default(),
+        });
+        templates.len() - 1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_of_the_template_that_it_resembles_most() {
+        let mut templates = Vec::new();
+        assert_eq!(find(&mut templates, Some("aaaaaaaa")), 0);
+        assert_eq!(find(&mut templates, Some("aaaa0000")), 0);
+        assert_eq!(find(&mut templates, Some("aaa00000")), 1);
+        assert_eq!(find(&mut templates, Some("aa000000")), 1);
+        assert_eq!(find(&mut templates, None), 2);
+        assert_eq!(find(&mut templates, None), 2);
+    }
+
+    #[test]
+    fn the_number_of_templates_is_bounded() {
+        let mut templates = Vec::new();
+        for number in 0..1_000 {
+            let sketch = format!("{:016x}", crate::hash(&format!("page {number}")));
+            find(&mut templates, Some(&sketch));
+        }
+        assert_eq!(templates.len(), MOST_TEMPLATES + 1);
+    }
+}

@@ -1,0 +1,154 @@
+//! Whole mappings: what falls together, redesigns, new kinds of pages, recovery, new versions.
+
+use serde_json::{Map, Value, json};
+use webfill_health::{Event, GoodPage, MappingHealth, Sign, WarningKind};
+
+const OLD: &str = "aaaaaaaaaaaaaaaa";
+const NEW: &str = "bbbbbbbbbbbbbbbb";
+
+/// A site whose pages a mapping reads.
+struct Site {
+    health: MappingHealth,
+    number: u64,
+    version: &'static str,
+    known: Vec<(String, bool)>,
+    template: &'static str,
+}
+
+impl Site {
+    fn new() -> Site {
+        Site {
+            health: MappingHealth::new("shop"),
+            number: 0,
+            version: "v1",
+            known: Vec::new(),
+            template: OLD,
+        }
+    }
+
+    fn of(template: &'static str, pages: u64) -> Site {
+        let mut site = Site::new();
+        site.template = template;
+        assert_eq!(site.serve(pages, &["name", "price"]), []);
+        site
+    }
+
+    /// Serves pages with these fields; what that brings about.
+    fn serve(&mut self, pages: u64, fields: &[&str]) -> Vec<Event> {
+        let mut events = Vec::new();
+        for _ in 0..pages {
+            self.number += 1;
+            let of = |name: &&str| ((*name).to_owned(), json!(format!("{name} {}", self.number)));
+            let fields: Map<String, Value> = fields.iter().map(of).collect();
+            let id = format!("a/1/{}", self.number);
+            events.extend(self.health.note(&GoodPage {
+                id: &id,
+                url: &id,
+                at: "2026-01-01T00:00:00.000Z",
+                mapping_version: Some(self.version),
+                template: Some(self.template),
+                source: &id,
+                content_hash: Some(&id),
+                attempts: 1,
+                fields: &fields,
+                known_values: &self.known,
+            }));
+        }
+        events
+    }
+}
+
+#[test]
+fn fields_that_fall_together_are_one_alarm_with_pages_from_before_and_after() {
+    let mut site = Site::of(OLD, 200);
+    assert_eq!(site.serve(100, &[]), [Event::LayoutChanged]);
+    let alarm = site.health.alarm().unwrap();
+    assert_eq!(alarm.names(), ["name", "price"]);
+    assert_eq!((alarm.before.len(), alarm.after.len()), (20, 20));
+    assert!(alarm.before.iter().all(|page| page.fields.len() == 2));
+    assert!(alarm.after.iter().all(|page| page.fields.is_empty()));
+    assert_eq!(alarm.fields[0].before, 1.0);
+}
+
+#[test]
+fn a_redesign_with_new_pages_is_noticed() {
+    let mut site = Site::of(OLD, 200);
+    site.template = NEW;
+    assert_eq!(site.serve(10, &["name"]), [Event::LayoutChanged]);
+    assert_eq!(site.health.alarm().unwrap().names(), ["price"]);
+}
+
+#[test]
+fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
+    let mut site = Site::of(OLD, 200);
+    let mut events = Vec::new();
+    for _ in 0..200 {
+        site.template = NEW;
+        events.extend(site.serve(1, &["name"]));
+        site.template = OLD;
+        events.extend(site.serve(1, &["name", "price"]));
+    }
+    let [Event::Warned(warning)] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(warning.kind, WarningKind::OtherLayout);
+    // And that kind alone, for long: it never had the field.
+    site.template = NEW;
+    assert_eq!(site.serve(500, &["name"]), []);
+}
+
+#[test]
+fn an_alarm_is_cleared_when_the_values_are_back() {
+    let mut site = Site::of(OLD, 200);
+    site.serve(50, &["name"]);
+    let events = site.serve(30, &["name", "price"]);
+    let [Event::Cleared(alarm)] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(alarm.cleared_by.as_deref(), Some("recovered"));
+    assert_eq!(
+        site.serve(20, &[]),
+        [Event::LayoutChanged],
+        "and may be raised again"
+    );
+}
+
+#[test]
+fn a_new_version_of_the_mapping_begins_anew() {
+    let mut site = Site::of(OLD, 200);
+    site.serve(50, &["name"]);
+    site.version = "v2";
+    assert!(matches!(site.serve(1, &["name"])[..], [Event::Cleared(_)]));
+    assert_eq!(site.serve(500, &["name"]), []);
+    // Stragglers of the former version count for nothing, a way back does.
+    site.version = "v1";
+    assert_eq!(site.serve(10, &[]), []);
+    assert_eq!(site.health.report()["mapping_version"], "v2");
+    assert_eq!(site.serve(50, &[]), []);
+    assert_eq!(site.health.report()["mapping_version"], "v1");
+}
+
+#[test]
+fn known_values_that_are_no_longer_met_are_an_alarm() {
+    let mut site = Site::new();
+    site.known = vec![("price".into(), true)];
+    assert_eq!(site.serve(200, &["name", "price"]), []);
+    site.known = vec![("price".into(), false)];
+    assert_eq!(site.serve(20, &["name", "price"]), [Event::LayoutChanged]);
+    assert_eq!(
+        site.health.alarm().unwrap().fields[0].sign,
+        Sign::WrongValues
+    );
+}
+
+#[test]
+fn what_is_kept_is_bounded_and_comes_back_from_its_text() {
+    let mut site = Site::new();
+    let names: Vec<String> = (0..1_000).map(|n| format!("field {n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    site.serve(300, &names);
+    let text = serde_json::to_string(&site.health).unwrap();
+    assert!(text.len() < 1 << 20, "{} bytes", text.len());
+    let back: MappingHealth = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, site.health);
+}

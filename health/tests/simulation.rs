@@ -1,0 +1,188 @@
+//! Made pages: how often an alarm is false, and how many pages it takes to notice a loss.
+//!
+//! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints
+//! the tables of `docs/health.md`. The number is that of the pages for each rate of filling.
+
+use serde_json::{Map, Value, json};
+use webfill_health::{Event, GoodPage, MappingHealth, Series, Sources, Step, Witness, weight};
+
+const RATES: [f64; 5] = [0.99, 0.95, 0.80, 0.50, 0.20];
+
+/// Pages that a list leads to, on average, if pages come in clumps.
+const CLUMP: f64 = 10.0;
+
+fn pages() -> u64 {
+    let told = std::env::var("WEBFILL_SIMULATION_PAGES").ok();
+    told.map_or(1_000_000, |text| text.parse().expect("a number of pages"))
+}
+
+/// Whether pages have a value, and what led to them.
+struct Web {
+    rng: fastrand::Rng,
+    rate: f64,
+    /// Pages of one list share whether they have the value with this probability.
+    alike: f64,
+    source: u64,
+    of_list: bool,
+    sources: Sources,
+    /// All pages come from one list.
+    one_list: bool,
+}
+
+impl Web {
+    fn new(seed: u64, rate: f64, alike: f64) -> Web {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let of_list = rng.f64() < rate;
+        Web {
+            rng,
+            rate,
+            alike,
+            source: 0,
+            of_list,
+            sources: Sources::default(),
+            one_list: false,
+        }
+    }
+
+    fn next(&mut self) -> (bool, Witness) {
+        if self.alike == 0.0 && !self.one_list || self.alike > 0.0 && self.rng.f64() < 1.0 / CLUMP {
+            self.source += 1;
+            self.of_list = self.rng.f64() < self.rate;
+        }
+        let is_filled = match self.rng.f64() < self.alike {
+            true => self.of_list,
+            false => self.rng.f64() < self.rate,
+        };
+        let witness = Witness {
+            source: self.source,
+            weight: weight(self.sources.note(self.source)),
+            is_known_layout: false,
+        };
+        (is_filled, witness)
+    }
+}
+
+/// False alarms in so many pages.
+fn false_alarms(rate: f64, alike: f64, pages: u64) -> u64 {
+    let mut alarms = 0;
+    // Sites of 10,000 pages each, so that there are many baselines.
+    for site in 0..pages.div_ceil(10_000) {
+        let mut web = Web::new(site * 31 + (rate * 100.0) as u64, rate, alike);
+        let mut series = Series::default();
+        for _ in 0..10_000 {
+            let (is_filled, witness) = web.next();
+            alarms += u64::from(series.note(is_filled, witness) == Step::Fell);
+        }
+    }
+    alarms
+}
+
+/// Pages until a loss is noticed: the median and the 95th percentile of 1,000 sites.
+fn pages_until_alarm(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, u64) {
+    let mut all: Vec<u64> = (0..1_000)
+        .map(|site| {
+            let mut web = Web::new(site, rate, 0.0);
+            web.one_list = one_list;
+            let mut series = Series::default();
+            for _ in 0..known {
+                let (is_filled, witness) = web.next();
+                series.note(is_filled, witness);
+            }
+            web.rate = rate * left;
+            let mut pages = 0;
+            while pages < 100_000 {
+                pages += 1;
+                let (is_filled, witness) = web.next();
+                if series.note(is_filled, witness) == Step::Fell {
+                    break;
+                }
+            }
+            pages
+        })
+        .collect();
+    all.sort_unstable();
+    (all[500], all[950])
+}
+
+#[test]
+fn alarms_are_true_and_soon() {
+    let pages = pages();
+    let per_million = |alarms: u64| alarms as f64 * 1e6 / pages as f64;
+    println!(
+        "filled  false/million  in clumps  all lost: median  95 %  after 30 pages  a third left  one list"
+    );
+    for rate in RATES {
+        let alone = per_million(false_alarms(rate, 0.0, pages));
+        let clumped = per_million(false_alarms(rate, 0.5, pages));
+        let (median, most) = pages_until_alarm(rate, 0.0, 1_000, false);
+        let (provisional, _) = pages_until_alarm(rate, 0.0, 30, false);
+        let (third, _) = pages_until_alarm(rate, 1.0 / 3.0, 1_000, false);
+        let (one_list, _) = pages_until_alarm(rate, 0.0, 1_000, true);
+        println!(
+            "{rate:>6.2}  {alone:>13.1}  {clumped:>9.1}  {median:>16}  {most:>4}  {provisional:>14}  {third:>12}  {one_list:>8}"
+        );
+        assert!(clumped <= 20.0, "{rate}: {clumped} in clumps");
+        assert!(
+            alone <= 3.0,
+            "{rate}: {alone} false alarms in a million pages"
+        );
+        let notes = [(0.99, 4), (0.95, 6), (0.80, 13), (0.50, 35), (0.20, 118)];
+        let (_, expected) = notes.into_iter().find(|(of, _)| *of == rate).unwrap();
+        assert!(median <= expected * 2, "{rate}: {median} pages");
+    }
+}
+
+/// Pages of a mapping with five fields, as a crawl brings them.
+fn page<'a>(fields: &'a Map<String, Value>, id: &'a str, template: &'a str) -> GoodPage<'a> {
+    GoodPage {
+        id,
+        url: id,
+        at: "2026-01-01T00:00:00.000Z",
+        mapping_version: Some("v1"),
+        template: Some(template),
+        source: id,
+        content_hash: Some(id),
+        attempts: 1,
+        fields,
+        known_values: &[],
+    }
+}
+
+#[test]
+fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
+    let pages = pages() / 10;
+    let (mut alarms, mut warnings) = (0, 0);
+    let names = ["name", "price", "phone", "mail", "note"];
+    for site in 0..pages.div_ceil(5_000) {
+        let mut rng = fastrand::Rng::with_seed(site);
+        let mut health = MappingHealth::new("m");
+        for number in 0..5_000 {
+            let mut fields = Map::new();
+            for (name, rate) in names.iter().zip(RATES) {
+                if rng.f64() < rate {
+                    let value = format!("{} {}", "x".repeat(rng.usize(3..30)), rng.u32(0..100_000));
+                    fields.insert((*name).to_owned(), json!(value));
+                }
+            }
+            let template = ["aaaaaaaa", "bbbbbbbb", "cccccccc"][rng.usize(0..3)];
+            for event in health.note(&page(&fields, &format!("a/1/{number}"), template)) {
+                match event {
+                    Event::LayoutChanged => alarms += 1,
+                    Event::Warned(_) => warnings += 1,
+                    Event::Cleared(_) => {}
+                }
+            }
+        }
+    }
+    println!(
+        "five fields, three templates, {pages} pages: {alarms} false alarms, {warnings} warnings"
+    );
+    assert!(
+        alarms <= 1 + pages * 10 / 1_000_000,
+        "{alarms} false alarms"
+    );
+    assert!(
+        warnings <= 2 + pages * 30 / 1_000_000,
+        "{warnings} warnings"
+    );
+}
