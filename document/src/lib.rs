@@ -24,6 +24,7 @@ mod page;
 mod parse;
 mod serialize;
 mod sink;
+mod sketch;
 mod tokenizer;
 mod tree;
 mod xpath;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
+use webfill_document::Document;
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
 
 use crate::chain::{Unwatched, Watch};
@@ -111,6 +112,9 @@ impl Engine {
             }
             if wants.mapped_links {
                 extraction.links = mapped_links(mapping, run)?;
+            }
+            if run.page.is_parsed() {
+                extraction.template = run.page.tree().and_then(Document::sketch);
             }
         }
         if wants.all_links {

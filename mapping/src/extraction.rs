@@ -43,6 +43,9 @@ pub struct Extraction {
     pub mapping: Option<String>,
     /// Its version: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
+    /// Of which layout the page is, see [`webfill_document::Document::sketch`]; `None` where no mapping matched,
+    /// and where nothing of the page's tree was asked for.
+    pub template: Option<String>,
     /// A text, a number, or a list of them where the field has `multiple`; fields without a value
     /// are not there.
     pub fields: Map<String, Value>,

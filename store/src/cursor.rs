@@ -35,6 +35,20 @@ impl Cursor {
         }
     }
 
+    /// Whether a reader that is here has read what stands before the other cursor. Cursors of different stores
+    /// cover nothing of each other.
+    pub fn covers(&self, other: &Cursor) -> bool {
+        let order = |cursor: &Cursor| {
+            let Position { entry, pages } = cursor.position;
+            (entry, if pages == 0 { u32::MAX } else { pages })
+        };
+        match (&self.store, &other.store) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(own), Some(others)) => own == others && order(self) >= order(other),
+        }
+    }
+
     /// The first entry that is not read, or not to its end.
     fn next_entry(&self) -> u64 {
         let Position { entry, pages } = self.position;

@@ -31,6 +31,8 @@ pub struct Page {
     pub mapping: Option<String>,
     /// Its version: the first 32 digits of the SHA-256 of its file.
     pub mapping_version: Option<String>,
+    /// Of which layout it is: pages of one have mostly equal digits.
+    pub template: Option<String>,
     /// The extracted fields.
     pub fields: Map<String, Value>,
     /// The discovered links.
@@ -75,6 +77,7 @@ impl Page {
             status_code: None,
             mapping: None,
             mapping_version: None,
+            template: None,
             fields: Map::new(),
             links: Vec::new(),
             content_type: None,

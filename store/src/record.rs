@@ -195,6 +195,17 @@ impl StoredRecord {
         self.merge(&news, now_ms) || changed
     }
 
+    /// The values that no page has brought.
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        let is_given = |(name, value): &(&String, &Value)| {
+            has_value(value) && !self.sources.contains_key(*name)
+        };
+        let given = self.fields.iter().filter(is_given);
+        given
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
     /// Whether a page's value has replaced the one that the input gives.
     fn had(&self, name: &str, input: &Record) -> bool {
         let others = [&self.history, &self.candidates].into_iter();

@@ -4,13 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
+use crate::health::HealthState;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
 use crate::retention::{Cutoff, Dropped};
@@ -24,6 +25,16 @@ pub struct Save {
     /// The keys of records.
     pub records: Vec<String>,
 }
+
+impl Save {
+    /// The records that are kept with the page; it may be for thousands.
+    pub(crate) fn first_records(&self) -> &[String] {
+        &self.records[..self.records.len().min(MAX_RECORDS_OF_PAGE)]
+    }
+}
+
+/// Records that are kept with a page.
+const MAX_RECORDS_OF_PAGE: usize = 4;
 
 /// The states of a saved page's records. A record that is not stored is open.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,6 +84,9 @@ pub struct ExportFilter {
     pub app_id: Option<String>,
     pub crawl_id: Option<String>,
     pub dataset: Option<String>,
+    /// Only pages with the outcome `ok` that a mapping has read, each with what its extraction is judged by.
+    /// Only [`Store::changes`] heeds it.
+    pub extractions: bool,
 }
 
 /// Why an export ended early.
@@ -184,6 +198,15 @@ pub trait Store: Send + Sync {
 
     /// The stored state of a site, by its name.
     async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError>;
+
+    /// How extractions are doing, of all mappings.
+    async fn health(&self) -> Result<Vec<HealthState>, StoreError>;
+
+    /// Stores states, each if the stored one has the revision before; which of them were stored.
+    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError>;
+
+    /// The values of records that no page has brought, by the records' keys; nothing of unknown records.
+    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;
 
     /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
     /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so

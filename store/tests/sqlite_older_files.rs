@@ -196,3 +196,41 @@ async fn pages_of_version_5_do_not_say_which_version_of_a_mapping_has_read_them(
     exported.await.unwrap();
     assert_eq!(versions, [Value::Null, "hash".into()]);
 }
+
+#[tokio::test]
+async fn pages_of_version_6_are_of_no_template_and_health_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v6.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('abcd', 0, 0);
+        INSERT INTO pages (_id, app_id, crawl_id, url, site, depth, outcome, mapping, bytes,
+            started_at, elapsed_ms, attempts, worker, tries, fields, links) VALUES ('app/c1/0',
+            'app', 'c1', 'https://a.org/', 'a.org', 0, 'ok', 'people', 1,
+            '2020-01-01T12:00:00.000Z', 1, 1, 'w', '[]', '{\"name\": 1}', '[]');
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 6;",
+    )
+    .unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    assert_eq!(store.health().await.unwrap(), []);
+    let mut pages = Vec::new();
+    let mut each = |_, page: Value| {
+        pages.push(page);
+        Ok(())
+    };
+    let extractions = ExportFilter {
+        extractions: true,
+        ..ExportFilter::default()
+    };
+    let start = Cursor::start();
+    let read = store.changes(&start, &extractions, &mut each);
+    read.await.unwrap();
+    assert_eq!(pages[0]["fields"], json!({"name": 1}));
+    assert_eq!(
+        (&pages[0]["template"], &pages[0]["records"]),
+        (&Value::Null, &json!([]))
+    );
+}

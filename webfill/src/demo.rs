@@ -184,6 +184,7 @@ fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
         app_id: None,
         crawl_id: Some(crawl_id.to_owned()),
         dataset: None,
+        extractions: false,
     };
     let mut print = |record: serde_json::Value| {
         tell(format_args!(

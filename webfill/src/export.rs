@@ -26,7 +26,7 @@ use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 pub use cells::Cells;
 
 /// The columns of pages. Other programs rely on them.
-const PAGE_COLUMNS: [&str; 25] = [
+const PAGE_COLUMNS: [&str; 27] = [
     "_id",
     "app_id",
     "crawl_id",
@@ -52,6 +52,8 @@ const PAGE_COLUMNS: [&str; 25] = [
     "tries",
     "headers",
     "body",
+    "template",
+    "records",
 ];
 
 /// The columns of records beside those of their fields.
@@ -71,6 +73,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         app_id: options.app,
         crawl_id: options.crawl,
         dataset: options.dataset.map(|name| name.as_str().to_owned()),
+        extractions: false,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

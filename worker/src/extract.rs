@@ -188,6 +188,7 @@ fn with_extraction(mut result: TaskResult, extraction: webfill_mapping::Extracti
     }
     result.mapping = extraction.mapping;
     result.mapping_version = extraction.mapping_version;
+    result.template = extraction.template;
     result.fields = extraction.fields;
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,

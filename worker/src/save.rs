@@ -134,6 +134,7 @@ impl Saver {
             status_code: result.status_code,
             mapping: result.mapping.clone(),
             mapping_version: result.mapping_version.clone(),
+            template: result.template.clone(),
             fields: result.fields.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),

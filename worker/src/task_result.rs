@@ -31,6 +31,7 @@ pub struct TaskResult {
     pub content_hash: Option<String>,
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
+    pub template: Option<String>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
     /// The response's headers, if the crawl asks for them and there was a response.
@@ -63,6 +64,7 @@ impl TaskResult {
             content_hash: None,
             mapping: None,
             mapping_version: None,
+            template: None,
             fields: Map::new(),
             links: Vec::new(),
             headers: None,

@@ -16,6 +16,23 @@ use crate::store::ExportFilter;
 /// Entries of the log that are read at once; each holds the keys of one call of `save`.
 const ENTRIES: i64 = 20;
 
+/// What an extraction is judged by.
+const EXTRACTIONS: [&str; 13] = [
+    "app_id",
+    "crawl_id",
+    "url",
+    "site",
+    "parent",
+    "mapping",
+    "mapping_version",
+    "template",
+    "records",
+    "fields",
+    "content_hash",
+    "started_at",
+    "attempts",
+];
+
 /// Some pages, each with the cursor that continues after it.
 #[derive(Default)]
 pub(super) struct Pages {
@@ -144,8 +161,17 @@ impl Reader<'_> {
         if let Some(crawl_id) = &self.filter.crawl_id {
             which.insert("crawl_id", crawl_id);
         }
+        let mut shown = doc! {};
+        if self.filter.extractions {
+            which.insert("outcome", "ok");
+            which.insert("mapping", doc! {"$type": "string"});
+            for name in EXTRACTIONS {
+                shown.insert(name, 1);
+            }
+        }
         let find = pages
             .find(which)
+            .projection(shown)
             .sort(doc! {"_id": 1})
             .batch_size(STEP)
             // The receiver may be slow.

@@ -20,6 +20,7 @@ mod dataset;
 mod export;
 mod fault;
 mod field_counts;
+mod health;
 mod indexes;
 mod migrating;
 mod page_log;
@@ -38,7 +39,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::cache::{
@@ -49,6 +50,7 @@ use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
+use crate::health::HealthState;
 use crate::record::{MappingOrder, RecordCounts};
 use crate::retention::{Cutoff, Dropped};
 use crate::site_state::SiteState;
@@ -262,6 +264,20 @@ impl Store for Mongo {
     async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError> {
         let site = site.to_owned();
         self.call(async move |db: Db| site_states::get(&db, &site).await)
+            .await
+    }
+
+    async fn health(&self) -> Result<Vec<HealthState>, StoreError> {
+        self.call(async move |db: Db| health::all(&db).await).await
+    }
+
+    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
+        self.call(async move |db: Db| health::put(&db, &states).await)
+            .await
+    }
+
+    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
+        self.call(async move |db: Db| health::given_values(&db, &keys).await)
             .await
     }
 

@@ -70,7 +70,7 @@ async fn upsert_pages(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, Store
     let mut statements = Vec::with_capacity(saves.len());
     let mut sent = Vec::with_capacity(saves.len());
     for (index, save) in saves.iter().enumerate() {
-        match statement(&save.page) {
+        match statement(&save.page, save.first_records()) {
             Ok(statement) => {
                 statements.push(statement);
                 sent.push(index);
@@ -92,8 +92,8 @@ async fn upsert_pages(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, Store
 }
 
 /// The statement that replaces the stored page, unless that one was started later.
-fn statement(page: &Page) -> Result<RawDocumentBuf, Fault> {
-    let stored = stored_page(page)?;
+fn statement(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault> {
+    let stored = stored_page(page, records)?;
     let bytes = stored.as_bytes().len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
@@ -145,7 +145,7 @@ pub(super) fn date(at_ms: i64) -> DateTime {
     DateTime::from_millis(at_ms)
 }
 
-fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
+fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault> {
     let mut stored = rawdoc! {
         "_id": page.id(),
         "app_id": page.app_id.as_str(),
@@ -159,7 +159,9 @@ fn stored_page(page: &Page) -> Result<RawDocumentBuf, Fault> {
         "status_code": or_null(page.status_code.map(i32::from)),
         "mapping": or_null(page.mapping.as_deref()),
         "mapping_version": or_null(page.mapping_version.as_deref()),
+        "template": or_null(page.template.as_deref()),
     };
+    stored.append(cstr!("records"), texts(records));
     stored.append(cstr!("fields"), document(&page.fields)?);
     stored.append(cstr!("links"), texts(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));

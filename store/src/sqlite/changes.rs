@@ -21,13 +21,20 @@ use crate::store::{ExportError, ExportFilter};
 /// The position is the first column, as [`row_object`] expects.
 const COLUMNS: &str = "
 SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
-    mapping, mapping_version, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
+    mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, tries, headers, body
+FROM pages";
+
+/// What an extraction is judged by.
+const EXTRACTIONS: &str = "
+SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_version, template, records,
+    fields, content_hash, started_at, attempts
 FROM pages";
 
 const CHANGED: &str = "
 WHERE position > ?1 AND position <= ?2
     AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)
+    AND (NOT ?5 OR (outcome = 'ok' AND mapping NOT NULL))
 ORDER BY position";
 
 /// The most positions that one step examines, also if the filter lets few pages through: during a
@@ -134,8 +141,14 @@ fn read_step(
     to: i64,
     filter: &ExportFilter,
 ) -> Result<(Pages, bool), Fault> {
-    let mut statement = conn.prepare_cached(&format!("{COLUMNS}{CHANGED}"))?;
-    let mut rows = statement.query(params![from, to, filter.app_id, filter.crawl_id])?;
+    let columns = if filter.extractions {
+        EXTRACTIONS
+    } else {
+        COLUMNS
+    };
+    let mut statement = conn.prepare_cached(&format!("{columns}{CHANGED}"))?;
+    let (app_id, crawl_id) = (&filter.app_id, &filter.crawl_id);
+    let mut rows = statement.query(params![from, to, app_id, crawl_id, filter.extractions])?;
     let mut pages = Vec::new();
     let mut bytes = 0;
     while pages.len() < STEP_ROWS && bytes < STEP_BYTES {

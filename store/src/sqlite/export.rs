@@ -23,7 +23,7 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 
 const PAGES: &str = "
 SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
-    mapping, mapping_version, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
+    mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, tries, headers, body
 FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
@@ -38,7 +38,8 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 9] = [
+const JSON_COLUMNS: [&str; 10] = [
+    "records",
     "fields",
     "links",
     "attrs",

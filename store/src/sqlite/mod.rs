@@ -19,6 +19,7 @@ mod crawls;
 mod export;
 mod fault;
 mod field_counts;
+mod health;
 mod pages;
 mod records;
 mod reservations;
@@ -33,7 +34,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
@@ -43,6 +44,7 @@ use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
+use crate::health::HealthState;
 use crate::record::{MappingOrder, RecordCounts};
 use crate::retention::{Cutoff, Dropped};
 use crate::site_state::SiteState;
@@ -235,6 +237,23 @@ impl Store for Sqlite {
         let site = site.to_owned();
         self.thread
             .call(move |db| db.read(|conn| site_states::get(conn, &site)))
+            .await?
+    }
+
+    async fn health(&self) -> Result<Vec<HealthState>, StoreError> {
+        self.thread.call(|db| db.read(health::all)).await?
+    }
+
+    /// One transaction.
+    async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| health::put(conn, &states)))
+            .await?
+    }
+
+    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| health::given_values(conn, &keys)))
             .await?
     }
 

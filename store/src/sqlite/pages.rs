@@ -16,9 +16,9 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    position)
+    template, records, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -30,6 +30,7 @@ ON CONFLICT (_id) DO UPDATE SET
     attrs = excluded.attrs, fields = excluded.fields, links = excluded.links,
     tries = excluded.tries, headers = excluded.headers, body = excluded.body,
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
+    template = excluded.template, records = excluded.records,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -46,7 +47,7 @@ pub(super) fn describe_save(save: &Save) -> String {
 
 /// Stores a page, unless a later version of it is stored, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Result<Saved, Fault> {
-    upsert(conn, &save.page)?;
+    upsert(conn, &save.page, save.first_records())?;
     let values = PageValues::of(&save.page);
     let mut saved = Saved::default();
     for record in &save.records {
@@ -58,7 +59,7 @@ pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Resu
     Ok(saved)
 }
 
-fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
+fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Fault> {
     let fields = to_json(&page.fields)?;
     let links = to_json(&page.links)?;
     let attrs = page.attrs.as_ref().map(to_json).transpose()?;
@@ -106,6 +107,8 @@ fn upsert(conn: &Connection, page: &Page) -> Result<(), Fault> {
         clamped(page.delivery.epoch),
         clamped(page.task),
         page.mapping_version,
+        page.template,
+        to_json(&records)?,
     ])?;
     Ok(())
 }

@@ -91,7 +91,7 @@ pub(super) fn fill(
     Ok(stored.state())
 }
 
-fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
+pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
     let sql = "SELECT fields, sources, missing, resolved_at, candidates, history FROM records
         WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;

@@ -13,7 +13,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 6;
+const SCHEMA_VERSION: i32 = 7;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -193,6 +193,19 @@ const HISTORY: &str = "
 ALTER TABLE records ADD COLUMN history TEXT NOT NULL DEFAULT '{}'; -- {name: [{value, url, mapping, at, until}]}
 ";
 
+/// What version 7 added: how extractions are doing, and what that is judged by.
+const HEALTH: &str = "
+ALTER TABLE pages ADD COLUMN template TEXT; -- digits that pages of one layout share
+ALTER TABLE pages ADD COLUMN records TEXT NOT NULL DEFAULT '[]'; -- [key]: the first that it was for
+CREATE TABLE health (
+    _id TEXT PRIMARY KEY,        -- 'mapping/', mapping; or 'cursor'
+    revision INTEGER NOT NULL,   -- counts the changes
+    writer TEXT NOT NULL,        -- the process that has changed it last
+    cursor TEXT NOT NULL,        -- up to which page it is
+    state TEXT NOT NULL          -- JSON
+) STRICT, WITHOUT ROWID;
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -332,6 +345,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             CLAIMS,
             CUT,
             HISTORY,
+            HEALTH,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -362,10 +376,12 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
                 conn.execute_batch(statements)?;
             }
         }
-        conn.execute_batch(MAPPING_VERSION)?;
-        conn.execute_batch(CLAIMS)?;
-        conn.execute_batch(CUT)?;
-        conn.execute_batch(HISTORY)?;
+        if version < 6 {
+            for statements in [MAPPING_VERSION, CLAIMS, CUT, HISTORY] {
+                conn.execute_batch(statements)?;
+            }
+        }
+        conn.execute_batch(HEALTH)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -45,6 +45,7 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
         app_id: app.map(str::to_owned),
         crawl_id: crawl.map(str::to_owned),
         dataset: None,
+        extractions: false,
     };
     let expected = [
         (filter(None, None), 3),

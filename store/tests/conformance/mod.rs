@@ -12,6 +12,7 @@ pub(crate) mod counting;
 pub(crate) mod dropping;
 pub(crate) mod exporting;
 pub(crate) mod filling;
+pub(crate) mod health;
 pub(crate) mod reserving;
 pub(crate) mod saving;
 pub(crate) mod sharing;
@@ -93,6 +94,9 @@ macro_rules! conformance_tests {
             dropping: a_reader_that_comes_too_late_is_told_and_others_go_on,
             dropping: a_reader_that_is_overtaken_is_told,
             dropping: a_reader_misses_nothing_that_is_kept_while_old_pages_are_dropped,
+            health: of_two_that_judge_one_comes_too_late,
+            health: what_the_user_gave_is_told_and_what_pages_filled_is_not,
+            health: pages_that_a_mapping_has_read_are_told_with_what_they_are_judged_by,
             caching: robots_come_back_for_a_day_fresh_or_not,
             caching: robots_fetched_earlier_never_replace_later_ones,
             caching: site_clocks_only_move_forward,

@@ -23,6 +23,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
             status_code: Some(503),
         }],
         mapping_version: Some(String::from("hash")),
+        template: Some(String::from("0f")),
         headers: Some(object(json!({"Set-Cookie": ["a=1", "b=2"], "$x.y": []}))),
         body: Some("<p>Ada \u{1F980}</p>".into()),
         ..page_with(
@@ -37,6 +38,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         "url": "https://example.com/a", "final_url": "https://example.com/end",
         "site": "example.com", "depth": 3, "parent": "https://example.com/",
         "outcome": "http_error", "status_code": 999, "mapping": "people", "mapping_version": "hash",
+        "template": "0f", "records": [],
         "fields": {"name": "Ada", "tags": ["x", "y"], "n": 3},
         "links": ["https://example.com/b"],
         "content_type": "text/html", "bytes": 1_u64 << 40, "content_hash": "abc",
@@ -64,6 +66,7 @@ pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
         "final_url",
         "mapping",
         "mapping_version",
+        "template",
     ] {
         assert_eq!(kept.get(name), Some(&Value::Null), "{name}");
     }

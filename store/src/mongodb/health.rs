@@ -1,0 +1,120 @@
+//! The collection `health`.
+
+use std::collections::HashMap;
+
+use mongodb::Collection;
+use mongodb::bson::{RawDocument, RawDocumentBuf, doc, rawdoc};
+use serde_json::{Map, Value};
+
+use super::command::{Db, with_timeout};
+use super::fault::Fault;
+use super::value;
+use crate::health::HealthState;
+use crate::record::StoredRecord;
+use crate::site_clock::clamped;
+
+const HEALTH: &str = "health";
+
+/// The server's code for a key that exists.
+const DUPLICATE_KEY: i32 = 11_000;
+
+pub(super) async fn all(db: &Db) -> Result<Vec<HealthState>, Fault> {
+    let health: Collection<RawDocumentBuf> = db.database.collection(HEALTH);
+    let find = async {
+        let mut cursor = health.find(doc! {}).sort(doc! {"_id": 1}).await?;
+        let mut all = Vec::new();
+        while cursor.advance().await? {
+            all.push(cursor.current().to_owned());
+        }
+        Ok(all)
+    };
+    let stored: Vec<RawDocumentBuf> = with_timeout(find).await?;
+    stored.iter().map(|one| read(one)).collect()
+}
+
+fn read(stored: &RawDocument) -> Result<HealthState, Fault> {
+    let broken = |name: &str| {
+        Fault::InvalidEntry(format!(
+            "`{name}` of a stored health is not as webfill writes it"
+        ))
+    };
+    let text = |name: &str| match stored.get_str(name) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(broken(name)),
+    };
+    Ok(HealthState {
+        id: text("_id")?,
+        revision: stored
+            .get_i64("revision")
+            .map_err(|_| broken("revision"))?
+            .unsigned_abs(),
+        writer: text("writer")?,
+        cursor: text("cursor")?.parse().map_err(|_| broken("cursor"))?,
+        state: text("state")?,
+    })
+}
+
+/// Whether each has replaced the revision before it. Each is a command of its own, because the number of
+/// documents that were found is told for a command.
+pub(super) async fn put(db: &Db, states: &[HealthState]) -> Result<Vec<bool>, Fault> {
+    let mut replaced = Vec::with_capacity(states.len());
+    for state in states {
+        let updated = db.update(HEALTH, &[statement(state)]).await?;
+        let fault = updated
+            .failed
+            .iter()
+            .find(|(_, code, _)| *code != DUPLICATE_KEY);
+        if let Some((_, code, message)) = fault {
+            return Err(Fault::of_statement(*code, message));
+        }
+        replaced.push(updated.failed.is_empty() && updated.matched == 1);
+    }
+    Ok(replaced)
+}
+
+/// Finds the revision before, or the same one of the same writer: a command may be sent twice.
+fn statement(state: &HealthState) -> RawDocumentBuf {
+    let revision = clamped(state.revision);
+    let stored = rawdoc! {
+        "_id": state.id.as_str(),
+        "revision": revision,
+        "writer": state.writer.as_str(),
+        "cursor": state.cursor.to_string(),
+        "state": state.state.as_str(),
+    };
+    rawdoc! {
+        "q": {"_id": state.id.as_str(), "$or": [
+            {"revision": revision - 1},
+            {"revision": revision, "writer": state.writer.as_str()},
+        ]},
+        "u": stored,
+        "upsert": state.revision == 1,
+    }
+}
+
+pub(super) async fn given_values(
+    db: &Db,
+    keys: &[String],
+) -> Result<Vec<Map<String, Value>>, Fault> {
+    let mut ids: Vec<&str> = keys.iter().map(String::as_str).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut given = HashMap::with_capacity(ids.len());
+    for stored in db.find_all("records", &ids).await? {
+        let mut members = value::object(&stored);
+        let mut take = |name: &str| match members.remove(name) {
+            Some(Value::Object(object)) => object,
+            _ => Map::new(),
+        };
+        let record = StoredRecord {
+            fields: take("fields"),
+            sources: take("sources"),
+            ..StoredRecord::default()
+        };
+        if let Some(Value::String(id)) = members.remove("_id") {
+            given.insert(id, record.given());
+        }
+    }
+    let of = |key: &String| given.get(key).cloned().unwrap_or_default();
+    Ok(keys.iter().map(of).collect())
+}
