@@ -15,6 +15,7 @@ use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
+use crate::extraction_health::StandingAlarms;
 use crate::frontier::{Frontier, FrontierError, PruneWalk};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
@@ -96,6 +97,8 @@ pub struct Core {
     drains: Drains,
     /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
+    /// Mappings whose pages have changed, for people.
+    pub(crate) layout_alarms: StandingAlarms,
     /// A disk has too little room, in words: nothing is handed out or fed.
     pub(crate) low_disk: Option<String>,
     /// When the next crawl expires.
@@ -150,6 +153,7 @@ impl Core {
             end_asked: None,
             drains: Drains::default(),
             store_is_behind: false,
+            layout_alarms: StandingAlarms::from([]),
             low_disk: None,
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),

@@ -142,12 +142,17 @@ impl Firehose {
         }
     }
 
+    /// For notices, of other threads as well.
+    pub(crate) fn notices(&self) -> Notices {
+        Notices {
+            subscriptions: self.subscriptions.clone(),
+            publish: Arc::clone(&self.publish),
+        }
+    }
+
     /// Publishes a notice about an application's crawls.
     pub(crate) fn notice(&self, app_id: &str, notice: &Value) {
-        let topic = outbound(app_id);
-        if self.subscriptions.has_subscriber(&topic) {
-            (self.publish)(&topic, notice.to_string().into_bytes());
-        }
+        self.notices().publish(app_id, notice);
     }
 
     /// Publishes what is queued, as far as the store can be read at once, and ends the thread.
@@ -155,6 +160,23 @@ impl Firehose {
         drop(self.queue);
         if self.thread.join().is_err() {
             tracing::error!(event = "firehose_panicked", "the firehose thread panicked");
+        }
+    }
+}
+
+/// Publishes notices.
+#[derive(Clone)]
+pub(crate) struct Notices {
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) publish: Publish,
+}
+
+impl Notices {
+    /// Publishes a notice to an application.
+    pub(crate) fn publish(&self, app_id: &str, notice: &Value) {
+        let topic = outbound(app_id);
+        if self.subscriptions.has_subscriber(&topic) {
+            (self.publish)(&topic, notice.to_string().into_bytes());
         }
     }
 }

@@ -19,6 +19,7 @@ mod core;
 mod crawl_registry;
 mod dispatch;
 pub mod excluded_sites;
+mod extraction_health;
 mod feeders;
 mod firehose;
 pub mod frontier;

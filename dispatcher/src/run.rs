@@ -20,6 +20,7 @@ use crate::clock::SteadyClock;
 use crate::config::{DispatcherSetup, Endpoints};
 use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
+use crate::extraction_health::ExtractionHealth;
 use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{Frontier, FrontierConfig, FrontierError};
@@ -104,6 +105,7 @@ pub fn run(
     .map_err(Fault::error)?;
     let store = setup.store.clone();
     let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
+    let extraction_health = ExtractionHealth::start(setup.store.clone(), firehose.notices())?;
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
@@ -116,6 +118,7 @@ pub fn run(
         outbox: sockets.outbox(),
         store_writer,
         firehose,
+        extraction_health,
         pending_requests,
         health,
         ends_alone: setup.ends_alone,
@@ -176,6 +179,7 @@ struct Process {
     outbox: Outbox,
     store_writer: StoreWriter,
     firehose: Firehose,
+    extraction_health: ExtractionHealth,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
@@ -188,6 +192,7 @@ impl Process {
         let mut committed = Instant::now();
         loop {
             let batch = self.collect_events(arrived, committed)?;
+            self.core.layout_alarms = self.extraction_health.standing();
             self.apply_events(batch)?;
             if signals::asked() >= Asked::Drain {
                 if self.ends_alone {
@@ -368,6 +373,8 @@ impl Process {
         });
         self.pending_requests.forget_all();
         self.store_writer.finish();
+        // The last pages are stored by now, and so are the states of their sites.
+        self.extraction_health.finish();
         self.firehose.finish();
         closed
     }

@@ -26,17 +26,20 @@ pub struct KeptPage {
     pub url: String,
     pub at: String,
     pub template: Option<String>,
+    /// Counts the pages of the mapping.
+    pub number: u64,
     pub fields: Map<String, Value>,
 }
 
 impl KeptPage {
-    pub(crate) fn of(page: &GoodPage<'_>) -> KeptPage {
+    pub(crate) fn of(page: &GoodPage<'_>, number: u64) -> KeptPage {
         let fields = page.fields.iter().take(MOST_FIELDS);
         KeptPage {
             id: page.id.to_owned(),
             url: page.url.to_owned(),
             at: page.at.to_owned(),
             template: page.template.map(str::to_owned),
+            number,
             fields: fields
                 .map(|(name, value)| (name.clone(), cut(value)))
                 .collect(),
@@ -64,13 +67,13 @@ pub(crate) struct LastPages {
 }
 
 impl LastPages {
-    pub(crate) fn note(&mut self, page: &GoodPage<'_>, is_whole: bool) {
+    pub(crate) fn note(&mut self, page: &GoodPage<'_>, number: u64, is_whole: bool) {
         if !is_whole {
-            return push(&mut self.lacking, KeptPage::of(page), KEPT);
+            return push(&mut self.lacking, KeptPage::of(page, number), KEPT);
         }
         self.whole_seen += 1;
         if self.whole.len() < KEPT || self.whole_seen.is_multiple_of(ONE_IN) {
-            push(&mut self.whole, KeptPage::of(page), KEPT);
+            push(&mut self.whole, KeptPage::of(page, number), KEPT);
         }
     }
 }

@@ -24,7 +24,7 @@ pub use kept::KeptPage;
 pub use mapping_health::{GoodPage, MappingHealth};
 pub use profile::{Finding, Profile};
 pub use scope::{FieldHealth, Scope};
-pub use series::{Series, Step, Witness, weight};
+pub use series::{Fall, Series, Step, Witness, weight};
 pub use sources::Sources;
 pub use template::{MOST_TEMPLATES, is_similar};
 

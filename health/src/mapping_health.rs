@@ -79,6 +79,13 @@ pub struct MappingHealth {
     last_pages: LastPages,
 }
 
+/// Whether a page with these fields shows what an alarm is about.
+fn alarm_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
+    fallen
+        .iter()
+        .any(|one| one.sign != Sign::Empty || !fields.get(&one.field).is_some_and(has_value))
+}
+
 impl MappingHealth {
     pub fn new(mapping: &str) -> MappingHealth {
         MappingHealth {
@@ -101,11 +108,11 @@ impl MappingHealth {
         page.at.clone_into(&mut self.last_at);
         let template = template::find(&mut self.templates, page.template);
         let lacks = self.lacks(template, page.fields);
-        self.last_pages.note(page, !lacks);
+        self.last_pages.note(page, self.pages, !lacks);
         self.judge_fields(template, page, &mut events);
         self.judge_known_values(page, &mut events);
         self.judge_values(page, &mut events);
-        self.keep_after(page, lacks);
+        self.keep_after(page);
         self.clear_if_recovered(page, &mut events);
         events
     }
@@ -157,6 +164,7 @@ impl MappingHealth {
         let source = crate::hash(page.source);
         let mut witness = Witness {
             source,
+            number: self.pages,
             weight: weight(self.sources.note(source)),
             is_known_layout: false,
         };
@@ -208,23 +216,31 @@ impl MappingHealth {
             None => &mut self.all,
         };
         names.extend(scope.fall_along());
+        let mut since = self.pages;
         let fallen = names.into_iter().filter_map(|field| {
-            let (before, after) = scope.fields.get(&field)?.fill.fallen()?;
+            let fall = scope.fields.get(&field)?.fill.fallen()?;
+            since = since.min(fall.since);
             Some(FallenField {
                 field,
                 sign: Sign::Empty,
                 template: template.clone(),
-                before,
-                after,
+                before: fall.before,
+                after: fall.after,
                 at: page.at.to_owned(),
             })
         });
         let fallen: Vec<FallenField> = fallen.collect();
-        self.raise(fallen, page, events);
+        self.raise(fallen, since, page, events);
     }
 
     /// Raises the alarm, or adds to the one that stands.
-    fn raise(&mut self, fallen: Vec<FallenField>, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+    fn raise(
+        &mut self,
+        fallen: Vec<FallenField>,
+        since: u64,
+        page: &GoodPage<'_>,
+        events: &mut Vec<Event>,
+    ) {
         let is_new = self.alarm.is_none();
         let alarm = self.alarm.get_or_insert_with(|| Alarm {
             mapping: self.mapping.clone(),
@@ -242,14 +258,10 @@ impl MappingHealth {
             }
         }
         if is_new {
-            // Pages that lacked something before the fall are not what it looks like now.
-            let names = alarm.names();
-            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-            let is_empty = alarm.fields.iter().any(|one| one.sign == Sign::Empty);
-            alarm.after.retain(|kept| {
-                let lacks = |name: &String| !kept.fields.get(name).is_some_and(has_value);
-                !is_empty || names.iter().any(lacks)
-            });
+            // Some pages lack something when all is well, too.
+            alarm
+                .after
+                .retain(|kept| kept.number >= since && alarm_shows(&alarm.fields, &kept.fields));
             events.push(Event::LayoutChanged);
         }
     }
@@ -257,6 +269,7 @@ impl MappingHealth {
     fn judge_known_values(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let witness = Witness {
             source: crate::hash(page.id),
+            number: self.pages,
             weight: 1.0,
             is_known_layout: false,
         };
@@ -269,18 +282,20 @@ impl MappingHealth {
             if series.note(*agrees, witness) != Step::Fell {
                 continue;
             }
-            let (before, after) = series.fallen().unwrap_or_default();
+            let Some(fall) = series.fallen() else {
+                continue;
+            };
             fallen.push(FallenField {
                 field: field.clone(),
                 sign: Sign::WrongValues,
                 template: None,
-                before,
-                after,
+                before: fall.before,
+                after: fall.after,
                 at: page.at.to_owned(),
             });
         }
         if !fallen.is_empty() {
-            self.raise(fallen, page, events);
+            self.raise(fallen, self.pages, page, events);
         }
     }
 
@@ -305,7 +320,7 @@ impl MappingHealth {
                         after: now,
                         at: page.at.to_owned(),
                     };
-                    self.raise(vec![fallen], page, events);
+                    self.raise(vec![fallen], self.pages, page, events);
                 }
                 Some(Finding::ManyValues) => {
                     self.one_value.remove(name);
@@ -363,14 +378,13 @@ impl MappingHealth {
     }
 
     /// While the alarm stands, pages that show what it is about are kept.
-    fn keep_after(&mut self, page: &GoodPage<'_>, lacks: bool) {
+    fn keep_after(&mut self, page: &GoodPage<'_>) {
         let Some(alarm) = &mut self.alarm else {
             return;
         };
-        let is_other = alarm.fields.iter().any(|one| one.sign != Sign::Empty);
         let is_new = alarm.after.last().is_none_or(|last| last.id != page.id);
-        if alarm.after.len() < KEPT && is_new && (lacks || is_other) {
-            alarm.after.push(KeptPage::of(page));
+        if alarm.after.len() < KEPT && is_new && alarm_shows(&alarm.fields, page.fields) {
+            alarm.after.push(KeptPage::of(page, self.pages));
         }
     }
 
@@ -412,6 +426,11 @@ impl MappingHealth {
             .iter_mut()
             .for_each(|one| one.scope.forgive());
         self.known_values.values_mut().for_each(Series::forgive);
+    }
+
+    /// The mapping's name.
+    pub fn mapping(&self) -> &str {
+        &self.mapping
     }
 
     pub fn alarm(&self) -> Option<&Alarm> {

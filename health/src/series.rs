@@ -55,6 +55,8 @@ const NOW: f64 = 50.0;
 pub struct Witness {
     /// What has led to the page: its record, the page with the link, or itself as a seed.
     pub source: u64,
+    /// Counts the pages of the mapping.
+    pub number: u64,
     /// See [`weight`].
     pub weight: f64,
     /// It is of a layout that was judged before. Where most pages are, the layout cannot have changed.
@@ -69,9 +71,19 @@ pub enum Step {
     Recovered,
 }
 
+/// A fall: the shares before and after it, and the number of the first page of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fall {
+    pub before: f64,
+    pub after: f64,
+    pub since: u64,
+}
+
 /// The pages since the sum was last 0.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Excursion {
+    /// The number of the first of them.
+    since: u64,
     pages: f64,
     filled: f64,
     of_known_layouts: f64,
@@ -93,8 +105,7 @@ pub struct Series {
     baseline: Option<f64>,
     sum: f64,
     excursion: Excursion,
-    /// The share before the fall and the one after it.
-    fallen: Option<(f64, f64)>,
+    fallen: Option<Fall>,
     recovery: f64,
 }
 
@@ -162,6 +173,9 @@ impl Series {
             self.excursion = Excursion::default();
             return Step::Nothing;
         }
+        if self.excursion.pages == 0.0 {
+            self.excursion.since = witness.number;
+        }
         self.excursion.note(is_filled, witness);
         if self.sum < LIMIT * self.excursion.asked() {
             return Step::Nothing;
@@ -171,13 +185,22 @@ impl Series {
     }
 
     fn fall(&mut self) {
-        let Excursion { pages, filled, .. } = self.excursion;
+        let Excursion {
+            pages,
+            filled,
+            since,
+            ..
+        } = self.excursion;
         // The pages of the fall are no part of what was before.
         self.pages = (self.pages - pages).max(0.0);
         self.filled = (self.filled - filled).clamp(0.0, self.pages);
         let after = (filled / pages.max(LEAST_WEIGHT)).min(1.0);
         let before = self.share();
-        self.fallen = Some((before.max(self.baseline.unwrap_or_default()), after));
+        self.fallen = Some(Fall {
+            before: before.max(self.baseline.unwrap_or_default()),
+            after,
+            since,
+        });
         self.recovery = 0.0;
     }
 
@@ -239,8 +262,8 @@ impl Series {
         self.pages < PAGES
     }
 
-    /// The share before the fall, and after it; `None` if it has not fallen.
-    pub fn fallen(&self) -> Option<(f64, f64)> {
+    /// `None` if it has not fallen.
+    pub fn fallen(&self) -> Option<Fall> {
         self.fallen
     }
 
@@ -284,6 +307,7 @@ mod tests {
     fn page(source: u64) -> Witness {
         Witness {
             source,
+            number: 0,
             weight: 1.0,
             is_known_layout: false,
         }
@@ -319,8 +343,8 @@ mod tests {
     fn a_field_that_is_lost_falls_after_few_pages_and_recovers() {
         let mut series = healthy(100);
         assert_eq!(pages_until(Step::Fell, &mut series, false, 1_000), 6);
-        let (before, after) = series.fallen().unwrap();
-        assert_eq!((before, after), (1.0, 0.0));
+        let fall = series.fallen().unwrap();
+        assert_eq!((fall.before, fall.after), (1.0, 0.0));
         let frozen = series.baseline();
         assert_eq!(pages_until(Step::Recovered, &mut series, true, 1_000), 20);
         assert_eq!((series.fallen(), series.baseline()), (None, frozen));
@@ -341,6 +365,7 @@ mod tests {
             let is_known_layout = source % 3 == 0;
             let witness = Witness {
                 source,
+                number: 0,
                 weight: 1.0,
                 is_known_layout,
             };

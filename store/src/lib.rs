@@ -24,6 +24,7 @@ mod mongodb;
 mod page;
 mod record;
 mod retention;
+mod sample;
 mod site_clock;
 mod site_state;
 mod source_document;
@@ -47,6 +48,7 @@ pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, 
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
 pub use retention::{Cutoff, Dropped, RetentionConfig};
+pub use sample::{Sample, SampleText};
 pub use site_state::{SitePhase, SiteState};
 pub use source_document::{
     DatasetRecord, FilledField, RecordPut, Refresh, SourceDocument, Unwritten,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
+use crate::sample::SampleText;
 
 /// No page or record is larger than this, on any backend: a MongoDB document ends at 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
@@ -60,6 +61,8 @@ pub struct Page {
     pub headers: Option<Map<String, Value>>,
     /// The page's text, if the crawl stores bodies.
     pub body: Option<Arc<str>>,
+    /// Set if the page's text is kept beside it, for repairs of its mapping.
+    pub sample: Option<SampleText>,
 }
 
 impl Page {
@@ -92,6 +95,7 @@ impl Page {
             failed_attempts: Vec::new(),
             headers: None,
             body: None,
+            sample: None,
         }
     }
 

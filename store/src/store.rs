@@ -15,6 +15,7 @@ use crate::health::HealthState;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
 use crate::retention::{Cutoff, Dropped};
+use crate::sample::Sample;
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 
@@ -204,6 +205,15 @@ pub trait Store: Send + Sync {
 
     /// Stores states, each if the stored one has the revision before; which of them were stored.
     async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError>;
+
+    /// The samples of a mapping, without their texts, in the order of their ids.
+    async fn samples(&self, mapping: &str) -> Result<Vec<Sample>, StoreError>;
+
+    /// The samples with these ids, in any order.
+    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError>;
+
+    /// Stores samples. Each replaces the one with its id.
+    async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError>;
 
     /// The values of records that no page has brought, by the records' keys; nothing of unknown records.
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;

@@ -14,6 +14,7 @@ mod fencing;
 mod findings;
 mod fleet_keys;
 mod full_disk;
+mod health;
 mod hostile_pages;
 mod http;
 mod interrupted;

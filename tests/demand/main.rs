@@ -12,6 +12,7 @@ mod firehose;
 mod fleet;
 mod full_disk;
 mod guide;
+mod health;
 mod intake;
 mod keys;
 mod lanes;

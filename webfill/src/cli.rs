@@ -18,6 +18,7 @@ use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
     PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
 };
+use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
 use crate::watch_command::WatchCommand;
@@ -69,6 +70,8 @@ pub enum Command {
     Sites(SitesOptions),
     /// Follow the firehose: what becomes of pages and crawls, one JSON object per line
     Dump(DumpOptions),
+    /// Tell how the extractions of mappings are doing: which fields fall, since when
+    Health(HealthOptions),
     /// Write the pages or records of a store as JSON lines or CSV
     Export(ExportOptions),
     /// Copy the dispatcher's file and the store into a folder, while the fleet is at work

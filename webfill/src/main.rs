@@ -10,6 +10,7 @@ mod demo;
 mod export;
 mod feeding;
 mod fleet;
+mod health;
 mod keys;
 mod keys_command;
 mod mapping_command;
@@ -65,6 +66,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Site(options) => demand::site(options),
         Command::Sites(options) => demand::sites(options),
         Command::Dump(options) => demand::dump(options),
+        Command::Health(options) => health::run(options),
         Command::Export(options) => export::run(options),
         Command::Backup(options) => backup::run(options),
         Command::Mapping(command) => mapping_command::run(command),

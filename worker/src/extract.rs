@@ -17,6 +17,7 @@ use webfill_wire::{Follow, Outcome};
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::memory::{Memory, Share};
+use crate::sampler::Sampler;
 use crate::task_result::TaskResult;
 
 /// A page to extract from, or a new set of mappings.
@@ -104,6 +105,7 @@ pub fn start(
         .stack_size(STACK_BYTES)
         .spawn(move || {
             let mut engine = None;
+            let mut sampler = Sampler::default();
             while let Some(next) = work.blocking_recv() {
                 let page = match next {
                     Work::Mappings(set) => {
@@ -116,7 +118,7 @@ pub fn start(
                 crash_marker.set(page.result.task.task);
                 page_timer.begin();
                 let mut result = match &engine {
-                    Some(engine) => extract(engine, page, page_deadline),
+                    Some(engine) => extract(engine, &mut sampler, page, page_deadline),
                     None => with_extract_error(
                         page.result,
                         "no mappings came before the first task".into(),
@@ -133,7 +135,12 @@ pub fn start(
         })
 }
 
-fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskResult {
+fn extract(
+    engine: &Engine,
+    sampler: &mut Sampler,
+    page: FetchedPage,
+    page_deadline: Duration,
+) -> TaskResult {
     let FetchedPage {
         mut result,
         body,
@@ -171,7 +178,11 @@ fn extract(engine: &Engine, page: FetchedPage, page_deadline: Duration) -> TaskR
     let extracted = engine.extract(input, wants);
     drop(memory);
     match extracted {
-        Ok(extraction) => with_extraction(result, extraction),
+        Ok(extraction) => {
+            let mut result = with_extraction(result, extraction);
+            result.sample = sampler.sample(&result, &text);
+            result
+        }
         Err(error) => with_extract_error(result, error.to_string()),
     }
 }

@@ -29,6 +29,7 @@ mod response_headers;
 mod robots;
 pub mod robots_rules;
 mod run;
+mod sampler;
 mod save;
 mod shared_cache;
 mod shared_clock;

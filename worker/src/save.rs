@@ -112,6 +112,7 @@ impl Saver {
             }
         }
         result.headers = None;
+        result.sample = None;
         result.outcome = Outcome::ExtractError;
         result.error = Some(refusal.to_string());
         result.fields.clear();
@@ -135,6 +136,7 @@ impl Saver {
             mapping: result.mapping.clone(),
             mapping_version: result.mapping_version.clone(),
             template: result.template.clone(),
+            sample: result.sample.clone(),
             fields: result.fields.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),

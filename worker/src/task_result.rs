@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_startup::log::task_span;
+use webfill_store::SampleText;
 use webfill_wire::{CrawlSettings, Evidence, Outcome, SiteClock, Task, TaskDone};
 
 use crate::fetch::Fetched;
@@ -32,6 +33,8 @@ pub struct TaskResult {
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
     pub template: Option<String>,
+    /// Set if the page is one of the few whose texts are kept for repairs.
+    pub sample: Option<SampleText>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
     /// The response's headers, if the crawl asks for them and there was a response.
@@ -65,6 +68,7 @@ impl TaskResult {
             mapping: None,
             mapping_version: None,
             template: None,
+            sample: None,
             fields: Map::new(),
             links: Vec::new(),
             headers: None,
@@ -105,7 +109,8 @@ impl TaskResult {
         let fields = memory_of_object(&self.fields);
         let headers = self.headers.as_ref().map_or(0, memory_of_object);
         let body = self.body.as_ref().map_or(0, |body| body.len());
-        COPIES * (links.sum::<usize>() + fields + headers + body)
+        let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
+        COPIES * (links.sum::<usize>() + fields + headers + body + sample)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all

@@ -29,6 +29,7 @@ mod records;
 mod reservations;
 mod retention;
 mod runtime_thread;
+mod samples;
 mod site_states;
 mod source_documents;
 mod uri;
@@ -53,6 +54,7 @@ use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::record::{MappingOrder, RecordCounts};
 use crate::retention::{Cutoff, Dropped};
+use crate::sample::Sample;
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 use crate::store::{
@@ -273,6 +275,22 @@ impl Store for Mongo {
 
     async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
         self.call(async move |db: Db| health::put(&db, &states).await)
+            .await
+    }
+
+    async fn samples(&self, mapping: &str) -> Result<Vec<Sample>, StoreError> {
+        let mapping = mapping.to_owned();
+        self.call(async move |db: Db| samples::of_mapping(&db, &mapping).await)
+            .await
+    }
+
+    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
+        self.call(async move |db: Db| samples::with_texts(&db, &ids).await)
+            .await
+    }
+
+    async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| samples::put(&db, &samples).await)
             .await
     }
 

@@ -11,10 +11,12 @@ use super::command::Db;
 use super::fault::Fault;
 use super::page_log;
 use super::records;
+use super::samples;
 use super::value::{self, bson, document, or_null, texts};
 use crate::error::StoreError;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{MappingOrder, PageValues, RecordState};
+use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 
@@ -39,6 +41,11 @@ pub(super) async fn save(
         };
         requests.extend(save.records.iter().map(of_page));
     }
+    let samples: Vec<Sample> = saves
+        .iter()
+        .filter_map(|save| Sample::of(&save.page))
+        .collect();
+    samples::put(db, &samples).await?;
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
     let ids = ids.map(|(save, _)| save.page.id()).collect();
     let (filled, ()) = tokio::try_join!(

@@ -24,6 +24,7 @@ mod pages;
 mod records;
 mod reservations;
 mod retention;
+mod samples;
 mod schema;
 mod site_states;
 mod source_documents;
@@ -47,6 +48,7 @@ use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::record::{MappingOrder, RecordCounts};
 use crate::retention::{Cutoff, Dropped};
+use crate::sample::Sample;
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
 use crate::store::{
@@ -248,6 +250,27 @@ impl Store for Sqlite {
     async fn put_health(&self, states: Vec<HealthState>) -> Result<Vec<bool>, StoreError> {
         self.thread
             .call(move |db| db.write(|conn| health::put(conn, &states)))
+            .await?
+    }
+
+    async fn samples(&self, mapping: &str) -> Result<Vec<Sample>, StoreError> {
+        let mapping = mapping.to_owned();
+        self.thread
+            .call(move |db| db.read(|conn| samples::of_mapping(conn, &mapping)))
+            .await?
+    }
+
+    async fn sample_texts(&self, ids: Vec<String>) -> Result<Vec<Sample>, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| samples::with_texts(conn, &ids)))
+            .await?
+    }
+
+    async fn put_samples(&self, samples: Vec<Sample>) -> Result<(), StoreError> {
+        self.thread
+            .call(move |db| {
+                db.write(|conn| samples.iter().try_for_each(|one| samples::put(conn, one)))
+            })
             .await?
     }
 

@@ -6,8 +6,10 @@ use webfill_wire::FailedAttempt;
 
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
+use super::samples;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{MappingOrder, PageValues, RecordState};
+use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
 use crate::timestamp::{iso_time, parse_iso_time};
@@ -48,6 +50,9 @@ pub(super) fn describe_save(save: &Save) -> String {
 /// Stores a page, unless a later version of it is stored, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Result<Saved, Fault> {
     upsert(conn, &save.page, save.first_records())?;
+    if let Some(sample) = Sample::of(&save.page) {
+        samples::put(conn, &sample)?;
+    }
     let values = PageValues::of(&save.page);
     let mut saved = Saved::default();
     for record in &save.records {

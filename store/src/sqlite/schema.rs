@@ -204,6 +204,16 @@ CREATE TABLE health (
     cursor TEXT NOT NULL,        -- up to which page it is
     state TEXT NOT NULL          -- JSON
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE samples (
+    _id TEXT PRIMARY KEY,        -- mapping, '/', place
+    mapping TEXT NOT NULL,
+    alarm TEXT,                  -- when it was raised; NULL: another page may replace this one
+    page TEXT NOT NULL,          -- its _id
+    url TEXT NOT NULL,
+    at TEXT NOT NULL,
+    fields TEXT NOT NULL,        -- [name]: found on it
+    text BLOB NOT NULL           -- compressed
+) STRICT;
 ";
 
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages

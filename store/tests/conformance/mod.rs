@@ -14,6 +14,7 @@ pub(crate) mod exporting;
 pub(crate) mod filling;
 pub(crate) mod health;
 pub(crate) mod reserving;
+pub(crate) mod samples;
 pub(crate) mod saving;
 pub(crate) mod sharing;
 pub(crate) mod site_states;
@@ -97,6 +98,7 @@ macro_rules! conformance_tests {
             health: of_two_that_judge_one_comes_too_late,
             health: what_the_user_gave_is_told_and_what_pages_filled_is_not,
             health: pages_that_a_mapping_has_read_are_told_with_what_they_are_judged_by,
+            samples: the_last_page_in_its_place_is_kept_with_its_text,
             caching: robots_come_back_for_a_day_fresh_or_not,
             caching: robots_fetched_earlier_never_replace_later_ones,
             caching: site_clocks_only_move_forward,

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use webfill_health::{Alarm, MappingHealth};
 use webfill_mapping::MappingSet;
 use webfill_startup::signals::{self, Asked};
-use webfill_store::{CrawlId, Store, StoreError};
+use webfill_store::{CrawlId, FieldCounts, Store, StoreError};
 
+use crate::health;
 use crate::summary::{FieldsByMapping, Findings};
 
 /// How often somebody who will not wait is listened to.
@@ -49,11 +51,24 @@ async fn read(store: &dyn Store, crawl: &CrawlId) -> Result<Findings, StoreError
         }
         None => None,
     };
+    let alarms = alarms(store, &counts).await?;
     Ok(Findings {
         counts,
         before,
+        alarms,
         ..Findings::default()
     })
+}
+
+/// The alarms that stand, of mappings that have read pages of the crawl.
+async fn alarms(store: &dyn Store, counts: &FieldCounts) -> Result<Vec<Alarm>, StoreError> {
+    let mut health = health::read(store).await?;
+    health.retain(|one| counts.mappings.contains_key(one.mapping()));
+    Ok(health
+        .iter()
+        .filter_map(MappingHealth::alarm)
+        .cloned()
+        .collect())
 }
 
 /// The names of the fields that each mapping extracts.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use webfill_health::Alarm;
 use webfill_store::{FieldCounts, MappingCounts};
 
 use super::printable;
@@ -24,6 +25,8 @@ pub struct Findings {
     /// The crawl of the application that began before it: its id, and what it had found.
     pub before: Option<(String, FieldCounts)>,
     pub fields: FieldsByMapping,
+    /// Alarms that stand, of mappings that have read pages of the crawl.
+    pub alarms: Vec<Alarm>,
 }
 
 /// A field of a mapping: pages with a value and without one.
@@ -82,6 +85,7 @@ impl Findings {
             "mappings": mappings,
             "unmatched": self.counts.unmatched,
             "missing": self.counts.missing,
+            "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
             "before": self.before.as_ref().map(|(crawl, _)| crawl),
         })
     }
@@ -109,6 +113,10 @@ impl Findings {
             mappings.len().saturating_sub(MAPPINGS_TOLD),
             "mappings",
         );
+        for alarm in &self.alarms {
+            let told = alarm.text().escape_debug().to_string();
+            let _ = writeln!(text, "  ALARM     {told}; see `webfill health`");
+        }
         if self.counts.unmatched > 0 {
             let pages = pages(self.counts.unmatched);
             let _ = writeln!(text, "  unmatched {pages}, of no mapping's URL");

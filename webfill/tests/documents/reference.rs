@@ -21,6 +21,7 @@ fn every_flag_is_listed_with_its_default() {
         "watch run",
         "demo",
         "export",
+        "health",
         "dump",
         "feed",
         "info",

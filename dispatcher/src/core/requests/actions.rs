@@ -201,6 +201,9 @@ impl Core {
         if let Some(shortage) = &self.low_disk {
             answer["paused"] = shortage.as_str().into();
         }
+        if !self.layout_alarms.is_empty() {
+            answer["alarms"] = self.layout_alarms.to_vec().into();
+        }
         if let Some(uuid) = uuid {
             answer["uuid"] = uuid.into();
         }

@@ -92,6 +92,16 @@ CREATE TABLE robots (
     expires_at TEXT NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
+CREATE TABLE samples (
+    _id TEXT PRIMARY KEY,        -- mapping, '/', place
+    mapping TEXT NOT NULL,
+    alarm TEXT,                  -- when it was raised; NULL: another page may replace this one
+    page TEXT NOT NULL,          -- its _id
+    url TEXT NOT NULL,
+    at TEXT NOT NULL,
+    fields TEXT NOT NULL,        -- [name]: found on it
+    text BLOB NOT NULL           -- compressed
+) STRICT;
 CREATE TABLE site_states (
     _id TEXT PRIMARY KEY,        -- site
     state TEXT NOT NULL,         -- resting, given_up

@@ -1,0 +1,56 @@
+//! Compares what a page says with what its record knew before, a few pages of many: a canary.
+
+use serde_json::{Map, Value};
+
+/// The fields that both have, and whether the page says the same.
+pub(super) fn compare(
+    given: &Map<String, Value>,
+    found: &Map<String, Value>,
+) -> Vec<(String, bool)> {
+    let both = given
+        .iter()
+        .filter_map(|(name, known)| Some((name, known, found.get(name)?)));
+    both.map(|(name, known, found)| (name.clone(), says(found, known)))
+        .collect()
+}
+
+/// Whether the found value is the known one, or one of several is; letters' case, spaces and the notation of
+/// numbers aside.
+fn says(found: &Value, known: &Value) -> bool {
+    match (found, known) {
+        (Value::Array(items), known) => items.iter().any(|item| says(item, known)),
+        (found, Value::Array(items)) => items.iter().any(|item| says(found, item)),
+        (found, known) => {
+            let (found, known) = (folded(found), folded(known));
+            let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
+            found == known || number(&found).is_some_and(|one| number(&known) == Some(one))
+        }
+    }
+}
+
+fn folded(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.to_lowercase(),
+        other => other.to_string(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_compared_as_people_do() {
+        assert!(says(&json!(" ADA \n Lovelace"), &json!("Ada Lovelace")));
+        assert!(says(&json!(7), &json!("7.0")));
+        assert!(says(&json!("1,200"), &json!(1200)));
+        assert!(says(&json!(["x", "Rome"]), &json!("rome")));
+        assert!(!says(&json!("Rome"), &json!("Paris")));
+        let given = json!({"name": "Ada", "city": "Rome"});
+        let found = json!({"name": "Eve", "price": 3});
+        let compared = compare(given.as_object().unwrap(), found.as_object().unwrap());
+        assert_eq!(compared, [("name".to_owned(), false)]);
+    }
+}

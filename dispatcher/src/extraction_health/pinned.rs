@@ -1,0 +1,64 @@
+//! Keeps texts of pages from before and after a change for as long as nobody has repaired the mapping: the
+//! samples of its pages that the workers keep are replaced by later ones.
+
+use webfill_health::{Alarm, Sign};
+use webfill_store::{Sample, Store, StoreError, iso_time};
+
+/// Pages from before, and from after.
+const PINNED: usize = 20;
+
+/// Copies samples that belong to the alarm, as far as there are new ones. Whether it has all.
+pub(super) async fn pin(store: &dyn Store, alarm: &Alarm) -> Result<bool, StoreError> {
+    let samples = store.samples(&alarm.mapping).await?;
+    let (pinned, kept): (Vec<&Sample>, Vec<&Sample>) =
+        samples.iter().partition(|sample| sample.alarm.is_some());
+    let of_alarm = |sample: &&&Sample| sample.alarm.as_deref() == Some(&*alarm.raised_at);
+    let pinned: Vec<&Sample> = pinned.iter().filter(of_alarm).copied().collect();
+    let mut is_full = true;
+    for when in ["before", "after"] {
+        let place = format!("{}/alarm/{when}/", alarm.mapping);
+        let there: Vec<&&Sample> = pinned
+            .iter()
+            .filter(|one| one.id.starts_with(&place))
+            .collect();
+        let is_wanted = |sample: &&&Sample| {
+            belongs(alarm, sample, when) && there.iter().all(|one| one.page != sample.page)
+        };
+        let mut found: Vec<&Sample> = kept.iter().filter(is_wanted).copied().collect();
+        found.sort_by_key(|sample| std::cmp::Reverse(sample.at_ms));
+        found.truncate(PINNED - there.len().min(PINNED));
+        is_full &= there.len() + found.len() >= PINNED;
+        let ids = found.iter().map(|sample| sample.id.clone()).collect();
+        let mut copies = store.sample_texts(ids).await?;
+        for (number, copy) in copies.iter_mut().enumerate() {
+            copy.id = format!("{place}{:02}", there.len() + number);
+            copy.alarm = Some(alarm.raised_at.clone());
+        }
+        if !copies.is_empty() {
+            store.put_samples(copies).await?;
+        }
+    }
+    Ok(is_full)
+}
+
+/// Whether a page is one from before the change, or from after it: by the fields that have no value any more,
+/// or else by the time.
+fn belongs(alarm: &Alarm, sample: &Sample, when: &str) -> bool {
+    let empty: Vec<&str> = alarm
+        .fields
+        .iter()
+        .filter(|fallen| fallen.sign == Sign::Empty)
+        .map(|fallen| fallen.field.as_str())
+        .collect();
+    let at = iso_time(sample.at_ms);
+    let has = |name: &&str| sample.fields.iter().any(|field| field == name);
+    // A store may pass pages that were saved together in another order.
+    let after = alarm.after.iter().map(|page| page.at.as_str());
+    let changed_at = after.chain([alarm.raised_at.as_str()]).min();
+    match (when, empty.is_empty()) {
+        ("before", true) => at < alarm.raised_at,
+        ("before", false) => empty.iter().all(has) && at < alarm.raised_at,
+        (_, true) => at >= alarm.raised_at,
+        (_, false) => !empty.iter().all(has) && Some(at.as_str()) >= changed_at,
+    }
+}

@@ -1,0 +1,106 @@
+use serde_json::json;
+use webfill_store::{CrawlId, Page, Save};
+use webfill_wire::Outcome;
+
+use super::*;
+use crate::firehose::Subscriptions;
+
+fn follower(uri: &StoreUri) -> Follower {
+    Follower {
+        uri: uri.clone(),
+        store: None,
+        judged: Judged::default(),
+        notices: Notices {
+            subscriptions: Subscriptions::default(),
+            publish: Arc::new(|_, _| {}),
+        },
+        standing: Arc::new(RwLock::new(StandingAlarms::from([]))),
+        is_away: false,
+    }
+}
+
+async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
+    let page = |number: u64| {
+        let url = format!("https://shop.example/{number}");
+        let fields = json!({"name": format!("Thing {number}"), "price": number});
+        Page {
+            mapping: Some("shop".into()),
+            template: Some("0123456789abcdef".into()),
+            content_hash: Some(number.to_string()),
+            fields: fields.as_object().cloned().unwrap_or_default(),
+            ..Page::new(
+                &CrawlId::new("app", "c1"),
+                &url,
+                "shop.example",
+                Outcome::Ok,
+            )
+        }
+    };
+    let saves = numbers.map(|number| Save {
+        page: page(number),
+        records: Vec::new(),
+    });
+    for saved in store.save(saves.collect()).await {
+        saved.unwrap();
+    }
+}
+
+async fn judged_pages(store: &dyn Store) -> u64 {
+    let states = store.health().await.unwrap();
+    let shop = states.iter().find(|state| state.id == "mapping/shop");
+    let state: Value = serde_json::from_str(&shop.unwrap().state).unwrap();
+    state["pages"].as_u64().unwrap()
+}
+
+async fn catch_up(follower: &mut Follower) {
+    let (_stop, mut stopped) = oneshot::channel();
+    follower.catch_up(None, &mut stopped).await.unwrap();
+}
+
+#[tokio::test]
+async fn each_page_counts_once_whoever_judges_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
+    let store = webfill_store::open(&uri, None).await.unwrap().store;
+    let (mut one, mut other) = (follower(&uri), follower(&uri));
+    for round in 0..4 {
+        save(&*store, round * 300..round * 300 + 300).await;
+        catch_up(&mut one).await;
+        catch_up(&mut other).await;
+        // Both judge the next pages, and one of them stores them first.
+        save(&*store, 10_000 + round..10_001 + round).await;
+        catch_up(&mut other).await;
+        catch_up(&mut one).await;
+        // One dies, and its successor has read what was stored.
+        one = follower(&uri);
+    }
+    catch_up(&mut one).await;
+    catch_up(&mut other).await;
+    assert_eq!(judged_pages(&*store).await, 1_204);
+}
+
+/// The figure of `docs/health.md`: `WEBFILL_JUDGED_PAGES=100000`.
+#[tokio::test]
+async fn pages_are_judged_faster_than_a_fleet_fetches() {
+    let pages = std::env::var("WEBFILL_JUDGED_PAGES").ok();
+    let pages: u64 = pages.map_or(5_000, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
+    let store = webfill_store::open(&uri, None).await.unwrap().store;
+    for first in (0..pages).step_by(500) {
+        save(&*store, first..first + 500).await;
+    }
+    let began = Instant::now();
+    let mut follower = follower(&uri);
+    loop {
+        catch_up(&mut follower).await;
+        if judged_pages(&*store).await >= pages {
+            break;
+        }
+    }
+    let per_second = pages as f64 / began.elapsed().as_secs_f64();
+    println!("{per_second:.0} pages a second");
+    assert!(per_second > 1_000.0, "{per_second}");
+}

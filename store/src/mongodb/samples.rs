@@ -1,0 +1,89 @@
+//! The collection `samples`.
+
+use mongodb::Collection;
+use mongodb::bson::raw::cstr;
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{Binary, RawDocument, RawDocumentBuf, doc, rawdoc};
+use serde_json::Value;
+
+use super::cache::time;
+use super::command::{Db, with_timeout};
+use super::fault::Fault;
+use super::pages::date;
+use super::value::{self, or_null, texts};
+use crate::sample::Sample;
+
+const SAMPLES: &str = "samples";
+
+pub(super) async fn put(db: &Db, samples: &[Sample]) -> Result<(), Fault> {
+    if samples.is_empty() {
+        return Ok(());
+    }
+    let statements: Vec<RawDocumentBuf> = samples.iter().map(statement).collect();
+    db.upsert(SAMPLES, &statements).await?.into_result()
+}
+
+fn statement(sample: &Sample) -> RawDocumentBuf {
+    let mut stored = rawdoc! {
+        "_id": sample.id.as_str(),
+        "mapping": sample.mapping.as_str(),
+        "alarm": or_null(sample.alarm.as_deref()),
+        "page": sample.page.as_str(),
+        "url": sample.url.as_str(),
+        "at": date(sample.at_ms),
+    };
+    stored.append(cstr!("fields"), texts(&sample.fields));
+    let text = Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: sample.text.clone(),
+    };
+    stored.append(cstr!("text"), text);
+    rawdoc! {"q": {"_id": sample.id.as_str()}, "u": stored, "upsert": true}
+}
+
+/// The samples of a mapping, without their texts.
+pub(super) async fn of_mapping(db: &Db, mapping: &str) -> Result<Vec<Sample>, Fault> {
+    let samples: Collection<RawDocumentBuf> = db.database.collection(SAMPLES);
+    let which = doc! {
+        "_id": {"$gt": format!("{mapping}/"), "$lt": format!("{mapping}0")},
+        "mapping": mapping,
+    };
+    let find = async {
+        let find = samples.find(which).projection(doc! {"text": 0});
+        let mut cursor = find.sort(doc! {"_id": 1}).await?;
+        let mut found = Vec::new();
+        while cursor.advance().await? {
+            found.push(cursor.current().to_owned());
+        }
+        Ok(found)
+    };
+    let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
+    Ok(found.iter().map(|stored| read(stored)).collect())
+}
+
+/// The samples with these ids.
+pub(super) async fn with_texts(db: &Db, ids: &[String]) -> Result<Vec<Sample>, Fault> {
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let found = db.find_all(SAMPLES, &ids).await?;
+    Ok(found.iter().map(|stored| read(stored)).collect())
+}
+
+fn read(stored: &RawDocument) -> Sample {
+    let members = value::object(stored);
+    let optional = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |name: &str| optional(name).unwrap_or_default();
+    let fields = members.get("fields").cloned().unwrap_or_default();
+    let binary = stored.get_binary("text").ok();
+    Sample {
+        id: text("_id"),
+        mapping: text("mapping"),
+        alarm: optional("alarm"),
+        page: text("page"),
+        url: text("url"),
+        at_ms: time(stored, "at").unwrap_or_default(),
+        fields: serde_json::from_value(fields).unwrap_or_default(),
+        text: binary
+            .map(|binary| binary.bytes.to_vec())
+            .unwrap_or_default(),
+    }
+}

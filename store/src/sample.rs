@@ -1,0 +1,50 @@
+//! Samples: a few pages of each mapping with their texts, for who repairs a mapping. Their number is bounded by
+//! their ids, of which each holds the page that came last.
+
+use crate::page::Page;
+
+/// A page with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Where it is kept.
+    pub id: String,
+    pub mapping: String,
+    /// The alarm that it belongs to, by the time at which it was raised; `None`: it may be replaced by another
+    /// page.
+    pub alarm: Option<String>,
+    /// The page's key.
+    pub page: String,
+    pub url: String,
+    /// Start of the fetch, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// The fields that were found on it.
+    pub fields: Vec<String>,
+    /// Compressed (Zstandard). Left out of lists.
+    pub text: Vec<u8>,
+}
+
+/// The text of a page that is saved, and which sample of its mapping it replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleText {
+    pub place: String,
+    /// Compressed (Zstandard).
+    pub text: Vec<u8>,
+}
+
+impl Sample {
+    /// What is kept of a page, if it is a sample.
+    pub(crate) fn of(page: &Page) -> Option<Sample> {
+        let sample = page.sample.as_ref()?;
+        let mapping = page.mapping.clone()?;
+        Some(Sample {
+            id: format!("{mapping}/{}", sample.place),
+            mapping,
+            alarm: None,
+            page: page.id(),
+            url: page.url.clone(),
+            at_ms: page.started_at_ms,
+            fields: page.fields.keys().cloned().collect(),
+            text: sample.text.clone(),
+        })
+    }
+}

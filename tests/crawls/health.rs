@@ -1,0 +1,237 @@
+//! Mappings that begin to rot: pages change in the middle of a crawl, and who asks is told so, once.
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Page, Site, Web, page};
+use webfill_tests::workplace::Workplace;
+
+/// Pages before the change, and after it.
+const BEFORE: usize = 150;
+const AFTER: usize = 60;
+
+const HOST: &str = "shop.example";
+
+/// The number in a path such as `/17`.
+fn number(path: &str) -> usize {
+    path.trim_start_matches('/').parse().unwrap_or_default()
+}
+
+fn old_page(number: usize) -> Page {
+    page(&format!("Thing {number}"))
+        .field("name", &format!("Name {number}"))
+        .field("location", &format!("Place {number}"))
+}
+
+/// Another layout: the title stays, what the mapping looks for elsewhere is gone.
+fn new_page(number: usize) -> Page {
+    page(&format!("Thing {number}")).html(format!(
+        "<section><dl><dt>Name<dd>Name {number}<dt>Place<dd>Place {number}</dl></section>"
+    ))
+}
+
+/// Serves old pages, and others from a number on.
+fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
+    site.otherwise(move |request| match number(&request.path) {
+        number if number < BEFORE => old_page(number).into(),
+        number => other(number).into(),
+    });
+}
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    let urls: Vec<Value> = (0..BEFORE + AFTER)
+        .map(|number| json!({"id": number.to_string(), "urls": [format!("http://{HOST}/{number}")], "fields": {"name": null}}))
+        .collect();
+    let seeds = work.write_lines("seeds.jsonl", &urls);
+    let run = work.crawl_without_delay(web).args(["--delay", "0"]);
+    run.arg("--seeds").arg(seeds)
+}
+
+fn health(store: &str, more: &[&str]) -> Finished {
+    Run::new(["health", "--store", store]).args(more).finish()
+}
+
+fn report(store: &str) -> Value {
+    let told = health(store, &["--json"]).expect(0).stdout;
+    serde_json::from_str(&told).expect("an object")
+}
+
+fn sqlite(work: &Workplace) -> String {
+    format!("sqlite:{}", work.path("store.db").display())
+}
+
+fn fields_of(alarm: &Value) -> Vec<&str> {
+    let fields = alarm["fields"].as_array().expect("a list");
+    fields
+        .iter()
+        .filter_map(|one| one["field"].as_str())
+        .collect()
+}
+
+/// One alarm for both fields, with pages from before and after.
+fn assert_layout_changed(report: &Value) {
+    assert_eq!(report["alarms"], 1, "{report:#}");
+    let mapping = &report["mappings"][0];
+    assert_eq!(
+        (&mapping["mapping"], &mapping["pages"]),
+        (&json!("profile"), &json!(BEFORE + AFTER))
+    );
+    assert_eq!(fields_of(&mapping["alarm"]), ["location", "name"]);
+    assert_eq!(mapping["past_alarms"], json!([]));
+    for (when, has_name) in [("before", true), ("after", false)] {
+        let pages = mapping["alarm"][when].as_array().expect("a list");
+        assert_eq!(pages.len(), 20, "{when}");
+        for page in pages {
+            let url = page["url"].as_str().expect("a text");
+            let path = url.strip_prefix("http://shop.example").expect(url);
+            assert_eq!(number(path) < BEFORE, has_name, "{when}: {url}");
+            assert_eq!(page["fields"].get("name").is_some(), has_name, "{page}");
+        }
+    }
+}
+
+#[test]
+fn fields_that_fall_together_are_one_alarm_wherever_one_asks() {
+    let web = Web::start();
+    serve(&web.site(HOST), new_page);
+    let work = Workplace::new();
+    let run = crawl(&work, &web).finish().expect(0);
+    let alarms = &run.summary().json["found"]["alarms"];
+    assert_eq!(alarms.as_array().map(Vec::len), Some(1), "{alarms}");
+    assert_eq!(fields_of(&alarms[0]), ["location", "name"]);
+    let store = sqlite(&work);
+    assert_layout_changed(&report(&store));
+    let told = health(&store, &["--fail-on-alarm"]).expect(1).stdout;
+    assert!(
+        told.contains("ALARM") && told.contains("the layout of mapping profile changed"),
+        "{told}"
+    );
+    health(&store, &["other", "--fail-on-alarm"]).expect(0);
+    let logged = work.logs();
+    let logged = logged.values().flatten();
+    let warned: Vec<_> = logged
+        .filter(|line| line["event"] == "layout_changed")
+        .collect();
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    assert_eq!(warned[0]["level"], "WARN");
+    let folder = work.path("repair");
+    let pages = folder.to_str().expect("UTF-8");
+    health(&store, &["--pages", pages]).expect(0);
+    let read =
+        |name: String| std::fs::read_to_string(folder.join("profile").join(name)).expect("a page");
+    for number in 1..=20 {
+        let old = read(format!("before-{number:02}.html"));
+        assert!(old.contains("<p class=\"name\">"), "{old}");
+        let new = read(format!("after-{number:02}.html"));
+        assert!(new.contains("<dt>Name<dd>"), "{new}");
+    }
+    let listed = read(String::from("pages.jsonl"));
+    assert_eq!(listed.lines().count(), 40);
+    // The same pages again change nothing, and the summary for people names the alarm.
+    let again = crawl(&work, &web)
+        .instead("--summary", "human")
+        .finish()
+        .expect(0);
+    assert!(
+        again
+            .stdout
+            .contains("ALARM     the layout of mapping profile"),
+        "{}",
+        again.stdout
+    );
+    assert_layout_changed(&report(&store));
+}
+
+#[needs(mongod)]
+#[test]
+fn mongodb_keeps_what_the_embedded_store_keeps() {
+    let database = fresh_database();
+    let web = Web::start();
+    serve(&web.site(HOST), new_page);
+    let work = Workplace::new();
+    let run = crawl(&work, &web).instead("--store", database.uri());
+    run.finish().expect(0);
+    assert_layout_changed(&report(database.uri()));
+    let folder = work.path("repair");
+    health(
+        database.uri(),
+        &["--pages", folder.to_str().expect("UTF-8")],
+    )
+    .expect(0);
+    let kept = std::fs::read_dir(folder.join("profile"))
+        .expect("a folder")
+        .count();
+    assert_eq!(kept, 41);
+}
+
+/// Half of the sites answer with a challenge; the others with one page that no signature knows.
+#[test]
+fn blocked_pages_are_no_change_of_the_layout() {
+    let web = Web::start();
+    serve(&web.site(HOST), old_page);
+    let mut urls: Vec<String> = (0..BEFORE)
+        .map(|number| format!("http://{HOST}/{number}"))
+        .collect();
+    for number in 0..AFTER {
+        let host = format!("b{number}.example");
+        let reply = match number % 2 {
+            0 => page("Home").status(403).header("cf-mitigated", "challenge"),
+            _ => page("Please hold on").html("<script>document.cookie = run()</script>"),
+        };
+        web.site(&host).serve("/", reply);
+        urls.push(format!("http://{host}/"));
+    }
+    let work = Workplace::new();
+    let seeds = work.write("seeds.txt", urls.join("\n"));
+    let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
+    let run = run.arg("--seeds").arg(seeds).finish().expect(0);
+    assert_eq!(run.summary().outcomes()["blocked"] as usize, AFTER / 2);
+    let report = report(&sqlite(&work));
+    assert_eq!(report["alarms"], 0, "{report:#}");
+    let mapping = &report["mappings"][0];
+    assert_eq!(mapping["past_alarms"], json!([]));
+    assert_eq!(mapping["pages"], BEFORE + 1, "the unknown page counts once");
+}
+
+#[test]
+fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
+    let web = Web::start();
+    serve(&web.site(HOST), new_page);
+    let work = Workplace::new();
+    for pages in [40, 110, 170] {
+        let running = crawl(&work, &web).start();
+        web.log()
+            .wait_until("it goes on", |visits| visits.pages().len() > pages);
+        for process in running.processes() {
+            process.signal(Signal::KILL);
+        }
+        running.finish();
+    }
+    crawl(&work, &web).finish().expect(0);
+    assert_layout_changed(&report(&sqlite(&work)));
+}
+
+#[test]
+fn known_values_that_pages_no_longer_tell_are_an_alarm() {
+    let web = Web::start();
+    serve(&web.site(HOST), |number| {
+        old_page(number + 1_000).field("email", "x@y.example")
+    });
+    let work = Workplace::new();
+    let records: Vec<Value> = (0..BEFORE + AFTER)
+        .map(|number| {
+            let fields = json!({"name": format!("NAME  {number}"), "location": null});
+            json!({"id": number.to_string(), "urls": [format!("http://{HOST}/{number}")], "fields": fields})
+        })
+        .collect();
+    let seeds = work.write_lines("known.jsonl", &records);
+    let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
+    run.arg("--seeds").arg(seeds).finish().expect(0);
+    let report = report(&sqlite(&work));
+    assert_eq!(report["alarms"], 1, "{report:#}");
+    let alarm = &report["mappings"][0]["alarm"];
+    assert_eq!(fields_of(alarm), ["name"]);
+    assert_eq!(alarm["fields"][0]["sign"], "wrong_values");
+}

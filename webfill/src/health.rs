@@ -1,0 +1,196 @@
+//! `webfill health`: how the extractions of mappings are doing, as the dispatchers of a store have judged
+//! them. It reads the store alone; the pages that were fetched last are in it after a few seconds.
+
+mod pages;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_health::{Alarm, MappingHealth};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{HealthState, Store, StoreError, StoreUri, open_existing};
+
+use crate::demand::table::{table, visible};
+use crate::stdout::tell;
+
+#[derive(Debug, Args)]
+pub struct HealthOptions {
+    /// Only these mappings
+    pub mappings: Vec<String>,
+    /// The store to read
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "sqlite:webfill.db",
+        env = "WEBFILL_STORE"
+    )]
+    pub store: String,
+    /// All that is known, as one JSON object, with pages from before and after a change
+    #[arg(long)]
+    pub json: bool,
+    /// Write pages from before and after each change into this folder, to repair mappings by
+    #[arg(long, value_name = "DIR")]
+    pub pages: Option<PathBuf>,
+    /// End with 1 if an alarm stands
+    #[arg(long)]
+    pub fail_on_alarm: bool,
+}
+
+const HEADS: [&str; 8] = [
+    "mapping",
+    "field",
+    "pages",
+    "now",
+    "baseline",
+    "known",
+    "templates",
+    "state",
+];
+
+/// Runs the command.
+pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
+    let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let read = runtime.block_on(async {
+        let store = open_existing(&uri).await.map_err(Fault::error)?;
+        let mut mappings = read(&*store).await.map_err(Fault::error)?;
+        if !options.mappings.is_empty() {
+            mappings.retain(|one| options.mappings.iter().any(|name| name == one.mapping()));
+        }
+        if let Some(folder) = &options.pages {
+            for alarm in mappings.iter().filter_map(MappingHealth::alarm) {
+                pages::write(&*store, alarm, folder).await?;
+            }
+        }
+        Ok::<_, Fault>(mappings)
+    });
+    let mappings = read?;
+    let reports: Vec<Value> = mappings.iter().map(MappingHealth::report).collect();
+    let alarms: Vec<&Alarm> = mappings.iter().filter_map(MappingHealth::alarm).collect();
+    match options.json {
+        true => tell(json!({"alarms": alarms.len(), "mappings": reports}))?,
+        false => tell(text(&reports, &alarms))?,
+    }
+    match options.fail_on_alarm && !alarms.is_empty() {
+        true => Ok(ExitStatus::Error),
+        false => Ok(ExitStatus::Done),
+    }
+}
+
+/// The health of all mappings. What another version has written is passed over.
+pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
+    let states = store.health().await?;
+    let read = |state: &HealthState| {
+        let of_mapping = state.id.starts_with("mapping/");
+        of_mapping.then(|| serde_json::from_str(&state.state).ok())?
+    };
+    Ok(states.iter().filter_map(read).collect())
+}
+
+/// For people: a table, and what deserves a look.
+fn text(reports: &[Value], alarms: &[&Alarm]) -> String {
+    if reports.is_empty() {
+        return String::from("no mapping has read a page yet");
+    }
+    let rows: Vec<Vec<String>> = reports.iter().flat_map(rows).collect();
+    let mut parts = vec![table(&HEADS, &rows)];
+    for alarm in alarms {
+        parts.push(alarm_text(alarm));
+    }
+    let warnings = reports
+        .iter()
+        .filter_map(|report| report["warnings"].as_array());
+    let warnings = warnings.flatten().map(|warning| {
+        let of = |name: &str| visible(warning[name].as_str().unwrap_or_default());
+        format!(
+            "{} {}: {}: {}",
+            of("at"),
+            of("mapping"),
+            of("field"),
+            of("detail")
+        )
+    });
+    let warnings: Vec<String> = warnings.collect();
+    if !warnings.is_empty() {
+        parts.push(warnings.join("\n"));
+    }
+    parts.join("\n\n")
+}
+
+fn rows(report: &Value) -> Vec<Vec<String>> {
+    let known = |field: &Value| {
+        let known = report["known_values"].as_array();
+        let mut known = known.into_iter().flatten();
+        known.find(|one| one["field"] == field["field"])
+    };
+    let templates = report["templates"].as_array().map_or(0, Vec::len);
+    let fields = report["fields"].as_array().into_iter().flatten();
+    let row = |field: &Value| {
+        let known = known(field);
+        let has_fallen = |of: Option<&Value>| of.is_some_and(|of| of["fallen"] == true);
+        let named = report["alarm"]["fields"].as_array().into_iter().flatten();
+        let is_named = named.clone().any(|one| one["field"] == field["field"]);
+        let state = match is_named || has_fallen(known) {
+            true => "ALARM",
+            false if field["provisional"] == true => "too few pages",
+            false => "fine",
+        };
+        vec![
+            visible(report["mapping"].as_str().unwrap_or_default()),
+            visible(field["field"].as_str().unwrap_or_default()),
+            field["pages"].to_string(),
+            share(&field["now"]),
+            share(&field["baseline"]),
+            known.map_or_else(|| "-".into(), |known| share(&known["now"])),
+            templates.to_string(),
+            state.to_owned(),
+        ]
+    };
+    fields.map(row).collect()
+}
+
+/// In percent.
+fn share(share: &Value) -> String {
+    match share.as_f64() {
+        Some(share) => format!("{:.1}", share * 100.0),
+        None => "-".into(),
+    }
+}
+
+fn alarm_text(alarm: &Alarm) -> String {
+    let mut lines = vec![visible(&format!("{} {}", alarm.raised_at, alarm.text()))];
+    for (when, pages) in [("before", &alarm.before), ("after", &alarm.after)] {
+        for page in pages.iter().rev().take(3) {
+            lines.push(format!("  {when:<6}  {}", visible(&page.url)));
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_has_fallen_is_told() {
+        let report = json!({
+            "mapping": "shop", "templates": [{}, {}], "warnings": [],
+            "known_values": [{"field": "name", "now": 0.5, "fallen": false}],
+            "fields": [
+                {"field": "name", "pages": 250, "now": 1.0, "baseline": 0.949, "provisional": false},
+                {"field": "price", "pages": 250, "now": 0.0, "baseline": 0.949, "provisional": false},
+            ],
+            "alarm": {"fields": [{"field": "price"}]},
+        });
+        let told = text(&[report], &[]);
+        let expected = "\
+mapping  field  pages    now  baseline  known  templates  state
+shop     name     250  100.0      94.9   50.0          2  fine
+shop     price    250    0.0      94.9      -          2  ALARM";
+        assert_eq!(told, expected);
+    }
+}

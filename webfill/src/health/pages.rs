@@ -1,0 +1,79 @@
+//! `webfill health --pages DIR`: pages from before and after a change, as files.
+//!
+//! `DIR/MAPPING/before-01.html` and so on, each as webfill has decoded it, in UTF-8; `pages.jsonl` beside them
+//! names the URL of each, when it was fetched, and the fields that were found on it.
+
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use webfill_health::Alarm;
+use webfill_startup::Fault;
+use webfill_store::{Sample, Store, iso_time};
+
+/// No kept page is larger.
+const MOST_BYTES: usize = 2 << 20;
+
+/// Writes the pages of an alarm.
+pub(super) async fn write(store: &dyn Store, alarm: &Alarm, folder: &Path) -> Result<(), Fault> {
+    let samples = store.samples(&alarm.mapping).await.map_err(Fault::error)?;
+    let ids = samples.into_iter();
+    let ids = ids.filter(|sample| sample.alarm.as_deref() == Some(&*alarm.raised_at));
+    let ids = ids.map(|sample| sample.id).collect();
+    let mut samples = store.sample_texts(ids).await.map_err(Fault::error)?;
+    samples.sort_by(|one, other| one.id.cmp(&other.id));
+    let folder = folder.join(file_name(&alarm.mapping));
+    let failed = |error: &dyn Display| Fault::error(format!("{}: {error}", folder.display()));
+    fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
+    let mut listed = String::new();
+    for sample in &samples {
+        let Some(name) = name_of(sample) else {
+            continue;
+        };
+        let text = zstd::bulk::decompress(&sample.text, MOST_BYTES).map_err(|e| failed(&e))?;
+        fs::write(folder.join(&name), text).map_err(|error| failed(&error))?;
+        let line = json!({
+            "file": name,
+            "url": sample.url,
+            "page": sample.page,
+            "at": iso_time(sample.at_ms),
+            "fields": sample.fields,
+        });
+        listed += &format!("{line}\n");
+    }
+    fs::write(folder.join("pages.jsonl"), listed).map_err(|error| failed(&error))
+}
+
+/// From `.../before/00`.
+fn name_of(sample: &Sample) -> Option<String> {
+    let mut parts = sample.id.rsplit('/');
+    let number: u32 = parts.next()?.parse().ok()?;
+    let when = parts.next()?;
+    Some(format!("{when}-{:02}.html", number + 1))
+}
+
+/// The name of a mapping as that of a folder.
+fn file_name(mapping: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let name: String = mapping
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect();
+    match name.trim_matches('.') {
+        "" => String::from("_"),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_mapping_writes_outside_of_its_folder() {
+        assert_eq!(file_name("shop"), "shop");
+        assert_eq!(file_name("../../etc"), "_.._etc");
+        assert_eq!(file_name(".."), "_");
+    }
+}

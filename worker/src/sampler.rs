@@ -1,0 +1,114 @@
+//! Chooses the pages whose texts are kept, a few of each mapping, so that who repairs it has pages from
+//! before and after a change.
+//!
+//! Which fields a page has is its *kind*. Of each kind the first pages are kept, and one in [`ONE_IN`] after
+//! that: so pages of a changed layout, which lack fields, are kept at once, and do not replace those from
+//! before. No mapping keeps more than a tenth of its pages for long.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use webfill_store::SampleText;
+use webfill_wire::Outcome;
+
+use crate::task_result::TaskResult;
+
+/// Pages of each kind that are kept.
+const KEPT: u64 = 20;
+
+/// After the first ones.
+const ONE_IN: u64 = 50;
+
+/// Places of kinds in the store: two kinds share one rarely.
+const PLACES: u64 = 256;
+
+/// Pages that a mapping may keep beside a tenth of all.
+const ALLOWED: u64 = 60;
+
+/// Kinds, and mappings, that are remembered.
+const MOST_REMEMBERED: usize = 10_000;
+
+/// A longer text is not kept, and neither is one that is longer than this when compressed.
+const MOST_TEXT_BYTES: usize = 1 << 20;
+const MOST_KEPT_BYTES: usize = 128 << 10;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Sampler {
+    /// By mapping and kind: pages.
+    kinds: HashMap<(String, u64), u64>,
+    /// By mapping: pages, and those that were kept.
+    mappings: HashMap<String, (u64, u64)>,
+}
+
+impl Sampler {
+    /// The text of a page that was just read, if it is to be kept.
+    pub(crate) fn sample(&mut self, result: &TaskResult, text: &str) -> Option<SampleText> {
+        let mapping = result.mapping.as_ref()?;
+        if result.outcome != Outcome::Ok || text.len() > MOST_TEXT_BYTES {
+            return None;
+        }
+        let place = self.place(mapping, result.fields.keys())?;
+        let text = zstd::bulk::compress(text.as_bytes(), 3).ok()?;
+        (text.len() <= MOST_KEPT_BYTES).then_some(SampleText { place, text })
+    }
+
+    fn place<'f>(
+        &mut self,
+        mapping: &str,
+        fields: impl Iterator<Item = &'f String>,
+    ) -> Option<String> {
+        if self.kinds.len() >= MOST_REMEMBERED || self.mappings.len() >= MOST_REMEMBERED {
+            *self = Sampler::default();
+        }
+        let mut hasher = DefaultHasher::new();
+        let mut names: Vec<&String> = fields.collect();
+        names.sort_unstable();
+        names.hash(&mut hasher);
+        let kind = hasher.finish() % PLACES;
+        let of_kind = self.kinds.entry((mapping.to_owned(), kind)).or_default();
+        let (pages, kept) = self.mappings.entry(mapping.to_owned()).or_default();
+        *pages += 1;
+        *of_kind += 1;
+        let number = match *of_kind - 1 {
+            first if first < KEPT => first,
+            later if later.is_multiple_of(ONE_IN) => later / ONE_IN % KEPT,
+            _ => return None,
+        };
+        if *kept >= ALLOWED + *pages / 10 {
+            return None;
+        }
+        *kept += 1;
+        Some(format!("page/{kind:03}/{number:02}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(sampler: &mut Sampler, pages: usize, fields: &[String]) -> Vec<String> {
+        let place = |_| sampler.place("shop", fields.iter());
+        (0..pages).filter_map(place).collect()
+    }
+
+    #[test]
+    fn the_first_pages_of_a_kind_are_kept_and_few_after_them() {
+        let mut sampler = Sampler::default();
+        let (both, one) = ([String::from("a"), "b".into()], [String::from("a")]);
+        let old = places(&mut sampler, 1_020, &both);
+        assert_eq!(old.len(), 20 + 20);
+        let new = places(&mut sampler, 30, &one);
+        assert_eq!(new.len(), 20);
+        assert!(new.iter().all(|place| !old.contains(place)));
+    }
+
+    #[test]
+    fn many_kinds_keep_a_tenth_of_the_pages() {
+        let mut sampler = Sampler::default();
+        let kept: usize = (0..10_000)
+            .map(|number| places(&mut sampler, 1, &[format!("field {number}")]).len())
+            .sum();
+        assert!(kept <= 60 + 1_000, "{kept}");
+    }
+}
