@@ -45,7 +45,17 @@ pub(super) async fn save(
         .iter()
         .filter_map(|save| Sample::of(&save.page))
         .collect();
-    samples::put(db, &samples).await?;
+    match samples::put(db, &samples).await {
+        // The pages themselves are none the worse.
+        Err(Fault::InvalidEntry(reason)) => {
+            tracing::warn!(
+                event = "samples_not_kept",
+                reason,
+                "the store refuses texts of pages"
+            );
+        }
+        put => put?,
+    }
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
     let ids = ids.map(|(save, _)| save.page.id()).collect();
     let (filled, ()) = tokio::try_join!(

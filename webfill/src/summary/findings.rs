@@ -206,6 +206,7 @@ mod tests {
     fn findings(before: Option<FieldCounts>) -> Findings {
         let names = ["born", "name"].map(str::to_owned);
         Findings {
+            alarms: Vec::new(),
             counts: counts(4, 3),
             before: before.map(|counts| ("first".to_owned(), counts)),
             fields: [("people".to_owned(), names.into())].into(),
