@@ -155,6 +155,7 @@ impl Follower {
             if self.judged.load(&*store).await? {
                 self.publish_standing();
             }
+            let began = Instant::now();
             let chunk = self.read(&*store).await?;
             let is_end = chunk.end.is_some();
             self.judged.judge(&*store, chunk).await?;
@@ -170,6 +171,10 @@ impl Follower {
             }
             if is_end || is_over {
                 return Ok(());
+            }
+            if until.is_none() {
+                // A long store is read with half of a core.
+                tokio::time::sleep(began.elapsed()).await;
             }
         }
     }

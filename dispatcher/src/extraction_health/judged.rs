@@ -212,7 +212,9 @@ impl Judged {
                 cursor: self.position.clone(),
                 state: String::from("{}"),
             };
-            self.is_loaded = store.put_health(vec![position]).await? == [true];
+            // If it fails, all is loaded anew; what is stored by now is told nevertheless.
+            let put = store.put_health(vec![position]).await;
+            self.is_loaded = put.is_ok_and(|put| put == [true]);
             self.position_revision += 1;
             self.stored_position = self.position.clone();
         }

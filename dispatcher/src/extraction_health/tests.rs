@@ -1,5 +1,5 @@
 use serde_json::json;
-use webfill_store::{CrawlId, Page, Save};
+use webfill_store::{CrawlId, Page, Save, SitePhase, SiteState};
 use webfill_wire::Outcome;
 
 use super::*;
@@ -20,9 +20,22 @@ fn follower(uri: &StoreUri) -> Follower {
 }
 
 async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
+    save_with(
+        store,
+        numbers,
+        |number| json!({"name": format!("Thing {number}"), "price": number}),
+    )
+    .await;
+}
+
+async fn save_with(
+    store: &dyn Store,
+    numbers: std::ops::Range<u64>,
+    fields: impl Fn(u64) -> Value,
+) {
     let page = |number: u64| {
         let url = format!("https://shop.example/{number}");
-        let fields = json!({"name": format!("Thing {number}"), "price": number});
+        let fields = fields(number);
         Page {
             mapping: Some("shop".into()),
             template: Some("0123456789abcdef".into()),
@@ -55,6 +68,33 @@ async fn judged_pages(store: &dyn Store) -> u64 {
 async fn catch_up(follower: &mut Follower) {
     let (_stop, mut stopped) = oneshot::channel();
     follower.catch_up(None, &mut stopped).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_site_that_rests_because_it_blocks_raises_no_alarm() {
+    for (reason, alarms) in [("blocked", 0), ("busy", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
+        let store = webfill_store::open(&uri, None).await.unwrap().store;
+        save(&*store, 0..200).await;
+        let state = SiteState {
+            site: "shop.example".into(),
+            phase: SitePhase::Resting,
+            reason: reason.into(),
+            since_ms: 0,
+            until_ms: None,
+            url: "https://shop.example/".into(),
+            status_code: None,
+            sign: "seen".into(),
+            updated_at_ms: 0,
+        };
+        store.put_site_states(vec![state]).await.unwrap();
+        save_with(&*store, 200..300, |_| json!({})).await;
+        let mut follower = follower(&uri);
+        catch_up(&mut follower).await;
+        assert_eq!(follower.judged.standing().len(), alarms, "{reason}");
+    }
 }
 
 #[tokio::test]
