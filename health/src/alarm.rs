@@ -118,11 +118,12 @@ fn percent(share: f64) -> String {
 
 /// What deserves a look, and is no alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum WarningKind {
     /// The values of a field look different.
+    #[serde(rename = "values_changed")]
     ValuesChanged,
     /// Pages of a new layout lack a field that others have.
+    #[serde(rename = "other_layout")]
     OtherLayout,
 }
 
