@@ -26,6 +26,19 @@ pub const DENIED_EXTENSIONS: &[&str] = &[
     "sh", "wasm", "woff", "woff2", "ttf", "otf", "eot", "css", "js", "mjs", "map", "torrent",
 ];
 
+/// Those of them that documents have, which a crawl with documents fetches.
+const DOCUMENT_EXTENSIONS: [&str; 9] = [
+    "pdf", "docx", "docm", "xlsx", "xlsm", "xls", "odt", "ods", "rtf",
+];
+
+/// [`DENIED_EXTENSIONS`] of a crawl with documents.
+pub fn denied_beside_documents() -> Vec<String> {
+    let others = DENIED_EXTENSIONS
+        .iter()
+        .filter(|extension| !DOCUMENT_EXTENSIONS.contains(extension));
+    others.map(|extension| (*extension).to_owned()).collect()
+}
+
 /// An entry of a crawl's scope that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {

@@ -8,7 +8,7 @@ use webfill_document::Document;
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
 
 use crate::chain::{Unwatched, Watch};
-use crate::extraction::{ExtractError, Extraction, PageInput, PageKind, Wants};
+use crate::extraction::{ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants};
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::link_scan::scan_links;
@@ -53,6 +53,25 @@ impl Engine {
         Ok(extraction)
     }
 
+    /// Extracts from the text of a document (PDF, ...) by the mapping that matches its URL. It has no
+    /// elements; the processor `meta` yields its metadata.
+    ///
+    /// # Errors
+    ///
+    /// The deadline passed.
+    pub fn extract_document(
+        &self,
+        page: PageInput<'_>,
+        metadata: &[Metadatum],
+        wants: Wants,
+    ) -> Result<Extraction, ExtractError> {
+        let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
+        let page = Page::new(page, &self.limits, wants.deadline).of_document(metadata);
+        let mut extraction = self.extract_page(mapping, &page, wants)?;
+        extraction.warnings.splice(0..0, warnings);
+        Ok(extraction)
+    }
+
     /// Extracts by the given mapping, whatever the URL; without a mapping, only links.
     ///
     /// # Errors
@@ -65,7 +84,16 @@ impl Engine {
         wants: Wants,
     ) -> Result<Extraction, ExtractError> {
         let page = Page::new(page, &self.limits, wants.deadline);
-        let run = self.run(&page, wants);
+        self.extract_page(mapping, &page, wants)
+    }
+
+    fn extract_page(
+        &self,
+        mapping: Option<MappingIndex>,
+        page: &Page<'_>,
+        wants: Wants,
+    ) -> Result<Extraction, ExtractError> {
+        let run = self.run(page, wants);
         let mut extraction = Extraction::default();
         let done = self.fill(&mut extraction, mapping, wants, &run);
         done.map_err(|OutOfTime| ExtractError::OutOfTime {

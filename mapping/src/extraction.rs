@@ -25,6 +25,9 @@ pub struct PageInput<'a> {
     pub text: &'a str,
 }
 
+/// Name and value of what a document says of itself: `title`, `author`, `created`, `modified`, `pages`.
+pub type Metadatum = (&'static str, String);
+
 /// What to extract beside the fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wants {

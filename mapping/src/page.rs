@@ -9,7 +9,7 @@ use typed_arena::Arena;
 use webfill_document::{Document, Limits as DocumentLimits};
 use webfill_urls::{Url, canonical};
 
-use crate::extraction::{PageInput, PageKind};
+use crate::extraction::{Metadatum, PageInput, PageKind};
 use crate::json_query;
 use crate::limits::Limits;
 use crate::run::Run;
@@ -17,6 +17,8 @@ use crate::run::Run;
 /// A page and its parsed parts.
 pub(crate) struct Page<'a> {
     input: PageInput<'a>,
+    /// What a document says of itself; `None` if the page is none.
+    metadata: Option<&'a [Metadatum]>,
     document: OnceCell<Document>,
     json: OnceCell<Vec<Value>>,
     json_ld: OnceCell<Vec<Value>>,
@@ -33,6 +35,7 @@ impl<'a> Page<'a> {
     pub(crate) fn new(input: PageInput<'a>, limits: &'a Limits, deadline: Option<Instant>) -> Self {
         Page {
             input,
+            metadata: None,
             document: OnceCell::new(),
             json: OnceCell::new(),
             json_ld: OnceCell::new(),
@@ -42,6 +45,18 @@ impl<'a> Page<'a> {
             limits,
             deadline,
         }
+    }
+
+    /// The page is a document: there are metadata, and its text is all that it has.
+    pub(crate) fn of_document(self, metadata: &'a [Metadatum]) -> Self {
+        Page {
+            metadata: Some(metadata),
+            ..self
+        }
+    }
+
+    pub(crate) fn metadata(&self) -> Option<&'a [Metadatum]> {
+        self.metadata
     }
 
     pub(crate) fn text(&self) -> &'a str {

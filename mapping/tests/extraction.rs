@@ -414,3 +414,25 @@ fn a_chain_of_default_alone_is_a_constant() {
     let chain = json!([step("default", json!({"value": "shop"}))]);
     assert_eq!(values(chain, PageKind::Text, "some page"), json!(["shop"]));
 }
+
+#[test]
+fn a_document_has_text_and_metadata_and_no_elements() {
+    let chain = |kind: &str, key: &str, value: &str| json!([step(kind, json!({ key: value }))]);
+    let fields = json!([
+        {"name": "number", "processors": chain("regex", "pattern", "No. (\\d+)")},
+        {"name": "title", "processors": chain("meta", "name", "Title")},
+        {"name": "pages", "processors": chain("meta", "name", "pages")},
+        {"name": "author", "processors": chain("meta", "name", "author")},
+        {"name": "heading", "processors": chain("xpath", "expression", "//h1")},
+    ]);
+    let engine = engine(&mapping(fields, json!([])));
+    let page = PageInput {
+        url: &Url::parse("https://people.example/paper.pdf").unwrap(),
+        kind: PageKind::Text,
+        text: "<h1>No. 7</h1>",
+    };
+    let metadata = [("title", "A paper".to_owned()), ("pages", "3".to_owned())];
+    let found = engine.extract_document(page, &metadata, Wants::default());
+    let expected = json!({"number": "7", "title": "A paper", "pages": "3"});
+    assert_eq!(Value::Object(found.unwrap().fields), expected);
+}

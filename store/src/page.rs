@@ -63,6 +63,8 @@ pub struct Page {
     pub body: Option<Arc<str>>,
     /// Set if the page's text is kept beside it, for repairs of its mapping.
     pub sample: Option<SampleText>,
+    /// Of a page that is a document (PDF, ...): how reading it ended, and what it says of itself.
+    pub document: Option<Map<String, Value>>,
 }
 
 impl Page {
@@ -96,6 +98,7 @@ impl Page {
             headers: None,
             body: None,
             sample: None,
+            document: None,
         }
     }
 

@@ -234,3 +234,41 @@ async fn pages_of_version_6_are_of_no_template_and_health_begins() {
         (&Value::Null, &json!([]))
     );
 }
+
+#[tokio::test]
+async fn pages_of_version_6_are_no_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v6.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('s', 0, 0);
+        INSERT INTO pages (_id, app_id, crawl_id, url, site, depth, outcome, mapping, bytes,
+            started_at, elapsed_ms, attempts, worker, tries, fields, links) VALUES ('app/c1/0',
+            'app', 'c1', 'https://a.org/', 'a.org', 0, 'ok', 'people', 1,
+            '2020-01-01T12:00:00.000Z', 1, 1, 'w', '[]', '{}', '[]');
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 6;",
+    )
+    .unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    let document = json!({"status": "no_text", "type": "pdf"});
+    let save = Save {
+        page: Page {
+            document: document.as_object().cloned(),
+            ..page(json!({}))
+        },
+        records: Vec::new(),
+    };
+    store.save(vec![save]).await.remove(0).unwrap();
+    let mut documents = Vec::new();
+    let mut each = |page: Value| {
+        documents.push(page["document"].clone());
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let exported = store.export(ExportKind::Pages, &everything, &mut each);
+    exported.await.unwrap();
+    assert_eq!(documents, [Value::Null, document]);
+}

@@ -10,6 +10,8 @@ mod changing_names;
 mod commands;
 mod datasets;
 mod dead_names;
+mod documents;
+mod documents_hostile;
 mod fencing;
 mod findings;
 mod fleet_keys;

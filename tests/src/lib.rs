@@ -16,6 +16,7 @@ pub mod documentation;
 pub mod documents;
 pub mod isolation;
 pub mod name_server;
+pub mod office;
 pub mod older_file;
 pub mod process;
 pub mod run;

@@ -23,7 +23,7 @@ use crate::keys_command::KeysCommand;
 use crate::settings::limits::check_contact;
 use crate::watch_command::WatchCommand;
 pub use mapping::{MappingCommand, MappingTestOptions, TrialFormat};
-pub use roles::{DispatcherOptions, SupervisorOptions, WorkerOptions};
+pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 
 /// Fills the gaps of a dataset from the web, politely.
 #[derive(Debug, Parser)]
@@ -92,6 +92,9 @@ pub enum Command {
     /// Run a worker; started by a supervisor, never by hand
     #[command(hide = true)]
     Worker(WorkerOptions),
+    /// Read one document; started by a worker, never by hand
+    #[command(hide = true)]
+    ReadDocument(ReadDocumentOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -164,6 +167,12 @@ pub struct CrawlOptions {
     /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
+    /// Take documents for pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
+    #[arg(long)]
+    pub documents: bool,
+    /// Folder in which the bytes of documents are kept, once each; implies --documents [default: none are kept]
+    #[arg(long, value_name = "DIR")]
+    pub keep_documents: Option<PathBuf>,
     /// Links followed: those of url_parsers, every link, or none
     #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
     pub follow: Follow,

@@ -26,7 +26,7 @@ use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 pub use cells::Cells;
 
 /// The columns of pages. Other programs rely on them.
-const PAGE_COLUMNS: [&str; 27] = [
+const PAGE_COLUMNS: [&str; 28] = [
     "_id",
     "app_id",
     "crawl_id",
@@ -51,6 +51,7 @@ const PAGE_COLUMNS: [&str; 27] = [
     "attrs",
     "tries",
     "headers",
+    "document",
     "body",
     "template",
     "records",

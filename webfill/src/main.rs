@@ -75,5 +75,6 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Dispatcher(options) => roles::dispatcher(options),
         Command::Supervisor(options) => roles::supervisor(options),
         Command::Worker(options) => roles::worker(options),
+        Command::ReadDocument(options) => roles::read_document(&options),
     }
 }

@@ -15,7 +15,7 @@ use webfill_wire::MappingSource;
 use webfill_wire::keys::Role;
 use webfill_worker::{PolitenessConfig, WorkerSetup};
 
-use crate::cli::{DispatcherOptions, SupervisorOptions, WorkerOptions};
+use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 use crate::keys::{KeyFolder, check_reach};
 use crate::reload;
 use crate::settings::Settings;
@@ -161,6 +161,8 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
     settings.archive.warc = options.warc.or(settings.archive.warc);
+    settings.documents.read |= options.documents || options.keep_documents.is_some();
+    settings.documents.keep = options.keep_documents.or(settings.documents.keep);
     settings.validate()?;
     let keys = keys_of(&settings, options.local, |folder| {
         folder.client_keys(Role::Supervisor)
@@ -190,6 +192,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.supervisor.id = Some(id.clone());
     state.path().clone_into(&mut settings.state);
     webfill_worker::prepare_archive(&settings.archive)?;
+    webfill_worker::prepare_documents(&settings.documents)?;
     let config_file = state.path().join("supervisor.toml");
     settings.write(&config_file)?;
     let workers = settings.workers();
@@ -240,9 +243,22 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         worker: settings.worker,
         politeness: settings.politeness,
         archive: settings.archive,
+        documents: settings.documents,
         browser: has_browser.then_some(settings.browser),
         fetch: settings.fetch,
     }))
+}
+
+pub fn read_document(options: &ReadDocumentOptions) -> Result<ExitStatus, Fault> {
+    let limits = webfill_reader::Limits {
+        memory_bytes: options.memory_bytes,
+        cpu_seconds: options.cpu_seconds,
+        input_bytes: options.input_bytes,
+        text_bytes: options.text_bytes,
+    };
+    webfill_reader::process::run(limits)
+        .map_err(|error| Fault::error(format!("cannot read a document: {error}")))?;
+    Ok(ExitStatus::Done)
 }
 
 /// The keys of a fleet's process. The processes of `webfill crawl` need none, because their sockets

@@ -17,7 +17,9 @@ use webfill_startup::log::LogConfig;
 use webfill_store::{DatasetName, RetentionConfig, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
-use webfill_worker::{ArchiveConfig, BrowserConfig, FetchConfig, PolitenessConfig, WorkerConfig};
+use webfill_worker::{
+    ArchiveConfig, BrowserConfig, DocumentsConfig, FetchConfig, PolitenessConfig, WorkerConfig,
+};
 
 use self::names::{misspelt_key, overlay};
 
@@ -44,6 +46,8 @@ pub struct Settings {
     pub fetch: FetchConfig,
     /// Whether what is fetched is archived.
     pub archive: ArchiveConfig,
+    /// Whether documents (PDF, ...) are read.
+    pub documents: DocumentsConfig,
     /// The settings of the lane `browser`.
     pub browser: BrowserConfig,
     /// Which failed tasks are retried, and when.
@@ -73,6 +77,7 @@ impl Default for Settings {
             politeness: PolitenessConfig::default(),
             fetch: FetchConfig::default(),
             archive: ArchiveConfig::default(),
+            documents: DocumentsConfig::default(),
             browser: BrowserConfig::default(),
             retries: RetryTable::default(),
             rests: RestTable::default(),
@@ -144,6 +149,7 @@ impl Settings {
         limits::check(self)?;
         webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
         webfill_worker::check_archive(&self.archive)?;
+        webfill_worker::check_documents(&self.documents)?;
         if self.has_browsers() {
             webfill_worker::check_browser(&self.browser).map_err(Fault::usage)?;
         }
@@ -207,6 +213,7 @@ impl Settings {
             }
         }
         folders.extend(self.archive.warc.clone());
+        folders.extend(self.documents.keep.clone());
         Ok(folders)
     }
 

@@ -7,6 +7,7 @@ use webfill_store::StoreUri;
 
 use crate::archive::ArchiveConfig;
 use crate::browser::BrowserConfig;
+use crate::documents::DocumentsConfig;
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 
@@ -51,6 +52,7 @@ pub struct WorkerSetup {
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
     pub archive: ArchiveConfig,
+    pub documents: DocumentsConfig,
     /// In the lane `browser`.
     pub browser: Option<BrowserConfig>,
 }

@@ -10,12 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
+use webfill_mapping::{
+    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Wants,
+};
 use webfill_urls::Url;
 use webfill_wire::{Follow, Outcome};
 
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
+use crate::documents::ReadDocument;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
 use crate::task_result::TaskResult;
@@ -30,6 +33,8 @@ pub enum Work {
 pub struct FetchedPage {
     pub result: TaskResult,
     pub body: Vec<u8>,
+    /// If the page is a document: what its body was read as.
+    pub document: Option<Box<ReadDocument>>,
     /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
     pub is_rendered: bool,
     /// The body's share of the worker's memory.
@@ -144,9 +149,13 @@ fn extract(
     let FetchedPage {
         mut result,
         body,
+        document,
         is_rendered,
         mut memory,
     } = page;
+    if let Some(document) = document {
+        return extract_document(engine, result, *document, memory, page_deadline);
+    }
     result.content_hash = Some(webfill_urls::content_hash(&body));
     let Ok(url) = Url::parse(&result.task.url) else {
         return with_extract_error(result, "the task's URL does not parse".into());
@@ -164,19 +173,54 @@ fn extract(
     }
     // The text may be a copy of the body, and one of it may be kept.
     memory.set(body.capacity() + text.len() * (1 + usize::from(result.body.is_some())));
-    let follows = result.task.depth < result.crawl.max_depth;
     let input = PageInput {
         url: &url,
         kind: page_kind(kind),
         text: &text,
     };
-    let wants = Wants {
+    let extracted = engine.extract(input, wants(&result, page_deadline));
+    drop(memory);
+    with_extracted(result, extracted)
+}
+
+fn extract_document(
+    engine: &Engine,
+    mut result: TaskResult,
+    document: ReadDocument,
+    mut memory: Share,
+    page_deadline: Duration,
+) -> TaskResult {
+    let text = document.text;
+    result.content_hash = Some(document.content_hash);
+    result.document = Some(document.stored);
+    let Ok(url) = Url::parse(&result.task.url) else {
+        return with_extract_error(result, "the task's URL does not parse".into());
+    };
+    if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
+        result.body = Some(text.as_str().into());
+    }
+    memory.set(text.len() * (1 + usize::from(result.body.is_some())));
+    let input = PageInput {
+        url: &url,
+        kind: PageKind::Text,
+        text: &text,
+    };
+    let metadata: Vec<_> = document.metadata.entries().collect();
+    let extracted = engine.extract_document(input, &metadata, wants(&result, page_deadline));
+    drop(memory);
+    with_extracted(result, extracted)
+}
+
+fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
+    let follows = result.task.depth < result.crawl.max_depth;
+    Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         all_links: follows && result.crawl.follow == Follow::All,
         deadline: Some(Instant::now() + page_deadline),
-    };
-    let extracted = engine.extract(input, wants);
-    drop(memory);
+    }
+}
+
+fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError>) -> TaskResult {
     match extracted {
         Ok(extraction) => {
             let mut result = with_extraction(result, extraction);
@@ -187,7 +231,7 @@ fn extract(
     }
 }
 
-fn with_extraction(mut result: TaskResult, extraction: webfill_mapping::Extraction) -> TaskResult {
+fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult {
     for warning in extraction.truncated.iter().chain(&extraction.warnings) {
         tracing::warn!(
             event = "extraction_warning",

@@ -18,6 +18,7 @@ use crate::archive::{Exchange, SentRequest};
 use crate::browser::SubresourceRequest;
 use crate::charset;
 use crate::connections::KeptOpenConnections;
+use crate::documents;
 use crate::fetch_error::FetchError;
 use crate::memory::Share;
 use crate::now::now_ms;
@@ -30,12 +31,14 @@ mod head;
 mod header;
 mod incoming;
 mod refusal;
+mod rule;
 
 use body::{BodyLimits, NoBody};
 use head::outcome_of_head;
 pub use head::overloaded;
 pub use header::retry_after;
 use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
+use rule::BodyRule;
 
 /// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,16 +128,8 @@ impl Fetched {
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
 
-/// What a body is used for, which decides how it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BodyRule {
-    /// A page: other types than text are left unread, a body over the cap is an outcome.
-    Page,
-    /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
-    Beginning { bytes: usize },
-    /// A subresource of a page in the browser: any type.
-    Subresource,
-}
+const ACCEPTED_WITH_DOCUMENTS: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
+    application/json;q=0.8,text/*;q=0.7,application/pdf;q=0.7,application/*;q=0.5";
 
 /// A request to be sent.
 struct RequestSpec<'a> {
@@ -165,6 +160,7 @@ pub struct Fetcher {
     /// With an archive, for which what is fetched is kept: the user agent of crawls that name none. It is
     /// put into each request, because what the client adds by itself is not known.
     archived_agent: Option<String>,
+    reads_documents: bool,
     connections: RefCell<KeptOpenConnections>,
 }
 
@@ -182,6 +178,7 @@ impl Fetcher {
             resolver,
             config,
             archived_agent: None,
+            reads_documents: false,
             connections: RefCell::default(),
         }
     }
@@ -192,6 +189,12 @@ impl Fetcher {
         self
     }
 
+    /// Takes documents (PDF, ...) for pages, too.
+    pub fn reading_documents(mut self) -> Fetcher {
+        self.reads_documents = true;
+        self
+    }
+
     /// Fetches a page. `memory` grows with its body, here as in all that follow.
     pub async fn page(
         &self,
@@ -199,7 +202,12 @@ impl Fetcher {
         user_agent: Option<&str>,
         memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        self.fetch(RequestSpec::page(url, user_agent), memory).await
+        let mut spec = RequestSpec::page(url, user_agent);
+        if self.reads_documents {
+            spec.accept = ACCEPTED_WITH_DOCUMENTS;
+            spec.rule = BodyRule::PageOrDocument;
+        }
+        self.fetch(spec, memory).await
     }
 
     /// Fetches a subresource of a page in the browser.
@@ -266,12 +274,15 @@ impl Fetcher {
             mut body,
             exchange,
         } = answered;
-        let limits = self.body_limits(rule, deadline);
+        let mut limits = self.body_limits(rule, deadline);
         let mut fetched = outcome_of_head(&head, Instant::now(), rule);
+        let declared = fetched.content_type.as_deref();
+        limits.must_be_document = rule == BodyRule::PageOrDocument
+            && declared.is_some_and(|declared| !charset::is_supported_type(declared));
         fetched.headers = head.headers;
         if fetched.outcome == Outcome::Ok {
             read_body(&mut body, &limits, &mut fetched, memory).await?;
-        } else if rule == BodyRule::Page && refusal::is_readable(&fetched) {
+        } else if rule.is_page() && refusal::is_readable(&fetched) {
             fetched.refusal_body = refusal::beginning(&mut body, deadline).await;
         }
         if let Some(exchange) = exchange {
@@ -361,6 +372,7 @@ impl Fetcher {
     fn body_limits(&self, rule: BodyRule, deadline: tokio::time::Instant) -> BodyLimits {
         BodyLimits {
             rule,
+            must_be_document: false,
             bytes: self.most_bytes(rule),
             pause: Duration::from_secs_f64(self.config.body_timeout),
             deadline,
@@ -369,7 +381,9 @@ impl Fetcher {
 
     fn most_bytes(&self, rule: BodyRule) -> usize {
         match rule {
-            BodyRule::Page | BodyRule::Subresource => self.config.max_body_bytes,
+            BodyRule::Page | BodyRule::PageOrDocument | BodyRule::Subresource => {
+                self.config.max_body_bytes
+            }
             BodyRule::Beginning { bytes } => bytes,
         }
     }
@@ -391,7 +405,13 @@ async fn read_body(
         Err(NoBody::NoMemory) => return Err(Denied::CutShort),
     };
     let kind = charset::media_type(fetched.content_type.as_deref(), &body);
-    if limits.rule == BodyRule::Page && kind == charset::Kind::Unsupported && !body.is_empty() {
+    let is_document = limits.rule == BodyRule::PageOrDocument
+        && documents::is_document(fetched.content_type.as_deref(), &body);
+    if limits.rule.is_page()
+        && !is_document
+        && kind == charset::Kind::Unsupported
+        && !body.is_empty()
+    {
         let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
         fetched.fail(binary);
         return Ok(());

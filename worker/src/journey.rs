@@ -30,6 +30,7 @@ use crate::archive::{Archive, Exchange};
 use crate::block_outcome;
 use crate::blocks::{RepeatedPages, Sign};
 use crate::browser::Browser;
+use crate::documents::Documents;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlots;
@@ -51,6 +52,7 @@ use self::rendering::{GivenBack, is_rendered_in_browser};
 pub use self::address::address_to_count;
 
 mod address;
+mod document;
 mod rendering;
 mod robots_fetch;
 mod turns;
@@ -75,6 +77,8 @@ pub struct Journey {
     pub repeated_pages: RefCell<RepeatedPages>,
     /// Fetches in flight.
     pub slots: FetchSlots,
+    /// If documents are read.
+    pub documents: Option<Documents>,
     /// In the lane `browser`.
     pub browser: Option<Browser>,
     /// Told of faults that end this process.
@@ -179,7 +183,13 @@ impl Journey {
         }
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
-        if let Some(browser) = browser.filter(|_| is_rendered_in_browser(&page)) {
+        if let Some(documents) = self.documents_for(&page) {
+            slot = None;
+            page = match self.read_document(documents, page, permit).await {
+                Ok(page) => page,
+                Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
+            };
+        } else if let Some(browser) = browser.filter(|_| is_rendered_in_browser(&page)) {
             slot = None;
             page = match self.render(browser, page, &url, request, permit).await {
                 Ok(page) => page,
@@ -288,6 +298,7 @@ impl Journey {
         FetchedPage {
             result,
             body: fetched.body,
+            document: None,
             is_rendered: false,
             memory,
         }
@@ -319,7 +330,7 @@ impl Journey {
 
     async fn hand_on(&self, mut page: FetchedPage) {
         let is_ok = page.result.outcome == Outcome::Ok;
-        if !is_ok || page.body.is_empty() {
+        if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             page.result.body = (is_ok && page.result.crawl.body).then(|| "".into());
             return self.report(page.result).await;
         }

@@ -13,6 +13,7 @@ mod client;
 mod config;
 mod connections;
 mod crash_marker;
+mod documents;
 mod extract;
 mod fetch;
 mod fetch_error;
@@ -45,6 +46,7 @@ pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use crash_marker::{path as crash_marker_path, read as read_crash_marker};
+pub use documents::{DocumentsConfig, check as check_documents, prepare as prepare_documents};
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 // What decides about politeness, for the simulation (`tests/simulation/`), which drives it in

@@ -34,6 +34,7 @@ use crate::browser::Browser;
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::crash_marker::{self, CrashMarker};
+use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
 use crate::fetch_slots::FetchSlots;
@@ -210,7 +211,11 @@ fn journey(
             .join(format!("browser-{}", setup.worker_index));
         Browser::new(config, folder, setup.fetch.max_body_bytes)
     });
+    let documents = Documents::new(setup.documents.clone());
     let mut fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone());
+    if documents.is_some() {
+        fetcher = fetcher.reading_documents();
+    }
     if archive.is_some() {
         fetcher = fetcher.archiving(setup.politeness.user_agent());
     }
@@ -228,6 +233,7 @@ fn journey(
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),
         slots: FetchSlots::new(setup.worker.concurrency),
+        documents,
         browser,
         broken,
         bodies,

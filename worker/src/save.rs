@@ -151,6 +151,7 @@ impl Saver {
             failed_attempts: result.task.failed_attempts.clone(),
             headers: result.headers.clone(),
             body: result.body.clone(),
+            document: result.document.clone(),
         };
         Save {
             page,

@@ -41,6 +41,8 @@ pub struct TaskResult {
     pub headers: Option<Map<String, Value>>,
     /// The page's text, if the crawl asks for it and it is not too long.
     pub body: Option<Arc<str>>,
+    /// Of a document: how reading it ended, and what it says of itself.
+    pub document: Option<Map<String, Value>>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -73,6 +75,7 @@ impl TaskResult {
             links: Vec::new(),
             headers: None,
             body: None,
+            document: None,
             redirect: None,
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,
@@ -110,7 +113,8 @@ impl TaskResult {
         let headers = self.headers.as_ref().map_or(0, memory_of_object);
         let body = self.body.as_ref().map_or(0, |body| body.len());
         let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
-        COPIES * (links.sum::<usize>() + fields + headers + body + sample)
+        let document = self.document.as_ref().map_or(0, memory_of_object);
+        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all

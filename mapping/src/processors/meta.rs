@@ -1,4 +1,4 @@
-//! `meta`: selects metadata from the head of a page.
+//! `meta`: selects metadata from the head of a page, and those of a document.
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
@@ -7,7 +7,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const META: Entry = Entry {
     name: "meta",
     family: Family::Find,
-    summary: "Yields the content of the page's meta elements of a name: OpenGraph (og:title), Twitter (twitter:creator), or plain (description). It looks at name, property, itemprop and http-equiv.",
+    summary: "Yields the content of the page's meta elements of a name: OpenGraph (og:title), Twitter (twitter:creator), or plain (description). It looks at name, property, itemprop and http-equiv. Of a document (PDF, DOCX, ...) it yields title, author, created, modified or pages.",
     parameters: &[Parameter {
         name: "name",
         kind: Kind::Text,
@@ -35,6 +35,15 @@ struct Meta(String);
 impl Processor for Meta {
     fn apply<'p>(&self, _: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let mut output = run.output();
+        if let Some(metadata) = run.page.metadata() {
+            let named = metadata
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(&self.0));
+            if let Some((_, value)) = named {
+                output.push_str(value);
+            }
+            return output.finish();
+        }
         if let Some(document) = run.page.document(run) {
             for content in document.meta(&self.0) {
                 if !output.push_str(content) {

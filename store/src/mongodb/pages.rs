@@ -193,6 +193,8 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     stored.append(cstr!("tries"), failed_attempts(&page.failed_attempts));
     let headers = page.headers.as_ref().map(document).transpose()?;
     stored.append(cstr!("headers"), or_null(headers));
+    let of_document = page.document.as_ref().map(document).transpose()?;
+    stored.append(cstr!("document"), or_null(of_document));
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
     stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
     stored.append(cstr!("task"), clamped(page.task));

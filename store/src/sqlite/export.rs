@@ -24,7 +24,7 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 const PAGES: &str = "
 SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, tries, headers, body
+    worker, attrs, tries, headers, document, body
 FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
 ORDER BY rowid";
@@ -38,7 +38,7 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 10] = [
+const JSON_COLUMNS: [&str; 11] = [
     "records",
     "fields",
     "links",
@@ -49,6 +49,7 @@ const JSON_COLUMNS: [&str; 10] = [
     "missing",
     "tries",
     "headers",
+    "document",
 ];
 
 type Step = Result<Vec<Value>, StoreError>;

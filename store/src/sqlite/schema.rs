@@ -216,6 +216,11 @@ CREATE TABLE samples (
 ) STRICT;
 ";
 
+/// What version 7 added: what is known of pages that are documents.
+const DOCUMENTS: &str = "
+ALTER TABLE pages ADD COLUMN document TEXT; -- {status, type, sha256, bytes, title, ...}
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -356,6 +361,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             CUT,
             HISTORY,
             HEALTH,
+            DOCUMENTS,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -392,6 +398,7 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
             }
         }
         conn.execute_batch(HEALTH)?;
+        conn.execute_batch(DOCUMENTS)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -26,6 +26,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         template: Some(String::from("0f")),
         headers: Some(object(json!({"Set-Cookie": ["a=1", "b=2"], "$x.y": []}))),
         body: Some("<p>Ada \u{1F980}</p>".into()),
+        document: Some(object(json!({"status": "text", "type": "pdf", "pages": 2}))),
         ..page_with(
             "https://example.com/a",
             json!({"name": "Ada", "tags": ["x", "y"], "n": 3}),
@@ -48,6 +49,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
             {"ended_at": "2026-01-01T11:59:59.000Z", "outcome": "http_error", "status_code": 503},
         ],
         "headers": {"Set-Cookie": ["a=1", "b=2"], "$x.y": []}, "body": "<p>Ada \u{1F980}</p>",
+        "document": {"status": "text", "type": "pdf", "pages": 2},
     });
     assert_eq!(only_page(store).await, expected);
 }
@@ -67,6 +69,7 @@ pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
         "mapping",
         "mapping_version",
         "template",
+        "document",
     ] {
         assert_eq!(kept.get(name), Some(&Value::Null), "{name}");
     }

@@ -74,6 +74,12 @@ pub struct SupervisorOptions {
     /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
+    /// Take documents for pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
+    #[arg(long)]
+    pub documents: bool,
+    /// Folder in which the bytes of documents are kept, once each; implies --documents [default: none are kept]
+    #[arg(long, value_name = "DIR")]
+    pub keep_documents: Option<PathBuf>,
     /// Folder of keys, made by `webfill keys`; needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
@@ -90,4 +96,17 @@ pub struct WorkerOptions {
     pub worker_index: u16,
     #[arg(long)]
     pub incarnation: u32,
+}
+
+/// The limits of the process, see `webfill_reader::Limits`.
+#[derive(Debug, Args)]
+pub struct ReadDocumentOptions {
+    #[arg(long)]
+    pub memory_bytes: u64,
+    #[arg(long)]
+    pub cpu_seconds: u64,
+    #[arg(long)]
+    pub input_bytes: u64,
+    #[arg(long)]
+    pub text_bytes: u64,
 }

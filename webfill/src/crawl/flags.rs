@@ -1,7 +1,7 @@
 //! What a crawl's flags come to: settings, the crawl's specification, and what is missing.
 
 use webfill_api::CrawlSpec;
-use webfill_api::scope::ScopeError;
+use webfill_api::scope::{ScopeError, denied_beside_documents};
 use webfill_startup::Fault;
 use webfill_store::DatasetName;
 
@@ -43,6 +43,8 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
         .extend(options.resolve.iter().cloned());
     set_some(&mut settings.fetch.ca_file, &options.ca_file);
     set_some(&mut settings.archive.warc, &options.warc);
+    settings.documents.read |= options.documents || options.keep_documents.is_some();
+    set_some(&mut settings.documents.keep, &options.keep_documents);
     set_some(
         &mut settings.dispatcher.exclude_sites,
         &options.exclude_sites,
@@ -108,12 +110,18 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         allowed_domains: options.allowed_domains.clone(),
         allow_regex: options.allow_regex.clone(),
         deny_regex: options.deny_regex.clone(),
-        deny_extensions: options.deny_extensions.clone(),
+        deny_extensions: denied_extensions(options, settings),
         domain_max_pages: options.domain_max_pages,
         max_pages: options.max_pages,
         refresh_after_ms: refresh(options).after_ms,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
+}
+
+/// With documents, the built-in list lets them through.
+fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<String>> {
+    let with_documents = settings.documents.read.then(denied_beside_documents);
+    options.deny_extensions.clone().or(with_documents)
 }
 
 /// A new crawl id, which sorts by time and is very likely unique.

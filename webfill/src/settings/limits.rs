@@ -52,6 +52,7 @@ fn check_seconds(settings: &Settings) -> Result<(), Fault> {
         ("fetch.head_timeout", fetch.head_timeout),
         ("fetch.body_timeout", fetch.body_timeout),
         ("fetch.total_timeout", fetch.total_timeout),
+        ("documents.deadline", settings.documents.deadline),
         ("browser.settle", settings.browser.settle),
         ("browser.page_deadline", settings.browser.page_deadline),
     ];
@@ -107,6 +108,17 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             1..=1 << 40,
         ),
         ("archive.warc_mib", settings.archive.warc_mib, 1..=1 << 20),
+        (
+            "documents.readers",
+            settings.documents.readers as u64,
+            1..=1_000,
+        ),
+        (
+            "documents.memory_mib",
+            settings.documents.memory_mib,
+            // With less, many real documents would be too large.
+            64..=1 << 20,
+        ),
         ("browser.tabs", settings.browser.tabs as u64, 1..=1_000),
         (
             "browser.max_requests",
@@ -193,6 +205,9 @@ mod tests {
             ("fetch", "total_timeout", "inf"),
             ("fetch", "max_body_bytes", "0"),
             ("archive", "warc_mib", "0"),
+            ("documents", "readers", "0"),
+            ("documents", "deadline", "0"),
+            ("documents", "memory_mib", "1"),
             ("dispatcher", "window_sites", "0"),
             ("dispatcher", "seen_memory_mib", "100000000000"),
             ("dispatcher", "http", "\"0.0.0.0:8080\""),

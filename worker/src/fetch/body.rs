@@ -27,6 +27,8 @@ pub(super) enum NoBody {
 /// The limits of a body.
 pub(super) struct BodyLimits {
     pub rule: BodyRule,
+    /// Its type is none of a page's: only a document is read on.
+    pub must_be_document: bool,
     pub bytes: usize,
     /// The longest pause between two pieces.
     pub pause: Duration,
@@ -54,11 +56,18 @@ pub(super) async fn read(
         let chunk = &chunk[..chunk.len().min(room)];
         body.append(chunk, incoming.kept_bytes(), limits, memory)
             .await?;
+        if limits.must_be_document && webfill_reader::is_candidate(&body.bytes) == Some(false) {
+            let reason = "the body is neither a page nor a document";
+            return Err(NoBody::Failed(FetchError::new(
+                Outcome::UnsupportedType,
+                reason,
+            )));
+        }
         if body.bytes.len() == limits.bytes && matches!(limits.rule, BodyRule::Beginning { .. }) {
             break;
         }
     }
-    if limits.rule == BodyRule::Page {
+    if limits.rule.is_page() {
         memory.note_size(body.needs(body.bytes.len()));
     }
     memory.set(body.bytes.capacity() + incoming.kept_bytes());

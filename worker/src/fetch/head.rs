@@ -10,6 +10,7 @@ use webfill_wire::Outcome;
 use super::header::{list, retry_after, text};
 use super::{BodyRule, Fetched};
 use crate::charset;
+use crate::documents;
 use crate::politeness::Answer;
 
 /// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
@@ -22,7 +23,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
         _ => None,
     };
     let (outcome, error) = match status {
-        200..=299 if rule == BodyRule::Page => outcome_of_type(headers, content_type.as_deref()),
+        200..=299 if rule.is_page() => outcome_of_type(headers, content_type.as_deref(), rule),
         200..=299 => (Outcome::Ok, None),
         304 => (Outcome::NotModified, None),
         _ if redirect.is_some() => (Outcome::Redirected, None),
@@ -55,7 +56,11 @@ pub fn overloaded(headers: &HeaderMap) -> Answer {
     }
 }
 
-fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome, Option<String>) {
+fn outcome_of_type(
+    headers: &HeaderMap,
+    content_type: Option<&str>,
+    rule: BodyRule,
+) -> (Outcome, Option<String>) {
     // The header is taken away with each coding that is decoded.
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && coding.as_bytes() != b"identity"
@@ -64,7 +69,12 @@ fn outcome_of_type(headers: &HeaderMap, content_type: Option<&str>) -> (Outcome,
         return (Outcome::UnsupportedType, Some(reason));
     }
     match content_type {
-        Some(declared) if !charset::is_supported_type(declared) => (Outcome::UnsupportedType, None),
+        Some(declared)
+            if !charset::is_supported_type(declared)
+                && !(rule == BodyRule::PageOrDocument && documents::may_be_document(declared)) =>
+        {
+            (Outcome::UnsupportedType, None)
+        }
         _ => (Outcome::Ok, None),
     }
 }

@@ -1,0 +1,169 @@
+//! Confines this process for good: what it may take, and what it may ask of the kernel.
+//!
+//! | by | what |
+//! |---|---|
+//! | `setrlimit` | memory, CPU time, no file may grow, no file may be opened, no process, no core |
+//! | `no_new_privs` | no program could give it more rights |
+//! | landlock | no file, no TCP port, no signal and no abstract socket outside |
+//! | seccomp | the few calls that reading and thinking take; all others fail: no sockets, no programs, no threads, no files, no executable memory |
+//!
+//! Landlock came with Linux 5.13, and more of it later; a kernel that lacks it is told in the report.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetError, RulesetStatus, Scope,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+use crate::limits::Limits;
+
+/// What the kernel could not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confinement {
+    pub landlock: bool,
+}
+
+/// Confines this thread, and all that it starts from now on, to no files. To be followed by
+/// [`restrict_calls`].
+pub(crate) fn restrict_files() -> io::Result<Confinement> {
+    let status = restrict_by_landlock().map_err(io::Error::other)?;
+    Ok(Confinement {
+        landlock: status != RulesetStatus::NotEnforced,
+    })
+}
+
+fn restrict_by_landlock() -> Result<RulesetStatus, RulesetError> {
+    let abi = ABI::V6;
+    let restricted = Ruleset::default()
+        .handle_access(AccessFs::from_all(abi))?
+        .handle_access(AccessNet::from_all(abi))?
+        .scope(Scope::from_all(abi))?
+        .create()?
+        .restrict_self()?;
+    Ok(restricted.ruleset)
+}
+
+/// Limits what this process may take. `stack_bytes` are for a thread that is started afterwards.
+pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<()> {
+    let memory = memory_in_use()?
+        .saturating_add(stack_bytes)
+        .saturating_add(limits.memory_bytes);
+    set_limit(libc::RLIMIT_AS, memory)?;
+    // The first of two, at which the kernel ends the process.
+    set_limit(libc::RLIMIT_CPU, limits.cpu_seconds.max(1))?;
+    set_limit(libc::RLIMIT_FSIZE, 0)?;
+    set_limit(libc::RLIMIT_CORE, 0)
+}
+
+/// Confines all threads of this process to the calls that a reader needs.
+pub(crate) fn restrict_calls() -> io::Result<()> {
+    set_limit(libc::RLIMIT_NPROC, 0)?;
+    // Those that are open stay so. Landlock needed one.
+    set_limit(libc::RLIMIT_NOFILE, 0)?;
+    let filter = filter().map_err(io::Error::other)?;
+    // Sets `no_new_privs` as well.
+    seccompiler::apply_filter_all_threads(&filter).map_err(io::Error::other)
+}
+
+/// All of the above, for a process that has a single thread and starts none.
+pub fn confine(limits: &Limits) -> io::Result<Confinement> {
+    limit_resources(limits, 0)?;
+    let confinement = restrict_files()?;
+    restrict_calls()?;
+    Ok(confinement)
+}
+
+/// Address space that is in use, most of it the program.
+fn memory_in_use() -> io::Result<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm")?;
+    let pages = statm.split(' ').next().and_then(|pages| pages.parse().ok());
+    let pages: u64 = pages.ok_or_else(|| io::Error::other("/proc/self/statm cannot be read"))?;
+    // SAFETY: a plain call that cannot fail for this name.
+    #[allow(unsafe_code)]
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Ok(pages * u64::try_from(page_bytes).unwrap_or(4096))
+}
+
+fn set_limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: the kernel only reads the structure.
+    #[allow(unsafe_code)]
+    match unsafe { libc::setrlimit(resource, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Calls that are allowed whatever their arguments.
+const CALLS: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    // Memory.
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    // The threads that are there, signals of a crash, the end.
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    // Time and chance.
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_getrandom,
+];
+
+fn filter() -> Result<BpfProgram, seccompiler::Error> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    // The third argument of both says what the memory may be used for.
+    let not_executable = || {
+        let executable = libc::PROT_EXEC as u64;
+        only_if(2, SeccompCmpOp::MaskedEq(executable), 0)
+    };
+    rules.insert(libc::SYS_mmap, vec![not_executable()?]);
+    rules.insert(libc::SYS_mprotect, vec![not_executable()?]);
+    // How a process aborts: a signal to itself.
+    let own = u64::from(std::process::id());
+    rules.insert(libc::SYS_tgkill, vec![only_if(0, SeccompCmpOp::Eq, own)?]);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Errno(libc::EPERM as u32),
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into()?,
+    )?;
+    Ok(filter.try_into()?)
+}
+
+fn only_if(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::Error> {
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
+    Ok(SeccompRule::new(vec![condition])?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Each limit is really broken from within: by a process that is this test again, confined, and that does
+//! one thing that a reader must not do.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::process::OUT_OF_MEMORY;
+
+const ATTEMPT: &str = "WEBFILL_READER_ATTEMPT";
+
+const LIMITS: Limits = Limits {
+    memory_bytes: 64 << 20,
+    cpu_seconds: 1,
+    input_bytes: 0,
+    text_bytes: 0,
+};
+
+/// What a process does once it is confined, and how that ended: nothing to say is success.
+fn attempt(what: &str) -> io::Result<()> {
+    let open = tempfile::tempfile()?;
+    confine(&LIMITS)?;
+    do_it(what, open)
+}
+
+fn do_it(what: &str, mut open: File) -> io::Result<()> {
+    match what {
+        "nothing" => Ok(()),
+        "read a file" => File::open("/etc/hostname").map(drop),
+        "write a file" => File::create("/tmp/webfill-reader-was-here").map(drop),
+        "list a folder" => std::fs::read_dir("/").map(drop),
+        "listen" => TcpListener::bind("127.0.0.1:0").map(drop),
+        "connect" => TcpStream::connect("127.0.0.1:1").map(drop),
+        "send" => UdpSocket::bind("127.0.0.1:0").map(drop),
+        "pair" => UnixStream::pair().map(drop),
+        "start a program" => Command::new("/bin/true").status().map(drop),
+        "start a thread" => std::thread::Builder::new().spawn(|| {}).map(drop),
+        "kill the parent" => system_call(|| {
+            // SAFETY: a plain call; signal 0 only asks.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::kill(libc::getppid(), 0)
+            }
+        }),
+        "make code" => system_call(|| {
+            let both = libc::PROT_WRITE | libc::PROT_EXEC;
+            let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            // SAFETY: a new mapping that nobody uses.
+            #[allow(unsafe_code)]
+            let mapped = unsafe { libc::mmap(std::ptr::null_mut(), 4096, both, private, -1, 0) };
+            if mapped == libc::MAP_FAILED { -1 } else { 0 }
+        }),
+        "grow a file" => open.write_all(b"x"),
+        "take memory" => {
+            let mut taken = Vec::new();
+            loop {
+                taken.push(vec![1_u8; 1 << 20]);
+            }
+        }
+        "think forever" => loop {
+            std::hint::black_box(());
+        },
+        other => panic!("{other}"),
+    }
+}
+
+fn system_call(call: impl FnOnce() -> libc::c_int) -> io::Result<()> {
+    match call() {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Not a test by itself: what the processes run.
+#[test]
+fn in_a_process_of_its_own() {
+    let Ok(what) = std::env::var(ATTEMPT) else {
+        return;
+    };
+    let ended = attempt(&what);
+    println!("ended: {:?}", ended.map_err(|error| error.kind()));
+    std::process::exit(0);
+}
+
+fn process(what: &str) -> Output {
+    Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "confine::tests::in_a_process_of_its_own",
+            "--nocapture",
+        ])
+        .env(ATTEMPT, what)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_confined_process_can_do_nothing_but_read_and_think() {
+    let told = |what: &str| String::from_utf8_lossy(&process(what).stdout).into_owned();
+    assert!(told("nothing").contains("ended: Ok(())"));
+    for what in [
+        "read a file",
+        "write a file",
+        "list a folder",
+        "listen",
+        "connect",
+        "send",
+        "pair",
+        "start a program",
+        "start a thread",
+        "kill the parent",
+        "make code",
+    ] {
+        let told = told(what);
+        assert!(told.contains("ended: Err("), "{what}: {told}");
+    }
+}
+
+#[test]
+fn a_file_that_is_open_does_not_grow() {
+    let ended = process("grow a file");
+    let told = String::from_utf8_lossy(&ended.stdout);
+    let was_killed = ended.status.signal() == Some(libc::SIGXFSZ);
+    assert!(was_killed || told.contains("ended: Err("), "{told}");
+}
+
+#[test]
+fn memory_has_an_end() {
+    let ended = process("take memory");
+    let words = String::from_utf8_lossy(&ended.stderr);
+    assert!(words.contains(OUT_OF_MEMORY), "{words}");
+    assert_eq!(ended.status.signal(), Some(libc::SIGABRT));
+}
+
+#[test]
+fn thinking_has_an_end() {
+    let began = Instant::now();
+    let ended = process("think forever");
+    assert_eq!(ended.status.signal(), Some(libc::SIGKILL));
+    assert!(began.elapsed() >= Duration::from_millis(900));
+}
+
+#[test]
+fn without_seccomp_landlock_alone_keeps_a_thread_from_all_files() {
+    let confined = std::thread::spawn(|| {
+        let confinement = restrict_files()?;
+        Ok::<_, io::Error>((confinement.landlock, File::open("/etc/passwd").is_ok()))
+    });
+    let (landlock, opened) = confined.join().unwrap().unwrap();
+    assert_eq!(opened, !landlock);
+    assert!(File::open("/etc/passwd").is_ok(), "this thread is free");
+}

@@ -1,0 +1,97 @@
+//! One reader for each kind of document.
+
+use std::fmt::Display;
+
+use crate::kind::{Beginning, Kind, beginning};
+use crate::limits::Limits;
+use crate::report::{Metadata, Report, Status};
+
+mod compound;
+mod flow;
+mod opendocument;
+mod package;
+mod pdf;
+mod pdf_date;
+mod rtf;
+mod sheets;
+mod word;
+mod xml;
+
+/// What a reader has found.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) text: String,
+    pub(crate) metadata: Metadata,
+    /// Pages that could not be read, while others could.
+    pub(crate) unread: usize,
+}
+
+/// Why a document yields no text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Encrypted,
+    Broken(String),
+    TooLarge(String),
+}
+
+impl Trouble {
+    pub(crate) fn broken(error: impl Display) -> Trouble {
+        Trouble::Broken(error.to_string())
+    }
+}
+
+/// The kind of a document, by its first bytes and, of a container, by what is in it.
+pub(crate) fn kind(bytes: &[u8]) -> Option<Kind> {
+    match beginning(bytes)? {
+        Beginning::Pdf => Some(Kind::Pdf),
+        Beginning::Rtf => Some(Kind::Rtf),
+        Beginning::Zip => package::kind(bytes),
+        Beginning::Compound => compound::kind(bytes),
+    }
+}
+
+/// Reads a document of a known kind.
+pub(crate) fn read(kind: Kind, bytes: Vec<u8>, limits: &Limits) -> Report {
+    let most = limits.text_bytes;
+    let content = match kind {
+        Kind::Pdf => pdf::read(&bytes, most),
+        Kind::Docx => word::read(&bytes, most),
+        Kind::Odt | Kind::Ods => opendocument::read(kind, &bytes, most),
+        Kind::Xlsx => sheets::read_xlsx(&bytes, most),
+        Kind::Xls => sheets::read_xls(bytes, most),
+        Kind::Rtf => rtf::read(&bytes, most),
+        // A compound file that is nothing else.
+        Kind::Office => Err(Trouble::Encrypted),
+        Kind::Text => Err(Trouble::broken("plain text needs no reader")),
+    };
+    report(kind, content)
+}
+
+fn report(kind: Kind, content: Result<Content, Trouble>) -> Report {
+    let content = match content {
+        Ok(content) => content,
+        Err(Trouble::Encrypted) => {
+            return Report::failed(kind, Status::Encrypted, "it asks for a password");
+        }
+        Err(Trouble::Broken(reason)) => return Report::failed(kind, Status::Broken, reason),
+        Err(Trouble::TooLarge(reason)) => return Report::failed(kind, Status::TooLarge, reason),
+    };
+    let has_text = !content.text.trim().is_empty();
+    Report {
+        kind,
+        status: if has_text {
+            Status::Text
+        } else {
+            Status::NoText
+        },
+        reason: (content.unread > 0)
+            .then(|| format!("{} of its pages cannot be read", content.unread)),
+        metadata: content.metadata,
+        text: if has_text {
+            content.text
+        } else {
+            String::new()
+        },
+        landlock: true,
+    }
+}

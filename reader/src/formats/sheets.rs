@@ -1,0 +1,129 @@
+//! XLSX and XLS: a line for each row that has something in it, the sheets one after another.
+
+use std::io::{Cursor, Read, Seek};
+
+use calamine::{Data, DataRef, ExcelDateTime, Reader, Xls, XlsError, Xlsx, XlsxError};
+
+use super::flow::read_metadata;
+use super::package::Package;
+use super::{Content, Trouble};
+use crate::report::Metadata;
+use crate::text::TextWriter;
+
+/// Cells are read one after another, so that what a sheet claims to hold costs nothing.
+pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
+    let mut package = Package::open(bytes)?;
+    let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;
+    let names = workbook.sheet_names();
+    let mut writer = TextWriter::new(max_text_bytes);
+    for name in &names {
+        write_sheet(&mut workbook, name, &mut writer)?;
+    }
+    let mut content = Content {
+        text: writer.finish(),
+        ..Content::default()
+    };
+    read_metadata(&mut package, "docProps/core.xml", &mut content.metadata);
+    content.metadata.pages = u32::try_from(names.len()).ok();
+    Ok(content)
+}
+
+fn write_sheet<R: Read + Seek>(
+    workbook: &mut Xlsx<R>,
+    name: &str,
+    writer: &mut TextWriter,
+) -> Result<(), Trouble> {
+    let mut cells = match workbook.worksheet_cells_reader(name) {
+        Ok(cells) => cells,
+        // A chart.
+        Err(XlsxError::NotAWorksheet(_)) => return Ok(()),
+        Err(error) => return Err(trouble_of_xlsx(error)),
+    };
+    writer.push(name)?;
+    writer.paragraph();
+    let mut row = None;
+    while let Some(cell) = cells.next_cell().map_err(trouble_of_xlsx)? {
+        let of_row = Some(cell.get_position().0);
+        match of_row == row {
+            true => writer.space(),
+            false => writer.paragraph(),
+        }
+        row = of_row;
+        writer.push(&text_of(cell.get_value()))?;
+    }
+    writer.paragraph();
+    Ok(())
+}
+
+pub(super) fn read_xls(bytes: Vec<u8>, max_text_bytes: u64) -> Result<Content, Trouble> {
+    let mut workbook = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
+        XlsError::Password => Trouble::Encrypted,
+        other => Trouble::broken(other),
+    })?;
+    let names = workbook.sheet_names();
+    let mut writer = TextWriter::new(max_text_bytes);
+    for name in &names {
+        let range = workbook.worksheet_range(name).map_err(Trouble::broken)?;
+        writer.push(name)?;
+        writer.paragraph();
+        for row in range.rows() {
+            for cell in row.iter().filter(|cell| **cell != Data::Empty) {
+                writer.push(&text_of_data(cell))?;
+                writer.space();
+            }
+            writer.paragraph();
+        }
+    }
+    let metadata = Metadata {
+        pages: u32::try_from(names.len()).ok(),
+        ..Metadata::default()
+    };
+    let text = writer.finish();
+    Ok(Content {
+        text,
+        metadata,
+        unread: 0,
+    })
+}
+
+fn text_of(cell: &DataRef<'_>) -> String {
+    match cell {
+        DataRef::Int(number) => number.to_string(),
+        DataRef::Float(number) => number.to_string(),
+        DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
+            text.clone()
+        }
+        DataRef::SharedString(text) => (*text).to_owned(),
+        DataRef::Bool(value) => value.to_string(),
+        DataRef::DateTime(time) => text_of_time(time),
+        DataRef::Error(error) => error.to_string(),
+        DataRef::Empty => String::new(),
+    }
+}
+
+fn text_of_data(cell: &Data) -> String {
+    match cell {
+        Data::DateTime(time) => text_of_time(time),
+        Data::Empty => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A date as ISO 8601, without the time of day if it is midnight.
+fn text_of_time(time: &ExcelDateTime) -> String {
+    if time.is_duration() || time.as_f64() < 1.0 {
+        return time.as_f64().to_string();
+    }
+    let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
+    match (hour, minute, second) {
+        (0, 0, 0) => format!("{year:04}-{month:02}-{day:02}"),
+        _ => format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"),
+    }
+}
+
+fn trouble_of_xlsx(error: XlsxError) -> Trouble {
+    match error {
+        XlsxError::Password => Trouble::Encrypted,
+        other => Trouble::broken(other),
+    }
+}

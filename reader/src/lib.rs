@@ -1,0 +1,20 @@
+//! Reads documents: files made for people, such as PDF and the office formats. The result is their text
+//! and a few metadata ([`Report`]).
+//!
+//! Documents are foreign code's food, and their formats are large. So they are read in a process that can
+//! do nothing else ([`process`], `webfill read-document`): it has no files, no sockets and no other
+//! programs, and limits on memory, time and output ([`confine`]). Whatever a document does to it ends in
+//! one of the words of [`Status`]. Who starts that process takes its report as foreign input, too.
+
+mod confine;
+mod formats;
+mod kind;
+mod limits;
+pub mod process;
+mod report;
+mod text;
+
+pub use confine::{Confinement, confine};
+pub use kind::{Kind, begins_as_document, coarse_kind, is_candidate};
+pub use limits::Limits;
+pub use report::{Metadata, NotADocument, Report, Status};

@@ -1,0 +1,94 @@
+//! The process that reads one document: the document on standard input, the report on standard output.
+//!
+//! It confines itself before it reads the first byte. A panic of a reader is caught and reported; an
+//! abort (no memory, no stack) or the end of its time is for its parent to see. It lives for one document:
+//! nothing of a document is left when the next one is read.
+
+use std::io::{self, Read};
+use std::panic::{self, AssertUnwindSafe};
+use std::thread;
+
+use crate::confine::{self, Confinement};
+use crate::formats;
+use crate::kind::Kind;
+use crate::limits::Limits;
+use crate::report::{self, NotADocument, Report, Status};
+
+/// Readers are recursive, and documents nest.
+const STACK_BYTES: usize = 64 << 20;
+
+/// What Rust says on standard error when there is no memory, or no stack, before it aborts.
+pub const OUT_OF_MEMORY: &str = "memory allocation of";
+pub const OUT_OF_STACK: &str = "has overflowed its stack";
+
+/// Reads the document.
+///
+/// # Errors
+///
+/// The process could not be confined, so nothing was read; or its parent is gone.
+pub fn run(limits: Limits) -> io::Result<()> {
+    confine::limit_resources(&limits, STACK_BYTES as u64)?;
+    let confinement = confine::restrict_files()?;
+    let reader = thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            confine::restrict_calls()?;
+            read_and_report(&limits, confinement)
+        })?;
+    reader
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
+}
+
+fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    bytes.reserve_exact(usize::try_from(limits.input_bytes).unwrap_or_default());
+    io::stdin()
+        .lock()
+        .take(limits.input_bytes)
+        .read_to_end(&mut bytes)?;
+    let mut report = read(bytes, limits);
+    if let Ok(report) = &mut report {
+        report.landlock = confinement.landlock;
+    }
+    report::write(&report, &mut io::stdout().lock())
+}
+
+/// Reads a document in this process.
+fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
+    let Some(kind) = formats::kind(&bytes) else {
+        return Err(NotADocument);
+    };
+    let reading = AssertUnwindSafe(|| formats::read(kind, bytes, limits));
+    Ok(panic::catch_unwind(reading)
+        .unwrap_or_else(|panic| Report::failed(kind, Status::Broken, words_of(panic.as_ref()))))
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!(
+        "the reader gave up: {}",
+        words.unwrap_or("it does not say why")
+    )
+}
+
+/// What the end of a reader means that has left no report, by its last words on standard error.
+pub fn report_of_death(kind: Kind, words: &str, signal: Option<i32>) -> Report {
+    let (status, reason) = if words.contains(OUT_OF_MEMORY) {
+        (
+            Status::TooLarge,
+            "it needs more memory than a document may take",
+        )
+    } else if signal == Some(libc::SIGKILL) || signal == Some(libc::SIGXCPU) {
+        (
+            Status::TooLarge,
+            "it needs more time or memory than a document may take",
+        )
+    } else if words.contains(OUT_OF_STACK) {
+        (Status::Broken, "it nests too deep")
+    } else {
+        (Status::Broken, "its reader crashed")
+    };
+    Report::failed(kind, status, reason)
+}

@@ -1,0 +1,264 @@
+//! The report about a document, and how it crosses the pipe: a line of JSON, then the text.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::kind::Kind;
+
+/// How reading a document ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// There is text.
+    Text,
+    /// It was read, and there is no text in it: pictures of pages, an empty sheet.
+    NoText,
+    /// It cannot be read without a password.
+    Encrypted,
+    /// It is damaged, or the reader cannot cope with it.
+    Broken,
+    /// It needs more memory, time or room for its text than a document may take.
+    TooLarge,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Text => "text",
+            Status::NoText => "no_text",
+            Status::Encrypted => "encrypted",
+            Status::Broken => "broken",
+            Status::TooLarge => "too_large",
+        }
+    }
+}
+
+/// What a document says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// As ISO 8601, with as much of it as there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified: Option<String>,
+    /// Pages; of a workbook, its sheets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u32>,
+}
+
+/// The most bytes of one metadatum.
+const MAX_METADATUM_BYTES: usize = 1000;
+
+/// The most bytes of the line of JSON.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+impl Metadata {
+    /// The same without what cannot be shown: control characters, white space around, and length.
+    #[must_use]
+    pub fn cleaned(self) -> Metadata {
+        Metadata {
+            title: self.title.and_then(|text| clean(&text)),
+            author: self.author.and_then(|text| clean(&text)),
+            created: self.created.and_then(|text| clean(&text)),
+            modified: self.modified.and_then(|text| clean(&text)),
+            pages: self.pages,
+        }
+    }
+
+    /// Name and value of each that is there.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, String)> {
+        [
+            ("title", self.title.clone()),
+            ("author", self.author.clone()),
+            ("created", self.created.clone()),
+            ("modified", self.modified.clone()),
+            ("pages", self.pages.map(|pages| pages.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+fn clean(text: &str) -> Option<String> {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut joined = words.join(" ");
+    joined.truncate(joined.floor_char_boundary(MAX_METADATUM_BYTES));
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// What is known of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub kind: Kind,
+    pub status: Status,
+    /// Why there is no text.
+    pub reason: Option<String>,
+    pub metadata: Metadata,
+    pub text: String,
+    /// Whether the reader was kept from all files by landlock, which old kernels lack.
+    pub landlock: bool,
+}
+
+/// The bytes are no document of a known kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotADocument;
+
+/// The line of JSON. Without `kind` the bytes are not a document.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    kind: Option<Kind>,
+    status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    metadata: Metadata,
+    text_bytes: usize,
+    landlock: bool,
+}
+
+impl Report {
+    /// The report about a document that yielded nothing.
+    pub fn failed(kind: Kind, status: Status, reason: impl Into<String>) -> Report {
+        Report {
+            kind,
+            status,
+            reason: Some(reason.into()),
+            metadata: Metadata::default(),
+            text: String::new(),
+            landlock: true,
+        }
+    }
+
+    /// Reads what [`write`] has written. Everything is checked, because the writer may have been taken
+    /// over by the document.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as half a sentence.
+    pub fn parse(
+        output: &[u8],
+        max_text_bytes: u64,
+    ) -> Result<Result<Report, NotADocument>, String> {
+        let line_end = output
+            .iter()
+            .take(MAX_HEAD_BYTES)
+            .position(|byte| *byte == b'\n')
+            .ok_or("the reader ended without a report")?;
+        let (head, text) = (&output[..line_end], &output[line_end + 1..]);
+        let head: Head =
+            serde_json::from_slice(head).map_err(|_| "the reader's report cannot be read")?;
+        let text = std::str::from_utf8(text).map_err(|_| "the reader's text is not UTF-8")?;
+        let fits = text.len() == head.text_bytes && text.len() as u64 <= max_text_bytes;
+        if !fits || (head.status == Status::Text) == text.trim().is_empty() {
+            return Err("the reader's report contradicts itself".into());
+        }
+        let Some(kind) = head.kind else {
+            return Ok(Err(NotADocument));
+        };
+        Ok(Ok(Report {
+            kind,
+            status: head.status,
+            reason: head.reason.and_then(|reason| clean(&reason)),
+            metadata: head.metadata.cleaned(),
+            text: text.to_owned(),
+            landlock: head.landlock,
+        }))
+    }
+}
+
+/// Writes a report into the pipe.
+pub(crate) fn write(
+    report: &Result<Report, NotADocument>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    let head = match report {
+        Ok(report) => Head {
+            kind: Some(report.kind),
+            status: report.status,
+            reason: report.reason.as_deref().and_then(clean),
+            metadata: report.metadata.clone().cleaned(),
+            text_bytes: report.text.len(),
+            landlock: report.landlock,
+        },
+        Err(NotADocument) => Head {
+            kind: None,
+            status: Status::NoText,
+            reason: None,
+            metadata: Metadata::default(),
+            text_bytes: 0,
+            landlock: true,
+        },
+    };
+    serde_json::to_writer(&mut *output, &head)?;
+    output.write_all(b"\n")?;
+    if let Ok(report) = report {
+        output.write_all(report.text.as_bytes())?;
+    }
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(text: &str) -> Report {
+        Report {
+            kind: Kind::Pdf,
+            status: if text.is_empty() {
+                Status::NoText
+            } else {
+                Status::Text
+            },
+            reason: None,
+            metadata: Metadata {
+                title: Some(" A\n\u{1}title ".into()),
+                pages: Some(3),
+                ..Metadata::default()
+            },
+            text: text.into(),
+            landlock: true,
+        }
+    }
+
+    fn written(report: &Result<Report, NotADocument>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(report, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_report_comes_out_of_the_pipe_as_it_went_in_but_clean() {
+        for text in ["two\nlines", ""] {
+            let bytes = written(&Ok(report(text)));
+            let read = Report::parse(&bytes, 100).unwrap().unwrap();
+            assert_eq!(read.text, text);
+            assert_eq!(read.metadata.title.as_deref(), Some("A title"));
+        }
+        let bytes = written(&Err(NotADocument));
+        assert_eq!(Report::parse(&bytes, 100), Ok(Err(NotADocument)));
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_right_is_refused() {
+        let whole = written(&Ok(report("some text")));
+        assert!(Report::parse(&whole, 4).is_err(), "longer than it may be");
+        assert!(
+            Report::parse(&whole[..whole.len() - 1], 100).is_err(),
+            "cut"
+        );
+        assert!(Report::parse(b"", 100).is_err());
+        assert!(Report::parse(b"{}\n", 100).is_err());
+        let mut foreign = whole.clone();
+        *foreign.last_mut().unwrap() = 0xff;
+        assert!(Report::parse(&foreign, 100).is_err());
+        let mut endless = vec![b'x'; 1 << 20];
+        endless.push(b'\n');
+        assert!(Report::parse(&endless, 100).is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! Documents as pages (`--documents`): found by their bytes, read, mapped, kept once.
+
+use serde_json::{Map, Value, json};
+use webfill_tests::office::{docx, open_document, package, pdf, xlsx};
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Site, Web, document};
+use webfill_tests::workplace::{Workplace, files_under};
+
+const HOST: &str = "papers.example";
+const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+const CELLS: &str = "<row r='1'><c r='A1' t='inlineStr'><is><t>price</t></is></c>\
+    <c r='B1'><v>42.5</v></c></row>";
+
+/// Path, answer, and what is to be stored: status and type of the document; none is no document.
+fn answers() -> Vec<(&'static str, Page, Option<(&'static str, &'static str)>)> {
+    let paper = || pdf("A paper", "Contract number 4711 of the year");
+    let letter = "<w:p><w:r><w:t>Contract number </w:t></w:r><w:r><w:t>4712</w:t></w:r></w:p>";
+    let text = "<text:h>Heading</text:h><text:p>Contract number<text:s/>4713</text:p>";
+    let table = "<table:table><table:table-row table:number-rows-repeated='1000000000'>\
+        <table:table-cell><text:p>number 4714</text:p></table:table-cell></table:table-row></table:table>";
+    let rtf = r"{\rtf1\ansi{\info{\title A letter}}Contract number 4715}";
+    vec![
+        (
+            "/paper.pdf",
+            document("application/pdf", paper()),
+            Some(("text", "pdf")),
+        ),
+        (
+            "/download?id=1",
+            document("application/octet-stream", paper()),
+            Some(("text", "pdf")),
+        ),
+        (
+            "/paper.html",
+            document("text/html", paper()),
+            Some(("text", "pdf")),
+        ),
+        (
+            "/letter.docx",
+            document(WORD, docx(letter)),
+            Some(("text", "docx")),
+        ),
+        (
+            "/letter_zip",
+            document("application/zip", docx(letter)),
+            Some(("text", "docx")),
+        ),
+        (
+            "/prices.xlsx",
+            document("application/octet-stream", xlsx("A1:B1", CELLS)),
+            Some(("text", "xlsx")),
+        ),
+        (
+            "/text.odt",
+            document("application/octet-stream", open_document("text", text)),
+            Some(("text", "odt")),
+        ),
+        (
+            "/table.ods",
+            document(
+                "application/octet-stream",
+                open_document("spreadsheet", table),
+            ),
+            Some(("text", "ods")),
+        ),
+        (
+            "/letter.rtf",
+            document("text/rtf", rtf),
+            Some(("text", "rtf")),
+        ),
+        (
+            "/notes.txt",
+            document("text/plain", "Contract number 4716"),
+            Some(("text", "text")),
+        ),
+        (
+            "/scan.pdf",
+            document("application/pdf", pdf("A scan", "")),
+            Some(("no_text", "pdf")),
+        ),
+        (
+            "/torn.pdf",
+            document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]),
+            Some(("broken", "pdf")),
+        ),
+        (
+            "/other_jar",
+            document("application/zip", package(&[("a.class", vec![1])])),
+            None,
+        ),
+        (
+            "/picture.pdf",
+            document("application/pdf", vec![7; 3_000]),
+            None,
+        ),
+        (
+            "/not_found.pdf",
+            document(
+                "application/pdf",
+                "<h1>Sorry, not here, contract number 1</h1>",
+            ),
+            None,
+        ),
+    ]
+}
+
+fn mapping() -> Value {
+    let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
+    let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
+    json!({
+        "name": "papers",
+        "url_patterns": [{"type": "host", "pattern": HOST}],
+        "fields": [from_text("number", "number (\\d+)"), meta("title"), meta("author"), meta("created"), meta("pages")],
+    })
+}
+
+fn serve(site: &Site) -> Vec<String> {
+    let serve = |(path, answer, _): (&'static str, Page, _)| {
+        site.serve(path, answer);
+        site.url(path)
+    };
+    answers().into_iter().map(serve).collect()
+}
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    work.write_json("mappings/papers.json", &mapping());
+    work.crawl(web).instead("--delay", "0.05")
+}
+
+/// What is stored of the documents, by URL.
+fn stored_documents(work: &Workplace) -> Map<String, Value> {
+    let rows = work.stored().texts(
+        "SELECT json_object('url', url, 'document', json(coalesce(document, 'null'))) FROM pages",
+    );
+    let row = |row: String| {
+        let row: Value = serde_json::from_str(&row).unwrap();
+        (
+            row["url"].as_str().unwrap().to_owned(),
+            row["document"].clone(),
+        )
+    };
+    rows.into_iter().map(row).collect()
+}
+
+#[test]
+fn documents_are_found_by_their_bytes_read_and_mapped() {
+    let web = Web::start();
+    let site = web.site(HOST);
+    let urls = serve(&site);
+    let work = Workplace::new();
+    crawl(&work, &web)
+        .arg("--documents")
+        .args(&urls)
+        .finish()
+        .expect(0);
+
+    let documents = stored_documents(&work);
+    let pages = work.stored().pages();
+    for ((path, answer, expected), url) in answers().into_iter().zip(&urls) {
+        let stored = &documents[url];
+        let Some((status, kind)) = expected else {
+            assert_eq!(stored, &Value::Null, "{path}");
+            assert_eq!(pages[url].outcome, "unsupported_type", "{path}");
+            continue;
+        };
+        assert_eq!(stored["status"], status, "{path}: {stored}");
+        assert_eq!(stored["type"], kind, "{path}: {stored}");
+        assert_eq!(stored["bytes"], answer.body.len(), "{path}");
+        assert_eq!(pages[url].outcome, "ok", "{path}");
+        assert_eq!(pages[url].mapping.as_deref(), Some("papers"), "{path}");
+        assert_eq!(
+            stored.get("text_hash").is_some(),
+            status == "text",
+            "{path}"
+        );
+    }
+    let fields = |path: &str| Value::Object(pages[&site.url(path)].fields.clone());
+    let paper = json!({"number": "4711", "title": "A paper", "author": "Ada",
+        "created": "2024-01-31T12:00:00Z", "pages": "1"});
+    assert_eq!(fields("/paper.pdf"), paper);
+    assert_eq!(fields("/download?id=1"), paper);
+    assert_eq!(fields("/paper.html"), paper);
+    assert_eq!(
+        fields("/letter.docx"),
+        json!({"number": "4712", "title": "A title", "author": "Ada",
+        "created": "2024-01-31T12:00:00Z"})
+    );
+    assert_eq!(
+        fields("/text.odt"),
+        json!({"number": "4713", "title": "A title", "author": "Ada", "pages": "3"})
+    );
+    assert_eq!(fields("/table.ods")["number"], "4714");
+    assert_eq!(
+        fields("/letter.rtf"),
+        json!({"number": "4715", "title": "A letter"})
+    );
+    assert_eq!(fields("/notes.txt"), json!({"number": "4716"}));
+    assert_eq!(fields("/scan.pdf")["title"], "A scan");
+    assert_eq!(fields("/torn.pdf"), json!({}));
+}
+
+#[test]
+fn without_the_flag_documents_end_as_before() {
+    let web = Web::start();
+    let site = web.site(HOST);
+    site.serve(
+        "/paper",
+        document("application/pdf", pdf("A paper", "text")),
+    )
+    .serve("/hidden", document("text/html", pdf("A paper", "text")))
+    .serve("/notes", document("text/plain", "number 7"));
+    let work = Workplace::new();
+    let urls = ["/paper", "/hidden", "/notes"].map(|path| site.url(path));
+    crawl(&work, &web).args(&urls).finish().expect(0);
+    let outcomes = work.stored().outcomes();
+    assert_eq!(outcomes[&urls[0]], "unsupported_type");
+    assert_eq!(outcomes[&urls[1]], "unsupported_type");
+    assert_eq!(outcomes[&urls[2]], "ok");
+    assert!(stored_documents(&work).values().all(Value::is_null));
+}
+
+#[test]
+fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
+    let web = Web::start();
+    let site = web.site(HOST);
+    let text = "the same text";
+    let [first, anew] = ["Draft", "Final"].map(|title| pdf(title, text));
+    for (path, body) in [("/a.pdf", &first), ("/b.pdf", &first), ("/c.pdf", &anew)] {
+        site.serve(path, document("application/pdf", body.clone()));
+    }
+    let work = Workplace::new();
+    let urls = ["/a.pdf", "/b.pdf", "/c.pdf"].map(|path| site.url(path));
+    let run = crawl(&work, &web)
+        .arg("--keep-documents")
+        .arg(work.path("kept"));
+    run.args(&urls).finish().expect(0);
+
+    let documents = stored_documents(&work);
+    let [a, b, c] = urls.each_ref().map(|url| &documents[url]);
+    assert_eq!(a["sha256"], b["sha256"]);
+    assert_ne!(a["sha256"], c["sha256"]);
+    assert_eq!(a["text_hash"], c["text_hash"]);
+    let hashes = work
+        .stored()
+        .texts("SELECT DISTINCT content_hash FROM pages");
+    assert_eq!(hashes.len(), 1, "pages are compared by the text");
+    let mut kept = files_under(&work.path("kept"));
+    kept.sort();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    for (stored, body) in [(a, &first), (c, &anew)] {
+        let name = stored["sha256"].as_str().unwrap();
+        let file = work
+            .path("kept")
+            .join(&name[..2])
+            .join(&name[2..4])
+            .join(name);
+        assert_eq!(&std::fs::read(file).unwrap(), body);
+    }
+}

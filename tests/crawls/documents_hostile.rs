@@ -1,0 +1,146 @@
+//! Documents that aim at their reader: each ends in its word, in bounded time and memory, and the next one
+//! is read as if nothing had been.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use webfill_tests::office::{
+    bomb, docx, open_document, package, pdf, pdf_of, pdf_with_content, stream, xlsx,
+};
+use webfill_tests::run::Running;
+use webfill_tests::site::{Web, document};
+use webfill_tests::workplace::Workplace;
+
+const HOST: &str = "hostile.example";
+const MIB: u64 = 1 << 20;
+
+/// Memory for one document, and what the program itself may take beside.
+const MEMORY_MIB: u64 = 128;
+const PROGRAM_MIB: u64 = 160;
+
+/// Path, document, and the words that it may end in.
+fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
+    let page = |content| pdf_with_content("Hostile", content);
+    let catalog = b"<< /Type /Catalog /Pages 2 0 R >>".to_vec();
+    let info = b"<< >>".to_vec();
+    let own_parent = pdf_of(&[
+        catalog.clone(),
+        b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 2147483647 >>".to_vec(),
+        info.clone(),
+    ]);
+    let circle = pdf_of(&[
+        catalog,
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_vec(),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R >>".to_vec(),
+        b"5 0 R".to_vec(),
+        b"4 0 R".to_vec(),
+        info,
+    ]);
+    let promise = b"<< /Length 2147483647 >>\nstream\nBT ET\nendstream".to_vec();
+    let nested = [&b"%PDF-1.4\n1 0 obj\n"[..], &b"[".repeat(3_000_000)].concat();
+    let deep_xml = format!("<w:p>{}", "<w:x>".repeat(1_000_000));
+    let zeros = vec![b' '; 700 << 20];
+    let sheet = "<row r='1048576'><c r='XFD1048576'><v>7</v></c></row>";
+    let cells = "<table:table><table:table-row table:number-rows-repeated='1000000000'>\
+        <table:table-cell table:number-columns-repeated='1000000000'><text:p>7</text:p>\
+        </table:table-cell></table:table-row></table:table>";
+    let rtf = format!("{{\\rtf1 {}deep", "{".repeat(1_000_000));
+    vec![
+        ("/inflates.pdf", page(bomb(1 << 30)), &["too_large"]),
+        ("/own_parent.pdf", own_parent, &["broken", "no_text"]),
+        ("/circle.pdf", circle, &["broken", "no_text"]),
+        ("/promise.pdf", page(promise), &["broken", "no_text"]),
+        ("/nested.pdf", nested, &["broken", "too_large"]),
+        (
+            "/stream.pdf",
+            page(stream("/Filter /FlateDecode", b"no zlib")),
+            &["broken", "no_text"],
+        ),
+        (
+            "/inflates.docx",
+            package(&[("word/document.xml", zeros)]),
+            &["too_large"],
+        ),
+        ("/deep.docx", docx(&deep_xml), &["no_text", "broken"]),
+        ("/rows.xlsx", xlsx("A1:XFD1048576", sheet), &["text"]),
+        ("/rows.ods", open_document("spreadsheet", cells), &["text"]),
+        ("/deep.rtf", rtf.into_bytes(), &["text"]),
+    ]
+}
+
+#[test]
+fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
+    let web = Web::start();
+    let site = web.site(HOST);
+    let mut urls = Vec::new();
+    for (path, body, _) in hostile() {
+        site.serve(path, document("application/octet-stream", body));
+        let after = format!("{path}.after.pdf");
+        site.serve(
+            &after,
+            document("application/pdf", pdf("Healthy", "healthy text")),
+        );
+        urls.extend([site.url(path), site.url(&after)]);
+    }
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .instead("--delay", "0.05")
+        .instead("--workers", "1")
+        .arg("--documents");
+    let mut running = run
+        .env("WEBFILL_DOCUMENTS_MEMORY_MIB", MEMORY_MIB.to_string())
+        .env("WEBFILL_DOCUMENTS_DEADLINE", "20")
+        .time_limit(Duration::from_secs(400))
+        .args(&urls)
+        .start();
+    let peak = peak_of_readers(&mut running);
+    running.finish().expect(0);
+
+    assert!(peak > 0, "a reader was seen");
+    assert!(
+        peak < (MEMORY_MIB + PROGRAM_MIB) * MIB,
+        "{} MiB",
+        peak / MIB
+    );
+    for (path, _, words) in hostile() {
+        let stored = status_of(&work, &site.url(path));
+        assert!(words.contains(&stored.as_str()), "{path}: {stored}");
+        let after = status_of(&work, &site.url(&format!("{path}.after.pdf")));
+        assert_eq!(after, "text", "the document after {path}");
+    }
+}
+
+/// Status and reason.
+fn status_of(work: &Workplace, url: &str) -> String {
+    let query = format!("SELECT coalesce(document, '{{}}') FROM pages WHERE url = '{url}'");
+    let document: Value = serde_json::from_str(&work.stored().texts(&query)[0]).unwrap();
+    println!("{url}: {document}");
+    document["status"].as_str().unwrap_or("none").to_owned()
+}
+
+/// The most memory that a reader had in use while the crawl ran. Readers have no environment, by which
+/// other processes of a run are known: they are the children of workers.
+fn peak_of_readers(running: &mut Running) -> u64 {
+    let mut peak = 0;
+    let deadline = Instant::now() + Duration::from_secs(390);
+    while running.ended().is_none() && Instant::now() < deadline {
+        for worker in running.of_role("worker") {
+            let children = format!("/proc/{0}/task/{0}/children", worker.pid);
+            let children = fs::read_to_string(children).unwrap_or_default();
+            for child in children.split_whitespace() {
+                peak = peak.max(resident_peak(child));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    peak
+}
+
+fn resident_peak(pid: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    kib.unwrap_or_default() << 10
+}

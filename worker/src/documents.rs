@@ -1,0 +1,317 @@
+//! Documents (PDF, office formats, RTF, plain text) as pages: which bodies are documents, and how they are
+//! read and kept.
+//!
+//! A document is read by a process of its own ([`child`], [`webfill_reader`]), which lives for this one
+//! document. Nothing that it does to that process reaches the worker: it ends with one word, and the
+//! worker reads its report as foreign input. Plain text needs no such process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use webfill_reader::{Metadata, NotADocument, Report, Status};
+use webfill_startup::Fault;
+
+use crate::charset::{self, Kind};
+
+mod child;
+mod kept;
+
+/// Whether documents are read, what each may take, and where they are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DocumentsConfig {
+    /// Take documents for pages; otherwise they end in `unsupported_type`.
+    pub read: bool,
+    /// The folder in which the bytes of documents are kept, by their SHA-256; none are without it.
+    pub keep: Option<PathBuf>,
+    /// Documents that a worker reads at the same time.
+    pub readers: usize,
+    /// Seconds for one document.
+    pub deadline: f64,
+    /// Memory for one document, in MiB.
+    pub memory_mib: u64,
+}
+
+impl Default for DocumentsConfig {
+    fn default() -> Self {
+        DocumentsConfig {
+            read: false,
+            keep: None,
+            readers: 1,
+            deadline: 20.0,
+            memory_mib: 256,
+        }
+    }
+}
+
+/// Refuses what cannot be, before anything is opened.
+pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
+    match &config.keep {
+        Some(_) if !config.read => Err(Fault::usage(
+            "documents.keep: only documents that are read are kept: set documents.read = true",
+        )),
+        Some(folder) if folder.as_os_str().is_empty() => Err(Fault::usage(
+            "documents.keep: the name of the folder is empty",
+        )),
+        Some(folder) if folder.exists() && !folder.is_dir() => Err(Fault::usage(format!(
+            "--keep-documents {}: this is not a folder",
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Creates the folder, so that a wrong one is told before anything is fetched.
+pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
+    let Some(folder) = &config.keep else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Fault::usage(format!(
+            "--keep-documents {}: cannot create this folder: {error}",
+            folder.display()
+        ))
+    })
+}
+
+/// Whether a body of this declared type is worth a look, though pages have other types. Servers send
+/// documents as `application/octet-stream` and worse.
+pub fn may_be_document(content_type: &str) -> bool {
+    let of = |family: &str| {
+        content_type
+            .trim_start()
+            .to_ascii_lowercase()
+            .starts_with(family)
+    };
+    of("application/") || of("binary/")
+}
+
+/// Whether a body is a document that needs a reader. What is declared as a page must begin as a document
+/// with its first byte; of other types, readers forgive some bytes before.
+pub fn is_document(content_type: Option<&str>, body: &[u8]) -> bool {
+    let is_page = content_type
+        .and_then(charset::declared_kind)
+        .is_some_and(|kind| kind != Kind::Unsupported);
+    match is_page {
+        true => webfill_reader::begins_as_document(body),
+        false => webfill_reader::is_candidate(body) == Some(true),
+    }
+}
+
+/// Whether a body is a document, plain text included.
+pub fn is_document_or_text(content_type: Option<&str>, body: &[u8]) -> bool {
+    is_document(content_type, body) || charset::media_type(content_type, body) == Kind::Text
+}
+
+/// A document that was read.
+#[derive(Debug)]
+pub struct ReadDocument {
+    pub text: String,
+    pub metadata: Metadata,
+    /// What is stored of it with its page.
+    pub stored: Map<String, Value>,
+    /// Of its text, so that a document that was made anew is the same; without text, of its bytes.
+    pub content_hash: String,
+}
+
+/// Why there is no document.
+pub enum NoDocument {
+    /// The bytes are something else.
+    Unsupported,
+    /// No reader could be started.
+    NotRead(String),
+    /// It could not be kept, so nothing may go on.
+    NotKept(Fault),
+}
+
+/// Reads documents, a few at a time.
+pub struct Documents {
+    config: DocumentsConfig,
+    places: Semaphore,
+    told_of_kernel: std::cell::Cell<bool>,
+}
+
+impl Documents {
+    /// `None` if documents are not read.
+    pub fn new(config: DocumentsConfig) -> Option<Documents> {
+        config.read.then(|| Documents {
+            places: Semaphore::new(config.readers),
+            told_of_kernel: std::cell::Cell::new(false),
+            config,
+        })
+    }
+
+    /// Waits until a reader may be started.
+    pub async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.places.acquire().await.ok()
+    }
+
+    /// Reads a document, and keeps it.
+    pub async fn read(
+        &self,
+        body: Vec<u8>,
+        content_type: Option<String>,
+    ) -> Result<ReadDocument, NoDocument> {
+        let body = Arc::new(body);
+        let report = match is_document(content_type.as_deref(), &body) {
+            true => self.report(&body).await?,
+            false => text_report(Arc::clone(&body), content_type).await?,
+        };
+        let keep = self.config.keep.clone();
+        let finish = move || finish(&body, report, keep.as_deref());
+        on_a_thread(finish).await?
+    }
+
+    async fn report(&self, body: &[u8]) -> Result<Report, NoDocument> {
+        let reading = child::read(body, &self.config).await;
+        let read = reading.map_err(|error| {
+            NoDocument::NotRead(format!("a reader of documents cannot be started: {error}"))
+        })?;
+        let report = read.map_err(|NotADocument| NoDocument::Unsupported)?;
+        if !report.landlock && !self.told_of_kernel.replace(true) {
+            tracing::warn!(
+                event = "no_landlock",
+                "this kernel has no landlock: readers of documents are kept from files by seccomp alone"
+            );
+        }
+        Ok(report)
+    }
+}
+
+/// Runs what takes long off the thread of the fetches.
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, NoDocument> {
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|error| NoDocument::NotRead(error.to_string()))
+}
+
+async fn text_report(
+    body: Arc<Vec<u8>>,
+    content_type: Option<String>,
+) -> Result<Report, NoDocument> {
+    let decode = move || {
+        let text = charset::decode(&body, content_type.as_deref(), Kind::Text).into_owned();
+        let status = match text.trim().is_empty() {
+            true => Status::NoText,
+            false => Status::Text,
+        };
+        Report {
+            kind: webfill_reader::Kind::Text,
+            status,
+            reason: None,
+            metadata: Metadata::default(),
+            text,
+            landlock: true,
+        }
+    };
+    on_a_thread(decode).await
+}
+
+fn finish(
+    body: &[u8],
+    report: Report,
+    keep: Option<&std::path::Path>,
+) -> Result<ReadDocument, NoDocument> {
+    let sha256 = HEXLOWER.encode(&Sha256::digest(body));
+    if let Some(folder) = keep {
+        kept::keep(folder, &sha256, body).map_err(NoDocument::NotKept)?;
+    }
+    let has_text = report.status == Status::Text;
+    let content_hash = match has_text {
+        true => webfill_urls::content_hash(report.text.as_bytes()),
+        false => webfill_urls::content_hash(body),
+    };
+    let mut stored = Map::new();
+    let mut put = |name: &str, value: Value| stored.insert(name.to_owned(), value);
+    put("status", report.status.as_str().into());
+    put("type", report.kind.as_str().into());
+    put("sha256", sha256.into());
+    put("bytes", body.len().into());
+    for (name, value) in report.metadata.entries() {
+        let is_count = name == "pages";
+        put(
+            name,
+            if is_count {
+                report.metadata.pages.into()
+            } else {
+                value.into()
+            },
+        );
+    }
+    if has_text {
+        put("text_hash", content_hash.clone().into());
+    }
+    if let Some(reason) = report.reason {
+        put("reason", reason.into());
+    }
+    Ok(ReadDocument {
+        text: report.text,
+        metadata: report.metadata,
+        stored,
+        content_hash,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_told_by_their_bytes_and_not_by_their_types_alone() {
+        for (content_type, body, expected) in [
+            (Some("application/pdf"), &b"%PDF-1.4"[..], true),
+            (Some("text/html"), b"%PDF-1.4", true),
+            (Some("application/octet-stream"), b"PK\x03\x04", true),
+            (None, b"{\\rtf1 x}", true),
+            (Some("application/pdf"), b"leftover %PDF-1.4", true),
+            (Some("text/plain"), b"how %PDF-1.4 begins", false),
+            (Some("application/pdf"), b"<p>Not found</p>", false),
+        ] {
+            assert_eq!(is_document(content_type, body), expected, "{body:?}");
+        }
+        assert!(may_be_document("application/octet-stream"));
+        assert!(may_be_document("Application/PDF; x=y"));
+        assert!(!may_be_document("image/png"));
+    }
+
+    #[test]
+    fn documents_made_anew_have_the_hash_of_their_text() {
+        let read = |body: &[u8], status, text: &str| {
+            let report = Report {
+                status,
+                text: text.into(),
+                ..Report::failed(webfill_reader::Kind::Pdf, status, "")
+            };
+            finish(body, report, None).ok().unwrap()
+        };
+        let [first, second] = [b"1", b"2"].map(|body| read(body, Status::Text, "same"));
+        assert_eq!(first.content_hash, second.content_hash);
+        assert_eq!(first.stored["text_hash"], second.stored["text_hash"]);
+        assert_ne!(first.stored["sha256"], second.stored["sha256"]);
+        let [first, second] = [b"1", b"2"].map(|body| read(body, Status::NoText, ""));
+        assert_ne!(first.content_hash, second.content_hash);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_before_anything_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let config = |read, keep: &std::path::Path| DocumentsConfig {
+            read,
+            keep: Some(keep.into()),
+            ..DocumentsConfig::default()
+        };
+        assert!(check(&config(true, folder.path())).is_ok());
+        assert!(check(&config(false, folder.path())).is_err());
+        assert!(check(&config(true, &file)).is_err());
+        assert!(check(&config(true, std::path::Path::new(""))).is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! A page that is a document is read before its extraction, by a process of its own.
+
+use webfill_wire::Outcome;
+
+use super::Journey;
+use super::rendering::GivenBack;
+use crate::documents::{self, Documents, NoDocument};
+use crate::extract::FetchedPage;
+use crate::permits::Permit;
+
+impl Journey {
+    /// The reader of documents, if the page is one.
+    pub(super) fn documents_for(&self, page: &FetchedPage) -> Option<&Documents> {
+        let documents = self.documents.as_ref()?;
+        let content_type = page.result.content_type.as_deref();
+        let is_document = page.result.outcome == Outcome::Ok
+            && !page.body.is_empty()
+            && documents::is_document_or_text(content_type, &page.body);
+        is_document.then_some(documents)
+    }
+
+    /// Reads a document: its text takes the place of its body.
+    pub(super) async fn read_document(
+        &self,
+        documents: &Documents,
+        mut page: FetchedPage,
+        permit: &Permit,
+    ) -> Result<FetchedPage, GivenBack> {
+        let Some(_place) = self.take_reader(documents, permit).await else {
+            return Err(GivenBack(Box::new(page.result.task)));
+        };
+        let content_type = page.result.content_type.clone();
+        let body = std::mem::take(&mut page.body);
+        match documents.read(body, content_type).await {
+            Ok(document) => {
+                page.memory.set(document.text.capacity());
+                page.document = Some(Box::new(document));
+            }
+            Err(NoDocument::Unsupported) => {
+                page.result.outcome = Outcome::UnsupportedType;
+                page.result.error = Some("the body is neither a page nor a document".into());
+            }
+            Err(NoDocument::NotRead(reason)) => {
+                page.result.outcome = Outcome::ExtractError;
+                page.result.error = Some(reason);
+            }
+            Err(NoDocument::NotKept(fault)) => {
+                // Only the first fault counts. This process is about to end.
+                let _ = self.broken.try_send(fault);
+                std::future::pending::<()>().await;
+            }
+        }
+        Ok(page)
+    }
+
+    /// Waits for a reader. `None` if the task is called back meanwhile.
+    async fn take_reader<'d>(
+        &self,
+        documents: &'d Documents,
+        permit: &Permit,
+    ) -> Option<tokio::sync::SemaphorePermit<'d>> {
+        let mut place = std::pin::pin!(documents.place());
+        while !self.is_called_back(permit) {
+            tokio::select! {
+                place = &mut place => return place,
+                () = self.called_back.notified() => {}
+            }
+        }
+        None
+    }
+}
