@@ -161,7 +161,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     settings.cache = options.cache.or(settings.cache);
     settings.keys = options.keys.or(settings.keys);
     settings.archive.warc = options.warc.or(settings.archive.warc);
-    settings.documents.read |= options.documents || options.keep_documents.is_some();
+    settings.documents.read |= options.documents;
     settings.documents.keep = options.keep_documents.or(settings.documents.keep);
     settings.validate()?;
     let keys = keys_of(&settings, options.local, |folder| {

@@ -49,12 +49,16 @@ impl Default for DocumentsConfig {
     }
 }
 
+impl DocumentsConfig {
+    /// What is kept is read, too.
+    pub fn is_read(&self) -> bool {
+        self.read || self.keep.is_some()
+    }
+}
+
 /// Refuses what cannot be, before anything is opened.
 pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
     match &config.keep {
-        Some(_) if !config.read => Err(Fault::usage(
-            "documents.keep: only documents that are read are kept: set documents.read = true",
-        )),
         Some(folder) if folder.as_os_str().is_empty() => Err(Fault::usage(
             "documents.keep: the name of the folder is empty",
         )),
@@ -139,7 +143,7 @@ pub struct Documents {
 impl Documents {
     /// `None` if documents are not read.
     pub fn new(config: DocumentsConfig) -> Option<Documents> {
-        config.read.then(|| Documents {
+        config.is_read().then(|| Documents {
             places: Semaphore::new(config.readers),
             told_of_kernel: std::cell::Cell::new(false),
             config,
@@ -304,14 +308,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "x").unwrap();
-        let config = |read, keep: &std::path::Path| DocumentsConfig {
-            read,
+        let config = |keep: &std::path::Path| DocumentsConfig {
             keep: Some(keep.into()),
             ..DocumentsConfig::default()
         };
-        assert!(check(&config(true, folder.path())).is_ok());
-        assert!(check(&config(false, folder.path())).is_err());
-        assert!(check(&config(true, &file)).is_err());
-        assert!(check(&config(true, std::path::Path::new(""))).is_err());
+        assert!(config(folder.path()).is_read());
+        assert!(check(&config(folder.path())).is_ok());
+        assert!(check(&config(&file)).is_err());
+        assert!(check(&config(std::path::Path::new(""))).is_err());
     }
 }

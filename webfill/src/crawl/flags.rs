@@ -43,7 +43,7 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
         .extend(options.resolve.iter().cloned());
     set_some(&mut settings.fetch.ca_file, &options.ca_file);
     set_some(&mut settings.archive.warc, &options.warc);
-    settings.documents.read |= options.documents || options.keep_documents.is_some();
+    settings.documents.read |= options.documents;
     set_some(&mut settings.documents.keep, &options.keep_documents);
     set_some(
         &mut settings.dispatcher.exclude_sites,
@@ -120,7 +120,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
 
 /// With documents, the built-in list lets them through.
 fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<String>> {
-    let with_documents = settings.documents.read.then(denied_beside_documents);
+    let with_documents = settings.documents.is_read().then(denied_beside_documents);
     options.deny_extensions.clone().or(with_documents)
 }
 
