@@ -131,7 +131,6 @@ const ACCEPTED: &str =
 const ACCEPTED_WITH_DOCUMENTS: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
     application/json;q=0.8,text/*;q=0.7,application/pdf;q=0.7,application/*;q=0.5";
 
-/// A request to be sent.
 struct RequestSpec<'a> {
     url: &'a Url,
     user_agent: Option<&'a str>,
