@@ -44,10 +44,8 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 fn page_text(document: &Document, page: u32) -> Option<String> {
     let read = AssertUnwindSafe(|| {
         let mut text = String::new();
-        let mut output = PlainTextOutput::new(&mut text);
-        output_doc_page(document, &mut output, page).ok()?;
-        drop(output);
-        Some(text)
+        let read = output_doc_page(document, &mut PlainTextOutput::new(&mut text), page);
+        read.ok().map(|()| text)
     });
     panic::catch_unwind(read).ok().flatten()
 }
