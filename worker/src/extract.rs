@@ -180,7 +180,12 @@ fn extract(
     };
     let extracted = engine.extract(input, wants(&result, page_deadline));
     drop(memory);
-    with_extracted(result, extracted)
+    let is_read = extracted.is_ok();
+    let mut result = with_extracted(result, extracted);
+    if is_read {
+        result.sample = sampler.sample(&result, &text);
+    }
+    result
 }
 
 fn extract_document(
@@ -222,11 +227,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
 
 fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError>) -> TaskResult {
     match extracted {
-        Ok(extraction) => {
-            let mut result = with_extraction(result, extraction);
-            result.sample = sampler.sample(&result, &text);
-            result
-        }
+        Ok(extraction) => with_extraction(result, extraction),
         Err(error) => with_extract_error(result, error.to_string()),
     }
 }

@@ -263,13 +263,11 @@ impl Judged {
 impl Mapping {
     /// While an alarm stands, keeps texts of pages that show it, until there are enough.
     async fn pin(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        match self.health.alarm() {
-            Some(alarm) if self.pinned.as_deref() != Some(&*alarm.raised_at) => {
-                if pinned::pin(store, alarm).await? {
-                    self.pinned = Some(alarm.raised_at.clone());
-                }
-            }
-            _ => {}
+        if let Some(alarm) = self.health.alarm()
+            && self.pinned.as_deref() != Some(&*alarm.raised_at)
+            && pinned::pin(store, alarm).await?
+        {
+            self.pinned = Some(alarm.raised_at.clone());
         }
         Ok(())
     }

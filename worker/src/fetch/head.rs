@@ -70,8 +70,8 @@ fn outcome_of_type(
     }
     match content_type {
         Some(declared)
-            if !charset::is_supported_type(declared)
-                && !(rule == BodyRule::PageOrDocument && documents::may_be_document(declared)) =>
+            if !(charset::is_supported_type(declared)
+                || rule == BodyRule::PageOrDocument && documents::may_be_document(declared)) =>
         {
             (Outcome::UnsupportedType, None)
         }
