@@ -12,8 +12,10 @@ const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessing
 const CELLS: &str = "<row r='1'><c r='A1' t='inlineStr'><is><t>price</t></is></c>\
     <c r='B1'><v>42.5</v></c></row>";
 
+type StatusAndType = (&'static str, &'static str);
+
 /// Path, answer, and what is to be stored: status and type of the document; none is no document.
-fn answers() -> Vec<(&'static str, Page, Option<(&'static str, &'static str)>)> {
+fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
     let letter = "<w:p><w:r><w:t>Contract number </w:t></w:r><w:r><w:t>4712</w:t></w:r></w:p>";
     let text = "<text:h>Heading</text:h><text:p>Contract number<text:s/>4713</text:p>";

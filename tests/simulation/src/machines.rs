@@ -258,8 +258,8 @@ impl World {
                 if !goes_on || waited_ms >= PROBES_EVERY_MS {
                     cut_off.probes.retain(|probe| witness.is_leased(*probe));
                 }
-                let is_too_soon =
-                    !(goes_on && !cut_off.probes.is_empty()) && waited_ms < PROBES_EVERY_MS;
+                let begins = !goes_on || cut_off.probes.is_empty();
+                let is_too_soon = begins && waited_ms < PROBES_EVERY_MS;
                 let leases = tasks
                     .iter()
                     .map(|task| (task.task as i64, task.delivery.number));
@@ -276,11 +276,13 @@ impl World {
                 continue;
             }
             cut_off.tasks_of_others += usize::from(is_one_lane) * tasks.len();
-            if cut_off.tasks_of_others > MANY_TASKS && waited_ms > patience_ms {
-                if !cut_off.probes.iter().any(|probe| witness.is_leased(*probe)) {
-                    self.faults
-                        .push(format!("{other} is not tried again at {now_ms}"));
-                }
+            let mut probes = cut_off.probes.iter();
+            if cut_off.tasks_of_others > MANY_TASKS
+                && waited_ms > patience_ms
+                && !probes.any(|probe| witness.is_leased(*probe))
+            {
+                let fault = format!("{other} is not tried again at {now_ms}");
+                self.faults.push(fault);
             }
         }
     }
