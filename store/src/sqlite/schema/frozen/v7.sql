@@ -74,7 +74,7 @@ CREATE TABLE pages (
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}
     body TEXT
-, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]') STRICT;
+, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT) STRICT;
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,        -- dataset, '/', record id
     dataset TEXT NOT NULL,
