@@ -109,7 +109,8 @@ impl Frontier {
         self.close(crawl, task, outcome, None, now_ms)
     }
 
-    /// Ends a task. The caller updates the count of the state that the task leaves.
+    /// Ends a task. The caller updates the count of the state that the task leaves. What ends in a run
+    /// of a watch has not ended before it began, however the machine's clock was set meanwhile.
     pub(super) fn close(
         &mut self,
         crawl: CrawlKey,
@@ -118,10 +119,12 @@ impl Frontier {
         status_code: Option<u16>,
         now_ms: i64,
     ) -> Result<()> {
+        let began_ms = self.known_crawl(crawl)?.spec.run_began_ms;
+        let done_at_ms = began_ms.map_or(now_ms, |began_ms| now_ms.max(began_ms));
         let sql = "UPDATE task_rows SET state = ?2, outcome = ?3, status_code = ?4,
                        done_at_ms = ?5, not_before_ms = 0
                    WHERE id = ?1";
-        let values = params![task as i64, DONE, outcome.as_str(), status_code, now_ms];
+        let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
         self.db.prepare_cached(sql)?.execute(values)?;
         self.known_crawl(crawl)?.count_outcome(outcome);
         Ok(())

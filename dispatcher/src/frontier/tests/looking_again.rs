@@ -98,6 +98,19 @@ fn budgets_of_sites_are_those_of_a_run() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_does_not_have_a_page_looked_at_twice() {
+    let mut fixture = watched(None);
+    begin(&mut fixture, SECOND_MS);
+    let mut looked_at = 0;
+    for now_ms in [SECOND_MS - 4_000, SECOND_MS - 3_000] {
+        fixture.feed_for(&["http://a.org/"], &[], now_ms);
+        looked_at += look_at_all(&mut fixture, &["/", "/page"], now_ms);
+    }
+    assert_eq!(looked_at, 2);
+    assert_eq!(fixture.status().done, 2);
+}
+
+#[test]
 fn a_run_that_is_opened_again_goes_on() {
     let mut fixture = watched(None);
     begin(&mut fixture, SECOND_MS);
