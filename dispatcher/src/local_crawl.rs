@@ -99,6 +99,17 @@ impl LocalRequest {
         action.is_some_and(|action| ACTIONS.contains(&action))
     }
 
+    /// Whether only the feeders that the dispatcher has started may ask it: its answers hold passwords,
+    /// and it changes the records of runs.
+    pub(crate) fn is_of_feeders(&self) -> bool {
+        matches!(
+            self,
+            LocalRequest::TellRun { .. }
+                | LocalRequest::TellRunState { .. }
+                | LocalRequest::CountRun { .. }
+        )
+    }
+
     pub(crate) fn parse(message: Value) -> Result<LocalRequest, Refusal> {
         serde_json::from_value(message).map_err(|error| Refusal::new("$", error))
     }

@@ -75,6 +75,12 @@ impl Core {
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
         match asked {
+            Asked::Local(request)
+                if request.is_of_feeders() && !matches!(client, Client::Feeder(_)) =>
+            {
+                let why = "only the processes that feed runs of watches may ask this";
+                Ok(Refusal::new("$.action", why).into())
+            }
             Asked::Local(LocalRequest::End { crawls }) => {
                 self.end_asked = Some((client.clone(), crawls));
                 self.drain();

@@ -2,9 +2,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
 
+use crate::control;
 use crate::core::{Core, CoreSettings};
 use crate::frontier::{Frontier, FrontierConfig};
 use crate::mappings::Mappings;
+use crate::outgoing::{Client, OutgoingMessage};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -201,6 +203,39 @@ fn a_feeder_that_fails_fails_its_run() {
         (&json!("failed"), &json!("no such file"))
     );
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
+}
+
+#[test]
+fn only_feeders_are_told_of_runs_and_count_them() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    let counts = json!({"action": "count_run", "watch": "w", "run": 1, "counts": {"pages": 7}});
+    for question in [
+        json!({"action": "tell_run", "watch": "w", "run": 1}),
+        json!({"action": "tell_run_state", "watch": "w", "run": 1}),
+        counts,
+    ] {
+        for client in [Client::Socket(vec![1]), Client::Http(1)] {
+            let asked = control::read(question.to_string().as_bytes(), HOUR_MS);
+            world.core.handle_request(client, asked, HOUR_MS).unwrap();
+            let answers = world.core.commit(HOUR_MS).unwrap().outgoing;
+            let [OutgoingMessage::ToClient(_, answer)] = &*answers else {
+                panic!("{answers:?}")
+            };
+            assert_eq!(answer["error"]["path"], "$.action", "{question}: {answer}");
+        }
+    }
+    let asked = control::read(
+        br#"{"action": "tell_run", "watch": "w", "run": 1}"#,
+        HOUR_MS,
+    );
+    let feeder = Client::Feeder(vec![1]);
+    world.core.handle_request(feeder, asked, HOUR_MS).unwrap();
+    let answers = world.core.commit(HOUR_MS).unwrap().outgoing;
+    assert!(
+        matches!(&*answers, [OutgoingMessage::ToClient(_, answer)] if answer["watch"]["name"] == "w"),
+        "{answers:?}"
+    );
 }
 
 #[test]
