@@ -89,7 +89,7 @@ pub use self::resting::{SiteReport, Trouble};
 pub use self::restore::Restored;
 pub use self::supervisors::SavedSupervisor;
 pub use self::unsaved_states::UnsavedState;
-pub use self::watches::KeptWatch;
+pub use self::watches::{KeptWatch, RunUnderWay};
 
 /// The frontier's file within the state folder.
 pub const FILE_NAME: &str = "dispatcher.db";

@@ -18,7 +18,7 @@ use webfill_api::{RunEnd, Watch, WatchRun};
 use webfill_wire::CrawlKey;
 
 use super::Core;
-use crate::frontier::{FrontierError, KeptWatch};
+use crate::frontier::{FrontierError, KeptWatch, RunUnderWay};
 
 /// How often the runs under way are looked at.
 const LOOK_EVERY_MS: i64 = 200;
@@ -46,6 +46,7 @@ pub(crate) struct FeederOrder {
 
 #[derive(Debug)]
 struct Watched {
+    /// As it was given last: its next run begins with this.
     watch: Watch,
     paused: bool,
     since_ms: i64,
@@ -62,8 +63,19 @@ struct Watched {
 #[derive(Debug, Clone)]
 struct UnderWay {
     crawl: CrawlKey,
+    /// What the run began with.
+    watch: Watch,
     /// It ends like this once nothing of it is leased.
     ending: Option<(RunEnd, Option<String>)>,
+}
+
+impl UnderWay {
+    fn kept(&self) -> RunUnderWay {
+        RunUnderWay {
+            watch: self.watch.json.clone(),
+            ending: self.ending.clone(),
+        }
+    }
 }
 
 impl Watched {
@@ -108,18 +120,18 @@ impl Core {
     /// Restores the watches, and goes on with runs that have not ended.
     pub(crate) fn attend_watches(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         self.watches.are_attended = true;
-        for kept in self.frontier.watches()? {
+        for (name, kept) in self.frontier.watches()? {
             let watch = serde_json::from_str(&kept.json).ok();
             let watch = watch.and_then(|watch| Watch::parse(watch).ok());
             let Some(watch) = watch else {
+                // Its content may hold a password.
                 tracing::error!(
                     event = "watch_unreadable",
-                    watch = kept.json,
-                    "a watch of another version cannot be read: add it again"
+                    watch = name,
+                    "a watch of another version cannot be read: add it again, or remove it"
                 );
                 continue;
             };
-            let name = watch.name.clone();
             let last = self.frontier.runs_of(&name, 1)?.into_iter().next();
             let is_under_way = last.as_ref().is_some_and(|run| run.ended_ms.is_none());
             let watched = Watched::new(watch, &kept, last);

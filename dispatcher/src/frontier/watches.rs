@@ -2,7 +2,9 @@
 //! begins in the same transaction in which it is recorded. Records stay when their watch is removed.
 
 use rusqlite::{OptionalExtension, params};
-use webfill_api::WatchRun;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use webfill_api::{RunEnd, WatchRun};
 
 use super::{Frontier, FrontierError};
 
@@ -16,18 +18,37 @@ pub struct KeptWatch {
     pub since_ms: i64,
 }
 
+/// What a run needs to go on after a restart. It is kept until the run has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunUnderWay {
+    /// The watch as it was when the run began, whatever has become of it since.
+    pub watch: Value,
+    /// How the run ends once nothing of it is leased.
+    pub ending: Option<(RunEnd, Option<String>)>,
+}
+
+/// The record of a run as it is kept.
+#[derive(Serialize, Deserialize)]
+struct KeptRun {
+    #[serde(flatten)]
+    run: WatchRun,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    under_way: Option<RunUnderWay>,
+}
+
 impl Frontier {
-    /// All watches, by name.
-    pub fn watches(&mut self) -> Result<Vec<KeptWatch>, FrontierError> {
+    /// All watches with their names, by these.
+    pub fn watches(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
         self.guarded("read the watches", |frontier| {
-            let sql = "SELECT watch, paused, since_ms FROM watches ORDER BY name";
+            let sql = "SELECT name, watch, paused, since_ms FROM watches ORDER BY name";
             let mut select = frontier.db.prepare_cached(sql)?;
             let kept = |row: &rusqlite::Row<'_>| {
-                Ok(KeptWatch {
-                    json: row.get(0)?,
-                    paused: row.get(1)?,
-                    since_ms: row.get(2)?,
-                })
+                let kept = KeptWatch {
+                    json: row.get(1)?,
+                    paused: row.get(2)?,
+                    since_ms: row.get(3)?,
+                };
+                Ok((row.get(0)?, kept))
             };
             select.query_map([], kept)?.collect()
         })
@@ -43,18 +64,27 @@ impl Frontier {
         })
     }
 
-    /// Forgets a watch; the records of its runs stay.
-    pub fn forget_watch(&mut self, name: &str) -> Result<(), FrontierError> {
+    /// Forgets a watch, and returns whether there was one; the records of its runs stay.
+    pub fn forget_watch(&mut self, name: &str) -> Result<bool, FrontierError> {
         self.guarded("forget a watch", |frontier| {
             let sql = "DELETE FROM watches WHERE name = ?1";
-            frontier.db.prepare_cached(sql)?.execute([name]).map(drop)
+            Ok(frontier.db.prepare_cached(sql)?.execute([name])? > 0)
         })
     }
 
-    /// Records a run, new or changed.
-    pub fn record_run(&mut self, watch: &str, run: &WatchRun) -> Result<(), FrontierError> {
+    /// Records a run, new or changed; `under_way` unless it has ended.
+    pub fn record_run(
+        &mut self,
+        watch: &str,
+        run: &WatchRun,
+        under_way: Option<RunUnderWay>,
+    ) -> Result<(), FrontierError> {
         self.guarded("record a run", |frontier| {
-            let record = serde_json::to_string(run)
+            let kept = KeptRun {
+                run: run.clone(),
+                under_way,
+            };
+            let record = serde_json::to_string(&kept)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let sql = "INSERT OR REPLACE INTO watch_runs (watch, number, record)
                        VALUES (?1, ?2, ?3)";
@@ -75,6 +105,23 @@ impl Frontier {
             let records: Vec<String> = records.collect::<rusqlite::Result<_>>()?;
             let read = |record: &String| serde_json::from_str(record).ok();
             Ok(records.iter().filter_map(read).collect())
+        })
+    }
+
+    /// What a run that has not ended needs to go on; `None` if a version recorded it that kept nothing.
+    pub fn run_under_way(
+        &mut self,
+        watch: &str,
+        number: u64,
+    ) -> Result<Option<RunUnderWay>, FrontierError> {
+        self.guarded("read a run of a watch", |frontier| {
+            let sql = "SELECT record FROM watch_runs WHERE watch = ?1 AND number = ?2";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let values = params![watch, number as i64];
+            let record = select.query_row(values, |row| row.get::<_, String>(0));
+            let kept = record.optional()?;
+            let kept = kept.and_then(|record| serde_json::from_str::<KeptRun>(&record).ok());
+            Ok(kept.and_then(|kept| kept.under_way))
         })
     }
 

@@ -17,7 +17,7 @@ impl Core {
         let (Some(watched), Some(under_way)) = (watched, self.watches.under_way(name)) else {
             return Ok(no_such_run());
         };
-        let (watch, last) = (watched.watch.json.clone(), watched.last.clone());
+        let (watch, last) = (under_way.watch.json.clone(), watched.last.clone());
         let Some(last) = last.filter(|last| last.number == run) else {
             return Ok(no_such_run());
         };
@@ -51,11 +51,12 @@ impl Core {
     ) -> Result<Value, FrontierError> {
         let runs = self.frontier.runs_of(name, 2)?;
         let record = runs.into_iter().find(|record| record.number == run);
+        let record = record.filter(|record| record.ended_ms.is_some());
         let Some(mut record) = record else {
             return Ok(no_such_run());
         };
         record.counts.extend(counts);
-        self.frontier.record_run(name, &record)?;
+        self.frontier.record_run(name, &record, None)?;
         let last = self.watches.by_name.get_mut(name);
         let last = last.and_then(|watched| watched.last.as_mut());
         if let Some(last) = last.filter(|last| last.number == run) {

@@ -148,17 +148,17 @@ impl Core {
         name: &str,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
-        if !self.watches.by_name.contains_key(name) {
-            return Ok(Err(no_such_watch()));
-        }
         if let Some(under_way) = self.watches.under_way(name) {
             let status = self.frontier.crawl_status(under_way.crawl)?;
             self.hold_run(name, (RunEnd::Stopped, None))?;
             self.end_run(name, Some(status), (RunEnd::Stopped, None), now_ms)?;
         }
-        self.frontier.forget_watch(name)?;
         self.watches.by_name.remove(name);
-        Ok(Ok(json!({"name": name})))
+        // Also one that could not be read at the start.
+        match self.frontier.forget_watch(name)? {
+            true => Ok(Ok(json!({"name": name}))),
+            false => Ok(Err(no_such_watch())),
+        }
     }
 }
 

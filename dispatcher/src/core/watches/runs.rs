@@ -1,7 +1,7 @@
 //! The runs of watches: their beginning, and their end.
 
 use serde_json::{Map, Value, json};
-use webfill_api::{RunEnd, WatchRun};
+use webfill_api::{RunEnd, Watch, WatchRun};
 
 use super::{FeederOrder, UnderWay};
 use crate::core::Core;
@@ -23,7 +23,8 @@ impl Core {
         let mut run = WatchRun::begun(number, due_ms, began_ms);
         run.missed = watched.watch.schedule.due_between(due_ms, now_ms);
         watched.is_asked = false;
-        let spec = watched.watch.spec(began_ms);
+        let watch = watched.watch.clone();
+        let spec = watch.spec(began_ms);
         let crawl = match self.frontier.open_crawl(&spec) {
             Ok(crawl) => crawl,
             Err(FrontierError::Scope(error)) => return self.refuse_run(name, run, &error, now_ms),
@@ -33,7 +34,13 @@ impl Core {
         self.register_crawl(crawl, now_ms)?;
         // Records refer to the crawl's document in the store.
         self.write_crawl(crawl, now_ms)?;
-        self.frontier.record_run(name, &run)?;
+        let under_way = UnderWay {
+            crawl,
+            watch,
+            ending: None,
+        };
+        self.frontier
+            .record_run(name, &run, Some(under_way.kept()))?;
         self.next_site_ms = Some(now_ms);
         tracing::info!(
             event = "run_began",
@@ -44,10 +51,7 @@ impl Core {
         self.order_feeder(name, number);
         if let Some(watched) = self.watches.by_name.get_mut(name) {
             watched.last = Some(run);
-            watched.under_way = Some(UnderWay {
-                crawl,
-                ending: None,
-            });
+            watched.under_way = Some(under_way);
         }
         Ok(())
     }
@@ -63,7 +67,7 @@ impl Core {
         run.ended_ms = Some(run.started_ms.max(now_ms));
         run.how = Some(RunEnd::Failed);
         run.why = Some(why.to_string());
-        self.frontier.record_run(name, &run)?;
+        self.frontier.record_run(name, &run, None)?;
         if let Some(watched) = self.watches.by_name.get_mut(name) {
             watched.last = Some(run);
             watched.plan();
@@ -74,11 +78,16 @@ impl Core {
     /// Goes on with a run of before the start.
     pub(super) fn resume_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
         let watched = &self.watches.by_name[name];
-        let app = watched.watch.app.clone();
         let Some(run) = watched.last.clone() else {
             return Ok(());
         };
-        let Some(crawl) = self.frontier.find_crawl(&app, name)? else {
+        let as_given = watched.watch.clone();
+        let kept = self.frontier.run_under_way(name, run.number)?;
+        let (began_with, ending) = kept.map_or((None, None), |kept| {
+            (Watch::parse(kept.watch).ok(), kept.ending)
+        });
+        let watch = began_with.unwrap_or(as_given);
+        let Some(crawl) = self.frontier.find_crawl(&watch.app, name)? else {
             return self.refuse_run(name, run, &"its crawl was pruned", now_ms);
         };
         self.register_crawl(crawl, now_ms)?;
@@ -86,7 +95,8 @@ impl Core {
         if let Some(watched) = self.watches.by_name.get_mut(name) {
             watched.under_way = Some(UnderWay {
                 crawl,
-                ending: None,
+                watch,
+                ending,
             });
         }
         Ok(())
@@ -147,12 +157,12 @@ impl Core {
         let (Some(under_way), Some(run)) = (&watched.under_way, &watched.last) else {
             return Ok(None);
         };
-        let window_ms = watched.watch.window_ms;
+        let window_ms = under_way.watch.window_ms;
         if window_ms.is_some_and(|window_ms| now_ms >= run.started_ms + window_ms) {
             return Ok(Some(RunEnd::Window));
         }
         let may_rest = status.leased == 0 && status.seeds_ended && status.queued > 0;
-        let (crawl, max_rest_ms) = (under_way.crawl, watched.watch.max_rest_ms());
+        let (crawl, max_rest_ms) = (under_way.crawl, under_way.watch.max_rest_ms());
         if may_rest
             && self
                 .all_rest_until(&[crawl], now_ms, max_rest_ms)?
@@ -169,15 +179,22 @@ impl Core {
         name: &str,
         ending: (RunEnd, Option<String>),
     ) -> Result<(), FrontierError> {
-        let watched = self.watches.by_name.get_mut(name);
-        let Some(under_way) = watched.and_then(|watched| watched.under_way.as_mut()) else {
+        let mut watched = self.watches.by_name.get_mut(name);
+        let under_way = watched
+            .as_mut()
+            .and_then(|watched| watched.under_way.as_mut());
+        let Some(under_way) = under_way else {
             return Ok(());
         };
         if under_way.ending.is_some() {
             return Ok(());
         }
         under_way.ending = Some(ending);
-        let crawl = under_way.crawl;
+        let (crawl, kept) = (under_way.crawl, under_way.kept());
+        // In the commit of the pause: a restart must not mistake what is held back for a run that goes on.
+        if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
+            self.frontier.record_run(name, &run, Some(kept))?;
+        }
         match self.frontier.crawl_end(crawl)? {
             // What is queued of it ends by itself.
             Some(_) => Ok(()),
@@ -207,11 +224,13 @@ impl Core {
             run.counts = counts(status);
         }
         if let Some(last) = run.last() {
-            run.skipped = watched.watch.schedule.skipped_by(&last);
+            let watch = under_way.as_ref().map(|under_way| &under_way.watch);
+            let schedule = &watch.unwrap_or(&watched.watch).schedule;
+            run.skipped = schedule.skipped_by(&last);
         }
         let run = run.clone();
         watched.plan();
-        self.frontier.record_run(name, &run)?;
+        self.frontier.record_run(name, &run, None)?;
         tracing::info!(
             event = "run_ended",
             watch = name,

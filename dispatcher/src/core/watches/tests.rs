@@ -4,7 +4,7 @@ use webfill_api::{Action, parse_action};
 
 use crate::control;
 use crate::core::{Core, CoreSettings};
-use crate::frontier::{Frontier, FrontierConfig};
+use crate::frontier::{Frontier, FrontierConfig, KeptWatch};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, OutgoingMessage};
 
@@ -203,6 +203,89 @@ fn a_feeder_that_fails_fails_its_run() {
         (&json!("failed"), &json!("no such file"))
     );
     assert_eq!(world.tick(2 * HOUR_MS), [2]);
+}
+
+/// The crawl of a run, with a seed in it that is never fetched.
+fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
+    let told = world.core.tell_run("w", run).unwrap();
+    let crawl = told["crawl"].as_u64().unwrap_or_else(|| panic!("{told}")) as u32;
+    let asked = json!({"action": "feed_seeds", "crawl": crawl, "seeds": [{"url": "http://a.org/"}], "fed_lines": 1});
+    let asked = control::read(asked.to_string().as_bytes(), now_ms);
+    let feeder = Client::Feeder(vec![1]);
+    world.core.handle_request(feeder, asked, now_ms).unwrap();
+    drop(world.core.commit(now_ms).unwrap());
+    crawl
+}
+
+#[test]
+fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    feed(&mut world, 1, HOUR_MS);
+    let changed = json!({
+        "name": "w", "urls": ["http://b.org/"], "schedule": "0 * * * *", "window": "1s",
+        "crawl": {"max_rest": "1s"},
+    });
+    let added = world.ask(json!({"action": "watch_add", "watch": changed}), HOUR_MS);
+    assert_eq!(added["changed"], true, "{added}");
+    for _ in 0..2 {
+        let told = world.core.tell_run("w", 1).unwrap();
+        assert_eq!(told["watch"]["urls"], json!(["http://a.org/"]), "{told}");
+        world.tick(HOUR_MS + 60_000);
+        assert_eq!(
+            world.core.tell_run_state("w", 1)["over"],
+            false,
+            "its window"
+        );
+        world = world.kill(HOUR_MS + 60_000);
+        world.tick(HOUR_MS + 60_000);
+    }
+    world
+        .core
+        .feeder_ended("w", 1, Some("as a test".into()))
+        .unwrap();
+    assert_eq!(world.tick(HOUR_MS + 61_000), Vec::<u64>::new());
+    assert_eq!(world.tick(2 * HOUR_MS), [2]);
+    let told = world.core.tell_run("w", 2).unwrap();
+    assert_eq!(told["watch"]["urls"], json!(["http://b.org/"]), "{told}");
+    world.tick(2 * HOUR_MS + 2_000);
+    world.tick(2 * HOUR_MS + 2_000);
+    assert_eq!(world.runs(2 * HOUR_MS + 2_000)[0]["how"], "window");
+}
+
+#[test]
+fn a_run_that_was_ending_ends_after_a_kill_as_it_would_have() {
+    let mut world = World::new("0 * * * *");
+    assert_eq!(world.tick(HOUR_MS), [1]);
+    feed(&mut world, 1, HOUR_MS);
+    let why = Some(String::from("no such file"));
+    world.core.feeder_ended("w", 1, why).unwrap();
+    drop(world.core.commit(HOUR_MS).unwrap());
+    let mut world = world.kill(HOUR_MS + 1_000);
+    world.tick(HOUR_MS + 2_000);
+    let run = world.runs(HOUR_MS + 2_000).remove(0);
+    assert_eq!(
+        (&run["how"], &run["why"]),
+        (&json!("failed"), &json!("no such file"))
+    );
+    assert_eq!(world.core.frontier.run_under_way("w", 1).unwrap(), None);
+}
+
+#[test]
+fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
+    let mut world = World::new("0 * * * *");
+    let kept = KeptWatch {
+        json: r#"{"name": "other", "records": {"uri": "mongodb://me:secret@db/x"}}"#.into(),
+        paused: false,
+        since_ms: 0,
+    };
+    world.core.frontier.keep_watch("other", &kept).unwrap();
+    drop(world.core.commit(0).unwrap());
+    let mut world = world.kill(HOUR_MS);
+    let remove = json!({"action": "watch_remove", "name": "other"});
+    assert_eq!(world.ask(remove.clone(), HOUR_MS)["name"], "other");
+    assert_eq!(world.ask(remove, HOUR_MS)["error"]["path"], "$.name");
+    assert_eq!(world.core.frontier.watches().unwrap().len(), 1);
 }
 
 #[test]
