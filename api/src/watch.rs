@@ -11,8 +11,6 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
@@ -164,18 +162,11 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether a fleet can run it: its machines have settings of their own, and their working folder
-    /// is not that of whoever adds the watch.
+    /// Whether a fleet can run it: its machines have settings of their own.
     pub fn check_for_fleet(&self, path: &str) -> Result<(), Refusal> {
         if let Some(flag) = self.flags.iter().find(|flag| flag.of_machine()) {
             let why = "this is a setting of the fleet's machines, not of a watch: leave it out";
             return Err(Refusal::new(&format!("{path}.crawl.{}", flag.key), why));
-        }
-        if let Some(seeds) = &self.seeds
-            && !Path::new(seeds).is_absolute()
-        {
-            let why = "expected an absolute path on the dispatcher's machine";
-            return Err(Refusal::new(&format!("{path}.seeds"), why));
         }
         Ok(())
     }

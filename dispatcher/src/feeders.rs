@@ -12,6 +12,7 @@ use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus as Code, Fault};
 
 use crate::core::FeederOrder;
+use crate::watch_sources::WatchSources;
 
 /// A feeder that dies this often, each time within a minute of its start, is given up.
 const MOST_EARLY_DEATHS: u32 = 5;
@@ -23,6 +24,8 @@ pub struct FeederSetup {
     pub endpoint: String,
     /// The settings of the dispatcher, as it runs.
     pub config_file: PathBuf,
+    /// What watches may read.
+    pub sources: WatchSources,
 }
 
 /// A feeder that has ended and is not started again.

@@ -40,6 +40,7 @@ pub mod scope;
 mod seen;
 mod site_state;
 mod store_writer;
+mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
@@ -54,3 +55,4 @@ pub use rest_table::RestTable;
 pub use retry_table::RetryTable;
 pub use run::run;
 pub use store_writer::{BackfillWrite, SiteStatesWrite, StoreWrite};
+pub use watch_sources::{WatchSources, WatchesConfig};

@@ -86,8 +86,8 @@ pub fn run(
     })?;
     // The frontier is opened before the sockets: whoever connects is answered at once.
     let mut core = open(&setup, mappings, clock)?;
-    if setup.feeders.is_some() {
-        core.attend_watches(clock.now_ms())
+    if let Some(feeders) = &setup.feeders {
+        core.attend_watches(feeders.sources.clone(), clock.now_ms())
             .map_err(frontier_fault)?;
     }
     let subscriptions = Subscriptions::default();

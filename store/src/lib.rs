@@ -44,7 +44,9 @@ pub use dataset_name::{DatasetName, UNNAMED_DATASET, record_key};
 pub use error::StoreError;
 pub use field_counts::{FieldCounts, MappingCounts};
 pub use health::HealthState;
-pub use mongodb::{Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack};
+pub use mongodb::{
+    DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
+};
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
 pub use retention::{Cutoff, Dropped, RetentionConfig};

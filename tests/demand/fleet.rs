@@ -58,6 +58,19 @@ impl Fleet {
         fleet
     }
 
+    /// The same, whose watches may read the files in the folder `seeds` of its workplace.
+    pub(crate) fn with_seeds() -> Fleet {
+        let mut fleet = Fleet::unstarted(&[]);
+        let folder = fleet.work.path("seeds");
+        fs::create_dir_all(&folder).expect("a folder");
+        let folder = folder.display().to_string();
+        let setting = "WEBFILL_WATCHES_SEEDS_DIR".to_owned();
+        fleet.settings.push((setting, folder));
+        fleet.start_dispatcher();
+        fleet.add_supervisor("one");
+        fleet
+    }
+
     /// The same with a settings file.
     pub(crate) fn with_file(settings: &str) -> Fleet {
         let mut fleet = Fleet::unstarted(&[]);

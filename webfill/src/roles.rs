@@ -104,6 +104,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
     Ok(FeederSetup {
         endpoint: format!("ipc://{}/dispatcher-feeders", sockets.display()),
         config_file,
+        sources: settings.watch_sources()?,
     })
 }
 

@@ -14,6 +14,7 @@ mod request;
 mod table;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -132,9 +133,22 @@ impl SeedReader {
     /// before `now_ms`, in milliseconds since the epoch, are refused. The error is a sentence that
     /// names the file.
     pub fn open(path: &Path, now_ms: i64) -> Result<SeedReader, String> {
+        SeedReader::of_lines(path, Lines::open(path), now_ms)
+    }
+
+    /// The same for a file that is open already, of this name.
+    pub fn of_file(name: &Path, file: File, now_ms: i64) -> Result<SeedReader, String> {
+        SeedReader::of_lines(name, Lines::of(Box::new(file)), now_ms)
+    }
+
+    fn of_lines(
+        path: &Path,
+        lines: Result<Lines, String>,
+        now_ms: i64,
+    ) -> Result<SeedReader, String> {
         let in_file =
             |reason: String| format!("cannot read seeds from {}: {reason}", path.display());
-        let mut lines = Lines::open(path).map_err(in_file)?;
+        let mut lines = lines.map_err(in_file)?;
         let format = Format::of(path, &mut lines).map_err(in_file)?;
         Ok(SeedReader {
             lines,

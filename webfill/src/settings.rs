@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::Table;
-use webfill_dispatcher::{ApplicationLimits, DispatcherConfig, RestTable, RetryTable};
+use webfill_dispatcher::{
+    ApplicationLimits, DispatcherConfig, RestTable, RetryTable, WatchSources, WatchesConfig,
+};
 use webfill_startup::Fault;
 use webfill_startup::disk::DiskConfig;
 use webfill_startup::log::LogConfig;
@@ -40,6 +42,8 @@ pub struct Settings {
     /// The folder of keys; without it, webfill only communicates within this machine.
     pub keys: Option<PathBuf>,
     pub dispatcher: DispatcherConfig,
+    /// What the watches of a fleet may read.
+    pub watches: WatchesConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
@@ -72,6 +76,7 @@ impl Default for Settings {
             mappings: "etl-mappings".into(),
             keys: None,
             dispatcher: DispatcherConfig::default(),
+            watches: WatchesConfig::default(),
             supervisor: SupervisorConfig::default(),
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),
@@ -116,6 +121,11 @@ impl Settings {
             let reason = misspelt_key(&table).unwrap_or_else(|| one_line(&error));
             Fault::usage(format!("{place}: {reason}"))
         })
+    }
+
+    /// What watches may read of this machine.
+    pub fn watch_sources(&self) -> Result<WatchSources, Fault> {
+        Ok(WatchSources::new(&self.watches, &self.store_uri()?))
     }
 
     /// Writes the settings for child processes. Only the owner may read the file, because it may

@@ -19,6 +19,7 @@ use webfill_wire::CrawlKey;
 
 use super::Core;
 use crate::frontier::{FrontierError, KeptWatch, RunUnderWay};
+use crate::watch_sources::WatchSources;
 
 /// How often the runs under way are looked at.
 const LOOK_EVERY_MS: i64 = 200;
@@ -35,6 +36,8 @@ pub(super) struct Watches {
     fed: BTreeSet<String>,
     /// Whether this dispatcher has watches at all: that of `webfill crawl` has none.
     are_attended: bool,
+    /// What they may read.
+    sources: WatchSources,
 }
 
 /// Asks for a process that reads the seeds of a run.
@@ -118,8 +121,13 @@ impl Watched {
 
 impl Core {
     /// Restores the watches, and goes on with runs that have not ended.
-    pub(crate) fn attend_watches(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    pub(crate) fn attend_watches(
+        &mut self,
+        sources: WatchSources,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
         self.watches.are_attended = true;
+        self.watches.sources = sources;
         for (name, kept) in self.frontier.watches()? {
             let watch = serde_json::from_str(&kept.json).ok();
             let watch = watch.and_then(|watch| Watch::parse(watch).ok());

@@ -66,7 +66,7 @@ use command::Db;
 pub use dataset::{Dataset, DatasetDocument, DatasetSource, Documents, WriteBack};
 use fault::Fault;
 use runtime_thread::RuntimeThread;
-pub use uri::MongoUri;
+pub use uri::{DatabasePlace, MongoUri};
 
 /// A store and a cache in one database.
 pub(crate) struct Mongo {

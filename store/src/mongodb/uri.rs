@@ -1,8 +1,9 @@
 //! The URI of a MongoDB database. Its credentials and options are never shown.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use mongodb::options::ConnectionString;
+use mongodb::options::{ConnectionString, HostInfo, ServerAddress};
 
 /// The database if the URI names none.
 const DEFAULT_DATABASE: &str = "webfill";
@@ -14,6 +15,32 @@ pub struct MongoUri {
     text: String,
     database: String,
 }
+
+/// Which database on which servers, whoever asks and with whatever options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabasePlace {
+    hosts: BTreeSet<String>,
+    database: String,
+}
+
+/// Options that say only how to connect to the named servers, in lower case. Others name files, or
+/// further servers.
+const CONNECTING_OPTIONS: [&str; 14] = [
+    "authsource",
+    "replicaset",
+    "tls",
+    "ssl",
+    "directconnection",
+    "readpreference",
+    "retryreads",
+    "retrywrites",
+    "w",
+    "appname",
+    "maxpoolsize",
+    "connecttimeoutms",
+    "sockettimeoutms",
+    "serverselectiontimeoutms",
+];
 
 impl MongoUri {
     /// Checks the text. The error repeats nothing of it, because it may contain a password.
@@ -41,6 +68,29 @@ impl MongoUri {
         })
     }
 
+    /// The servers, as the driver reads them, and the database.
+    pub fn place(&self) -> Option<DatabasePlace> {
+        let hosts = match ConnectionString::parse(&self.text).ok()?.host_info {
+            HostInfo::HostIdentifiers(hosts) => hosts.iter().map(named).collect(),
+            HostInfo::DnsRecord(name) => BTreeSet::from([format!("srv {}", name.to_lowercase())]),
+            _ => return None,
+        };
+        Some(DatabasePlace {
+            hosts,
+            database: self.database.clone(),
+        })
+    }
+
+    /// The name of an option that says more than how to connect to the named servers.
+    pub fn option_beyond_connecting(&self) -> Option<String> {
+        let (_, options) = self.text.split_once('?')?;
+        let names = options.split('&').filter(|option| !option.is_empty());
+        let names = names.map(|option| option.split('=').next().unwrap_or_default());
+        let mut beyond =
+            names.filter(|name| !CONNECTING_OPTIONS.contains(&&*name.to_ascii_lowercase()));
+        beyond.next().map(str::to_owned)
+    }
+
     /// The URI as it was given, with credentials: for the driver and for child processes.
     pub(crate) fn as_written(&self) -> &str {
         &self.text
@@ -48,6 +98,16 @@ impl MongoUri {
 
     pub(crate) fn database(&self) -> &str {
         &self.database
+    }
+}
+
+fn named(address: &ServerAddress) -> String {
+    const PORT: u16 = 27_017;
+    match address {
+        ServerAddress::Tcp { host, port } => {
+            format!("{}:{}", host.to_lowercase(), port.unwrap_or(PORT))
+        }
+        other => other.to_string(),
     }
 }
 

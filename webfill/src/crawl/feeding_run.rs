@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use webfill_api::Watch;
+use webfill_api::{Refusal, Watch};
+use webfill_dispatcher::WatchSources;
 use webfill_dispatcher::local_crawl::LocalRequest;
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
@@ -51,7 +52,11 @@ pub fn feed_run(
     let told = asking.tell_run()?;
     let watch = Watch::parse(told.watch)
         .map_err(|refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message)))?;
-    let mut crawl = Crawl::of_fleet(options_of(&watch)?, Settings::written(config)?)?;
+    let settings = Settings::written(config)?;
+    let sources = settings.watch_sources()?;
+    let refused = |refusal: Refusal| Fault::usage(refusal.message);
+    sources.check(&watch, "$").map_err(refused)?;
+    let mut crawl = Crawl::of_fleet(options_of(&watch)?, settings, &sources)?;
     crawl.spec.run_began_ms = Some(told.began_ms);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -131,8 +136,16 @@ impl Crawl {
     }
 
     /// A crawl of a fleet, which has its own settings.
-    fn of_fleet(options: CrawlOptions, settings: Settings) -> Result<Crawl, Fault> {
-        let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
+    fn of_fleet(
+        options: CrawlOptions,
+        settings: Settings,
+        sources: &WatchSources,
+    ) -> Result<Crawl, Fault> {
+        let open = |path: &Path| {
+            let file = sources.open_seeds(&path.to_string_lossy());
+            Seeds::of_file(path, file.map_err(Fault::usage)?)
+        };
+        let seeds = options.seeds.as_deref().map(open).transpose()?;
         let dataset = options.dataset.validate()?;
         let given = options.dataset_name.clone();
         let dataset_name = NamedDataset::choose(given, options.seeds.as_deref(), dataset.as_ref())?;

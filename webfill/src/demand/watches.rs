@@ -1,8 +1,6 @@
 //! `webfill watch add`, `list`, `show`, `run NAME`, `pause`, `resume` and `remove`: the watches of a
 //! running fleet.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value, json};
 use webfill_api::Refusal;
@@ -148,8 +146,7 @@ fn act(
     })
 }
 
-/// Reads a watch, and says where it is from. The seeds of a file are named relative to it; the
-/// dispatcher has another working folder.
+/// Reads a watch, and says where it is from.
 fn read(text: &str) -> Result<(String, Value), Fault> {
     if text.trim_start().starts_with('{') {
         let place = String::from("the watch");
@@ -158,15 +155,9 @@ fn read(text: &str) -> Result<(String, Value), Fault> {
             .map_err(|refusal| refused(&place, &refusal))
             .map(|watch| (place, watch));
     }
-    let file = PathBuf::from(text);
     let cannot = |error: std::io::Error| Fault::usage(format!("{text}: {error}"));
-    let content = std::fs::read(&file).map_err(cannot)?;
-    let mut watch = webfill_api::parse(&content).map_err(|refusal| refused(text, &refusal))?;
-    let folder = file.canonicalize().map_err(cannot)?;
-    let seeds = watch.get("seeds").and_then(Value::as_str);
-    if let (Some(seeds), Some(folder)) = (seeds, folder.parent()) {
-        watch["seeds"] = folder.join(seeds).to_string_lossy().into();
-    }
+    let content = std::fs::read(text).map_err(cannot)?;
+    let watch = webfill_api::parse(&content).map_err(|refusal| refused(text, &refusal))?;
     Ok((text.to_owned(), watch))
 }
 

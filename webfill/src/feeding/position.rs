@@ -2,7 +2,7 @@
 //! and 40 bits of lines read. For another input the number is ignored.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 /// A position in an input.
@@ -33,6 +33,15 @@ impl Position {
     pub fn start_of(seeds: &Path) -> Position {
         Position {
             fingerprint: fingerprint(seeds).unwrap_or(0),
+            line: 0,
+            has_lines: true,
+        }
+    }
+
+    /// The beginning of a regular file that is open already; what was read of it stays unread.
+    pub fn start_of_file(seeds: &File) -> Position {
+        Position {
+            fingerprint: fingerprint_of(seeds).unwrap_or(0),
             line: 0,
             has_lines: true,
         }
@@ -78,11 +87,15 @@ impl Position {
 fn fingerprint(path: &Path) -> Option<u64> {
     // Checked before opening, because opening a pipe blocks until it has a writer.
     std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
-    let file = File::open(path).ok()?;
+    fingerprint_of(&File::open(path).ok()?)
+}
+
+fn fingerprint_of(mut file: &File) -> Option<u64> {
     let mut beginning = Vec::new();
     file.take(FINGERPRINT_BYTES)
         .read_to_end(&mut beginning)
         .ok()?;
+    file.rewind().ok()?;
     bits_of(&beginning)
 }
 
@@ -109,6 +122,9 @@ mod tests {
         position.line = 2;
         let kept = position.fed_lines();
         assert_eq!(Position::start_of(&first).lines_of(kept), 2);
+        let opened = File::open(&first).unwrap();
+        assert_eq!(Position::start_of_file(&opened).lines_of(kept), 2);
+        assert_eq!(std::io::read_to_string(opened).unwrap(), "a\nb\n");
         assert_eq!(Position::start_of(&second).lines_of(kept), 0);
         assert_eq!(Position::start_of(Path::new("-")).lines_of(kept), 0);
         assert_eq!(Position::NOWHERE.lines_of(kept), 0);

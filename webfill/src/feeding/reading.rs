@@ -1,6 +1,7 @@
 //! Reads seeds on a thread of its own, so that a silent pipe or an unreachable server delays neither
 //! the seeds that were read already nor the end of the crawl.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
@@ -37,6 +38,15 @@ impl Seeds {
         Ok(Seeds {
             reader: SeedReader::open(path, now_ms()).map_err(Fault::usage)?,
             start: Position::start_of(path),
+        })
+    }
+
+    /// Reads a regular file that is open already; its name says what it holds.
+    pub fn of_file(name: &Path, file: File) -> Result<Seeds, Fault> {
+        let start = Position::start_of_file(&file);
+        Ok(Seeds {
+            reader: SeedReader::of_file(name, file, now_ms()).map_err(Fault::usage)?,
+            start,
         })
     }
 

@@ -35,6 +35,8 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("dispatcher.seen_memory_mib", Kind::Whole),
     ("dispatcher.lease", Kind::Number),
     ("dispatcher.exclude_sites", Kind::Text),
+    ("watches.seeds_dir", Kind::Text),
+    ("watches.records", Kind::List),
     ("supervisor.dispatcher", Kind::Text),
     ("supervisor.id", Kind::Text),
     ("supervisor.lane", Kind::Text),

@@ -53,6 +53,9 @@ impl Core {
         watch: Watch,
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
+        if let Err(refusal) = self.watches.sources.check(&watch, "$.watch") {
+            return Ok(Err(refusal));
+        }
         let name = watch.name.clone();
         let is_full = self.watches.by_name.len() >= MOST_WATCHES;
         let known = self.watches.by_name.get_mut(&name);

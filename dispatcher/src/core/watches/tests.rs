@@ -7,6 +7,7 @@ use crate::core::{Core, CoreSettings};
 use crate::frontier::{Frontier, FrontierConfig, KeptWatch};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, OutgoingMessage};
+use crate::watch_sources::WatchSources;
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -26,7 +27,8 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
         quiet_ms: 0,
     };
     let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
-    core.attend_watches(now_ms).unwrap();
+    core.attend_watches(WatchSources::default(), now_ms)
+        .unwrap();
     core
 }
 
@@ -286,6 +288,31 @@ fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
     assert_eq!(world.ask(remove.clone(), HOUR_MS)["name"], "other");
     assert_eq!(world.ask(remove, HOUR_MS)["error"]["path"], "$.name");
     assert_eq!(world.core.frontier.watches().unwrap().len(), 1);
+}
+
+#[test]
+fn a_watch_of_files_or_databases_that_are_not_allowed_is_refused() {
+    let mut world = World::new("0 * * * *");
+    let records = json!({"uri": "mongodb://me:secret@db/x", "collection": "c"});
+    for (key, value, path, setting) in [
+        (
+            "seeds",
+            json!("/etc/passwd"),
+            "$.watch.seeds",
+            "watches.seeds_dir",
+        ),
+        ("records", records, "$.watch.records.uri", "watches.records"),
+    ] {
+        let mut watch = json!({"name": "x", "schedule": "0 * * * *"});
+        watch[key] = value;
+        let refused = world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+        let refusal = refused["error"].to_string();
+        assert_eq!(refused["error"]["path"], path, "{refused}");
+        assert!(
+            refusal.contains(setting) && !refusal.contains("secret"),
+            "{refusal}"
+        );
+    }
 }
 
 #[test]
