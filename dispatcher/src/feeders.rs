@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus as Code, Fault};
@@ -16,6 +16,9 @@ use crate::watch_sources::WatchSources;
 
 /// A feeder that dies this often, each time within a minute of its start, is given up.
 const MOST_EARLY_DEATHS: u32 = 5;
+
+/// How long a feeder may write back and count after the end of its run.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// How feeders are started.
 #[derive(Debug, Clone)]
@@ -46,6 +49,8 @@ struct Feeder {
     child: Option<Child>,
     back_off: BackOff,
     start_at: Instant,
+    /// Since when its run is known to be over.
+    over_since: Option<Instant>,
 }
 
 impl Feeders {
@@ -56,15 +61,20 @@ impl Feeders {
         }
     }
 
-    /// Starts what was ordered and what has died, and returns what has ended for good. Must be called
-    /// by the thread that lives as long as the process.
-    pub(crate) fn advance(&mut self, orders: Vec<FeederOrder>) -> Vec<EndedFeeder> {
+    /// Starts what was ordered and what has died, ends what outlives its run for too long, and returns
+    /// what has ended for good. Must be called by the thread that lives as long as the process.
+    pub(crate) fn advance(
+        &mut self,
+        orders: Vec<FeederOrder>,
+        is_over: impl Fn(&str, u64) -> bool,
+    ) -> Vec<EndedFeeder> {
         let now = Instant::now();
         for order in orders {
             let feeder = Feeder {
                 child: None,
                 back_off: BackOff::started(now),
                 start_at: now,
+                over_since: None,
             };
             self.by_run.insert((order.watch, order.run), feeder);
         }
@@ -73,6 +83,9 @@ impl Feeders {
         };
         let mut ended = Vec::new();
         self.by_run.retain(|(watch, run), feeder| {
+            if is_over(watch, *run) && feeder.over_since.is_none() {
+                feeder.over_since = Some(now);
+            }
             let why = match feeder.advance(setup, (watch, *run), now) {
                 State::GoesOn => return true,
                 State::Ended => None,
@@ -92,11 +105,7 @@ impl Feeders {
 impl Drop for Feeders {
     fn drop(&mut self) {
         for feeder in self.by_run.values_mut() {
-            if let Some(mut child) = feeder.child.take() {
-                // An error means that it has ended already.
-                let _ = child.kill();
-                let _ = child.wait();
-            }
+            feeder.kill();
         }
     }
 }
@@ -109,7 +118,11 @@ enum State {
 
 impl Feeder {
     fn advance(&mut self, setup: &FeederSetup, run: (&str, u64), now: Instant) -> State {
+        let over_for = self
+            .over_since
+            .map(|since| now.saturating_duration_since(since));
         match &mut self.child {
+            None if over_for.is_some() => State::Ended,
             None if now < self.start_at => State::GoesOn,
             None => match start(setup, run) {
                 Ok(child) => {
@@ -120,11 +133,26 @@ impl Feeder {
                 Err(fault) => State::Failed(fault.message),
             },
             Some(child) => match child.try_wait() {
+                Ok(None) if over_for.is_some_and(|over_for| over_for > GRACE) => {
+                    self.kill();
+                    let (watch, run) = run;
+                    let what = "the feeder of a run that is over was ended: it took too long";
+                    tracing::warn!(event = "feeder_ended", watch, run, "{what}");
+                    State::Ended
+                }
                 Ok(None) => State::GoesOn,
                 Ok(Some(status)) if status.success() => State::Ended,
                 Ok(Some(status)) => self.died(run, status, now),
                 Err(error) => State::Failed(error.to_string()),
             },
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // An error means that it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 
@@ -168,4 +196,36 @@ fn last_words(mut child: Child) -> String {
     let last = text.lines().rfind(|line| !line.trim().is_empty());
     let last = last.unwrap_or_default().trim_start_matches("webfill: ");
     last.chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_feeder_that_outlives_its_run_is_ended() {
+        let begun = Instant::now();
+        let setup = FeederSetup {
+            endpoint: String::new(),
+            config_file: PathBuf::new(),
+            sources: WatchSources::default(),
+        };
+        let mut feeder = Feeder {
+            child: Command::new("sleep").arg("1000").spawn().ok(),
+            back_off: BackOff::started(begun),
+            start_at: begun,
+            over_since: None,
+        };
+        let advanced = |feeder: &mut Feeder, s| {
+            let now = begun + Duration::from_secs(s);
+            matches!(feeder.advance(&setup, ("w", 1), now), State::Ended)
+        };
+        assert!(!advanced(&mut feeder, 3_600), "its run goes on");
+        feeder.over_since = Some(begun);
+        assert!(!advanced(&mut feeder, 29));
+        assert!(advanced(&mut feeder, 31));
+        assert!(feeder.child.is_none());
+    }
 }

@@ -234,7 +234,9 @@ impl Process {
     /// Starts the feeders of runs that have begun, after their commit.
     fn advance_feeders(&mut self) -> Result<(), Fault> {
         let orders = self.core.take_feeder_orders();
-        for ended in self.feeders.advance(orders) {
+        let core = &self.core;
+        let is_over = |watch: &str, run| core.tell_run_state(watch, run)["over"] == true;
+        for ended in self.feeders.advance(orders, is_over) {
             self.core
                 .feeder_ended(&ended.watch, ended.run, ended.why)
                 .map_err(frontier_fault)?;

@@ -33,7 +33,7 @@ impl Core {
     }
 
     /// Tells a feeder whether its run is over.
-    pub(in crate::core) fn tell_run_state(&self, name: &str, run: u64) -> Value {
+    pub(crate) fn tell_run_state(&self, name: &str, run: u64) -> Value {
         let watched = self.watches.by_name.get(name);
         let is_under_way = watched.is_some_and(|watched| {
             let number = watched.last.as_ref().map(|last| last.number);
