@@ -24,6 +24,13 @@ use crate::watch_sources::WatchSources;
 /// How often the runs under way are looked at.
 const LOOK_EVERY_MS: i64 = 200;
 
+/// After a run that has failed the next one waits so long, and twice as long after each further one.
+const SHORTEST_WAIT_MS: i64 = 60_000;
+const LONGEST_WAIT_MS: i64 = 3_600_000;
+
+/// More failures in a row make no difference.
+const MOST_FAILURES: u64 = 7;
+
 /// All watches.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
@@ -56,6 +63,8 @@ struct Watched {
     /// The last run, ended or under way.
     last: Option<WatchRun>,
     under_way: Option<UnderWay>,
+    /// How many of the last runs in a row have failed.
+    failures: u64,
     /// When the next run is due; only meaningful while none is under way.
     next_due_ms: Option<i64>,
     /// A run is asked for now, whatever the schedule says.
@@ -70,6 +79,8 @@ struct UnderWay {
     watch: Watch,
     /// It ends like this once nothing of it is leased.
     ending: Option<(RunEnd, Option<String>)>,
+    /// It was over then already, while nothing looked.
+    over_ms: Option<i64>,
 }
 
 impl UnderWay {
@@ -82,13 +93,19 @@ impl UnderWay {
 }
 
 impl Watched {
-    fn new(watch: Watch, kept: &KeptWatch, last: Option<WatchRun>) -> Watched {
+    /// `runs`: the last ones, the latest first.
+    fn new(watch: Watch, kept: &KeptWatch, runs: Vec<WatchRun>) -> Watched {
+        let failed = runs
+            .iter()
+            .take_while(|run| run.how == Some(RunEnd::Failed));
+        let failures = failed.count() as u64;
         let mut watched = Watched {
             watch,
             paused: kept.paused,
             since_ms: kept.since_ms,
-            last,
+            last: runs.into_iter().next(),
             under_way: None,
+            failures,
             next_due_ms: None,
             is_asked: false,
         };
@@ -99,10 +116,30 @@ impl Watched {
     /// Finds out when the next run is due.
     fn plan(&mut self) {
         let last = self.last.as_ref().and_then(WatchRun::last);
-        self.next_due_ms = self
+        let due_ms = self
             .watch
             .schedule
             .next_due_ms(last.as_ref(), self.since_ms);
+        let wait_ms = match self.failures {
+            0 => 0,
+            failures => SHORTEST_WAIT_MS << (failures - 1).min(MOST_FAILURES),
+        };
+        let wait_ms = wait_ms.min(LONGEST_WAIT_MS);
+        let not_before_ms = last.map_or(i64::MIN, |last| last.ended_ms + wait_ms);
+        self.next_due_ms = match wait_ms {
+            0 => due_ms,
+            _ => due_ms.map(|due_ms| due_ms.max(not_before_ms)),
+        };
+    }
+
+    /// Notes how the last run has ended, and plans the next one.
+    fn note_end(&mut self, run: WatchRun) {
+        self.failures = match run.how {
+            Some(RunEnd::Failed) => (self.failures + 1).min(MOST_FAILURES),
+            _ => 0,
+        };
+        self.last = Some(run);
+        self.plan();
     }
 
     fn is_due(&self, now_ms: i64) -> bool {
@@ -140,9 +177,9 @@ impl Core {
                 );
                 continue;
             };
-            let last = self.frontier.runs_of(&name, 1)?.into_iter().next();
-            let is_under_way = last.as_ref().is_some_and(|run| run.ended_ms.is_none());
-            let watched = Watched::new(watch, &kept, last);
+            let runs = self.frontier.runs_of(&name, MOST_FAILURES)?;
+            let is_under_way = runs.first().is_some_and(|run| run.ended_ms.is_none());
+            let watched = Watched::new(watch, &kept, runs);
             self.watches.by_name.insert(name.clone(), watched);
             if is_under_way {
                 self.resume_run(&name, now_ms)?;

@@ -8,6 +8,9 @@ use webfill_api::{RunEnd, WatchRun};
 
 use super::{Frontier, FrontierError};
 
+/// So many records of runs are kept of a watch.
+const MOST_RUNS: i64 = 1_000;
+
 /// A watch as it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptWatch {
@@ -88,7 +91,11 @@ impl Frontier {
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
             let sql = "INSERT OR REPLACE INTO watch_runs (watch, number, record)
                        VALUES (?1, ?2, ?3)";
-            let values = params![watch, run.number as i64, record];
+            let number = run.number as i64;
+            let values = params![watch, number, record];
+            frontier.db.prepare_cached(sql)?.execute(values)?;
+            let sql = "DELETE FROM watch_runs WHERE watch = ?1 AND number <= ?2";
+            let values = params![watch, number - MOST_RUNS];
             frontier.db.prepare_cached(sql)?.execute(values).map(drop)
         })
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
 
-use super::Watched;
+use super::{MOST_FAILURES, Watched};
 use crate::core::Core;
 use crate::frontier::{FrontierError, KeptWatch};
 
@@ -79,8 +79,8 @@ impl Core {
                     paused: false,
                     since_ms: now_ms,
                 };
-                let last = self.frontier.runs_of(&name, 1)?.into_iter().next();
-                let watched = Watched::new(watch, &kept, last);
+                let runs = self.frontier.runs_of(&name, MOST_FAILURES)?;
+                let watched = Watched::new(watch, &kept, runs);
                 self.watches.by_name.insert(name.clone(), watched);
             }
         }

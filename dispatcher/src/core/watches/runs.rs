@@ -38,6 +38,7 @@ impl Core {
             crawl,
             watch,
             ending: None,
+            over_ms: None,
         };
         self.frontier
             .record_run(name, &run, Some(under_way.kept()))?;
@@ -69,8 +70,7 @@ impl Core {
         run.why = Some(why.to_string());
         self.frontier.record_run(name, &run, None)?;
         if let Some(watched) = self.watches.by_name.get_mut(name) {
-            watched.last = Some(run);
-            watched.plan();
+            watched.note_end(run);
         }
         Ok(())
     }
@@ -92,14 +92,24 @@ impl Core {
         };
         self.register_crawl(crawl, now_ms)?;
         self.order_feeder(name, run.number);
+        let by_window = ending
+            .as_ref()
+            .is_none_or(|(how, _)| *how == RunEnd::Window);
+        let window_ms = watch.window_ms.filter(|_| by_window);
+        let over_ms = window_ms.map(|window_ms| run.started_ms + window_ms);
+        let over_ms = over_ms.filter(|over_ms| *over_ms <= now_ms);
         if let Some(watched) = self.watches.by_name.get_mut(name) {
             watched.under_way = Some(UnderWay {
                 crawl,
                 watch,
                 ending,
+                over_ms,
             });
         }
-        Ok(())
+        match over_ms {
+            Some(_) => self.hold_run(name, (RunEnd::Window, None)),
+            None => Ok(()),
+        }
     }
 
     fn order_feeder(&mut self, name: &str, run: u64) {
@@ -217,7 +227,9 @@ impl Core {
         let Some(run) = &mut watched.last else {
             return Ok(());
         };
-        run.ended_ms = Some(now_ms.max(run.started_ms));
+        // What was due since its window has passed is made up for.
+        let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
+        run.ended_ms = Some(over_ms.unwrap_or(now_ms).max(run.started_ms));
         run.how = Some(how);
         run.why = why;
         if let Some(status) = &status {
@@ -229,7 +241,7 @@ impl Core {
             run.skipped = schedule.skipped_by(&last);
         }
         let run = run.clone();
-        watched.plan();
+        watched.note_end(run.clone());
         self.frontier.record_run(name, &run, None)?;
         tracing::info!(
             event = "run_ended",

@@ -316,6 +316,60 @@ fn a_watch_of_files_or_databases_that_are_not_allowed_is_refused() {
 }
 
 #[test]
+fn runs_that_fail_wait_longer_each_time_also_after_a_kill() {
+    let mut world = World::new("every 2s");
+    let mut now_ms = 1_000;
+    for (run, wait_ms) in (1..).zip([60_000, 120_000, 240_000, 480_000]) {
+        assert_eq!(world.tick(now_ms), [run]);
+        world
+            .core
+            .feeder_ended("w", run, Some("no".into()))
+            .unwrap();
+        world.tick(now_ms + 1);
+        if run == 3 {
+            world = world.kill(now_ms + 2);
+        }
+        assert!(world.tick(now_ms + wait_ms - 100).is_empty());
+        now_ms += wait_ms + 2_000;
+    }
+}
+
+#[test]
+fn a_window_that_passed_while_nothing_ran_is_made_up_for() {
+    let mut world = World::new("0 2 * * *");
+    let mut watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 2 * * *"});
+    watch["window"] = json!("1h");
+    world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+    assert_eq!(world.tick(2 * HOUR_MS), [1]);
+    feed(&mut world, 1, 2 * HOUR_MS);
+    let mut world = world.kill(27 * HOUR_MS);
+    world.tick(27 * HOUR_MS);
+    let run = world.runs(27 * HOUR_MS).remove(0);
+    assert_eq!(
+        (&run["how"], &run["skipped"]),
+        (&json!("window"), &json!(0))
+    );
+    assert!(run["ended"].as_f64().unwrap() < 3.1 * 3_600.0, "{run}");
+    world.core.feeder_ended("w", 1, None).unwrap();
+    assert_eq!(
+        world.tick(27 * HOUR_MS + 1),
+        [2],
+        "the one of the second day"
+    );
+}
+
+#[test]
+fn a_thousand_records_of_runs_are_kept() {
+    let mut world = World::new("0 2 * * *");
+    for number in 1..=1_005 {
+        let run = webfill_api::WatchRun::begun(number, 0, 0);
+        world.core.frontier.record_run("w", &run, None).unwrap();
+    }
+    let runs = world.core.frontier.runs_of("w", 2_000).unwrap();
+    assert_eq!((runs.len(), runs[0].number), (1_000, 1_005));
+}
+
+#[test]
 fn only_feeders_are_told_of_runs_and_count_them() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
