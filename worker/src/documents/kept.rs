@@ -3,13 +3,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
 use webfill_startup::Fault;
-
-/// Tells the unfinished files of this process apart.
-static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 /// Keeps a document, unless it is there already.
 pub(super) fn keep(folder: &Path, sha256: &str, body: &[u8]) -> Result<(), Fault> {
@@ -37,9 +34,10 @@ fn write(folder: &Path, sha256: &str, body: &[u8]) -> io::Result<()> {
     fs::create_dir_all(&lower)?;
     sync_folder(folder)?;
     sync_folder(&upper)?;
-    let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
-    let unfinished = lower.join(format!("{sha256}.{}-{number}.part", std::process::id()));
-    let written = write_synced(&unfinished, body).and_then(|()| fs::rename(&unfinished, &file));
+    // Other machines may write into the same folder.
+    let names = || lower.join(format!("{sha256}.{}.part", Uuid::new_v4().simple()));
+    let (unfinished, created) = create_new(names)?;
+    let written = write_synced(created, body).and_then(|()| fs::rename(&unfinished, &file));
     if written.is_err() {
         // What cannot be removed is told by the error that is returned.
         let _ = fs::remove_file(&unfinished);
@@ -48,8 +46,19 @@ fn write(folder: &Path, sha256: &str, body: &[u8]) -> io::Result<()> {
     sync_folder(&lower)
 }
 
-fn write_synced(path: &Path, body: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+/// Creates a file under the first of some names that nothing has.
+fn create_new(mut names: impl FnMut() -> PathBuf) -> io::Result<(PathBuf, File)> {
+    loop {
+        let name = names();
+        match File::create_new(&name) {
+            Ok(file) => return Ok((name, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn write_synced(mut file: File, body: &[u8]) -> io::Result<()> {
     file.write_all(body)?;
     file.sync_all()
 }
@@ -74,6 +83,19 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written);
         let files = fs::read_dir(folder.path().join("ab/ab")).unwrap();
         assert_eq!(files.count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn what_another_machine_is_writing_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [taken, free] = ["taken", "free"].map(|name| folder.path().join(name));
+        fs::write(&taken, "half of").unwrap();
+        let mut names = [taken.clone(), free.clone()].into_iter();
+        let (name, file) = create_new(|| names.next().unwrap()).unwrap();
+        write_synced(file, b"whole").unwrap();
+        assert_eq!(name, free);
+        assert_eq!(fs::read(taken).unwrap(), b"half of");
+        assert_eq!(fs::read(free).unwrap(), b"whole");
     }
 
     #[test]
