@@ -1,5 +1,5 @@
 //! RTF: groups in braces, control words behind backslashes, and text. Read in one pass without recursion,
-//! so that groups may nest as deep as there is memory for one byte each.
+//! so that groups may nest as deep as there is memory for two bytes each.
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
@@ -52,8 +52,8 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 struct RtfReader<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// The destinations of the groups around this one.
-    outer: Vec<Destination>,
+    /// The destinations of the groups around this one, and their [`RtfReader::replaced_by`].
+    outer: Vec<(Destination, u8)>,
     here: Destination,
     encoding: &'static Encoding,
     /// Bytes that were given as numbers; two of them may be one character.
@@ -61,8 +61,8 @@ struct RtfReader<'b> {
     /// The first half of a character beyond 16 bits.
     surrogate: Option<u16>,
     /// How many characters stand in for each `\u`, for readers that do not know it.
-    replaced_by: usize,
-    to_skip: usize,
+    replaced_by: u8,
+    to_skip: u8,
     /// Year, month, day, hour, minute of creation and last change.
     dates: [[i32; 5]; 2],
     writer: TextWriter,
@@ -75,13 +75,13 @@ impl<'b> RtfReader<'b> {
             match byte {
                 b'{' => {
                     self.flush()?;
-                    self.outer.push(self.here);
+                    self.outer.push((self.here, self.replaced_by));
                 }
                 b'}' => {
                     self.flush()?;
                     self.to_skip = 0;
                     match self.outer.pop() {
-                        Some(destination) => self.here = destination,
+                        Some(outer) => (self.here, self.replaced_by) = outer,
                         None => break,
                     }
                     if self.outer.is_empty() {
@@ -208,7 +208,7 @@ impl<'b> RtfReader<'b> {
             "bullet" => self.symbol("\u{2022}"),
             "u" => self.unicode(value),
             "uc" => {
-                self.replaced_by = usize::try_from(value).unwrap_or(0).min(16);
+                self.replaced_by = u8::try_from(value).unwrap_or(0).min(16);
                 Ok(())
             }
             "bin" => {
@@ -328,6 +328,7 @@ mod tests {
             (r"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\*\x secret}x}", "x"),
             (r"{\rtf1\ansi\ansicpg1251 \'cf\'f0\'e8}", "При"),
             (r"{\rtf1\ansi\uc1 \u8364?5 \u-10179?\u-8704?}", "€5 😀"),
+            (r"{\rtf1\ansi{\uc0 \u8364 5}\u8364?5}", "€5€5"),
             (r"{\rtf1 \{a\\b\} c\~d}", "{a\\b} c\u{a0}d"),
             ("{\\rtf1 a\\bin3 }}}b}", "ab"),
             (r"{\rtf1 a\cell b\row c}", "a b\nc"),
