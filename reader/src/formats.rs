@@ -12,6 +12,7 @@ mod opendocument;
 mod package;
 mod pdf;
 mod pdf_date;
+mod pdf_pages;
 mod rtf;
 mod sheets;
 mod word;

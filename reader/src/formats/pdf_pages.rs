@@ -1,0 +1,107 @@
+//! Takes the text of a PDF page after page, each by itself.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+use pdf_extract::{ConvertToFmt, MediaBox, OutputDev, OutputError, PlainTextOutput, Transform};
+
+use super::Trouble;
+use crate::text::TextWriter;
+
+/// The text of the page in hand.
+#[derive(Clone, Default)]
+struct PageText(Rc<RefCell<String>>);
+
+impl fmt::Write for PageText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.borrow_mut().push_str(text);
+        Ok(())
+    }
+}
+
+impl ConvertToFmt for PageText {
+    type Writer = PageText;
+
+    fn convert(self) -> PageText {
+        self
+    }
+}
+
+pub(super) struct PagesOutput {
+    text: PageText,
+    page: PlainTextOutput<PageText>,
+    writer: TextWriter,
+    done: usize,
+    trouble: Option<Trouble>,
+}
+
+impl PagesOutput {
+    pub(super) fn new(max_text_bytes: u64) -> PagesOutput {
+        let text = PageText::default();
+        PagesOutput {
+            page: PlainTextOutput::new(text.clone()),
+            text,
+            writer: TextWriter::new(max_text_bytes),
+            done: 0,
+            trouble: None,
+        }
+    }
+
+    /// The text of the pages that were read to their end, and how many these are.
+    pub(super) fn finish(self) -> Result<(TextWriter, usize), Trouble> {
+        match self.trouble {
+            Some(trouble) => Err(trouble),
+            None => Ok((self.writer, self.done)),
+        }
+    }
+}
+
+impl OutputDev for PagesOutput {
+    fn begin_page(
+        &mut self,
+        number: u32,
+        media_box: &MediaBox,
+        art_box: Option<(f64, f64, f64, f64)>,
+    ) -> Result<(), OutputError> {
+        // Where the last character was is of no meaning on the next page.
+        self.page = PlainTextOutput::new(self.text.clone());
+        self.page.begin_page(number, media_box, art_box)
+    }
+
+    fn end_page(&mut self) -> Result<(), OutputError> {
+        self.page.end_page()?;
+        let text = self.text.0.take();
+        if let Err(trouble) = self.writer.push(&text) {
+            self.trouble = Some(trouble);
+            return Err(OutputError::FormatError(fmt::Error));
+        }
+        self.writer.paragraph();
+        self.done += 1;
+        Ok(())
+    }
+
+    fn output_character(
+        &mut self,
+        transform: &Transform,
+        width: f64,
+        spacing: f64,
+        font_size: f64,
+        text: &str,
+    ) -> Result<(), OutputError> {
+        self.page
+            .output_character(transform, width, spacing, font_size, text)
+    }
+
+    fn begin_word(&mut self) -> Result<(), OutputError> {
+        self.page.begin_word()
+    }
+
+    fn end_word(&mut self) -> Result<(), OutputError> {
+        self.page.end_word()
+    }
+
+    fn end_line(&mut self) -> Result<(), OutputError> {
+        self.page.end_line()
+    }
+}
