@@ -54,8 +54,10 @@ pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<(
         .saturating_add(stack_bytes)
         .saturating_add(limits.memory_bytes);
     set_limit(libc::RLIMIT_AS, memory)?;
-    // The first of two, at which the kernel ends the process.
-    set_limit(libc::RLIMIT_CPU, limits.cpu_seconds.max(1))?;
+    let seconds = limits.cpu_seconds.max(1);
+    // At the first of two the kernel sends SIGXCPU, by which the end of the time is known; a second later
+    // it kills who did not go.
+    set_limits(libc::RLIMIT_CPU, seconds, seconds.saturating_add(1))?;
     set_limit(libc::RLIMIT_FSIZE, 0)?;
     set_limit(libc::RLIMIT_CORE, 0)
 }
@@ -90,10 +92,22 @@ fn memory_in_use() -> io::Result<u64> {
 }
 
 fn set_limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
-    let limit = libc::rlimit {
-        rlim_cur: most,
-        rlim_max: most,
+    set_limits(resource, most, most)
+}
+
+/// Sets the soft and the hard limit. A lower hard limit that is there already stays: not all may raise it.
+fn set_limits(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
     };
+    // SAFETY: the kernel only writes the structure.
+    #[allow(unsafe_code)]
+    if unsafe { libc::getrlimit(resource, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    limit.rlim_max = limit.rlim_max.min(hard);
+    limit.rlim_cur = limit.rlim_max.min(soft);
     // SAFETY: the kernel only reads the structure.
     #[allow(unsafe_code)]
     match unsafe { libc::setrlimit(resource, &raw const limit) } {

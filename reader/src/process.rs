@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::confine::{self, Confinement};
 use crate::formats;
-use crate::kind::Kind;
+use crate::kind::{Kind, coarse_kind};
 use crate::limits::Limits;
 use crate::report::{self, NotADocument, Report, Status};
 
@@ -27,6 +27,9 @@ pub const OUT_OF_STACK: &str = "has overflowed its stack";
 ///
 /// The process could not be confined, so nothing was read; or its parent is gone.
 pub fn run(limits: Limits) -> io::Result<()> {
+    // A document must not choose the words by which its end is judged.
+    panic::set_hook(Box::new(|_| {}));
+    offer_to_the_kernel();
     confine::limit_resources(&limits, STACK_BYTES as u64)?;
     let confinement = confine::restrict_files()?;
     let reader = thread::Builder::new()
@@ -38,6 +41,12 @@ pub fn run(limits: Limits) -> io::Result<()> {
     reader
         .join()
         .unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
+}
+
+/// If the machine lacks memory, this process is to go first. Where that may not be said it is nobody's
+/// loss but the machine's.
+fn offer_to_the_kernel() {
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> {
@@ -56,12 +65,17 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
 
 /// Reads a document in this process.
 fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
-    let Some(kind) = formats::kind(&bytes) else {
-        return Err(NotADocument);
+    let kind = match panic::catch_unwind(|| formats::kind(&bytes)) {
+        Ok(Some(kind)) => kind,
+        Ok(None) => return Err(NotADocument),
+        Err(panic) => return Ok(given_up(coarse_kind(&bytes), panic.as_ref())),
     };
     let reading = AssertUnwindSafe(|| formats::read(kind, bytes, limits));
-    Ok(panic::catch_unwind(reading)
-        .unwrap_or_else(|panic| Report::failed(kind, Status::Broken, words_of(panic.as_ref()))))
+    Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| given_up(kind, panic.as_ref())))
+}
+
+fn given_up(kind: Kind, panic: &(dyn std::any::Any + Send)) -> Report {
+    Report::failed(kind, Status::Broken, words_of(panic))
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
@@ -74,16 +88,17 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// What the end of a reader means that has left no report, by its last words on standard error.
-pub fn report_of_death(kind: Kind, words: &str, signal: Option<i32>) -> Report {
-    let (status, reason) = if words.contains(OUT_OF_MEMORY) {
+pub fn report_of_death(kind: Kind, words: &str, signal: i32) -> Report {
+    let lacks_memory = words.lines().any(|line| line.starts_with(OUT_OF_MEMORY));
+    let (status, reason) = if lacks_memory {
         (
             Status::TooLarge,
             "it needs more memory than a document may take",
         )
-    } else if signal == Some(libc::SIGKILL) || signal == Some(libc::SIGXCPU) {
+    } else if signal == libc::SIGXCPU {
         (
             Status::TooLarge,
-            "it needs more time or memory than a document may take",
+            "it needs more time than a document may take",
         )
     } else if words.contains(OUT_OF_STACK) {
         (Status::Broken, "it nests too deep")

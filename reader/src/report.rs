@@ -142,7 +142,7 @@ impl Report {
     ///
     /// What is wrong with it, as half a sentence.
     pub fn parse(
-        output: &[u8],
+        mut output: Vec<u8>,
         max_text_bytes: u64,
     ) -> Result<Result<Report, NotADocument>, String> {
         let line_end = output
@@ -150,10 +150,11 @@ impl Report {
             .take(MAX_HEAD_BYTES)
             .position(|byte| *byte == b'\n')
             .ok_or("the reader ended without a report")?;
-        let (head, text) = (&output[..line_end], &output[line_end + 1..]);
-        let head: Head =
-            serde_json::from_slice(head).map_err(|_| "the reader's report cannot be read")?;
-        let text = std::str::from_utf8(text).map_err(|_| "the reader's text is not UTF-8")?;
+        let head: Head = serde_json::from_slice(&output[..line_end])
+            .map_err(|_| "the reader's report cannot be read")?;
+        // In place: the text may be long.
+        output.drain(..=line_end);
+        let text = String::from_utf8(output).map_err(|_| "the reader's text is not UTF-8")?;
         let fits = text.len() == head.text_bytes && text.len() as u64 <= max_text_bytes;
         if !fits || (head.status == Status::Text) == text.trim().is_empty() {
             return Err("the reader's report contradicts itself".into());
@@ -166,7 +167,7 @@ impl Report {
             status: head.status,
             reason: head.reason.and_then(|reason| clean(&reason)),
             metadata: head.metadata.cleaned(),
-            text: text.to_owned(),
+            text,
             landlock: head.landlock,
         }))
     }
@@ -236,29 +237,32 @@ mod tests {
     fn a_report_comes_out_of_the_pipe_as_it_went_in_but_clean() {
         for text in ["two\nlines", ""] {
             let bytes = written(&Ok(report(text)));
-            let read = Report::parse(&bytes, 100).unwrap().unwrap();
+            let read = Report::parse(bytes, 100).unwrap().unwrap();
             assert_eq!(read.text, text);
             assert_eq!(read.metadata.title.as_deref(), Some("A title"));
         }
         let bytes = written(&Err(NotADocument));
-        assert_eq!(Report::parse(&bytes, 100), Ok(Err(NotADocument)));
+        assert_eq!(Report::parse(bytes, 100), Ok(Err(NotADocument)));
     }
 
     #[test]
     fn a_report_that_cannot_be_right_is_refused() {
         let whole = written(&Ok(report("some text")));
-        assert!(Report::parse(&whole, 4).is_err(), "longer than it may be");
         assert!(
-            Report::parse(&whole[..whole.len() - 1], 100).is_err(),
+            Report::parse(whole.clone(), 4).is_err(),
+            "longer than it may be"
+        );
+        assert!(
+            Report::parse(whole[..whole.len() - 1].to_vec(), 100).is_err(),
             "cut"
         );
-        assert!(Report::parse(b"", 100).is_err());
-        assert!(Report::parse(b"{}\n", 100).is_err());
+        assert!(Report::parse(Vec::new(), 100).is_err());
+        assert!(Report::parse(b"{}\n".to_vec(), 100).is_err());
         let mut foreign = whole.clone();
         *foreign.last_mut().unwrap() = 0xff;
-        assert!(Report::parse(&foreign, 100).is_err());
+        assert!(Report::parse(foreign, 100).is_err());
         let mut endless = vec![b'x'; 1 << 20];
         endless.push(b'\n');
-        assert!(Report::parse(&endless, 100).is_err());
+        assert!(Report::parse(endless, 100).is_err());
     }
 }

@@ -73,8 +73,9 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
 fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
     let web = Web::start();
     let site = web.site(HOST);
-    let mut urls = Vec::new();
-    for (path, body, _) in hostile() {
+    let (mut urls, mut expected) = (Vec::new(), Vec::new());
+    for (path, body, words) in hostile() {
+        expected.push((path, words));
         site.serve(path, document("application/octet-stream", body));
         let after = format!("{path}.after.pdf");
         site.serve(
@@ -104,12 +105,49 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
         "{} MiB",
         peak / MIB
     );
-    for (path, _, words) in hostile() {
+    for (path, words) in expected {
         let stored = status_of(&work, &site.url(path));
         assert!(words.contains(&stored.as_str()), "{path}: {stored}");
         let after = status_of(&work, &site.url(&format!("{path}.after.pdf")));
         assert_eq!(after, "text", "the document after {path}");
     }
+}
+
+/// A PDF whose first page cannot be read, after which each page costs as much as there are pages.
+fn slow() -> Vec<u8> {
+    const PAGES: usize = 20_000;
+    let kids: String = (0..PAGES)
+        .map(|page| format!("{} 0 R ", page + 3))
+        .collect();
+    let mut objects = vec![
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        format!("<< /Type /Pages /Kids [{kids}] /Count {PAGES} >>").into_bytes(),
+        b"<< /Type /Page /Parent 2 0 R >>".to_vec(),
+    ];
+    let page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>".to_vec();
+    objects.resize(PAGES + 2, page);
+    objects.push(b"<< >>".to_vec());
+    pdf_of(&objects)
+}
+
+#[test]
+fn a_document_that_takes_too_long_ends_at_its_deadline() {
+    let web = Web::start();
+    let site = web.site(HOST);
+    site.serve("/slow.pdf", document("application/pdf", slow()));
+    let work = Workplace::new();
+    let url = site.url("/slow.pdf");
+    let run = work
+        .crawl(&web)
+        .instead("--delay", "0.05")
+        .arg("--documents");
+    let began = Instant::now();
+    run.env("WEBFILL_DOCUMENTS_DEADLINE", "1")
+        .arg(&url)
+        .finish()
+        .expect(0);
+    assert_eq!(status_of(&work, &url), "too_large");
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 /// Status and reason.

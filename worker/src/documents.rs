@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use webfill_reader::{Metadata, NotADocument, Report, Status};
+use webfill_reader::{Metadata, Report, Status};
 use webfill_startup::Fault;
 
 use crate::charset::{self, Kind};
@@ -31,7 +31,7 @@ pub struct DocumentsConfig {
     pub keep: Option<PathBuf>,
     /// Documents that a worker reads at the same time.
     pub readers: usize,
-    /// Seconds for one document.
+    /// Seconds of CPU time for one document; three times as many by the clock.
     pub deadline: f64,
     /// Memory for one document, in MiB.
     pub memory_mib: u64,
@@ -70,8 +70,12 @@ pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
     }
 }
 
-/// Creates the folder, so that a wrong one is told before anything is fetched.
+/// Creates the folder, and reads a document that is built in, so that a wrong folder and a machine that
+/// can read none are told before anything is fetched.
 pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
+    if config.is_read() {
+        read_trial(config)?;
+    }
     let Some(folder) = &config.keep else {
         return Ok(());
     };
@@ -81,6 +85,29 @@ pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
             folder.display()
         ))
     })
+}
+
+/// A document that every machine can read.
+const TRIAL: &[u8] = br"{\rtf1 trial}";
+
+fn read_trial(config: &DocumentsConfig) -> Result<(), Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::error)?;
+    judge_trial(runtime.block_on(child::read(TRIAL, config, Try::Early)))
+}
+
+fn judge_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
+    let trouble = match read {
+        Ok(report) if report.status == Status::Text => return Ok(()),
+        Ok(report) => report.reason.unwrap_or_default(),
+        Err(NoDocument::NotRead(reason)) => reason,
+        Err(_) => "the trial document was not recognised".to_owned(),
+    };
+    Err(Fault::error(format!(
+        "--documents: this machine cannot read documents: {trouble}"
+    )))
 }
 
 /// Whether a body of this declared type is worth a look, though pages have other types. Servers send
@@ -95,12 +122,12 @@ pub fn may_be_document(content_type: &str) -> bool {
     of("application/") || of("binary/")
 }
 
-/// Whether a body is a document that needs a reader. What is declared as a page must begin as a document
-/// with its first byte; of other types, readers forgive some bytes before.
+/// Whether a body is a document that needs a reader. What is declared as a page, or not at all, must
+/// begin as a document with its first byte; of other types, readers forgive some bytes before.
 pub fn is_document(content_type: Option<&str>, body: &[u8]) -> bool {
-    let is_page = content_type
-        .and_then(charset::declared_kind)
-        .is_some_and(|kind| kind != Kind::Unsupported);
+    let is_page = content_type.is_none_or(|declared| {
+        charset::declared_kind(declared).is_some_and(|kind| kind != Kind::Unsupported)
+    });
     match is_page {
         true => webfill_reader::begins_as_document(body),
         false => webfill_reader::is_candidate(body) == Some(true),
@@ -115,6 +142,7 @@ pub fn is_document_or_text(content_type: Option<&str>, body: &[u8]) -> bool {
 /// A document that was read.
 #[derive(Debug)]
 pub struct ReadDocument {
+    pub status: Status,
     pub text: String,
     pub metadata: Metadata,
     /// What is stored of it with its page.
@@ -127,10 +155,17 @@ pub struct ReadDocument {
 pub enum NoDocument {
     /// The bytes are something else.
     Unsupported,
-    /// No reader could be started.
+    /// The machine kept it from being read, and says why.
     NotRead(String),
     /// It could not be kept, so nothing may go on.
     NotKept(Fault),
+}
+
+/// Whether a document that the machine kept from being read is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Try {
+    Early,
+    Last,
 }
 
 /// Reads documents, a few at a time.
@@ -161,10 +196,11 @@ impl Documents {
         &self,
         body: Vec<u8>,
         content_type: Option<String>,
+        this_try: Try,
     ) -> Result<ReadDocument, NoDocument> {
         let body = Arc::new(body);
         let report = match is_document(content_type.as_deref(), &body) {
-            true => self.report(&body).await?,
+            true => self.report(&body, this_try).await?,
             false => text_report(Arc::clone(&body), content_type).await?,
         };
         let keep = self.config.keep.clone();
@@ -172,12 +208,8 @@ impl Documents {
         on_a_thread(finish).await?
     }
 
-    async fn report(&self, body: &[u8]) -> Result<Report, NoDocument> {
-        let reading = child::read(body, &self.config).await;
-        let read = reading.map_err(|error| {
-            NoDocument::NotRead(format!("a reader of documents cannot be started: {error}"))
-        })?;
-        let report = read.map_err(|NotADocument| NoDocument::Unsupported)?;
+    async fn report(&self, body: &[u8], this_try: Try) -> Result<Report, NoDocument> {
+        let report = child::read(body, &self.config, this_try).await?;
         if !report.landlock && !self.told_of_kernel.replace(true) {
             tracing::warn!(
                 event = "no_landlock",
@@ -228,9 +260,11 @@ fn finish(
         kept::keep(folder, &sha256, body).map_err(NoDocument::NotKept)?;
     }
     let has_text = report.status == Status::Text;
-    let content_hash = match has_text {
-        true => webfill_urls::content_hash(report.text.as_bytes()),
-        false => webfill_urls::content_hash(body),
+    let text_hash = has_text.then(|| webfill_urls::content_hash(report.text.as_bytes()));
+    // Plain text is a page without readers, too, and then as now known by its bytes.
+    let content_hash = match &text_hash {
+        Some(hash) if report.kind != webfill_reader::Kind::Text => hash.clone(),
+        _ => webfill_urls::content_hash(body),
     };
     let mut stored = Map::new();
     let mut put = |name: &str, value: Value| stored.insert(name.to_owned(), value);
@@ -249,13 +283,14 @@ fn finish(
             },
         );
     }
-    if has_text {
-        put("text_hash", content_hash.clone().into());
+    if let Some(hash) = text_hash {
+        put("text_hash", hash.into());
     }
     if let Some(reason) = report.reason {
         put("reason", reason.into());
     }
     Ok(ReadDocument {
+        status: report.status,
         text: report.text,
         metadata: report.metadata,
         stored,
@@ -275,6 +310,7 @@ mod tests {
             (Some("application/octet-stream"), b"PK\x03\x04", true),
             (None, b"{\\rtf1 x}", true),
             (Some("application/pdf"), b"leftover %PDF-1.4", true),
+            (None, b"how %PDF-1.4 begins", false),
             (Some("text/plain"), b"how %PDF-1.4 begins", false),
             (Some("application/pdf"), b"<p>Not found</p>", false),
         ] {
@@ -301,6 +337,22 @@ mod tests {
         assert_ne!(first.stored["sha256"], second.stored["sha256"]);
         let [first, second] = [b"1", b"2"].map(|body| read(body, Status::NoText, ""));
         assert_ne!(first.content_hash, second.content_hash);
+        let body = b"caf\xe9";
+        let plain = Report {
+            text: "caf\u{e9}".into(),
+            ..Report::failed(webfill_reader::Kind::Text, Status::Text, "")
+        };
+        let plain = finish(body, plain, None).ok().unwrap();
+        assert_eq!(plain.content_hash, webfill_urls::content_hash(body));
+    }
+
+    #[test]
+    fn a_machine_that_cannot_read_documents_says_so_at_start() {
+        let refused = NoDocument::NotRead("a reader of documents gave up: no seccomp".into());
+        let fault = judge_trial(Err(refused)).unwrap_err();
+        assert!(fault.message.ends_with("gave up: no seccomp"));
+        let failed = Report::failed(webfill_reader::Kind::Rtf, Status::TooLarge, "no memory");
+        assert!(judge_trial(Ok(failed)).is_err());
     }
 
     #[test]

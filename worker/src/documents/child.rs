@@ -1,6 +1,9 @@
 //! The process that reads one document, as the worker sees it: `webfill read-document`, with the document
 //! on its standard input and the report on its standard output. It is killed at the deadline, and when
 //! the worker ends.
+//!
+//! What the document is to blame for is in its report. What the machine is to blame for (no process, no
+//! confinement, no time for a process that wants little) is not: another try may succeed.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,7 +17,7 @@ use webfill_reader::process::report_of_death;
 use webfill_reader::{Limits, NotADocument, Report, Status, coarse_kind};
 use webfill_startup::child::kill_with_parent;
 
-use super::DocumentsConfig;
+use super::{DocumentsConfig, NoDocument, Try};
 
 /// This very program, even if its file was replaced by a newer version meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -26,39 +29,54 @@ const MAX_TEXT_BYTES: u64 = 10 << 20;
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
 /// The last words of a process that crashes.
-const MAX_WORDS_BYTES: u64 = 4 << 10;
+const MAX_WORDS_BYTES: usize = 4 << 10;
+
+/// How much longer than its CPU time a reader may take, because others use the processors as well.
+const PATIENCE: u32 = 3;
 
 /// Reads a document.
 ///
 /// # Errors
 ///
-/// No process could be started.
+/// The bytes are no document; or the machine kept it from being read, unless this is the last try.
 pub(super) async fn read(
     body: &[u8],
     config: &DocumentsConfig,
-) -> io::Result<Result<Report, NotADocument>> {
+    this_try: Try,
+) -> Result<Report, NoDocument> {
     let deadline = Duration::from_secs_f64(config.deadline);
     let limits = Limits {
         memory_bytes: config.memory_mib << 20,
-        // The deadline is what counts; this is for a process that outlives its parent's attention.
-        cpu_seconds: deadline.as_secs() + 1,
+        cpu_seconds: config.deadline.ceil() as u64,
         input_bytes: body.len() as u64,
         text_bytes: MAX_TEXT_BYTES,
     };
-    let mut child = start(limits)?;
-    let ended = match timeout(deadline, converse(&mut child, body)).await {
-        Ok(ended) => ended?,
-        Err(_) => {
-            child.kill().await?;
-            let reason = "it needs more time than a document may take";
-            return Ok(Ok(Report::failed(
-                coarse_kind(body),
-                Status::TooLarge,
-                reason,
-            )));
-        }
+    let not_started = |error: io::Error| {
+        NoDocument::NotRead(format!("a reader of documents cannot be started: {error}"))
     };
-    Ok(ended.report(body))
+    let mut child = start(limits).map_err(not_started)?;
+    let Ok(ended) = timeout(deadline * PATIENCE, converse(&mut child, body)).await else {
+        // Who cannot be killed is ending.
+        let _ = child.kill().await;
+        return cut_off(
+            body,
+            this_try,
+            "it needs more time than a document may take",
+        );
+    };
+    ended
+        .map_err(|error| NoDocument::NotRead(format!("a reader of documents is lost: {error}")))?
+        .report(body, this_try)
+}
+
+/// The reader was ended from outside. That may be the document's doing, so the last try tells.
+fn cut_off(body: &[u8], this_try: Try, reason: &str) -> Result<Report, NoDocument> {
+    match this_try {
+        Try::Last => Ok(Report::failed(coarse_kind(body), Status::TooLarge, reason)),
+        Try::Early => Err(NoDocument::NotRead(
+            "a reader of documents was ended before it was done".into(),
+        )),
+    }
 }
 
 fn start(limits: Limits) -> io::Result<Child> {
@@ -96,7 +114,7 @@ async fn converse(child: &mut Child, body: &[u8]) -> io::Result<Ended> {
     let ((), output, words) = tokio::join!(
         feed,
         beginning(stdout, MAX_HEAD_BYTES + MAX_TEXT_BYTES),
-        beginning(stderr, MAX_WORDS_BYTES),
+        end(stderr, MAX_WORDS_BYTES),
     );
     Ok(Ended {
         status: child.wait().await?,
@@ -116,19 +134,98 @@ async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     bytes
 }
 
-impl Ended {
-    fn report(self, body: &[u8]) -> Result<Report, NotADocument> {
-        let kind = coarse_kind(body);
-        if !self.status.success() {
-            tracing::debug!(
-                event = "reader_died",
-                status = %self.status,
-                words = self.words,
-                "a reader of documents has died"
-            );
-            return Ok(report_of_death(kind, &self.words, self.status.signal()));
+/// The last bytes that come out of a pipe.
+async fn end(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
+    let mut last = Vec::new();
+    let mut piece = vec![0; most];
+    if let Some(mut pipe) = pipe {
+        while let Ok(bytes @ 1..) = pipe.read(&mut piece).await {
+            last.extend_from_slice(&piece[..bytes]);
+            last.drain(..last.len().saturating_sub(most));
         }
-        Report::parse(&self.output, MAX_TEXT_BYTES)
-            .unwrap_or_else(|reason| Ok(Report::failed(kind, Status::Broken, reason)))
+    }
+    last
+}
+
+impl Ended {
+    fn report(self, body: &[u8], this_try: Try) -> Result<Report, NoDocument> {
+        let kind = coarse_kind(body);
+        if self.status.success() {
+            let report = Report::parse(self.output, MAX_TEXT_BYTES)
+                .unwrap_or_else(|reason| Ok(Report::failed(kind, Status::Broken, reason)));
+            return report.map_err(|NotADocument| NoDocument::Unsupported);
+        }
+        let Some(signal) = self.status.signal() else {
+            // It told so itself: it could not be confined, or lacks something else.
+            let words = self.words.trim();
+            return Err(NoDocument::NotRead(match words.is_empty() {
+                true => format!("a reader of documents ended with {}", self.status),
+                false => format!("a reader of documents gave up: {words}"),
+            }));
+        };
+        tracing::debug!(
+            event = "reader_died",
+            status = %self.status,
+            words = self.words,
+            "a reader of documents has died"
+        );
+        if signal == libc::SIGKILL {
+            // The kernel, which lacks memory, or an operator.
+            return cut_off(body, this_try, "its reader was killed, again and again");
+        }
+        Ok(report_of_death(kind, &self.words, signal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    /// What is made of a process that ended so: a status of a document, or why there is none.
+    fn made_of(wait_status: i32, words: &str, this_try: Try) -> Result<&'static str, String> {
+        let ended = Ended {
+            status: ExitStatus::from_raw(wait_status),
+            output: Vec::new(),
+            words: words.into(),
+        };
+        match ended.report(b"%PDF-1.4", this_try) {
+            Ok(report) => Ok(report.status.as_str()),
+            Err(NoDocument::NotRead(reason)) => Err(reason),
+            Err(_) => Err("something else".into()),
+        }
+    }
+
+    #[test]
+    fn what_the_machine_is_to_blame_for_is_no_word_about_the_document() {
+        for this_try in [Try::Early, Try::Last] {
+            let refused = made_of(1 << 8, "cannot read a document: not permitted\n", this_try);
+            let reason = refused.unwrap_err();
+            assert!(reason.ends_with("not permitted"), "{reason}");
+            assert!(made_of(127 << 8, "", this_try).is_err());
+        }
+        assert!(made_of(libc::SIGKILL, "", Try::Early).is_err());
+        assert_eq!(made_of(libc::SIGKILL, "", Try::Last), Ok("too_large"));
+    }
+
+    #[test]
+    fn what_the_document_is_to_blame_for_is_told_at_once() {
+        let made = |signal, words| made_of(signal, words, Try::Early);
+        assert_eq!(made(libc::SIGXCPU, ""), Ok("too_large"));
+        let no_memory = "memory allocation of 99 bytes failed";
+        assert_eq!(made(libc::SIGABRT, no_memory), Ok("too_large"));
+        let quoted = "a font called: memory allocation of 99 bytes failed";
+        assert_eq!(made(libc::SIGABRT, quoted), Ok("broken"));
+        assert_eq!(made(libc::SIGSEGV, ""), Ok("broken"));
+        assert_eq!(made(0, ""), Ok("broken"), "no report");
+    }
+
+    #[tokio::test]
+    async fn the_last_words_are_kept_however_many_came_before() {
+        let words = [&b"x".repeat(100_000)[..], b"\nthe last words"].concat();
+        let kept = end(Some(&words[..]), MAX_WORDS_BYTES).await;
+        assert_eq!(kept.len(), MAX_WORDS_BYTES);
+        assert!(kept.ends_with(b"\nthe last words"));
     }
 }

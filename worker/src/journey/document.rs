@@ -1,12 +1,23 @@
 //! A page that is a document is read before its extraction, by a process of its own.
 
-use webfill_wire::Outcome;
+use webfill_wire::{Outcome, Task};
 
 use super::Journey;
 use super::rendering::GivenBack;
-use crate::documents::{self, Documents, NoDocument};
+use crate::documents::{self, Documents, NoDocument, Try};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;
+
+/// A document that the machine kept from being read is given back at the deliveries of its task before
+/// this one.
+const MAX_DELIVERIES: u32 = 3;
+
+fn try_of(task: &Task) -> Try {
+    match task.delivery.number < MAX_DELIVERIES {
+        true => Try::Early,
+        false => Try::Last,
+    }
+}
 
 impl Journey {
     /// The reader of documents, if the page is one.
@@ -31,7 +42,8 @@ impl Journey {
         };
         let content_type = page.result.content_type.clone();
         let body = std::mem::take(&mut page.body);
-        match documents.read(body, content_type).await {
+        let this_try = try_of(&page.result.task);
+        match documents.read(body, content_type, this_try).await {
             Ok(document) => {
                 page.memory.set(document.text.capacity());
                 page.document = Some(Box::new(document));
@@ -41,6 +53,16 @@ impl Journey {
                 page.result.error = Some("the body is neither a page nor a document".into());
             }
             Err(NoDocument::NotRead(reason)) => {
+                tracing::warn!(
+                    event = "document_not_read",
+                    url = page.result.task.url,
+                    crawl_id = page.result.crawl.crawl_id,
+                    reason,
+                    "this machine kept a document from being read"
+                );
+                if this_try == Try::Early {
+                    return Err(GivenBack(Box::new(page.result.task)));
+                }
                 page.result.outcome = Outcome::ExtractError;
                 page.result.error = Some(reason);
             }
