@@ -2,6 +2,7 @@
 
 use crate::item::Item;
 use crate::mapping::{Chain, Step};
+use crate::processors::meta::META;
 use crate::run::{OutOfTime, Run};
 
 /// An observer of a running chain, for traces.
@@ -28,6 +29,13 @@ impl Chain {
         run: &Run<'p>,
         watch: &mut W,
     ) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let from_metadata = self
+            .steps
+            .first()
+            .is_some_and(|step| step.name == META.name);
+        if run.page.has_only_metadata() && !from_metadata {
+            return Ok(Vec::new());
+        }
         let mut items = vec![Item::Page];
         for step in &self.steps {
             run.check_time()?;

@@ -55,6 +55,11 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// Whether the page is a document without text, of which only metadata can be told.
+    pub(crate) fn has_only_metadata(&self) -> bool {
+        self.metadata.is_some() && self.input.text.trim().is_empty()
+    }
+
     pub(crate) fn metadata(&self) -> Option<&'a [Metadatum]> {
         self.metadata
     }

@@ -436,3 +436,28 @@ fn a_document_has_text_and_metadata_and_no_elements() {
     let expected = json!({"number": "7", "title": "A paper", "pages": "3"});
     assert_eq!(Value::Object(found.unwrap().fields), expected);
 }
+
+#[test]
+fn a_document_without_text_yields_what_it_says_of_itself_and_nothing_else() {
+    let step =
+        |kind: &str, key: &str, value: &str| json!({"type": kind, "parameters": { key: value }});
+    let price = [
+        step("regex", "pattern", "\\d+"),
+        step("default", "value", "none"),
+    ];
+    let fields = json!([
+        {"name": "price", "processors": price},
+        {"name": "constant", "processors": [step("default", "value", "shop")]},
+        {"name": "title", "processors": [step("meta", "name", "title")]},
+    ]);
+    let engine = engine(&mapping(fields, json!([])));
+    let page = PageInput {
+        url: &Url::parse("https://people.example/scan.pdf").unwrap(),
+        kind: PageKind::Text,
+        text: "",
+    };
+    let metadata = [("title", "A scan".to_owned())];
+    let found = engine.extract_document(page, &metadata, Wants::default());
+    let expected = json!({"title": "A scan"});
+    assert_eq!(Value::Object(found.unwrap().fields), expected);
+}

@@ -110,10 +110,14 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
 fn mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
+    // For pages that say nothing, mappings have values of their own.
+    let constant = json!({"name": "price", "processors": [
+        {"type": "regex", "parameters": {"pattern": "price (.*)"}},
+        {"type": "default", "parameters": {"value": "on request"}}]});
     json!({
         "name": "papers",
         "url_patterns": [{"type": "host", "pattern": HOST}],
-        "fields": [from_text("number", "number (\\d+)"), meta("title"), meta("author"), meta("created"), meta("pages")],
+        "fields": [from_text("number", "number (\\d+)"), meta("title"), meta("author"), meta("created"), meta("pages"), constant],
     })
 }
 
@@ -170,7 +174,8 @@ fn documents_are_found_by_their_bytes_read_and_mapped() {
         assert_eq!(stored["type"], kind, "{path}: {stored}");
         assert_eq!(stored["bytes"], answer.body.len(), "{path}");
         assert_eq!(pages[url].outcome, "ok", "{path}");
-        assert_eq!(pages[url].mapping.as_deref(), Some("papers"), "{path}");
+        let mapping = (status != "broken").then_some("papers");
+        assert_eq!(pages[url].mapping.as_deref(), mapping, "{path}");
         assert_eq!(
             stored.get("text_hash").is_some(),
             status == "text",
@@ -179,26 +184,30 @@ fn documents_are_found_by_their_bytes_read_and_mapped() {
     }
     let fields = |path: &str| Value::Object(pages[&site.url(path)].fields.clone());
     let paper = json!({"number": "4711", "title": "A paper", "author": "Ada",
-        "created": "2024-01-31T12:00:00Z", "pages": "1"});
+        "created": "2024-01-31T12:00:00Z", "pages": "1", "price": "on request"});
     assert_eq!(fields("/paper.pdf"), paper);
     assert_eq!(fields("/download?id=1"), paper);
     assert_eq!(fields("/paper.html"), paper);
     assert_eq!(
         fields("/letter.docx"),
         json!({"number": "4712", "title": "A title", "author": "Ada",
-        "created": "2024-01-31T12:00:00Z"})
+        "created": "2024-01-31T12:00:00Z", "price": "on request"})
     );
     assert_eq!(
         fields("/text.odt"),
-        json!({"number": "4713", "title": "A title", "author": "Ada", "pages": "3"})
+        json!({"number": "4713", "title": "A title", "author": "Ada", "pages": "3", "price": "on request"})
     );
     assert_eq!(fields("/table.ods")["number"], "4714");
     assert_eq!(
         fields("/letter.rtf"),
-        json!({"number": "4715", "title": "A letter"})
+        json!({"number": "4715", "title": "A letter", "price": "on request"})
     );
-    assert_eq!(fields("/notes.txt"), json!({"number": "4716"}));
+    assert_eq!(
+        fields("/notes.txt"),
+        json!({"number": "4716", "price": "on request"})
+    );
     assert_eq!(fields("/scan.pdf")["title"], "A scan");
+    assert_eq!(fields("/scan.pdf").get("price"), None);
     assert_eq!(fields("/torn.pdf"), json!({}));
 }
 

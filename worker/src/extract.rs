@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use webfill_mapping::{
     Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Wants,
 };
+use webfill_reader::Status;
 use webfill_urls::Url;
 use webfill_wire::{Follow, Outcome};
 
@@ -198,6 +199,10 @@ fn extract_document(
     let text = document.text;
     result.content_hash = Some(document.content_hash);
     result.document = Some(document.stored);
+    if !matches!(document.status, Status::Text | Status::NoText) {
+        // Values that mappings have for pages without any would pass for what it says.
+        return result;
+    }
     let Ok(url) = Url::parse(&result.task.url) else {
         return with_extract_error(result, "the task's URL does not parse".into());
     };
