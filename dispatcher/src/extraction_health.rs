@@ -9,9 +9,11 @@
 //! What is raised is told after it is stored: in the log, on the firehose, in the answer to `status`. After a
 //! crash in between it is told by the store only.
 
+mod blocked;
 mod judged;
 mod known;
 mod pinned;
+mod told;
 
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -46,12 +48,18 @@ pub(crate) type StandingAlarms = Arc<[Value]>;
 pub(crate) struct ExtractionHealth {
     stop: oneshot::Sender<()>,
     standing: Arc<RwLock<StandingAlarms>>,
+    /// The mappings in force: an alarm of another one is of no use to anybody.
+    mappings: Vec<String>,
     thread: JoinHandle<()>,
 }
 
 impl ExtractionHealth {
     /// Starts the thread. The store exists.
-    pub(crate) fn start(store: StoreUri, notices: Notices) -> Result<ExtractionHealth, Fault> {
+    pub(crate) fn start(
+        store: StoreUri,
+        notices: Notices,
+        mappings: Vec<String>,
+    ) -> Result<ExtractionHealth, Fault> {
         let failed = |error: io::Error| {
             Fault::error(format!(
                 "cannot start the thread that judges extractions: {error}"
@@ -78,14 +86,20 @@ impl ExtractionHealth {
         Ok(ExtractionHealth {
             stop,
             standing,
+            mappings,
             thread,
         })
     }
 
-    /// The alarms that stand, as far as they are stored.
+    /// The mappings that are in force from now on.
+    pub(crate) fn set_mappings(&mut self, mappings: Vec<String>) {
+        self.mappings = mappings;
+    }
+
+    /// The alarms that stand of mappings in force, as far as they are stored.
     pub(crate) fn standing(&self) -> StandingAlarms {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&standing)
+        of_mappings(&standing, &self.mappings)
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
@@ -164,10 +178,14 @@ impl Follower {
                 None => !stopped.is_empty(),
             };
             if is_end || is_over || self.judged.unsaved_pages() >= SAVE_AFTER {
-                let told = self.judged.save(&*store).await?;
+                self.judged.settle(&*store, until.is_some()).await?;
+                let saved = self.judged.save(&*store).await;
                 // Who is told asks for more.
                 self.publish_standing();
-                told.iter().for_each(|told| told.tell(&self.notices));
+                saved.told.iter().for_each(|told| told.tell(&self.notices));
+                if let Some(error) = saved.error {
+                    return Err(error);
+                }
             }
             if is_end || is_over {
                 return Ok(());
@@ -224,6 +242,14 @@ impl Follower {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = alarms;
     }
+}
+
+fn of_mappings(standing: &StandingAlarms, mappings: &[String]) -> StandingAlarms {
+    let is_in_force = |alarm: &&Value| mappings.iter().any(|name| alarm["mapping"] == **name);
+    if standing.iter().all(|alarm| is_in_force(&alarm)) {
+        return Arc::clone(standing);
+    }
+    standing.iter().filter(is_in_force).cloned().collect()
 }
 
 /// About the bytes of a value in memory.

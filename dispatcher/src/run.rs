@@ -105,7 +105,11 @@ pub fn run(
     .map_err(Fault::error)?;
     let store = setup.store.clone();
     let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
-    let extraction_health = ExtractionHealth::start(setup.store.clone(), firehose.notices())?;
+    let extraction_health = ExtractionHealth::start(
+        setup.store.clone(),
+        firehose.notices(),
+        setup.mapping_order.0.clone(),
+    )?;
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
@@ -256,6 +260,7 @@ impl Process {
     fn finish_reload(&mut self, ended: ReloadEnded) {
         if let Ok(reloaded) = &ended.found {
             let order = reloaded.mapping_order.clone();
+            self.extraction_health.set_mappings(order.0.clone());
             self.store_writer.set_mapping_order(order);
         }
         self.core.finish_reload(ended);

@@ -41,7 +41,7 @@ pub struct FallenField {
 }
 
 /// The layout changed: the fields of a mapping that fell together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Alarm {
     pub mapping: String,
     pub mapping_version: Option<String>,
@@ -52,14 +52,47 @@ pub struct Alarm {
     pub before: Vec<KeptPage>,
     pub after: Vec<KeptPage>,
     pub cleared_at: Option<String>,
-    /// Why it was cleared: `recovered`, or `new_mapping`.
+    /// Why it was cleared: `recovered`; `new_mapping`; `not_seen`: no page tells of it any more; `blocked`: the
+    /// sites of its pages blocked.
     pub cleared_by: Option<String>,
+    /// The last URLs from before and after, once it is cleared: its pages are kept no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls_before: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls_after: Vec<String>,
+    /// It is not told yet: whether its pages are good ones is still to be seen.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_held: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// The last URLs, the last one first.
+fn last_urls(pages: &[KeptPage]) -> Vec<String> {
+    let last = pages.iter().rev().take(3);
+    last.map(|page| page.url.clone()).collect()
 }
 
 impl Alarm {
-    pub(crate) fn has(&self, field: &str, sign: Sign) -> bool {
-        let is_it = |one: &FallenField| one.field == field && one.sign == sign;
+    pub(crate) fn has(&self, fallen: &FallenField) -> bool {
+        let is_it = |one: &FallenField| {
+            one.field == fallen.field && one.sign == fallen.sign && one.template == fallen.template
+        };
         self.fields.iter().any(is_it)
+    }
+
+    /// What is remembered of it.
+    pub(crate) fn without_pages(self) -> Alarm {
+        Alarm {
+            urls_before: last_urls(&self.before),
+            urls_after: last_urls(&self.after),
+            before: Vec::new(),
+            after: Vec::new(),
+            ..self
+        }
     }
 
     /// The names of the fields, each once.
@@ -75,17 +108,17 @@ impl Alarm {
 
     /// For programs: without the pages, of which only the first URLs are named.
     pub fn notice(&self) -> Value {
-        let urls = |pages: &[KeptPage]| -> Vec<String> {
-            let last = pages.iter().rev().take(3);
-            last.map(|page| page.url.clone()).collect()
+        let urls = |pages: &[KeptPage], kept: &[String]| match pages.is_empty() {
+            true => kept.to_owned(),
+            false => last_urls(pages),
         };
         json!({
             "mapping": self.mapping,
             "mapping_version": self.mapping_version,
             "raised_at": self.raised_at,
             "fields": self.fields,
-            "urls_before": urls(&self.before),
-            "urls_after": urls(&self.after),
+            "urls_before": urls(&self.before, &self.urls_before),
+            "urls_after": urls(&self.after, &self.urls_after),
             "cleared_at": self.cleared_at,
             "cleared_by": self.cleared_by,
         })
@@ -93,7 +126,12 @@ impl Alarm {
 
     /// For people, on one line.
     pub fn text(&self) -> String {
-        let fields = self.fields.iter().map(|fallen| {
+        let is_first = |(at, fallen): &(usize, &FallenField)| {
+            let mut earlier = self.fields[..*at].iter();
+            !earlier.any(|one| one.field == fallen.field && one.sign == fallen.sign)
+        };
+        let first = self.fields.iter().enumerate().filter(is_first);
+        let fields = first.map(|(_, fallen)| {
             let (before, after) = (percent(fallen.before), percent(fallen.after));
             let what = match fallen.sign {
                 Sign::Empty => format!("on {after} of the pages, before on {before}"),
@@ -125,12 +163,16 @@ pub enum WarningKind {
     /// Pages of a new layout lack a field that others have.
     #[serde(rename = "other_layout")]
     OtherLayout,
+    /// Many URLs were served one and the same page.
+    #[serde(rename = "one_content")]
+    OneContent,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
     pub kind: WarningKind,
     pub mapping: String,
+    /// Empty: it is about whole pages.
     pub field: String,
     /// In words.
     pub detail: String,
@@ -142,7 +184,16 @@ pub struct Warning {
 pub enum Event {
     /// The mapping's alarm is raised: see [`MappingHealth::alarm`](crate::MappingHealth::alarm).
     LayoutChanged,
+    /// The alarm that stands is of more than before.
+    MoreFell,
     /// The alarm, which is cleared now.
     Cleared(Box<Alarm>),
     Warned(Warning),
+}
+
+impl Event {
+    /// Whether it tells of the alarm as it stands.
+    pub fn is_of_standing(&self) -> bool {
+        matches!(self, Event::LayoutChanged | Event::MoreFell)
+    }
 }

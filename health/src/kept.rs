@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::has_value;
 use crate::mapping_health::GoodPage;
 use crate::recent::push;
 
@@ -14,9 +15,18 @@ pub(crate) const KEPT: usize = 20;
 /// Of the pages from which nothing is missing, one in so many is kept once there are enough.
 const ONE_IN: u64 = 10;
 
-/// A kept value is cut to so many characters, and a page's fields to so many.
+/// A kept value is cut to so many characters; only the first fields' values are kept.
 const MOST_CHARS: usize = 200;
 const MOST_FIELDS: usize = 50;
+
+/// A kept page takes about so many bytes at most: beyond half of it, values are left out, and then fields.
+const MOST_BYTES: usize = 16 << 10;
+
+/// Its key and its URL take so many each: as long as a URL may be.
+const MOST_TEXT: usize = 4 << 10;
+
+/// Stands for a value that is left out.
+const LEFT_OUT: &str = "\u{2026}";
 
 /// A page, with what was extracted from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +34,7 @@ pub struct KeptPage {
     /// Its key in the store.
     pub id: String,
     pub url: String,
+    pub site: String,
     pub at: String,
     pub template: Option<String>,
     /// Counts the pages of the mapping.
@@ -33,18 +44,37 @@ pub struct KeptPage {
 
 impl KeptPage {
     pub(crate) fn of(page: &GoodPage<'_>, number: u64) -> KeptPage {
-        let fields = page.fields.iter().take(MOST_FIELDS);
-        KeptPage {
-            id: page.id.to_owned(),
-            url: page.url.to_owned(),
+        let mut kept = KeptPage {
+            id: start(page.id, MOST_TEXT).to_owned(),
+            url: start(page.url, MOST_TEXT).to_owned(),
+            site: start(page.site, MOST_TEXT / 8).to_owned(),
             at: page.at.to_owned(),
-            template: page.template.map(str::to_owned),
+            template: page.template.map(|sketch| start(sketch, 64).to_owned()),
             number,
-            fields: fields
-                .map(|(name, value)| (name.clone(), cut(value)))
-                .collect(),
+            fields: Map::new(),
+        };
+        let mut room = MOST_BYTES.saturating_sub(kept.id.len() + kept.url.len() + kept.site.len());
+        for (nth, (name, value)) in page.fields.iter().enumerate() {
+            let mut value = cut(value);
+            let bytes = |value: &Value| name.len() + value.to_string().len() + 4;
+            let is_short =
+                nth >= MOST_FIELDS || room.saturating_sub(bytes(&value)) < MOST_BYTES / 2;
+            if is_short && has_value(&value) {
+                // That there is a value stays known.
+                value = LEFT_OUT.into();
+            }
+            if bytes(&value) <= room {
+                room -= bytes(&value);
+                kept.fields.insert(name.clone(), value);
+            }
         }
+        kept
     }
+}
+
+/// The first bytes of a text.
+fn start(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 fn cut(value: &Value) -> Value {
@@ -74,6 +104,41 @@ impl LastPages {
         self.whole_seen += 1;
         if self.whole.len() < KEPT || self.whole_seen.is_multiple_of(ONE_IN) {
             push(&mut self.whole, KeptPage::of(page, number), KEPT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_page_is_bounded_and_still_tells_which_fields_have_a_value() {
+        let field = |n: usize| (format!("field {n}"), "\u{1}".repeat(10_000).into());
+        let page = |fields: &Map<String, Value>| {
+            let long = "x".repeat(100_000);
+            let page = GoodPage {
+                id: &long,
+                url: &long,
+                site: &long,
+                at: "2026-01-01T00:00:00.000Z",
+                mapping_version: None,
+                template: Some(&long),
+                source: "",
+                content_hash: None,
+                attempts: 1,
+                fields,
+                known_values: &[],
+            };
+            KeptPage::of(&page, 1)
+        };
+        let kept = page(&(0..100).map(field).collect());
+        assert_eq!(kept.fields.len(), 100);
+        assert!(kept.fields.values().all(has_value));
+        let named = |n: usize| (format!("{n}{}", "n".repeat(1_000)), true.into());
+        for fields in [(0..100).map(field).collect(), (0..500).map(named).collect()] {
+            let bytes = serde_json::to_string(&page(&fields)).unwrap().len();
+            assert!(bytes < MOST_BYTES + 1_024, "{bytes}");
         }
     }
 }

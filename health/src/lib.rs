@@ -9,6 +9,7 @@
 //! come, is simulated in `health/tests/simulation.rs` and told in `docs/health.md`.
 
 mod alarm;
+mod deliveries;
 mod kept;
 mod mapping_health;
 mod profile;
@@ -17,9 +18,11 @@ mod report;
 mod scope;
 mod series;
 mod sources;
+mod standing;
 mod template;
 
 pub use alarm::{Alarm, Event, FallenField, Sign, Warning, WarningKind};
+pub use deliveries::Deliveries;
 pub use kept::KeptPage;
 pub use mapping_health::{GoodPage, MappingHealth};
 pub use profile::{Finding, Profile};

@@ -3,25 +3,24 @@
 //! Each page is judged twice: among the pages of its template, and among all. A change of a page's inside
 //! shows in its template; a redesign founds a new template, and shows among all: pages of a known template
 //! that never had the field say nothing there, and as long as pages of known templates keep coming, a new
-//! one is only warned of. A mapping has one alarm at a time, which takes in what falls later.
+//! one is only warned of. What becomes of a fall is in `standing.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::alarm::{Alarm, Event, FallenField, Sign, Warning, WarningKind};
 use crate::has_value;
-use crate::kept::{KEPT, KeptPage, LastPages};
+use crate::kept::LastPages;
 use crate::profile::{Finding, Profile};
-use crate::recent::Recent;
+use crate::recent::{Novelty, Recent};
 use crate::scope::Scope;
 use crate::series::{Series, Step, Witness, weight};
 use crate::sources::Sources;
 use crate::template::{self, KNOWN, Template};
 
-/// Cleared alarms that are remembered, and warnings.
-const MOST_PAST: usize = 10;
+/// Warnings that are remembered.
 const MOST_WARNINGS: usize = 20;
 
 /// Fields with a profile, and with known values.
@@ -39,6 +38,8 @@ pub struct GoodPage<'a> {
     /// Its key in the store.
     pub id: &'a str,
     pub url: &'a str,
+    /// The one that would block.
+    pub site: &'a str,
     /// When it was fetched, ISO 8601.
     pub at: &'a str,
     pub mapping_version: Option<&'a str>,
@@ -68,22 +69,15 @@ pub struct MappingHealth {
     pub(crate) all: Scope,
     pub(crate) templates: Vec<Template>,
     pub(crate) known_values: BTreeMap<String, Series>,
-    profiles: BTreeMap<String, Profile>,
-    /// Fields of which one value is everywhere.
-    one_value: BTreeSet<String>,
+    pub(crate) profiles: BTreeMap<String, Profile>,
+    /// Fields of which one value is everywhere, and the number of the last page with a value.
+    pub(crate) one_value: BTreeMap<String, u64>,
     pub(crate) alarm: Option<Alarm>,
     pub(crate) past: Vec<Alarm>,
     pub(crate) warnings: Vec<Warning>,
     recent: Recent,
     sources: Sources,
-    last_pages: LastPages,
-}
-
-/// Whether a page with these fields shows what an alarm is about.
-fn alarm_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
-    fallen
-        .iter()
-        .any(|one| one.sign != Sign::Empty || !fields.get(&one.field).is_some_and(has_value))
+    pub(crate) last_pages: LastPages,
 }
 
 impl MappingHealth {
@@ -97,23 +91,19 @@ impl MappingHealth {
     /// Takes a page in. Pages come in the order of their saves.
     pub fn note(&mut self, page: &GoodPage<'_>) -> Vec<Event> {
         let mut events = Vec::new();
-        if !self.is_of_version(page, &mut events)
-            || !self
-                .recent
-                .note(page.id, page.url, page.content_hash, page.attempts)
-        {
+        if !self.is_of_version(page, &mut events) || !self.is_new(page, &mut events) {
             return events;
         }
         self.pages += 1;
         page.at.clone_into(&mut self.last_at);
-        let template = template::find(&mut self.templates, page.template);
+        let template = template::find(&mut self.templates, page.template, self.pages);
         let lacks = self.lacks(template, page.fields);
         self.last_pages.note(page, self.pages, !lacks);
         self.judge_fields(template, page, &mut events);
         self.judge_known_values(page, &mut events);
         self.judge_values(page, &mut events);
         self.keep_after(page);
-        self.clear_if_recovered(page, &mut events);
+        self.clear_if_recovered(page.at, &mut events);
         events
     }
 
@@ -146,6 +136,19 @@ impl MappingHealth {
         *self = fresh;
         self.clear("new_mapping", page.at, events);
         true
+    }
+
+    /// Whether the page says something new.
+    fn is_new(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
+        let novelty = self.recent.note(page);
+        if let Novelty::OneContent { urls, of } = novelty {
+            let detail = match urls == of {
+                true => format!("{urls} URLs in a row were served one content"),
+                false => format!("{urls} of {of} URLs in a row were served one content"),
+            };
+            self.warn(WarningKind::OneContent, "", detail, page.at, events);
+        }
+        novelty == Novelty::New
     }
 
     /// Whether a field is missing that is usual on pages of the template, or of all if it is new.
@@ -184,11 +187,14 @@ impl MappingHealth {
             !is_known || is_back || series.baseline().is_none_or(is_usual)
         };
         let steps_of_all = self.all.note(page.fields, witness, is_judged);
+        let founded = self.templates[index].founded;
+        self.all.see_falls_last(founded, self.pages);
         let fell = |steps: Vec<(String, Step)>| {
             let fell = steps.into_iter().filter(|(_, step)| *step == Step::Fell);
             fell.map(|(name, _)| name).collect::<Vec<_>>()
         };
-        let (of_template, of_all) = (fell(steps), fell(steps_of_all));
+        let (of_template, mut of_all) = (fell(steps), fell(steps_of_all));
+        of_all.retain(|name| !of_template.contains(name));
         let sketch = Some(self.templates[index].sketch.clone());
         for (names, of) in [(of_template, Some(index)), (of_all, None)] {
             if names.is_empty() {
@@ -233,39 +239,6 @@ impl MappingHealth {
         self.raise(fallen, since, page, events);
     }
 
-    /// Raises the alarm, or adds to the one that stands.
-    fn raise(
-        &mut self,
-        fallen: Vec<FallenField>,
-        since: u64,
-        page: &GoodPage<'_>,
-        events: &mut Vec<Event>,
-    ) {
-        let is_new = self.alarm.is_none();
-        let alarm = self.alarm.get_or_insert_with(|| Alarm {
-            mapping: self.mapping.clone(),
-            mapping_version: self.version.clone(),
-            raised_at: page.at.to_owned(),
-            fields: Vec::new(),
-            before: self.last_pages.whole.iter().cloned().collect(),
-            after: self.last_pages.lacking.iter().cloned().collect(),
-            cleared_at: None,
-            cleared_by: None,
-        });
-        for one in fallen {
-            if !alarm.has(&one.field, one.sign) {
-                alarm.fields.push(one);
-            }
-        }
-        if is_new {
-            // Some pages lack something when all is well, too.
-            alarm
-                .after
-                .retain(|kept| kept.number >= since && alarm_shows(&alarm.fields, &kept.fields));
-            events.push(Event::LayoutChanged);
-        }
-    }
-
     fn judge_known_values(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let witness = Witness {
             source: crate::hash(page.id),
@@ -304,6 +277,9 @@ impl MappingHealth {
             if self.profiles.len() >= MOST_PROFILES && !self.profiles.contains_key(name) {
                 continue;
             }
+            if let Some(told_at) = self.one_value.get_mut(name) {
+                *told_at = self.pages;
+            }
             let profile = self.profiles.entry(name.clone()).or_default();
             match profile.note(value) {
                 Some(Finding::Changed { what, index }) => {
@@ -311,7 +287,7 @@ impl MappingHealth {
                     self.warn(WarningKind::ValuesChanged, name, detail, page.at, events);
                 }
                 Some(Finding::OneValue { before, now }) => {
-                    self.one_value.insert(name.clone());
+                    self.one_value.insert(name.clone(), self.pages);
                     let fallen = FallenField {
                         field: name.clone(),
                         sign: Sign::OneValue,
@@ -377,68 +353,8 @@ impl MappingHealth {
         events.push(Event::Warned(warning));
     }
 
-    /// While the alarm stands, pages that show what it is about are kept.
-    fn keep_after(&mut self, page: &GoodPage<'_>) {
-        let Some(alarm) = &mut self.alarm else {
-            return;
-        };
-        let is_new = alarm.after.last().is_none_or(|last| last.id != page.id);
-        if alarm.after.len() < KEPT && is_new && alarm_shows(&alarm.fields, page.fields) {
-            alarm.after.push(KeptPage::of(page, self.pages));
-        }
-    }
-
-    fn clear_if_recovered(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
-        if self.alarm.is_none() {
-            return;
-        }
-        let mut scopes = self.templates.iter().map(|template| &template.scope);
-        let is_fallen = self.all.has_fallen()
-            || scopes.any(Scope::has_fallen)
-            || self
-                .known_values
-                .values()
-                .any(|series| series.fallen().is_some());
-        if !is_fallen && self.one_value.is_empty() {
-            self.clear("recovered", page.at, events);
-        }
-    }
-
-    fn clear(&mut self, why: &str, at: &str, events: &mut Vec<Event>) {
-        let Some(mut alarm) = self.alarm.take() else {
-            return;
-        };
-        alarm.cleared_at = Some(at.to_owned());
-        alarm.cleared_by = Some(why.to_owned());
-        if self.past.len() >= MOST_PAST {
-            self.past.remove(0);
-        }
-        self.past.push(alarm.clone());
-        events.push(Event::Cleared(Box::new(alarm)));
-    }
-
-    /// Forgets the alarm and what speaks for it: its pages were not good ones.
-    pub fn withdraw_alarm(&mut self) {
-        self.alarm = None;
-        self.one_value.clear();
-        self.all.forgive();
-        self.templates
-            .iter_mut()
-            .for_each(|one| one.scope.forgive());
-        self.known_values.values_mut().for_each(Series::forgive);
-    }
-
     /// The mapping's name.
     pub fn mapping(&self) -> &str {
         &self.mapping
-    }
-
-    pub fn alarm(&self) -> Option<&Alarm> {
-        self.alarm.as_ref()
-    }
-
-    /// Alarms that are cleared, the last one last.
-    pub fn past(&self) -> &[Alarm] {
-        &self.past
     }
 }

@@ -151,6 +151,11 @@ impl Profile {
         None
     }
 
+    /// One value that is everywhere will be told of again.
+    pub(crate) fn forgive(&mut self) {
+        self.is_one_value = false;
+    }
+
     /// How many values are compared with.
     pub fn values(&self) -> u32 {
         self.before.values

@@ -1,46 +1,88 @@
 //! The last pages, so that none is counted twice, and one that is served for many URLs counts once.
+//!
+//! What is here is stored with the mapping's state, so it is short; a page that comes again much later, when its
+//! lease has ended, is known to [`Deliveries`](crate::Deliveries).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::deliveries::Keys;
 use crate::hash;
+use crate::mapping_health::GoodPage;
 
-/// A task that is delivered again soon follows its first delivery.
+/// A page that comes again mostly follows soon.
 const PAGES: usize = 256;
 
 /// Different URLs with the same content follow each other.
 const CONTENTS: usize = 64;
 
+/// More URLs than this with one content are told of.
+const COPIES: usize = 20;
+
+/// What a page says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Novelty {
+    New,
+    /// It was counted, or is a copy of one that was.
+    Old,
+    /// As [`Novelty::Old`]: and so many of the last URLs were served this content.
+    OneContent {
+        urls: usize,
+        of: usize,
+    },
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Recent {
-    pages: VecDeque<u64>,
+    pages: VecDeque<Keys>,
     /// Content, URL.
     contents: VecDeque<(u64, u64)>,
+    /// Contents of many URLs that were told of.
+    told: Vec<u64>,
 }
 
 impl Recent {
-    /// Notes a page; whether it says something new.
-    pub(crate) fn note(
-        &mut self,
-        id: &str,
-        url: &str,
-        content: Option<&str>,
-        attempts: u64,
-    ) -> bool {
-        let id = hash(id);
-        if attempts > 1 && self.pages.contains(&id) {
-            return false;
+    /// Notes a page.
+    pub(crate) fn note(&mut self, page: &GoodPage<'_>) -> Novelty {
+        let keys = Keys::of("", page);
+        if self.pages.iter().any(|one| keys.repeats(one, page)) {
+            return Novelty::Old;
         }
-        push(&mut self.pages, id, PAGES);
-        let Some(content) = content.map(hash) else {
-            return true;
+        push(&mut self.pages, keys, PAGES);
+        let Some(content) = page.content_hash.map(hash) else {
+            return Novelty::New;
         };
-        let url = hash(url);
+        let url = hash(page.url);
         let is_served_for_another = |(other, of): &(u64, u64)| *other == content && *of != url;
         let is_copy = self.contents.iter().any(is_served_for_another);
         push(&mut self.contents, (content, url), CONTENTS);
-        !is_copy
+        match is_copy {
+            true => self.note_copy(content),
+            false => Novelty::New,
+        }
+    }
+
+    /// Tells once of a content that many URLs have.
+    fn note_copy(&mut self, content: u64) -> Novelty {
+        let Recent { contents, told, .. } = self;
+        told.retain(|one| contents.iter().any(|(other, _)| other == one));
+        let same = contents.iter().filter(|(other, _)| *other == content);
+        let urls: BTreeSet<u64> = same.map(|(_, url)| *url).collect();
+        if urls.len() <= COPIES || told.contains(&content) {
+            return Novelty::Old;
+        }
+        told.push(content);
+        let began = contents.iter().position(|(other, _)| *other == content);
+        let since: BTreeSet<u64> = contents
+            .iter()
+            .skip(began.unwrap_or_default())
+            .map(|(_, url)| *url)
+            .collect();
+        Novelty::OneContent {
+            urls: urls.len(),
+            of: since.len(),
+        }
     }
 }
 
@@ -54,24 +96,58 @@ pub(crate) fn push<T>(ring: &mut VecDeque<T>, one: T, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Map;
+
+    fn note(recent: &mut Recent, id: &str, at: &str, content: Option<&str>, tries: u64) -> Novelty {
+        recent.note(&GoodPage {
+            id,
+            url: id,
+            site: "x",
+            at,
+            mapping_version: None,
+            template: None,
+            source: id,
+            content_hash: content,
+            attempts: tries,
+            fields: &Map::new(),
+            known_values: &[],
+        })
+    }
 
     #[test]
-    fn a_page_that_is_delivered_again_says_nothing_new() {
+    fn a_page_that_comes_again_says_nothing_new() {
         let mut recent = Recent::default();
-        assert!(recent.note("a/1/x", "http://x/", Some("c1"), 1));
-        assert!(!recent.note("a/1/x", "http://x/", Some("c2"), 2));
-        assert!(
-            recent.note("a/1/x", "http://x/", Some("c1"), 1),
-            "a new fetch"
+        assert_eq!(note(&mut recent, "x", "1", Some("c1"), 1), Novelty::New);
+        assert_eq!(
+            note(&mut recent, "x", "2", Some("c2"), 2),
+            Novelty::Old,
+            "it was delivered again"
+        );
+        assert_eq!(
+            note(&mut recent, "x", "1", Some("c1"), 1),
+            Novelty::Old,
+            "the store passes it twice"
+        );
+        assert_eq!(
+            note(&mut recent, "x", "3", Some("c1"), 1),
+            Novelty::New,
+            "it was fetched again"
         );
     }
 
     #[test]
-    fn one_content_for_many_urls_counts_once() {
+    fn one_content_for_many_urls_counts_once_and_is_told_once() {
         let mut recent = Recent::default();
-        assert!(recent.note("1", "http://x/1", Some("same"), 1));
-        assert!(!recent.note("2", "http://x/2", Some("same"), 1));
-        assert!(recent.note("3", "http://x/3", Some("other"), 1));
-        assert!(recent.note("4", "http://x/4", None, 1));
+        let mut told = Vec::new();
+        for number in 0..100 {
+            match note(&mut recent, &number.to_string(), "1", Some("same"), 1) {
+                Novelty::New => assert_eq!(number, 0),
+                Novelty::Old => {}
+                Novelty::OneContent { urls, of } => told.push((number, urls, of)),
+            }
+        }
+        assert_eq!(told, [(20, 21, 21)]);
+        assert_eq!(note(&mut recent, "n", "1", Some("other"), 1), Novelty::New);
+        assert_eq!(note(&mut recent, "m", "1", None, 1), Novelty::New);
     }
 }

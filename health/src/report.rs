@@ -23,7 +23,7 @@ impl MappingHealth {
             "fields": fields(&self.all),
             "known_values": known.collect::<Vec<_>>(),
             "templates": templates.collect::<Vec<_>>(),
-            "alarm": self.alarm,
+            "alarm": self.alarm(),
             "past_alarms": self.past,
             "warnings": self.warnings,
         })

@@ -55,18 +55,22 @@ impl Scope {
         steps
     }
 
+    /// Pages of a layout that came with a fall show that it lasts, judged or not.
+    pub(crate) fn see_falls_last(&mut self, founded: u64, number: u64) {
+        for field in self.fields.values_mut() {
+            let fall = field.fill.fallen();
+            if fall.is_some_and(|fall| founded >= fall.since) {
+                field.fill.see(number);
+            }
+        }
+    }
+
     /// Those that are about to fall, fall as well.
     pub(crate) fn fall_along(&mut self) -> Vec<String> {
         let fields = self.fields.iter_mut();
         fields
             .filter_map(|(name, field)| field.fill.fall_along().then(|| name.clone()))
             .collect()
-    }
-
-    pub(crate) fn forgive(&mut self) {
-        self.fields
-            .values_mut()
-            .for_each(|field| field.fill.forgive());
     }
 
     pub(crate) fn has_fallen(&self) -> bool {

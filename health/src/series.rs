@@ -107,6 +107,8 @@ pub struct Series {
     excursion: Excursion,
     fallen: Option<Fall>,
     recovery: f64,
+    /// The number of the last page that told something of it.
+    judged_at: u64,
 }
 
 /// Wilson's lower bound of a share.
@@ -135,6 +137,7 @@ impl Series {
     /// Takes a page in.
     pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;
+        self.see(witness.number);
         let value = f64::from(u8::from(is_filled));
         let weight = (self.total as f64).min(NOW);
         self.now += (value - self.now) / weight;
@@ -143,6 +146,16 @@ impl Series {
             self.count(is_filled, witness.weight);
         }
         step
+    }
+
+    /// A page has told something of it.
+    pub(crate) fn see(&mut self, number: u64) {
+        self.judged_at = number;
+    }
+
+    /// The number of the last page that told something of it.
+    pub(crate) fn judged_at(&self) -> u64 {
+        self.judged_at
     }
 
     /// For how much less a page speaks for the baseline than for half of it.

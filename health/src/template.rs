@@ -38,11 +38,13 @@ pub(crate) struct Template {
     /// The sketch of its first page; empty for pages without a tree, and for those beyond
     /// [`MOST_TEMPLATES`].
     pub(crate) sketch: String,
+    /// The number of its first page.
+    pub(crate) founded: u64,
     pub(crate) scope: Scope,
 }
 
 /// The index of the template that a page is of, which is founded if need be.
-pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>) -> usize {
+pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>, number: u64) -> usize {
     let sketch = sketch
         .filter(|sketch| sketch.len() <= MOST_DIGITS)
         .unwrap_or("");
@@ -62,6 +64,7 @@ pub(crate) fn find(templates: &mut Vec<Template>, sketch: Option<&str>) -> usize
     same.unwrap_or_else(|| {
         templates.push(Template {
             sketch: sketch.to_owned(),
+            founded: number,
             scope: Scope::default(),
         });
         templates.len() - 1
@@ -75,12 +78,12 @@ mod tests {
     #[test]
     fn a_page_is_of_the_template_that_it_resembles_most() {
         let mut templates = Vec::new();
-        assert_eq!(find(&mut templates, Some("aaaaaaaa")), 0);
-        assert_eq!(find(&mut templates, Some("aaaa0000")), 0);
-        assert_eq!(find(&mut templates, Some("aaa00000")), 1);
-        assert_eq!(find(&mut templates, Some("aa000000")), 1);
-        assert_eq!(find(&mut templates, None), 2);
-        assert_eq!(find(&mut templates, None), 2);
+        assert_eq!(find(&mut templates, Some("aaaaaaaa"), 1), 0);
+        assert_eq!(find(&mut templates, Some("aaaa0000"), 2), 0);
+        assert_eq!(find(&mut templates, Some("aaa00000"), 3), 1);
+        assert_eq!(find(&mut templates, Some("aa000000"), 4), 1);
+        assert_eq!(find(&mut templates, None, 5), 2);
+        assert_eq!(find(&mut templates, None, 5), 2);
     }
 
     #[test]
@@ -88,7 +91,7 @@ mod tests {
         let mut templates = Vec::new();
         for number in 0..1_000 {
             let sketch = format!("{:016x}", crate::hash(&format!("page {number}")));
-            find(&mut templates, Some(&sketch));
+            find(&mut templates, Some(&sketch), number);
         }
         assert_eq!(templates.len(), MOST_TEMPLATES + 1);
     }

@@ -13,6 +13,8 @@ struct Site {
     version: &'static str,
     known: Vec<(String, bool)>,
     template: &'static str,
+    /// What every URL is served, if it is one content.
+    content: Option<&'static str>,
 }
 
 impl Site {
@@ -23,6 +25,7 @@ impl Site {
             version: "v1",
             known: Vec::new(),
             template: OLD,
+            content: None,
         }
     }
 
@@ -48,8 +51,9 @@ impl Site {
                 mapping_version: Some(self.version),
                 template: Some(self.template),
                 source: &id,
-                content_hash: Some(&id),
+                content_hash: self.content.or(Some(&id)),
                 attempts: 1,
+                site: "shop.example",
                 fields: &fields,
                 known_values: &self.known,
             }));
@@ -111,6 +115,103 @@ fn an_alarm_is_cleared_when_the_values_are_back() {
         [Event::LayoutChanged],
         "and may be raised again"
     );
+}
+
+/// Pages of two layouts, of which the old one has lost its prices.
+fn half_fallen() -> Site {
+    let mut site = Site::of(OLD, 200);
+    site.template = NEW;
+    assert_eq!(site.serve(200, &["name", "price"]), []);
+    site.template = OLD;
+    assert_eq!(site.serve(20, &["name"]), [Event::LayoutChanged]);
+    site
+}
+
+#[test]
+fn what_no_page_tells_of_any_more_does_not_silence_the_mapping() {
+    let mut site = half_fallen();
+    site.template = NEW;
+    let mut events = site.serve(1_100, &["name", "price"]);
+    events.retain(|event| !matches!(event, Event::Warned(_)));
+    let [Event::Cleared(alarm)] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(alarm.cleared_by.as_deref(), Some("not_seen"));
+    assert_eq!(site.serve(20, &["name"]), [Event::LayoutChanged]);
+}
+
+#[test]
+fn what_falls_while_an_alarm_stands_is_told_too() {
+    let mut site = half_fallen();
+    site.template = NEW;
+    assert_eq!(
+        site.serve(20, &["name"]),
+        [Event::MoreFell],
+        "of another template"
+    );
+    assert_eq!(site.serve(20, &[]), [Event::MoreFell], "another field");
+    let alarm = site.health.alarm().unwrap();
+    assert_eq!(alarm.names(), ["price", "name"]);
+    let of: Vec<_> = alarm.fields.iter().map(|one| &one.template).collect();
+    assert_eq!(
+        of,
+        [&Some(OLD.into()), &Some(NEW.into()), &Some(NEW.into())]
+    );
+    assert_eq!(alarm.text().matches("price").count(), 1, "{}", alarm.text());
+}
+
+#[test]
+fn a_redesign_stays_an_alarm_as_long_as_its_pages_come() {
+    let mut site = Site::of(OLD, 200);
+    site.template = NEW;
+    assert_eq!(site.serve(5_000, &["name"]), [Event::LayoutChanged]);
+    assert!(site.health.alarm().is_some());
+}
+
+#[test]
+fn a_cleared_alarm_is_remembered_without_its_pages() {
+    let mut site = Site::of(OLD, 200);
+    site.serve(50, &["name"]);
+    site.serve(50, &["name", "price"]);
+    let [past] = site.health.past() else {
+        panic!("{:?}", site.health.past());
+    };
+    assert!(past.before.is_empty() && past.after.is_empty());
+    assert_eq!((past.urls_before.len(), past.urls_after.len()), (3, 3));
+    let notice = past.notice();
+    assert_eq!(notice["urls_after"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn an_alarm_that_is_held_back_is_told_by_nobody_until_it_is_released() {
+    let mut site = Site::of(OLD, 200);
+    site.serve(10, &["name"]);
+    site.health.hold_alarm();
+    assert!(site.health.alarm().is_none() && !site.health.evidence().is_empty());
+    assert!(site.health.report()["alarm"].is_null());
+    assert_eq!(site.health.withdraw_alarm(), None);
+    assert_eq!(site.serve(10, &["name"]), [Event::LayoutChanged]);
+    site.health.hold_alarm();
+    assert!(site.health.release_alarm() && site.health.alarm().is_some());
+    let withdrawn = site.health.withdraw_alarm();
+    assert!(
+        matches!(withdrawn, Some(Event::Cleared(_))),
+        "{withdrawn:?}"
+    );
+    assert_eq!(site.health.past().len(), 1);
+}
+
+#[test]
+fn a_site_that_becomes_one_page_for_every_url_is_told_of_once() {
+    let mut site = Site::of(OLD, 200);
+    site.content = Some("shell");
+    let events = site.serve(500, &[]);
+    let [Event::Warned(warning)] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(warning.kind, WarningKind::OneContent);
+    assert_eq!(warning.detail, "21 URLs in a row were served one content");
+    assert_eq!(site.health.report()["pages"], 201);
 }
 
 #[test]

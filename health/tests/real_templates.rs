@@ -44,6 +44,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
             source: &id,
             content_hash: None,
             attempts: 1,
+            site: "shop.example",
             fields: &fields,
             known_values: &[],
         });

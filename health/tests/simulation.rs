@@ -147,6 +147,7 @@ fn page<'a>(fields: &'a Map<String, Value>, id: &'a str, template: &'a str) -> G
         source: id,
         content_hash: Some(id),
         attempts: 1,
+        site: "shop.example",
         fields,
         known_values: &[],
     }
@@ -173,6 +174,7 @@ fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
                 match event {
                     Event::LayoutChanged => alarms += 1,
                     Event::Warned(_) => warnings += 1,
+                    Event::MoreFell => {}
                     Event::Cleared(_) => {}
                 }
             }

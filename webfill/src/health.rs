@@ -106,13 +106,11 @@ fn text(reports: &[Value], alarms: &[&Alarm]) -> String {
         .filter_map(|report| report["warnings"].as_array());
     let warnings = warnings.flatten().map(|warning| {
         let of = |name: &str| visible(warning[name].as_str().unwrap_or_default());
-        format!(
-            "{} {}: {}: {}",
-            of("at"),
-            of("mapping"),
-            of("field"),
-            of("detail")
-        )
+        let field = match of("field") {
+            field if field.is_empty() => field,
+            field => format!("{field}: "),
+        };
+        format!("{} {}: {field}{}", of("at"), of("mapping"), of("detail"))
     });
     let warnings: Vec<String> = warnings.collect();
     if !warnings.is_empty() {

@@ -1,13 +1,14 @@
 //! [`Judged`]: the state of all mappings, and up to which page it is.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use webfill_health::{Alarm, Event, GoodPage, MappingHealth, Warning};
+use webfill_health::{Alarm, Deliveries, Event, GoodPage, MappingHealth};
 use webfill_store::{Cursor, HealthState, Store, StoreError};
 
-use super::{Chunk, known, pinned};
-use crate::firehose::Notices;
+use super::told::{Owner, Told, What};
+use super::{Chunk, blocked, known, pinned};
 
 /// The state that holds the position alone, and what begins the others.
 const POSITION: &str = "cursor";
@@ -15,6 +16,9 @@ const PREFIX: &str = "mapping/";
 
 /// Pages of a chunk that are compared with their records, at most.
 const COMPARED: usize = 128;
+
+/// A state that takes more bytes is not stored: a document of MongoDB has 16 MiB at most.
+const MOST_STATE_BYTES: usize = 15 << 20;
 
 /// The state of one mapping.
 #[derive(Default)]
@@ -29,13 +33,9 @@ struct Mapping {
     pinned: Option<String>,
     /// What is to be told once it is stored.
     events: Vec<(Owner, Event)>,
-}
-
-/// Whose page has brought something about.
-#[derive(Debug, Clone)]
-struct Owner {
-    app_id: String,
-    crawl_id: String,
+    /// Since when its alarm is held back, and when its sites were asked for.
+    held_since: Option<Instant>,
+    asked_at: Option<Instant>,
 }
 
 /// See the module.
@@ -50,18 +50,15 @@ pub(super) struct Judged {
     unsaved_pages: u64,
     /// Names this process as the writer of a state.
     writer: String,
+    deliveries: Deliveries,
+    /// Mappings whose states cannot be stored, with their versions: they are judged no more.
+    set_aside: BTreeMap<String, Option<String>>,
 }
 
-/// What is to be told, and to whom.
-pub(super) struct Told {
-    owner: Owner,
-    what: What,
-}
-
-enum What {
-    Raised(Alarm),
-    Cleared(Box<Alarm>),
-    Warned(Warning),
+/// What was stored, and what kept the rest from it.
+pub(super) struct Saved {
+    pub(super) told: Vec<Told>,
+    pub(super) error: Option<StoreError>,
 }
 
 impl Judged {
@@ -72,8 +69,11 @@ impl Judged {
         }
         *self = Judged {
             writer: writer(),
+            deliveries: std::mem::take(&mut self.deliveries),
+            set_aside: std::mem::take(&mut self.set_aside),
             ..Judged::default()
         };
+        self.deliveries.take_back();
         for stored in store.health().await? {
             let Some(name) = stored.id.strip_prefix(PREFIX) else {
                 self.position = stored.cursor.clone();
@@ -127,7 +127,7 @@ impl Judged {
         let known = known_values(store, &chunk.pages).await?;
         let last = chunk.pages.last().map(|(cursor, _)| cursor.clone());
         for ((cursor, page), known) in chunk.pages.iter().zip(known) {
-            self.judge_page(store, cursor, page, &known).await?;
+            self.judge_page(cursor, page, &known);
         }
         if let Some(position) = chunk.end.or(last) {
             self.position = position;
@@ -135,14 +135,11 @@ impl Judged {
         Ok(())
     }
 
-    async fn judge_page(
-        &mut self,
-        store: &dyn Store,
-        cursor: &Cursor,
-        page: &Value,
-        known_values: &[(String, bool)],
-    ) -> Result<(), StoreError> {
+    fn judge_page(&mut self, cursor: &Cursor, page: &Value, known_values: &[(String, bool)]) {
         let name = text(page, "mapping").unwrap_or_default();
+        if self.is_set_aside(name, text(page, "mapping_version")) {
+            return;
+        }
         let mapping = self
             .mappings
             .entry(name.to_owned())
@@ -151,7 +148,7 @@ impl Judged {
                 ..Mapping::default()
             });
         if mapping.cursor.covers(cursor) {
-            return Ok(());
+            return;
         }
         mapping.cursor = cursor.clone();
         mapping.is_unsaved = true;
@@ -160,6 +157,7 @@ impl Judged {
         let good = GoodPage {
             id: text(page, "_id").unwrap_or_default(),
             url: text(page, "url").unwrap_or_default(),
+            site: text(page, "site").unwrap_or_default(),
             at: text(page, "started_at").unwrap_or_default(),
             mapping_version: text(page, "mapping_version"),
             template: text(page, "template"),
@@ -169,58 +167,124 @@ impl Judged {
             fields: page["fields"].as_object().unwrap_or(&nothing),
             known_values,
         };
-        let mut events = mapping.health.note(&good);
-        if events.contains(&Event::LayoutChanged) && is_blocked(store, page).await? {
-            mapping.health.withdraw_alarm();
-            events.retain(|event| *event != Event::LayoutChanged);
+        if !self.deliveries.note(name, &good) {
+            return;
         }
-        let owner = || Owner {
+        let events = mapping.health.note(&good);
+        let owner = Owner {
             app_id: text(page, "app_id").unwrap_or_default().to_owned(),
             crawl_id: text(page, "crawl_id").unwrap_or_default().to_owned(),
         };
-        mapping
-            .events
-            .extend(events.into_iter().map(|event| (owner(), event)));
+        mapping.take(events, &owner);
+    }
+
+    /// Whether a mapping is judged no more. Another version of it begins anew.
+    fn is_set_aside(&mut self, name: &str, version: Option<&str>) -> bool {
+        match self.set_aside.get(name) {
+            Some(of) if of.as_deref() == version => true,
+            Some(_) => {
+                self.set_aside.remove(name);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Looks whether alarms are of pages of blocked sites, and tells those that are not.
+    pub(super) async fn settle(
+        &mut self,
+        store: &dyn Store,
+        is_last: bool,
+    ) -> Result<(), StoreError> {
+        for mapping in self.mappings.values_mut() {
+            mapping.settle(store, is_last).await?;
+        }
         Ok(())
     }
 
-    /// Stores what has changed, the position last. Returns what is to be told then. If another process has
-    /// stored something meanwhile, all is loaded anew.
-    pub(super) async fn save(&mut self, store: &dyn Store) -> Result<Vec<Told>, StoreError> {
-        let changed: Vec<String> = self
-            .mappings
-            .iter()
-            .filter(|(_, mapping)| mapping.is_unsaved)
-            .map(|(name, _)| name.clone())
-            .collect();
-        let states = changed.iter().map(|name| self.state_of(name)).collect();
-        let mut told = Vec::new();
-        for (name, is_stored) in changed.iter().zip(store.put_health(states).await?) {
-            let Some(mapping) = self.mappings.get_mut(name).filter(|_| is_stored) else {
-                self.is_loaded = false;
-                continue;
-            };
-            mapping.revision += 1;
-            mapping.is_unsaved = false;
-            told.extend(mapping.told());
+    /// Stores what has changed, a mapping at a time, the position last. What was stored is told, also if
+    /// another state could not be. If another process has stored something meanwhile, all is loaded anew.
+    pub(super) async fn save(&mut self, store: &dyn Store) -> Saved {
+        let unsaved = self.mappings.iter().filter(|(_, one)| one.is_unsaved);
+        let changed: Vec<String> = unsaved.map(|(name, _)| name.clone()).collect();
+        let mut saved = Saved {
+            told: Vec::new(),
+            error: None,
+        };
+        for name in &changed {
+            match self.save_mapping(store, name).await {
+                Ok(told) => saved.told.extend(told),
+                Err(StoreError::Entry { reason, .. }) => self.set_aside(name, &reason),
+                Err(error) => {
+                    saved.error = Some(error);
+                    return saved;
+                }
+            }
         }
-        if self.is_loaded && self.position != self.stored_position {
-            let position = HealthState {
-                id: POSITION.to_owned(),
-                revision: self.position_revision + 1,
-                writer: self.writer.clone(),
-                cursor: self.position.clone(),
-                state: String::from("{}"),
-            };
-            // If it fails, all is loaded anew; what is stored by now is told nevertheless.
-            let put = store.put_health(vec![position]).await;
-            self.is_loaded = put.is_ok_and(|put| put == [true]);
-            self.position_revision += 1;
-            self.stored_position = self.position.clone();
+        if self.is_loaded {
+            self.save_position(store).await;
+        }
+        if self.is_loaded {
+            self.deliveries.confirm();
         }
         self.unsaved_pages = 0;
         self.pin(store, &changed).await;
-        Ok(told)
+        saved
+    }
+
+    /// What is to be told of the mapping, if it was stored.
+    async fn save_mapping(
+        &mut self,
+        store: &dyn Store,
+        name: &str,
+    ) -> Result<Vec<Told>, StoreError> {
+        let state = self.state_of(name);
+        if state.state.len() > MOST_STATE_BYTES {
+            let reason = format!("{} bytes", state.state.len());
+            self.set_aside(name, &reason);
+            return Ok(Vec::new());
+        }
+        let is_stored = store.put_health(vec![state]).await? == [true];
+        let Some(mapping) = self.mappings.get_mut(name).filter(|_| is_stored) else {
+            self.is_loaded = false;
+            return Ok(Vec::new());
+        };
+        mapping.revision += 1;
+        mapping.is_unsaved = false;
+        Ok(mapping.told())
+    }
+
+    async fn save_position(&mut self, store: &dyn Store) {
+        if self.position == self.stored_position {
+            return;
+        }
+        let position = HealthState {
+            id: POSITION.to_owned(),
+            revision: self.position_revision + 1,
+            writer: self.writer.clone(),
+            cursor: self.position.clone(),
+            state: String::from("{}"),
+        };
+        // If it fails, all is loaded anew.
+        let put = store.put_health(vec![position]).await;
+        self.is_loaded = put.is_ok_and(|put| put == [true]);
+        self.position_revision += 1;
+        self.stored_position = self.position.clone();
+    }
+
+    /// A state that cannot be stored must not keep those of other mappings from it.
+    fn set_aside(&mut self, name: &str, reason: &str) {
+        let Some(mapping) = self.mappings.remove(name) else {
+            return;
+        };
+        let version = mapping.health.version().map(str::to_owned);
+        self.set_aside.insert(name.to_owned(), version);
+        tracing::warn!(
+            event = "health_set_aside",
+            mapping = name,
+            reason,
+            "what is known of a mapping's extractions cannot be stored: it is judged no more until it has another version, or the dispatcher starts again"
+        );
     }
 
     /// A failure delays it to the next page of the mapping.
@@ -272,12 +336,62 @@ impl Mapping {
         Ok(())
     }
 
+    /// Takes in what a page has brought about. A new alarm is held back at first.
+    fn take(&mut self, events: Vec<Event>, owner: &Owner) {
+        for event in events {
+            match event {
+                Event::LayoutChanged => {
+                    self.health.hold_alarm();
+                    self.held_since = Some(Instant::now());
+                }
+                // Who hears of the alarm hears of all of it.
+                Event::MoreFell if self.health.holds_alarm() => {}
+                event => self.events.push((owner.clone(), event)),
+            }
+        }
+    }
+
+    /// Withdraws an alarm whose pages are of blocked sites, and tells one that was held back for long enough.
+    async fn settle(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
+        if self.health.evidence().is_empty() {
+            return Ok(());
+        }
+        let is_held = self.health.holds_alarm();
+        let is_due = is_last || is_held || !is_within(self.asked_at, blocked::ASK_EVERY);
+        if !is_due {
+            return Ok(());
+        }
+        self.asked_at = Some(Instant::now());
+        // It may have been held back by the process before.
+        let since = *self.held_since.get_or_insert_with(Instant::now);
+        let owner = self.health.evidence().last().map(|page| page.id.clone());
+        let owner = Owner::of_page(&owner.unwrap_or_default());
+        if blocked::are_blocked(store, &mut self.health).await? {
+            self.is_unsaved = true;
+            self.held_since = None;
+            let withdrawn = self.health.withdraw_alarm();
+            self.events.extend(withdrawn.map(|event| (owner, event)));
+        } else if is_held && (is_last || !is_within(Some(since), blocked::HOLD)) {
+            self.is_unsaved = true;
+            self.held_since = None;
+            self.health.release_alarm();
+            self.events.push((owner, Event::LayoutChanged));
+        }
+        Ok(())
+    }
+
+    /// What is to be told; of an alarm that stands, once.
     fn told(&mut self) -> Vec<Told> {
         let health = &self.health;
+        let mut is_told = false;
         let told = self.events.drain(..).filter_map(|(owner, event)| {
+            if event.is_of_standing() && std::mem::replace(&mut is_told, true) {
+                return None;
+            }
             let what = match event {
                 // Unless it is cleared by now, which is told as well.
                 Event::LayoutChanged => What::Raised(health.alarm()?.clone()),
+                Event::MoreFell => What::MoreFell(health.alarm()?.clone()),
                 Event::Cleared(alarm) => What::Cleared(alarm),
                 Event::Warned(warning) => What::Warned(warning),
             };
@@ -287,47 +401,8 @@ impl Mapping {
     }
 }
 
-impl Told {
-    /// Tells the log and the application whose page it was.
-    pub(super) fn tell(&self, notices: &Notices) {
-        let (action, mut notice) = match &self.what {
-            What::Raised(alarm) => {
-                let fields = alarm.names().join(", ");
-                let message = alarm.text();
-                tracing::warn!(
-                    event = "layout_changed",
-                    mapping = alarm.mapping,
-                    fields,
-                    "{message}"
-                );
-                ("layout_changed", alarm.notice())
-            }
-            What::Cleared(alarm) => {
-                let why = alarm.cleared_by.as_deref();
-                tracing::info!(
-                    event = "layout_alarm_cleared",
-                    mapping = alarm.mapping,
-                    why,
-                    "the alarm of a mapping is cleared"
-                );
-                ("layout_alarm_cleared", alarm.notice())
-            }
-            What::Warned(warning) => {
-                let Warning {
-                    mapping,
-                    field,
-                    detail,
-                    ..
-                } = warning;
-                tracing::warn!(event = "extraction_suspicious", mapping, field, "{detail}");
-                ("extraction_suspicious", json!(warning))
-            }
-        };
-        notice["action"] = action.into();
-        notice["appid"] = self.owner.app_id.as_str().into();
-        notice["crawlid"] = self.owner.crawl_id.as_str().into();
-        notices.publish(&self.owner.app_id, &notice);
-    }
+fn is_within(since: Option<Instant>, time: std::time::Duration) -> bool {
+    since.is_some_and(|since| since.elapsed() < time)
 }
 
 /// Different for each process and each start.
@@ -348,13 +423,6 @@ fn source(page: &Value) -> &str {
         .or_else(|| text(page, "parent"))
         .or_else(|| text(page, "url"));
     source.unwrap_or_default()
-}
-
-/// Whether the page's site rests because it blocks: then what it serves may be no page of its own.
-async fn is_blocked(store: &dyn Store, page: &Value) -> Result<bool, StoreError> {
-    let site = text(page, "site").unwrap_or_default();
-    let state = store.site_state(site).await?;
-    Ok(state.is_some_and(|state| state.reason == "blocked"))
 }
 
 /// For each page the fields that its record knew before, and whether the page says the same; nothing for most

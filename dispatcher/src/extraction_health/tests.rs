@@ -33,13 +33,22 @@ async fn save_with(
     numbers: std::ops::Range<u64>,
     fields: impl Fn(u64) -> Value,
 ) {
+    save_of(store, "shop", numbers, fields).await;
+}
+
+async fn save_of(
+    store: &dyn Store,
+    mapping: &str,
+    numbers: std::ops::Range<u64>,
+    fields: impl Fn(u64) -> Value,
+) {
     let page = |number: u64| {
-        let url = format!("https://shop.example/{number}");
+        let url = format!("https://shop.example/{mapping}/{number}");
         let fields = fields(number);
         Page {
-            mapping: Some("shop".into()),
+            mapping: Some(mapping.into()),
             template: Some("0123456789abcdef".into()),
-            content_hash: Some(number.to_string()),
+            content_hash: Some(url.clone()),
             fields: fields.as_object().cloned().unwrap_or_default(),
             ..Page::new(
                 &CrawlId::new("app", "c1"),
@@ -58,16 +67,40 @@ async fn save_with(
     }
 }
 
-async fn judged_pages(store: &dyn Store) -> u64 {
+async fn shop(store: &dyn Store) -> Value {
     let states = store.health().await.unwrap();
     let shop = states.iter().find(|state| state.id == "mapping/shop");
-    let state: Value = serde_json::from_str(&shop.unwrap().state).unwrap();
-    state["pages"].as_u64().unwrap()
+    serde_json::from_str(&shop.unwrap().state).unwrap()
+}
+
+async fn judged_pages(store: &dyn Store) -> u64 {
+    shop(store).await["pages"].as_u64().unwrap()
 }
 
 async fn catch_up(follower: &mut Follower) {
     let (_stop, mut stopped) = oneshot::channel();
     follower.catch_up(None, &mut stopped).await.unwrap();
+}
+
+/// As a dispatcher does that ends: nothing is held back any more.
+async fn end(follower: &mut Follower) {
+    let (_stop, mut stopped) = oneshot::channel();
+    let until = Some(Instant::now() + LAST_READ);
+    follower.catch_up(until, &mut stopped).await.unwrap();
+}
+
+fn state(reason: &str) -> SiteState {
+    SiteState {
+        site: "shop.example".into(),
+        phase: SitePhase::Resting,
+        reason: reason.into(),
+        since_ms: 0,
+        until_ms: None,
+        url: "https://shop.example/".into(),
+        status_code: None,
+        sign: "seen".into(),
+        updated_at_ms: 0,
+    }
 }
 
 #[tokio::test]
@@ -78,21 +111,12 @@ async fn a_site_that_rests_because_it_blocks_raises_no_alarm() {
         let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
         let store = webfill_store::open(&uri, None).await.unwrap().store;
         save(&*store, 0..200).await;
-        let state = SiteState {
-            site: "shop.example".into(),
-            phase: SitePhase::Resting,
-            reason: reason.into(),
-            since_ms: 0,
-            until_ms: None,
-            url: "https://shop.example/".into(),
-            status_code: None,
-            sign: "seen".into(),
-            updated_at_ms: 0,
-        };
-        store.put_site_states(vec![state]).await.unwrap();
+        store.put_site_states(vec![state(reason)]).await.unwrap();
         save_with(&*store, 200..300, |_| json!({})).await;
         let mut follower = follower(&uri);
         catch_up(&mut follower).await;
+        assert!(follower.judged.standing().is_empty(), "it is held back");
+        end(&mut follower).await;
         assert_eq!(follower.judged.standing().len(), alarms, "{reason}");
     }
 }
@@ -118,6 +142,53 @@ async fn each_page_counts_once_whoever_judges_it() {
     catch_up(&mut one).await;
     catch_up(&mut other).await;
     assert_eq!(judged_pages(&*store).await, 1_204);
+}
+
+#[tokio::test]
+async fn an_alarm_is_withdrawn_when_its_site_turns_out_to_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
+    let store = webfill_store::open(&uri, None).await.unwrap().store;
+    save(&*store, 0..200).await;
+    save_with(&*store, 200..300, |_| json!({})).await;
+    let mut one = follower(&uri);
+    end(&mut one).await;
+    assert_eq!(one.judged.standing().len(), 1);
+    store.put_site_states(vec![state("blocked")]).await.unwrap();
+    // Also by another process.
+    let mut other = follower(&uri);
+    end(&mut other).await;
+    assert!(other.judged.standing().is_empty());
+    let past = shop(&*store).await["past"].clone();
+    assert_eq!(past[0]["cleared_by"], "blocked", "{past}");
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_stored_keeps_no_other_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
+    let store = webfill_store::open(&uri, None).await.unwrap().store;
+    let endless = |number: u64| json!({format!("{number}{}", "n".repeat(50_000)): 1});
+    save_of(&*store, "endless", 0..150, endless).await;
+    save(&*store, 0..100).await;
+    let mut follower = follower(&uri);
+    catch_up(&mut follower).await;
+    assert_eq!(judged_pages(&*store).await, 100);
+    let states = store.health().await.unwrap();
+    assert!(states.iter().all(|state| state.id != "mapping/endless"));
+    save(&*store, 100..200).await;
+    save_of(&*store, "endless", 150..160, |_| json!({})).await;
+    catch_up(&mut follower).await;
+    assert_eq!(judged_pages(&*store).await, 200);
+}
+
+#[test]
+fn alarms_of_mappings_that_are_gone_are_not_told() {
+    let standing = StandingAlarms::from([json!({"mapping": "shop"}), json!({"mapping": "gone"})]);
+    let told = of_mappings(&standing, &["shop".into(), "other".into()]);
+    assert_eq!(*told, [json!({"mapping": "shop"})]);
 }
 
 /// The figure of `docs/health.md`: `WEBFILL_JUDGED_PAGES=100000`.
