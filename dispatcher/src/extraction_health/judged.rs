@@ -14,9 +14,6 @@ use super::{Chunk, blocked, known, pinned};
 const POSITION: &str = "cursor";
 const PREFIX: &str = "mapping/";
 
-/// Pages of a chunk that are compared with their records, at most.
-const COMPARED: usize = 128;
-
 /// A state that takes more bytes is not stored: a document of MongoDB has 16 MiB at most.
 const MOST_STATE_BYTES: usize = 15 << 20;
 
@@ -124,7 +121,7 @@ impl Judged {
         store: &dyn Store,
         chunk: Chunk,
     ) -> Result<(), StoreError> {
-        let known = known_values(store, &chunk.pages).await?;
+        let known = known::values(store, &chunk.pages).await?;
         let last = chunk.pages.last().map(|(cursor, _)| cursor.clone());
         for ((cursor, page), known) in chunk.pages.iter().zip(known) {
             self.judge_page(cursor, page, &known);
@@ -353,10 +350,10 @@ impl Mapping {
 
     /// Withdraws an alarm whose pages are of blocked sites, and tells one that was held back for long enough.
     async fn settle(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
-        if self.health.evidence().is_empty() {
+        let is_held = self.health.holds_alarm();
+        if !is_held && self.health.alarm().is_none() {
             return Ok(());
         }
-        let is_held = self.health.holds_alarm();
         let is_due = is_last || is_held || !is_within(self.asked_at, blocked::ASK_EVERY);
         if !is_due {
             return Ok(());
@@ -423,30 +420,4 @@ fn source(page: &Value) -> &str {
         .or_else(|| text(page, "parent"))
         .or_else(|| text(page, "url"));
     source.unwrap_or_default()
-}
-
-/// For each page the fields that its record knew before, and whether the page says the same; nothing for most
-/// pages of a long chunk.
-async fn known_values(
-    store: &dyn Store,
-    pages: &[(Cursor, Value)],
-) -> Result<Vec<Vec<(String, bool)>>, StoreError> {
-    let with_record: Vec<(usize, &str)> = pages
-        .iter()
-        .enumerate()
-        .filter_map(|(index, (_, page))| Some((index, page["records"][0].as_str()?)))
-        .collect();
-    let every = with_record.len().div_ceil(COMPARED).max(1);
-    let chosen: Vec<(usize, &str)> = with_record.into_iter().step_by(every).collect();
-    let mut known = vec![Vec::new(); pages.len()];
-    if chosen.is_empty() {
-        return Ok(known);
-    }
-    let keys = chosen.iter().map(|(_, key)| (*key).to_owned()).collect();
-    for ((index, _), given) in chosen.iter().zip(store.given_values(keys).await?) {
-        if let Some(found) = pages[*index].1["fields"].as_object() {
-            known[*index] = known::compare(&given, found);
-        }
-    }
-    Ok(known)
 }

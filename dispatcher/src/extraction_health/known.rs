@@ -1,12 +1,39 @@
 //! Compares what a page says with what its record knew before, a few pages of many: a canary.
 
 use serde_json::{Map, Value};
+use webfill_store::{Cursor, Store, StoreError};
+
+/// Pages of a chunk that are compared with their records, at most.
+const COMPARED: usize = 128;
+
+/// For each page the fields that its record knew before, and whether the page says the same; nothing for most
+/// pages of a long chunk.
+pub(super) async fn values(
+    store: &dyn Store,
+    pages: &[(Cursor, Value)],
+) -> Result<Vec<Vec<(String, bool)>>, StoreError> {
+    let with_record: Vec<(usize, &str)> = pages
+        .iter()
+        .enumerate()
+        .filter_map(|(index, (_, page))| Some((index, page["records"][0].as_str()?)))
+        .collect();
+    let every = with_record.len().div_ceil(COMPARED).max(1);
+    let chosen: Vec<(usize, &str)> = with_record.into_iter().step_by(every).collect();
+    let mut known = vec![Vec::new(); pages.len()];
+    if chosen.is_empty() {
+        return Ok(known);
+    }
+    let keys = chosen.iter().map(|(_, key)| (*key).to_owned()).collect();
+    for ((index, _), given) in chosen.iter().zip(store.given_values(keys).await?) {
+        if let Some(found) = pages[*index].1["fields"].as_object() {
+            known[*index] = compare(&given, found);
+        }
+    }
+    Ok(known)
+}
 
 /// The fields that both have, and whether the page says the same.
-pub(super) fn compare(
-    given: &Map<String, Value>,
-    found: &Map<String, Value>,
-) -> Vec<(String, bool)> {
+fn compare(given: &Map<String, Value>, found: &Map<String, Value>) -> Vec<(String, bool)> {
     let both = given
         .iter()
         .filter_map(|(name, known)| Some((name, known, found.get(name)?)));
