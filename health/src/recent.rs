@@ -17,7 +17,7 @@ const PAGES: usize = 256;
 /// Different URLs with the same content follow each other.
 const CONTENTS: usize = 64;
 
-/// More URLs than this with one content are told of.
+/// More URLs of a site than this with one content are told of.
 const COPIES: usize = 20;
 
 /// What a page says.
@@ -26,7 +26,7 @@ pub(crate) enum Novelty {
     New,
     /// It was counted, or is a copy of one that was.
     Old,
-    /// As [`Novelty::Old`]: and so many of the last URLs were served this content.
+    /// As [`Novelty::Old`]: and so many of the last URLs were served this content, all of one site.
     OneContent {
         urls: usize,
         of: usize,
@@ -36,8 +36,8 @@ pub(crate) enum Novelty {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Recent {
     pages: VecDeque<Keys>,
-    /// Content, URL.
-    contents: VecDeque<(u64, u64)>,
+    /// Content, URL, site.
+    contents: VecDeque<(u64, u64, u64)>,
     /// Contents of many URLs that were told of.
     told: Vec<u64>,
 }
@@ -53,31 +53,32 @@ impl Recent {
         let Some(content) = page.content_hash.map(hash) else {
             return Novelty::New;
         };
-        let url = hash(page.url);
-        let is_served_for_another = |(other, of): &(u64, u64)| *other == content && *of != url;
-        let is_copy = self.contents.iter().any(is_served_for_another);
-        push(&mut self.contents, (content, url), CONTENTS);
+        let (url, site) = (hash(page.url), hash(page.site));
+        let mut others = self.contents.iter();
+        let is_copy = others.any(|(other, of, _)| *other == content && *of != url);
+        push(&mut self.contents, (content, url, site), CONTENTS);
         match is_copy {
-            true => self.note_copy(content),
+            true => self.note_copy(content, site),
             false => Novelty::New,
         }
     }
 
-    /// Tells once of a content that many URLs have.
-    fn note_copy(&mut self, content: u64) -> Novelty {
+    /// Tells once of a content that many URLs of a site have.
+    fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
         let Recent { contents, told, .. } = self;
-        told.retain(|one| contents.iter().any(|(other, _)| other == one));
-        let same = contents.iter().filter(|(other, _)| *other == content);
-        let urls: BTreeSet<u64> = same.map(|(_, url)| *url).collect();
+        told.retain(|one| contents.iter().any(|(other, ..)| other == one));
+        let is_same = |(other, _, of): &&(u64, u64, u64)| *other == content && *of == site;
+        let same = contents.iter().filter(is_same);
+        let urls: BTreeSet<u64> = same.map(|(_, url, _)| *url).collect();
         if urls.len() <= COPIES || told.contains(&content) {
             return Novelty::Old;
         }
         told.push(content);
-        let began = contents.iter().position(|(other, _)| *other == content);
+        let began = contents.iter().position(|(other, ..)| *other == content);
         let since: BTreeSet<u64> = contents
             .iter()
             .skip(began.unwrap_or_default())
-            .map(|(_, url)| *url)
+            .map(|(_, url, _)| *url)
             .collect();
         Novelty::OneContent {
             urls: urls.len(),
@@ -149,5 +150,31 @@ mod tests {
         assert_eq!(told, [(20, 21, 21)]);
         assert_eq!(note(&mut recent, "n", "1", Some("other"), 1), Novelty::New);
         assert_eq!(note(&mut recent, "m", "1", None, 1), Novelty::New);
+    }
+
+    #[test]
+    fn one_content_of_many_sites_is_not_told() {
+        let mut recent = Recent::default();
+        for number in 0..100 {
+            let url = number.to_string();
+            let novelty = recent.note(&GoodPage {
+                id: &url,
+                url: &url,
+                site: &url,
+                at: "1",
+                mapping_version: None,
+                template: None,
+                source: &url,
+                content_hash: Some("same"),
+                attempts: 1,
+                fields: &Map::new(),
+                known_values: &[],
+            });
+            let expected = match number {
+                0 => Novelty::New,
+                _ => Novelty::Old,
+            };
+            assert_eq!(novelty, expected);
+        }
     }
 }

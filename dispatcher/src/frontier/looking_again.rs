@@ -2,7 +2,7 @@
 //! run. The task of a page is queued again in its row, so that the file does not grow from run to run.
 //!
 //! A task belongs to the run if it is queued or leased, or has ended since the run began
-//! (`CrawlSpec::run_began_ms`). What the run before has left in the queue goes first.
+//! (`CrawlSpec::run_began_ms`). What the run before has left in the queue stays there.
 
 use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Reason};
