@@ -3,7 +3,7 @@
 //! ([`SpecChanges`](crate::SpecChanges)).
 
 use serde::{Deserialize, Serialize};
-use webfill_wire::{Follow, Lane};
+use webfill_wire::{Feature, Follow, Lane};
 
 /// The settings of one crawl: application, scope, limits.
 ///
@@ -73,6 +73,18 @@ pub struct CrawlSpec {
     /// The text of pages is stored, too.
     #[serde(default)]
     pub body: bool,
+    /// See [`Feature::Changes`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub changes: bool,
+    /// See [`Feature::Conditional`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub conditional: bool,
+    /// See [`Feature::Sitemaps`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sitemaps: bool,
+    /// See [`Feature::KeepBodies`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keep_bodies: bool,
 }
 
 impl CrawlSpec {
@@ -102,6 +114,10 @@ impl CrawlSpec {
             on_demand: false,
             retry: false,
             body: false,
+            changes: false,
+            conditional: false,
+            sitemaps: false,
+            keep_bodies: false,
         }
     }
 
@@ -114,6 +130,18 @@ impl CrawlSpec {
             retry: true,
             ..CrawlSpec::new(app_id, crawl_id)
         }
+    }
+
+    /// What the crawl asks of its workers beyond the settings that all versions of messages have.
+    pub fn features(&self) -> Vec<Feature> {
+        let all = [
+            (Feature::Changes, self.changes),
+            (Feature::Conditional, self.conditional),
+            (Feature::Sitemaps, self.sitemaps),
+            (Feature::KeepBodies, self.keep_bodies),
+        ];
+        let asked = all.into_iter().filter(|(_, is_asked)| *is_asked);
+        asked.map(|(feature, _)| feature).collect()
     }
 
     /// The priority of a URL at this depth that has none of its own.
@@ -149,6 +177,15 @@ impl CrawlSpec {
             .map(|((flag, before), (_, now))| (flag, before, now))
             .collect()
     }
+}
+
+/// So that specs without a feature are stored as they were before there were features.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn default_priority() -> u8 {

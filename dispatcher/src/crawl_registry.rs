@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use serde_json::{Map, Value, json};
 use webfill_api::CrawlSpec;
 use webfill_store::{Crawl, CrawlId, CrawlState, Page};
-use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Outcome};
+use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Feature, Outcome};
 
 use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskId, TaskSketch};
 
@@ -136,6 +136,15 @@ impl CrawlRegistry {
             headers: spec.on_demand,
             body: spec.body,
         })
+    }
+
+    /// What a crawl asks of workers beyond its settings.
+    pub(crate) fn features(
+        &self,
+        frontier: &mut Frontier,
+        crawl: CrawlKey,
+    ) -> Result<Vec<Feature>, FrontierError> {
+        Ok(frontier.spec(crawl)?.features())
     }
 
     /// The crawl's document in the store.

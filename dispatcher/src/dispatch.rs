@@ -206,6 +206,12 @@ impl Dispatch {
 
     // Messages.
 
+    /// A supervisor's peer and session.
+    pub fn peer(&mut self, supervisor: &str) -> Option<(Caller, u64)> {
+        let session = self.fleet.session_of(supervisor)?;
+        Some((session.peer.clone(), session.id))
+    }
+
     /// Where to send a message: the peer, its session and the message's number.
     pub fn address(&mut self, supervisor: &str) -> Option<(Caller, u64, u64)> {
         let session = self.fleet.session_of(supervisor)?;

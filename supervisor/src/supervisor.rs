@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Credit, RecallScope, ReturnCause, SupervisorOutcomes,
+    CrawlKey, CrawlSettings, Credit, Feature, RecallScope, ReturnCause, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
 };
 use webfill_worker::MOST_LOOK_UPS;
@@ -59,7 +59,9 @@ pub struct Supervisor {
     session: Session,
     workers: Vec<WorkerState>,
     queue: Queue,
-    crawls: HashMap<CrawlKey, CrawlSettings>,
+    crawls: HashMap<CrawlKey, (CrawlSettings, Vec<Feature>)>,
+    /// Of crawls whose settings are about to arrive.
+    features: HashMap<CrawlKey, Vec<Feature>>,
     mappings: Mappings,
     /// Outcomes that the next [`Supervisor::report`] sends to the dispatcher.
     outcomes: SupervisorOutcomes,
@@ -83,6 +85,7 @@ impl Supervisor {
             workers: (0..terms.workers).map(|_| WorkerState::default()).collect(),
             queue: Queue::new(terms.limit, most_uncounted(&terms)),
             crawls: HashMap::new(),
+            features: HashMap::new(),
             mappings: Mappings::default(),
             outcomes: no_outcomes(&terms.id),
             unacknowledged: UnacknowledgedOutcomes::default(),

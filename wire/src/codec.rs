@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The newest version of messages that this build speaks. Raise it with every new message.
-pub const WIRE_VERSION: u8 = 7;
+pub const WIRE_VERSION: u8 = 8;
 
-/// The oldest version that this build speaks: that of the release before.
+/// The oldest version that this build speaks.
 pub const OLDEST_VERSION: u8 = 6;
 
 /// The first byte of the frames that are the same in all versions.

@@ -34,6 +34,22 @@ pub struct CrawlSettings {
     pub body: bool,
 }
 
+/// What a crawl asks of its workers beyond the settings that all versions know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Feature {
+    /// The content of pages is kept, so that a look at one can be compared with those before.
+    Changes,
+    /// Pages that are stored are asked for on the condition that they have changed (RFC 9110, section 13).
+    Conditional,
+    /// The sitemaps and feeds of seeds' sites are read for links.
+    Sitemaps,
+    /// The bodies of pages are kept, so that they can be read again without fetching.
+    KeepBodies,
+}
+
+/// The version of messages from which on a crawl's [`Feature`]s are told.
+pub const FEATURES_SINCE: u8 = 8;
+
 /// Names a set of mappings: a hash of its content.
 pub type MappingsVersion = String;
 
@@ -353,6 +369,14 @@ pub enum DispatcherToSupervisor {
         version: MappingsVersion,
         sources: Vec<MappingSource>,
     },
+    /// What a crawl asks of its workers. Sent before the crawl's settings, unless it asks nothing.
+    /// Numbered like tasks. Since version 8.
+    Features {
+        session: u64,
+        number: u64,
+        crawl: CrawlKey,
+        features: Vec<Feature>,
+    },
 }
 
 /// From a supervisor to the dispatcher, on the outcomes socket.
@@ -392,6 +416,12 @@ pub enum SupervisorToWorker {
     },
     /// Give back the unstarted tasks, finish the others, and exit.
     Drain,
+    /// What a crawl asks of its workers. Sent before the crawl's settings, unless it asks nothing. Since
+    /// version 8.
+    Features {
+        crawl: CrawlKey,
+        features: Vec<Feature>,
+    },
 }
 
 /// From a worker to its supervisor.

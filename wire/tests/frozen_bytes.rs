@@ -17,9 +17,9 @@ use webfill_wire::codec::{self, OLDEST_VERSION, WIRE_VERSION};
 use webfill_wire::greeting;
 use webfill_wire::{
     AddressBounds, CrawlSettings, Credit, Delivery, DispatcherToSupervisor, Evidence,
-    FailedAttempt, Follow, Hello, Lane, MappingSource, Outcome, Reason, RecallScope, ReturnCause,
-    SiteClock, SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker,
-    Task, TaskDone, TaskReturned, WorkerToSupervisor,
+    FailedAttempt, Feature, Follow, Hello, Lane, MappingSource, Outcome, Reason, RecallScope,
+    ReturnCause, SiteClock, SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher,
+    SupervisorToWorker, Task, TaskDone, TaskReturned, WorkerToSupervisor,
 };
 
 const WRITE: &str = "UPDATE_COMMITTED";
@@ -58,6 +58,15 @@ fn freeze<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
     assert_eq!(codec::decode::<M>(&bytes).as_ref(), Ok(example), "{name}");
     let before = frozen.insert(name.clone(), bytes);
     assert!(before.is_none(), "two examples are called {name}");
+}
+
+fn features() -> Vec<Feature> {
+    vec![
+        Feature::Changes,
+        Feature::Conditional,
+        Feature::Sitemaps,
+        Feature::KeepBodies,
+    ]
 }
 
 fn crawl() -> CrawlSettings {
@@ -312,6 +321,12 @@ fn freeze_dispatcher_messages(mut frozen: Frozen) -> Frozen {
             version: "hash".into(),
             sources: vec![mapping()],
         },
+        DispatcherToSupervisor::Features { .. } => DispatcherToSupervisor::Features {
+            session: 165,
+            number: 166,
+            crawl: 167,
+            features: features(),
+        },
     });
     frozen
 }
@@ -331,6 +346,10 @@ fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
             scope: scope(),
         },
         SupervisorToWorker::Drain => SupervisorToWorker::Drain,
+        SupervisorToWorker::Features { .. } => SupervisorToWorker::Features {
+            crawl: 168,
+            features: features(),
+        },
     });
     let from_worker = WorkerToSupervisor {
         worker_index: 161,

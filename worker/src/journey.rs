@@ -22,14 +22,14 @@ use webfill_startup::log::task_span;
 use webfill_store::Cache;
 use webfill_urls::Url;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Delivery, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task,
-    TaskReturned,
+    CrawlKey, Delivery, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
 };
 
 use crate::archive::{Archive, Exchange};
 use crate::block_outcome;
 use crate::blocks::{RepeatedPages, Sign};
 use crate::browser::Browser;
+use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
@@ -72,7 +72,7 @@ pub struct Journey {
     /// The turns that this worker has reserved in the shared cache.
     pub reservations: SharedClock,
     pub robots: RefCell<RobotsFiles>,
-    pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
+    pub crawls: RefCell<HashMap<CrawlKey, Arc<Crawl>>>,
     /// To recognise sites that answer every URL with one page.
     pub repeated_pages: RefCell<RepeatedPages>,
     /// Fetches in flight.
@@ -271,7 +271,7 @@ impl Journey {
     fn fetched(
         &self,
         task: Task,
-        crawl: Arc<CrawlSettings>,
+        crawl: Arc<Crawl>,
         url: &Url,
         request: Request,
         mut fetched: Fetched,
@@ -344,7 +344,7 @@ impl Journey {
         &self,
         site: &str,
         task: Task,
-        crawl: Arc<CrawlSettings>,
+        crawl: Arc<Crawl>,
         outcome: Outcome,
         evidence: Option<Evidence>,
     ) {

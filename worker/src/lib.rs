@@ -13,6 +13,7 @@ mod client;
 mod config;
 mod connections;
 mod crash_marker;
+pub mod crawl;
 mod documents;
 mod extract;
 mod fetch;

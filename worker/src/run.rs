@@ -25,8 +25,8 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{Cache, MappingOrder, Store, StoreError};
 use webfill_wire::socket::{Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{
-    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskReturned,
-    codec,
+    CrawlKey, CrawlSettings, Feature, MappingSource, RecallScope, ReturnCause, SupervisorToWorker,
+    Task, TaskReturned, codec,
 };
 
 use crate::archive::{self, Archive};
@@ -34,6 +34,7 @@ use crate::browser::Browser;
 use crate::client;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::crash_marker::{self, CrashMarker};
+use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
@@ -139,6 +140,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         journey: Rc::clone(&journey),
         store: backends.store,
         reporter: reporter.clone(),
+        features: HashMap::new(),
         runners: Rc::default(),
         runner_ended: Rc::default(),
     };
@@ -261,6 +263,8 @@ struct Worker {
     journey: Rc<Journey>,
     store: Arc<dyn Store>,
     reporter: SupervisorReporter,
+    /// Of crawls whose settings are about to arrive.
+    features: HashMap<CrawlKey, Vec<Feature>>,
     /// The number of runners at work.
     runners: Rc<Cell<usize>>,
     runner_ended: Rc<Notify>,
@@ -270,6 +274,9 @@ impl Worker {
     async fn handle_message(&mut self, frame: &[u8]) -> Result<(), Fault> {
         match codec::decode(frame) {
             Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
+            Ok(SupervisorToWorker::Features { crawl, features }) => {
+                self.features.insert(crawl, features);
+            }
             Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
             Ok(SupervisorToWorker::ForgetCrawls) => self.forget_crawls(),
             Ok(SupervisorToWorker::Tasks(tasks)) => {
@@ -319,9 +326,11 @@ impl Worker {
         Ok(())
     }
 
-    fn learn_crawl(&self, crawl: CrawlSettings) {
+    fn learn_crawl(&mut self, settings: CrawlSettings) {
+        let key = settings.key;
+        let features = self.features.remove(&key).unwrap_or_default();
         let mut crawls = self.journey.crawls.borrow_mut();
-        crawls.insert(crawl.key, Arc::new(crawl));
+        crawls.insert(key, Arc::new(Crawl::new(settings, features)));
     }
 
     /// Forgets the settings of all crawls that no queued task needs. A running task holds its own

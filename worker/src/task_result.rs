@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_startup::log::task_span;
 use webfill_store::SampleText;
-use webfill_wire::{CrawlSettings, Evidence, Outcome, SiteClock, Task, TaskDone};
+use webfill_wire::{Evidence, Outcome, SiteClock, Task, TaskDone};
 
+use crate::crawl::Crawl;
 use crate::fetch::Fetched;
 use crate::memory::Share;
 use crate::now::{millis_rounded_up, now_ms};
@@ -22,7 +23,7 @@ use crate::response_headers;
 #[derive(Debug)]
 pub struct TaskResult {
     pub task: Task,
-    pub crawl: Arc<CrawlSettings>,
+    pub crawl: Arc<Crawl>,
     pub outcome: Outcome,
     /// What went wrong, for the log.
     pub error: Option<String>,
@@ -57,7 +58,7 @@ pub struct TaskResult {
 
 impl TaskResult {
     /// The result of a task whose page was not requested.
-    pub fn unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> TaskResult {
+    pub fn unfetched(task: Task, crawl: Arc<Crawl>, outcome: Outcome) -> TaskResult {
         TaskResult {
             task,
             crawl,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, Task};
 
 use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
@@ -212,7 +212,7 @@ impl Core {
     }
 
     fn send_tasks(&mut self, grant: &Grant, leased: Vec<Leased>) -> Result<(), FrontierError> {
-        let Some((peer, session, number)) = self.dispatch.address(&grant.supervisor) else {
+        let Some((peer, session)) = self.dispatch.peer(&grant.supervisor) else {
             return Ok(());
         };
         let site = self.dispatch.site_name(grant.site);
@@ -224,6 +224,7 @@ impl Core {
         let mut tasks = Vec::with_capacity(leased.len());
         for task in leased {
             if self.dispatch.note_crawl_told(&grant.supervisor, task.crawl) {
+                self.tell_features(&grant.supervisor, task.crawl)?;
                 crawls.push(self.crawls.settings(&mut self.frontier, task.crawl)?);
             }
             tasks.push(Task {
@@ -247,11 +248,36 @@ impl Core {
                     .address_bounds(grant.site, task.delivery.number),
             });
         }
+        let Some((peer, session, number)) = self.dispatch.address(&grant.supervisor) else {
+            return Ok(());
+        };
         let message = DispatcherToSupervisor::Tasks {
             session,
             number,
             crawls,
             tasks,
+        };
+        self.send_to_supervisor(&peer, message);
+        Ok(())
+    }
+
+    /// Tells a supervisor what a crawl asks of its workers, if it asks for something. One of an older
+    /// version does without.
+    fn tell_features(&mut self, supervisor: &str, crawl: CrawlKey) -> Result<(), FrontierError> {
+        let features = self.crawls.features(&mut self.frontier, crawl)?;
+        let peer = self.dispatch.peer(supervisor);
+        let is_too_old = peer.is_none_or(|(peer, _)| peer.version < FEATURES_SINCE);
+        if features.is_empty() || is_too_old {
+            return Ok(());
+        }
+        let Some((peer, session, number)) = self.dispatch.address(supervisor) else {
+            return Ok(());
+        };
+        let message = DispatcherToSupervisor::Features {
+            session,
+            number,
+            crawl,
+            features,
         };
         self.send_to_supervisor(&peer, message);
         Ok(())

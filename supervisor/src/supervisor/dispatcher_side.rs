@@ -171,6 +171,16 @@ impl Supervisor {
                 }
             }
             DispatcherToSupervisor::Drain => self.drain(),
+            DispatcherToSupervisor::Features {
+                session,
+                number,
+                crawl,
+                features,
+            } => {
+                if self.session.accept(session, number) {
+                    self.features.insert(crawl, features);
+                }
+            }
         }
     }
 
@@ -249,7 +259,8 @@ impl Supervisor {
             for worker in &mut self.workers {
                 worker.crawls.remove(&crawl.key);
             }
-            self.crawls.insert(crawl.key, crawl);
+            let features = self.features.remove(&crawl.key).unwrap_or_default();
+            self.crawls.insert(crawl.key, (crawl, features));
         }
     }
 

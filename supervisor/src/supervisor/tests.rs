@@ -1,6 +1,7 @@
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlSettings, Delivery, DispatcherToSupervisor, Follow, RecallScope, Task, WorkerToSupervisor,
+    CrawlSettings, Delivery, DispatcherToSupervisor, Feature, Follow, RecallScope, Task,
+    WorkerToSupervisor,
 };
 
 use super::*;
@@ -193,9 +194,18 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
         headers: false,
         body: false,
     };
+    supervisor.take_from_dispatcher(
+        DispatcherToSupervisor::Features {
+            session: NOW_MS,
+            number: 1,
+            crawl: 2,
+            features: vec![Feature::Changes],
+        },
+        NOW_MS,
+    );
     let message = DispatcherToSupervisor::Tasks {
         session: NOW_MS,
-        number: 1,
+        number: 2,
         crawls: vec![settings(1), settings(2)],
         tasks: vec![task(1, 2)],
     };
@@ -216,8 +226,18 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
         .take_outgoing()
         .into_iter()
         .filter_map(|message| match message {
-            OutgoingMessage::ToWorker(_, SupervisorToWorker::Crawl(crawl)) => Some(crawl.key),
+            OutgoingMessage::ToWorker(_, SupervisorToWorker::Crawl(crawl)) => {
+                Some((crawl.key, Vec::new()))
+            }
+            OutgoingMessage::ToWorker(_, SupervisorToWorker::Features { crawl, features }) => {
+                Some((crawl, features))
+            }
             _ => None,
         });
-    assert_eq!(told.collect::<Vec<_>>(), [2], "with its task");
+    let of_the_crawl = (2, vec![Feature::Changes]);
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [of_the_crawl, (2, Vec::new())],
+        "with its task"
+    );
 }

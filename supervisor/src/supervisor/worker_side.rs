@@ -24,11 +24,15 @@ impl Supervisor {
             self.queue.mark_sent(task.task);
             let worker = &mut self.workers[worker_index];
             if !worker.crawls.contains(&task.crawl)
-                && let Some(crawl) = self.crawls.get(&task.crawl)
+                && let Some((settings, features)) = self.crawls.get(&task.crawl).cloned()
             {
                 worker.crawls.insert(task.crawl);
-                let message = SupervisorToWorker::Crawl(crawl.clone());
-                self.send_to_worker(worker_index, message);
+                if !features.is_empty() {
+                    let crawl = task.crawl;
+                    let message = SupervisorToWorker::Features { crawl, features };
+                    self.send_to_worker(worker_index, message);
+                }
+                self.send_to_worker(worker_index, SupervisorToWorker::Crawl(settings));
             }
         }
         self.send_to_worker(worker_index, SupervisorToWorker::Tasks(tasks));
@@ -107,7 +111,7 @@ impl Supervisor {
         let lost = self.queue.give_back(worker_index, blamed);
         let blamed_crawl = lost.blamed_crawl.and_then(|crawl| self.crawls.get(&crawl));
         let span = match (blamed, blamed_crawl) {
-            (Some(task), Some(crawl)) => task_span(task, &crawl.crawl_id),
+            (Some(task), Some((crawl, _))) => task_span(task, &crawl.crawl_id),
             _ => Span::none(),
         };
         let _entered = span.entered();

@@ -170,6 +170,7 @@ impl Worker {
         match message {
             SupervisorToWorker::Mappings(_)
             | SupervisorToWorker::Crawl(_)
+            | SupervisorToWorker::Features { .. }
             | SupervisorToWorker::ForgetCrawls => {}
             SupervisorToWorker::LeaseUntil { boot_ms } => self.permits.extend_lease(boot_ms),
             SupervisorToWorker::Inherited { sites } => {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use webfill_startup::Fault;
 use webfill_urls::Url;
-use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
+use webfill_wire::{Lane, Outcome, Task};
 
 use super::{Journey, Request};
 use crate::block_outcome;
@@ -20,6 +20,7 @@ use crate::browser::{
     SubresourceRequest, fresh_for, is_received,
 };
 use crate::charset::{self, Kind};
+use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlot;
@@ -40,7 +41,7 @@ pub(super) struct GivenBack(pub Box<Task>);
 
 impl Journey {
     /// The browser, if the crawl is in the lane `browser`.
-    pub(super) fn browser_for(&self, crawl: &CrawlSettings) -> Option<&Browser> {
+    pub(super) fn browser_for(&self, crawl: &Crawl) -> Option<&Browser> {
         let browser = self.browser.as_ref();
         browser.filter(|_| crawl.lane == Lane::Browser)
     }
@@ -195,7 +196,7 @@ impl Journey {
         &self,
         browser: &Browser,
         task: &Task,
-        crawl: &CrawlSettings,
+        crawl: &Crawl,
         permit: &Permit,
         request: SubresourceRequest,
         bytes: &Cell<u64>,

@@ -127,6 +127,7 @@ impl Worker {
                 answer.recalled.extend((recall > 0).then_some(recall));
             }
             SupervisorToWorker::Mappings(_)
+            | SupervisorToWorker::Features { .. }
             | SupervisorToWorker::ForgetCrawls
             | SupervisorToWorker::Inherited { .. }
             | SupervisorToWorker::Drain => {}
