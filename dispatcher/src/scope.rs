@@ -2,25 +2,26 @@
 //! over an allow. Domains, patterns and extensions are checked and brought into canonical form by
 //! [`webfill_api::scope`].
 
+mod patterns;
+
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use regex::RegexSet;
 use webfill_api::CrawlSpec;
-use webfill_api::scope::{
-    DENIED_EXTENSIONS, ScopeError, canonical_domains, canonical_extension, compile_patterns,
-};
+use webfill_api::scope::{DENIED_EXTENSIONS, ScopeError, canonical_domains, canonical_extension};
 use webfill_urls::Url;
 use webfill_wire::Reason;
+
+use self::patterns::Patterns;
 
 /// The compiled scope of one crawl.
 #[derive(Debug)]
 pub struct Scope {
     max_depth: u16,
     allowed_domains: HashSet<String>,
-    /// `None`: every URL is allowed.
-    allow: Option<RegexSet>,
-    deny: Option<RegexSet>,
+    /// Without any, every URL is allowed.
+    allow: Patterns,
+    deny: Patterns,
     /// `None`: [`DENIED_EXTENSIONS`].
     denied_extensions: Option<HashSet<String>>,
 }
@@ -37,8 +38,8 @@ impl Scope {
         Ok(Scope {
             max_depth: spec.max_depth,
             allowed_domains: canonical_domains(&spec.allowed_domains)?,
-            allow: compile_patterns("allow_regex", &spec.allow_regex)?,
-            deny: compile_patterns("deny_regex", &spec.deny_regex)?,
+            allow: Patterns::compile("allow_regex", &spec.allow_regex)?,
+            deny: Patterns::compile("deny_regex", &spec.deny_regex)?,
             denied_extensions: extensions.map(canonical),
         })
     }
@@ -56,13 +57,26 @@ impl Scope {
         if self.denies_extension(url.path()) {
             return Err(Reason::DeniedExtension);
         }
-        let matches = |patterns: &RegexSet| patterns.is_match(url.as_str());
-        let denied = self.deny.as_ref().is_some_and(matches);
-        let allowed = self.allow.as_ref().is_none_or(matches);
-        if denied || !allowed {
+        let denied = self.deny.match_any(url.as_str()) == Some(true);
+        if denied || self.allow.match_any(url.as_str()) == Some(false) {
             return Err(Reason::DeniedPattern);
         }
         Ok(())
+    }
+
+    /// Frees the memory of compiled patterns. They are compiled again when they are asked for.
+    pub(crate) fn forget_compiled(&mut self) {
+        self.allow.forget_compiled();
+        self.deny.forget_compiled();
+    }
+
+    /// How many patterns are compiled, of each list that has any.
+    pub(crate) fn compiled(&self) -> impl Iterator<Item = usize> {
+        let lists = [&self.allow, &self.deny];
+        lists
+            .into_iter()
+            .map(Patterns::compiled)
+            .filter(|count| *count > 0)
     }
 
     fn allows_host(&self, host: &str) -> bool {

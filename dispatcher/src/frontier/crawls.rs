@@ -18,6 +18,9 @@ use crate::scope::Scope;
 /// The most that is counted for one crawl in memory: one alone must not push out all others.
 const HEAVIEST: usize = 400;
 
+/// What a crawl with neither patterns nor domains takes, about.
+const BYTES_OF_A_CRAWL: usize = 2_048;
+
 /// A crawl in memory.
 #[derive(Debug)]
 pub(super) struct Crawl {
@@ -53,10 +56,10 @@ impl Crawl {
     /// How much memory it may take, in crawls with neither patterns nor domains. A list of patterns is
     /// one automaton, which may take a hundred KiB once it is compiled and in use.
     pub(super) fn weight(&self) -> usize {
-        let lists = [&self.spec.allow_regex, &self.spec.deny_regex];
-        let lists = lists.into_iter().filter(|list| !list.is_empty());
-        let patterns: usize = lists.map(|list| 20 + list.len()).sum();
-        (1 + patterns + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
+        let compiled: usize = self.scope.compiled().map(|patterns| 20 + patterns).sum();
+        let texts = self.spec.allow_regex.iter().chain(&self.spec.deny_regex);
+        let texts = texts.map(String::len).sum::<usize>() / BYTES_OF_A_CRAWL;
+        (1 + compiled + texts + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
     }
 
     /// If the crawl is over: the outcome that its queued tasks end in.

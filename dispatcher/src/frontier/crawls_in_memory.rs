@@ -1,9 +1,9 @@
 //! The crawls in memory: those used lately, in bounded number; others are read when they are needed.
 //!
-//! A commit looks only at the crawls that were used since the commit before, and it drops none as long
-//! as all in memory weigh at most [`MOST`]. Beyond that, half of this weight is dropped at once, first
-//! crawls that were not used since the last time: so all crawls are walked through only after many were
-//! read.
+//! A commit looks only at the crawls that were used since the commit before, and it drops nothing as long
+//! as all in memory weigh at most [`MOST`]. Beyond that, compiled patterns are dropped, which are the
+//! heaviest; and if that is not enough, crawls, so that half of the weight is left. What was not used since
+//! the last time goes first: so all crawls are walked through only after many were read.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,9 @@ use super::crawls::Crawl;
 
 /// In crawls without patterns; see [`Crawl::weight`].
 const MOST: usize = 20_000;
+
+/// What is left, compiled patterns included, when some of these are dropped.
+const MOST_WITH_PATTERNS: usize = MOST / 4 * 3;
 
 #[derive(Debug, Default)]
 pub(super) struct CrawlsInMemory {
@@ -90,15 +93,33 @@ impl CrawlsInMemory {
         used
     }
 
-    /// Drops crawls if there are too many. None may have changes that are not written.
+    /// Drops compiled patterns, then crawls, if they take too much. None may have changes that are not
+    /// written.
     pub(super) fn make_room(&mut self) {
         if self.weight <= MOST {
             return;
         }
         for drops_recent in [false, true] {
+            for kept in self.crawls.values_mut() {
+                if self.weight > MOST_WITH_PATTERNS && (drops_recent || !kept.is_recent) {
+                    kept.crawl.scope.forget_compiled();
+                    let before = std::mem::replace(&mut kept.weight, kept.crawl.weight());
+                    self.weight = self.weight - before + kept.weight;
+                }
+            }
+        }
+        if self.weight > MOST {
+            self.drop_crawls();
+        }
+        for kept in self.crawls.values_mut() {
+            kept.is_recent = false;
+        }
+    }
+
+    fn drop_crawls(&mut self) {
+        for drops_recent in [false, true] {
             self.crawls.retain(|_, kept| {
-                let is_recent = std::mem::take(&mut kept.is_recent);
-                let stays = self.weight <= MOST / 2 || (is_recent && !drops_recent);
+                let stays = self.weight <= MOST / 2 || (kept.is_recent && !drops_recent);
                 if !stays {
                     self.weight -= kept.weight;
                 }
@@ -110,5 +131,13 @@ impl CrawlsInMemory {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.crawls.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_compiled_patterns(&self) -> usize {
+        let scopes = self.crawls.values().map(|kept| &kept.crawl.scope);
+        scopes
+            .filter(|scope| scope.compiled().next().is_some())
+            .count()
     }
 }

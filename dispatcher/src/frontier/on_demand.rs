@@ -120,6 +120,11 @@ impl Frontier {
         self.crawls.len()
     }
 
+    #[cfg(test)]
+    pub(crate) fn crawls_with_compiled_patterns(&self) -> usize {
+        self.crawls.with_compiled_patterns()
+    }
+
     /// Removes up to `most` crawls from those that have changed, the oldest first.
     pub fn take_touched(&mut self, most: usize) -> Vec<CrawlKey> {
         let taken: Vec<CrawlKey> = self.touched.iter().take(most).copied().collect();

@@ -1,6 +1,8 @@
 //! Crawls by the thousand.
 
 use super::*;
+use crate::frontier::crawls::Crawl;
+use crate::scope::Scope;
 
 /// Takes in as many crawls.
 fn with_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<CrawlKey> {
@@ -49,12 +51,48 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     );
 }
 
+/// So nothing is read again, and what is compiled again is only what judges a URL.
 #[test]
-fn crawls_with_patterns_stay_in_smaller_number() {
+fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
     let mut fixture = fixture();
-    with_crawls(&mut fixture, 1_500, &["/shop/"]);
-    fixture.frontier.commit().unwrap();
-    assert!((400..1_000).contains(&fixture.frontier.crawls_in_memory()));
+    let crawls = with_crawls(&mut fixture, 10_000, &["/shop/"]);
+    let seed = |url| Candidate {
+        url,
+        depth: 0,
+        priority: None,
+        parent: None,
+        records: &[],
+        attrs: None,
+    };
+    for (place, crawl) in crawls.iter().enumerate() {
+        let (allowed, denied) = (seed("http://a.org/shop/"), seed("http://a.org/blog/"));
+        fixture
+            .frontier
+            .feed(*crawl, &[allowed, denied], 0)
+            .unwrap();
+        if place % 500 == 499 {
+            fixture.frontier.commit().unwrap();
+            assert_eq!(fixture.frontier.crawls_in_memory(), 10_001);
+            let compiled = fixture.frontier.crawls_with_compiled_patterns();
+            assert!(compiled < 1_000, "{compiled}");
+        }
+    }
+    for crawl in [crawls[0], crawls[9_999]] {
+        let status = fixture.frontier.crawl_status(crawl).unwrap();
+        assert_eq!(
+            (status.queued, status.skipped.values().sum::<u64>()),
+            (1, 1)
+        );
+    }
+}
+
+#[test]
+fn the_text_of_patterns_that_are_not_compiled_counts_too() {
+    let mut spec = CrawlSpec::new("app", "crawl");
+    spec.deny_regex = vec!["/a long section of the shop/".repeat(300)];
+    let mut scope = Scope::compile(&spec).unwrap();
+    scope.forget_compiled();
+    assert_eq!(Crawl::new(spec, scope).weight(), 1 + 28 * 300 / 2_048);
 }
 
 /// A counter that is written late, or twice, shows after the crawl was dropped and read again.
