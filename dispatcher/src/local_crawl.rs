@@ -1,7 +1,7 @@
 //! The requests of `webfill crawl` to the dispatcher that it started: open a crawl, feed its seeds,
 //! count, end. The feeders of watches feed their runs by the same requests.
 //!
-//! They go over the control socket too, but are not part of the public language ([`webfill_api`]):
+//! They go over the control socket too, if only this user's processes can reach it, but are not part of the public language ([`webfill_api`]):
 //! both ends come from the same binary, no document promises them, and they change with the
 //! dispatcher. They are here, and not beside the public language, because they name what only the
 //! dispatcher knows: crawls by their keys, the position in a seeds file that is durable together with

@@ -65,14 +65,16 @@ pub(crate) struct RequestReader {
 }
 
 impl RequestReader {
+    /// `is_private`: only processes of this user reach the control socket.
     pub(crate) fn start(
         clock: SteadyClock,
+        is_private: bool,
         on_read: impl Fn(ClientRequest) + Send + 'static,
     ) -> Result<RequestReader, Fault> {
         let (frames, arrived) = mpsc::channel();
         std::thread::Builder::new()
             .name("request-reader".into())
-            .spawn(move || read_all(&arrived, clock, on_read))
+            .spawn(move || read_all(&arrived, clock, is_private, on_read))
             .map_err(|error| Fault::error(format!("cannot start the request reader: {error}")))?;
         let taken = Arc::default();
         Ok(RequestReader { frames, taken })
@@ -93,6 +95,7 @@ impl RequestReader {
 fn read_all(
     arrived: &mpsc::Receiver<(Client, Vec<u8>, BufferShare)>,
     clock: SteadyClock,
+    is_private: bool,
     on_read: impl Fn(ClientRequest),
 ) {
     for (client, frame, share) in arrived {
@@ -101,13 +104,27 @@ fn read_all(
                 "$",
                 "nothing to read, or too much at once: wait for the answers before going on",
             )),
-            false => control::read(&frame, clock.now_ms()),
+            false => control::read(&frame, clock.now_ms())
+                .and_then(|asked| permitted(asked, &client, is_private)),
         };
         on_read(ClientRequest {
             client,
             asked,
             _share: share,
         });
+    }
+}
+
+/// The requests of `webfill crawl` to its own dispatcher end it, and change any crawl: a key of a client
+/// does not permit them.
+fn permitted(asked: Asked, client: &Client, is_private: bool) -> Result<Asked, Refusal> {
+    let is_from_outside = matches!(client, Client::Socket(_)) && !is_private;
+    match asked {
+        Asked::Local(_) if is_from_outside => Err(Refusal::new(
+            "$.action",
+            "only `webfill crawl` may ask this, of the dispatcher that it has started",
+        )),
+        asked => Ok(asked),
     }
 }
 
@@ -118,7 +135,7 @@ mod tests {
     #[test]
     fn frames_are_read_in_order_and_release_their_bytes() {
         let (read, requests) = mpsc::channel();
-        let reader = RequestReader::start(SteadyClock::start(), move |request| {
+        let reader = RequestReader::start(SteadyClock::start(), true, move |request| {
             read.send(request).unwrap();
         });
         let reader = reader.unwrap();
@@ -138,10 +155,26 @@ mod tests {
     }
 
     #[test]
+    fn requests_of_the_command_come_by_private_sockets_alone() {
+        let end = br#"{"action": "end", "crawls": []}"#.to_vec();
+        for (is_private, client, is_read) in [
+            (true, Client::Socket(vec![1]), true),
+            (false, Client::Socket(vec![1]), false),
+            (false, Client::Feeder(vec![1]), true),
+        ] {
+            let (read, requests) = mpsc::channel();
+            let on_read = move |request| read.send(request).unwrap();
+            let reader = RequestReader::start(SteadyClock::start(), is_private, on_read).unwrap();
+            reader.enqueue(client, end.clone());
+            assert_eq!(requests.recv().unwrap().asked.is_ok(), is_read);
+        }
+    }
+
+    #[test]
     fn frames_beyond_the_byte_limit_are_refused() {
         let (read, requests) = mpsc::channel();
         let on_read = move |request| read.send(request).unwrap();
-        let reader = RequestReader::start(SteadyClock::start(), on_read).unwrap();
+        let reader = RequestReader::start(SteadyClock::start(), true, on_read).unwrap();
         reader
             .taken
             .store(MOST_WAITING_BYTES + 1, Ordering::Relaxed);

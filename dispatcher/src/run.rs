@@ -70,7 +70,8 @@ pub fn run(
     let written = events.clone();
     let (by_socket, by_http, by_reload) = (events.clone(), events.clone(), events.clone());
     // Sends fail only while the process ends: the loop outlives the sockets.
-    let request_reader = RequestReader::start(clock, move |request| {
+    let is_private = setup.endpoints.control.starts_with("ipc://");
+    let request_reader = RequestReader::start(clock, is_private, move |request| {
         let _ = by_socket.send(Event::Request(request));
     })?;
     let pending_requests = PendingRequests::new(move |request| {

@@ -208,19 +208,19 @@ impl Crew {
     /// unknown which seeds were accepted, and the dispatcher is asked.
     fn ask_dispatcher(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
-            let status = self.ask(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
+            let status = self.command(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
             return Some(status["finished"] == true);
         }
         let spec = json!({"app_id": "test", "crawl_id": "test", "max_depth": 50});
-        let opened = self.ask(&json!({"action": "open_crawl", "spec": spec}))?;
+        let opened = self.command(&json!({"action": "open_crawl", "spec": spec}))?;
         let (crawl, fed_lines) = (&opened["crawl"], opened["fed_lines"].as_u64()?);
         // One seed for each answer, so that feeding goes on while faults happen.
         if let Some(root) = roots.get(fed_lines as usize) {
-            self.ask(&json!({"action": "feed_seeds", "crawl": crawl,
+            self.command(&json!({"action": "feed_seeds", "crawl": crawl,
                 "seeds": [{"url": root}], "fed_lines": fed_lines + 1}))?;
             return Some(false);
         }
-        self.ask(&json!({"action": "end_of_seeds", "crawl": crawl}))?;
+        self.command(&json!({"action": "end_of_seeds", "crawl": crawl}))?;
         self.fed = Some(crawl.clone());
         Some(false)
     }
@@ -269,16 +269,13 @@ impl Crew {
     }
 
     fn ask(&self, request: &Value) -> Option<Value> {
-        let context = zmq::Context::new();
-        let socket = context.socket(zmq::REQ).expect("a socket");
-        socket.set_linger(0).expect("an option");
-        socket.set_rcvtimeo(400).expect("an option");
-        socket.set_sndtimeo(400).expect("an option");
-        socket
-            .connect(&endpoint(&self.host, CONTROL))
-            .expect("an address");
-        socket.send(&request.to_string(), 0).ok()?;
-        serde_json::from_slice(&socket.recv_bytes(0).ok()?).ok()
+        ask_at(&endpoint(&self.host, CONTROL), request)
+    }
+
+    /// As `webfill crawl` asks its dispatcher: on the socket that only this user's processes reach.
+    fn command(&self, request: &Value) -> Option<Value> {
+        let socket = self.state.join("sockets/dispatcher-feeders");
+        ask_at(&format!("ipc://{}", socket.display()), request)
     }
 
     /// The live processes of a role, over all members.
@@ -366,4 +363,15 @@ pub(crate) fn faketime() -> Option<&'static str> {
     PLACES
         .into_iter()
         .find(|place| std::path::Path::new(place).exists())
+}
+
+fn ask_at(endpoint: &str, request: &Value) -> Option<Value> {
+    let context = zmq::Context::new();
+    let socket = context.socket(zmq::REQ).expect("a socket");
+    socket.set_linger(0).expect("an option");
+    socket.set_rcvtimeo(400).expect("an option");
+    socket.set_sndtimeo(400).expect("an option");
+    socket.connect(endpoint).expect("an address");
+    socket.send(&request.to_string(), 0).ok()?;
+    serde_json::from_slice(&socket.recv_bytes(0).ok()?).ok()
 }

@@ -11,7 +11,7 @@ use webfill_tests::run::{Finished, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::files_under;
 
-use crate::keyed_fleet::{Fleet, secret_in};
+use crate::keyed_fleet::{Client, Fleet, secret_in};
 
 /// Sites of one page each; returns the URLs.
 fn small_web(web: &Web, name: &str, sites: usize) -> Vec<String> {
@@ -247,13 +247,36 @@ fn a_revoked_client_is_not_answered_any_more() {
     fleet.new_member("client", "new");
     let _dispatcher = fleet.dispatcher();
     let (old, new) = (fleet.client("old"), fleet.client("new"));
-    let status = json!({"action": "crawl_status", "crawls": []});
-    assert_eq!(old.ask(&status)["supervisors"], 0);
+    let status = json!({"action": "status"});
+    let supervisors = |client: &Client| client.ask(&status)["supervisors"].clone();
+    assert_eq!(supervisors(&old), json!([]));
     fleet.keys(&["revoke", "old"]).expect(0);
     old.say(&status);
     fleet.wait_until_told("message_refused", "client");
-    assert_eq!(new.ask(&status)["supervisors"], 0);
+    assert_eq!(supervisors(&new), json!([]));
     assert!(old.has_no_answer());
+}
+
+/// Whoever may feed a fleet may not end it, nor change crawls of others.
+#[test]
+fn a_client_is_refused_what_only_the_command_may_ask() {
+    let fleet = Fleet::new();
+    fleet.new_member("client", "feeder");
+    let dispatcher = fleet.dispatcher();
+    let client = fleet.client("feeder");
+    for asked in [
+        json!({"action": "end", "crawls": []}),
+        json!({"action": "open_crawl", "spec": {"app_id": "a", "crawl_id": "c"}}),
+        json!({"action": "crawl_status", "crawls": []}),
+    ] {
+        let refusal = client.ask(&asked);
+        assert_eq!(refusal["error"]["path"], "$.action", "{refusal}");
+    }
+    assert_eq!(
+        client.ask(&json!({"action": "status"}))["supervisors"],
+        json!([])
+    );
+    drain(vec![dispatcher]);
 }
 
 #[test]

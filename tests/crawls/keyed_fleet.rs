@@ -211,13 +211,32 @@ impl Fleet {
         options
             .into_iter()
             .for_each(|set| set.expect("a valid option"));
-        Client { socket }
+        let private = context.socket(zmq::REQ).expect("a socket");
+        let options = [
+            private.set_linger(0),
+            private.set_rcvtimeo(WAIT.as_millis() as i32),
+            private.connect(&self.private_endpoint()),
+        ];
+        options
+            .into_iter()
+            .for_each(|set| set.expect("a valid option"));
+        Client { socket, private }
+    }
+
+    /// The dispatcher's socket that only processes of this user reach.
+    fn private_endpoint(&self) -> String {
+        let states = fs::read_dir(self.work.path("state")).expect("a folder");
+        let states = states.map(|state| state.expect("an entry").path());
+        let mut sockets = states.map(|state| state.join("sockets/dispatcher-feeders"));
+        let socket = sockets.find(|socket| socket.exists());
+        format!("ipc://{}", socket.expect("it serves").display())
     }
 }
 
-/// Speaks JSON with the dispatcher's control socket.
+/// Speaks JSON with the dispatcher's control socket, and the language of `webfill crawl` on its private one.
 pub(crate) struct Client {
     socket: zmq::Socket,
+    private: zmq::Socket,
 }
 
 impl Client {
@@ -238,23 +257,31 @@ impl Client {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
+    fn command(&self, request: &Value) -> Value {
+        self.private
+            .send(&request.to_string(), 0)
+            .expect("it waits");
+        let answer = self.private.recv_bytes(0).expect("an answer in time");
+        serde_json::from_slice(&answer).expect("JSON")
+    }
+
     /// Opens a crawl of these URLs; returns its key.
     pub(crate) fn feed(&self, crawl_id: &str, urls: &[String]) -> Value {
         let spec = json!({"app_id": "test", "crawl_id": crawl_id, "max_depth": 1});
-        let opened = self.ask(&json!({"action": "open_crawl", "spec": spec}));
+        let opened = self.command(&json!({"action": "open_crawl", "spec": spec}));
         let crawl = &opened["crawl"];
         assert!(crawl.is_number(), "{opened}");
         let seeds: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
-        let fed = self.ask(
+        let fed = self.command(
             &json!({"action": "feed_seeds", "crawl": crawl, "seeds": seeds, "fed_lines": urls.len()}),
         );
         assert_eq!(fed["accepted"], urls.len(), "{fed}");
-        self.ask(&json!({"action": "end_of_seeds", "crawl": crawl}));
+        self.command(&json!({"action": "end_of_seeds", "crawl": crawl}));
         crawl.clone()
     }
 
     pub(crate) fn status(&self, crawl: &Value) -> Value {
-        self.ask(&json!({"action": "crawl_status", "crawls": [crawl]}))
+        self.command(&json!({"action": "crawl_status", "crawls": [crawl]}))
     }
 
     pub(crate) fn wait_until_finished(&self, crawl: &Value) -> Value {
