@@ -60,6 +60,12 @@ pub struct CrawlSpec {
     /// this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_began_ms: Option<i64>,
+    /// How long the run may take, in milliseconds; `None`: as long as it wants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_window_ms: Option<i64>,
+    /// The time between the run before and this one, in milliseconds; the dispatcher knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_period_ms: Option<i64>,
     /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
@@ -110,6 +116,8 @@ impl CrawlSpec {
             max_pages: None,
             refresh_after_ms: None,
             run_began_ms: None,
+            run_window_ms: None,
+            run_period_ms: None,
             expires_at_ms: None,
             on_demand: false,
             retry: false,

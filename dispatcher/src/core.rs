@@ -114,6 +114,8 @@ pub struct Core {
     /// What `webfill crawl` was told last of sites that rest.
     rests_told: RestsTold,
     watches: Watches,
+    /// By how much the wall clock, which watches go by, is ahead of the caller's.
+    pub(crate) wall_ahead_ms: i64,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
 }
@@ -162,6 +164,7 @@ impl Core {
             waiting_answers: Vec::new(),
             rests_told: RestsTold::default(),
             watches: Watches::default(),
+            wall_ahead_ms: 0,
             refusals: RefusalLog::default(),
         };
         for crawl in core.frontier.unfinished_crawls()? {

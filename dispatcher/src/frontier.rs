@@ -53,6 +53,7 @@ mod holding;
 mod lanes;
 mod lease;
 mod looking_again;
+mod looks;
 mod names;
 mod on_demand;
 mod pruning;
@@ -82,6 +83,7 @@ pub use self::answers::{
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
 pub use self::forgiving::Standing;
+pub use self::looks::{Found, Look};
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::reopen::{EndedTasks, ReopenWalk};

@@ -35,6 +35,7 @@ mod request_reader;
 mod rest_table;
 mod retention;
 mod retry_table;
+pub mod revisit;
 mod run;
 pub mod scope;
 mod seen;

@@ -208,6 +208,7 @@ impl Process {
             self.begin_reloads();
             self.core.low_disk = self.disks.shortage().map(ToString::to_string);
             self.core.store_is_behind = self.store_writer.is_behind();
+            self.core.wall_ahead_ms = self.clock.wall_ahead_ms();
             let now_ms = self.clock.now_ms();
             let to_send = self
                 .core

@@ -1,5 +1,7 @@
 //! Watches: crawls that are run again and again. Here it is decided, by the time that the caller gives,
-//! when a run begins and when it is over; a watch has one run at a time. The seeds of a run are read by
+//! when a run begins and when it is over; a watch has one run at a time. What is due follows from the
+//! wall clock at each look, whatever was done to it meanwhile; how long a run takes also from the caller's,
+//! which is never set back. The seeds of a run are read by
 //! another process, which the caller starts when it is asked to ([`FeederOrder`]).
 //!
 //! A run and its record begin in one transaction with its crawl. After a crash a run that has not ended
@@ -23,6 +25,9 @@ use crate::watch_sources::WatchSources;
 
 /// How often the runs under way are looked at.
 const LOOK_EVERY_MS: i64 = 200;
+
+/// How often the wall clock is looked at.
+const LOOK_AT_CLOCK_EVERY_MS: i64 = 1_000;
 
 /// After a run that has failed the next one waits so long, and twice as long after each further one.
 const SHORTEST_WAIT_MS: i64 = 60_000;
@@ -81,6 +86,8 @@ struct UnderWay {
     ending: Option<(RunEnd, Option<String>)>,
     /// It was over then already, while nothing looked.
     over_ms: Option<i64>,
+    /// When its window is over by the caller's clock.
+    window_over_ms: Option<i64>,
 }
 
 impl UnderWay {
@@ -107,7 +114,7 @@ impl Watched {
             under_way: None,
             failures,
             next_due_ms: None,
-            is_asked: false,
+            is_asked: kept.asked,
         };
         watched.plan();
         watched
@@ -152,6 +159,7 @@ impl Watched {
             json: self.watch.json.to_string(),
             paused: self.paused,
             since_ms: self.since_ms,
+            asked: self.is_asked,
         }
     }
 }
@@ -193,18 +201,24 @@ impl Core {
         if now_ms < self.watches.look_at_ms {
             return Ok(());
         }
+        let wall_ms = self.wall_ms(now_ms);
         let may_begin = !self.draining && self.low_disk.is_none();
         let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
         for name in names {
             let watched = &self.watches.by_name[&name];
             if watched.under_way.is_some() {
                 self.judge_run(&name, now_ms)?;
-            } else if may_begin && watched.is_due(now_ms) && !self.watches.fed.contains(&name) {
+            } else if may_begin && watched.is_due(wall_ms) && !self.watches.fed.contains(&name) {
                 self.begin_run(&name, now_ms)?;
             }
         }
-        self.watches.look_at_ms = self.watches.next_look_ms(now_ms);
+        self.watches.look_at_ms = self.watches.next_look_ms(now_ms, self.wall_ahead_ms);
         Ok(())
+    }
+
+    /// What the wall clock shows.
+    pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.wall_ahead_ms)
     }
 
     /// When the watches are to be looked at next.
@@ -223,17 +237,18 @@ impl Watches {
         self.by_name.get(name)?.under_way.clone()
     }
 
-    fn next_look_ms(&self, now_ms: i64) -> i64 {
+    fn next_look_ms(&self, now_ms: i64, wall_ahead_ms: i64) -> i64 {
         let soon_ms = now_ms + LOOK_EVERY_MS;
         let due_ms = self.by_name.values().map(|watched| {
             if watched.under_way.is_some() || watched.is_asked {
                 return soon_ms;
             }
             match watched.next_due_ms {
-                Some(due_ms) if !watched.paused => due_ms.max(soon_ms),
+                Some(due_ms) if !watched.paused => (due_ms - wall_ahead_ms).max(soon_ms),
                 _ => i64::MAX,
             }
         });
-        due_ms.min().unwrap_or(i64::MAX)
+        let due_ms = due_ms.min().unwrap_or(i64::MAX);
+        due_ms.min(now_ms + LOOK_AT_CLOCK_EVERY_MS)
     }
 }

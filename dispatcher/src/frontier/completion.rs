@@ -3,9 +3,9 @@
 
 use rusqlite::Result;
 use webfill_urls::Url;
-use webfill_wire::TaskDone;
+use webfill_wire::{CrawlKey, TaskDone};
 
-use super::answers::{Completion, CompletionTally, FeedTally};
+use super::answers::{Completion, CompletionTally, FeedTally, SiteId};
 use super::feed::LinkContext;
 use super::give_back::{HeldTask, held_task};
 use super::resolved::{Served, served_by};
@@ -14,6 +14,13 @@ use super::{Frontier, FrontierError};
 
 /// By how much a link's priority is lower than its page's.
 const PRIORITY_LOST: u8 = 10;
+
+/// The page of a task that has ended.
+pub(super) struct HeldPage<'a> {
+    pub(super) crawl: CrawlKey,
+    pub(super) site: SiteId,
+    pub(super) url: &'a str,
+}
 
 impl Frontier {
     /// Counts an outcome: the records it resolved are closed, the task is done, its links are
@@ -48,6 +55,12 @@ impl Frontier {
                 now_ms,
             )?;
             frontier.count_page(&task, report)?;
+            let page = HeldPage {
+                crawl: task.crawl,
+                site: task.site,
+                url: &task.url,
+            };
+            frontier.note_page(&page, report, now_ms)?;
             frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&frontier.db, report.task)?;
             let links = frontier.feed_links(&task, report, &served, now_ms)?;

@@ -12,6 +12,7 @@ use super::answers::{
 };
 use super::crawls::Crawl;
 use super::lanes::Lanes;
+use super::looks::Ranks;
 use super::names::Names;
 use super::schema::DONE;
 use super::stored_urls::shortened;
@@ -91,6 +92,7 @@ impl Frontier {
             last_turn: self.last_turn,
             fed: BTreeMap::new(),
             queued: BTreeMap::new(),
+            ranks: Ranks::default(),
             tally: FeedTally::default(),
         }
     }
@@ -126,6 +128,7 @@ pub(super) struct FeedBatch<'a> {
     fed: BTreeMap<SiteId, FedSite>,
     /// How many tasks it queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
+    pub(super) ranks: Ranks,
     pub(super) tally: FeedTally,
 }
 
@@ -272,10 +275,14 @@ impl FeedBatch<'_> {
         context: &LinkContext<'_>,
     ) -> Result<()> {
         let sql = "INSERT INTO task_rows
-                   (id, crawl, site, priority, depth, redirects, parent, seen_at_ms, url, attrs)
-                   VALUES (?9, ?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)";
+                   (id, crawl, site, priority, depth, redirects, parent, rank, url, attrs)
+                   VALUES (?9, ?1, ?2, ?3, ?4, ?5, ?6, ?10, ?7, ?8)";
         let task = *self.next_task;
         *self.next_task += 1;
+        let crawl = (self.key, &self.crawl.spec);
+        let rank = self
+            .ranks
+            .of(self.db, crawl, site, None, context.priority)?;
         self.db.prepare_cached(sql)?.execute(params![
             self.key,
             site,
@@ -286,6 +293,7 @@ impl FeedBatch<'_> {
             shortened(url.as_str(), site_name),
             context.attrs,
             task,
+            rank,
         ])?;
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
         for record in context.records {

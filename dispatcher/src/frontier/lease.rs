@@ -2,9 +2,10 @@
 //!
 //! The highest priority at a site goes first, whichever crawl it is of. Crawls with tasks of the
 //! same priority take turns, the one that has waited longest first, so that a crawl's long queue
-//! delays only that crawl. Within a crawl the oldest task goes first.
+//! delays only that crawl. Within a crawl the oldest task goes first; in a run of a watch the one of the
+//! lowest rank (see [`looks`](super::looks)).
 
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Connection, Result, ToSql, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
@@ -156,9 +157,11 @@ impl Frontier {
             run.is_another_lanes_turn = true;
             return Ok(());
         }
+        let is_ranked = self.known_crawl(turn.crawl)?.spec.run_began_ms.is_some();
         let last = run.leasable.last();
         let queued = match run.leasable {
             Leasable::Probe => least_tried(&self.db, site, turn)?,
+            _ if is_ranked => first_ranked(&self.db, site, turn.crawl, last, share.min(room))?,
             _ => first_queued(&self.db, site, turn, last, share.min(room))?,
         };
         let taken = queued.len() as u64;
@@ -263,6 +266,16 @@ fn least_tried(db: &Connection, site: SiteId, turn: NextCrawl) -> Result<Vec<Que
         .collect())
 }
 
+/// The start of a statement that selects queued tasks.
+macro_rules! select_queued {
+    () => {
+        "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
+         FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
+         LEFT JOIN attrs ON attrs.id = t.attrs
+         WHERE t.site = ?1 AND t.crawl = ?2 AND t.state = 0 AND t.not_before_ms = 0 AND t.id <= ?5 "
+    };
+}
+
 fn first_queued(
     db: &Connection,
     site: SiteId,
@@ -270,14 +283,44 @@ fn first_queued(
     last: i64,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
-    let sql = "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
-               FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
-               LEFT JOIN attrs ON attrs.id = t.attrs
-               WHERE t.site = ?1 AND t.crawl = ?2 AND t.priority >= ?3
-                   AND t.state = 0 AND t.not_before_ms = 0 AND t.id <= ?5
-               ORDER BY t.priority DESC, t.id LIMIT ?4";
+    let sql = concat!(
+        select_queued!(),
+        "AND t.priority >= ?3 ORDER BY t.priority DESC, t.id LIMIT ?4"
+    );
+    queued_tasks(
+        db,
+        sql,
+        params![site, turn.crawl, turn.priority, limit as i64, last],
+    )
+}
+
+/// The same for a crawl in a run of a watch: by their ranks, whatever their priorities. What was queued
+/// without a rank comes last.
+fn first_ranked(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    last: i64,
+    limit: usize,
+) -> Result<Vec<QueuedTask>> {
+    let sql = concat!(
+        select_queued!(),
+        "AND t.rank <> 0 AND t.priority >= ?3 ORDER BY t.rank, t.id LIMIT ?4"
+    );
+    let mut tasks = queued_tasks(db, sql, params![site, crawl, 0, limit as i64, last])?;
+    if tasks.len() < limit {
+        let sql = concat!(
+            select_queued!(),
+            "AND t.rank = 0 AND t.priority >= ?3 ORDER BY t.priority DESC, t.id LIMIT ?4"
+        );
+        let left = (limit - tasks.len()) as i64;
+        tasks.extend(queued_tasks(db, sql, params![site, crawl, 0, left, last])?);
+    }
+    Ok(tasks)
+}
+
+fn queued_tasks(db: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<QueuedTask>> {
     let mut select = db.prepare_cached(sql)?;
-    let values = params![site, turn.crawl, turn.priority, limit as i64, last];
     let tasks = select.query_map(values, |row| {
         Ok(QueuedTask {
             id: row.get::<_, i64>(0)? as u64,

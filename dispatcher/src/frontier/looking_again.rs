@@ -2,9 +2,10 @@
 //! run. The task of a page is queued again in its row, so that the file does not grow from run to run.
 //!
 //! A task belongs to the run if it is queued or leased, or has ended since the run began
-//! (`CrawlSpec::run_began_ms`). What the run before has left in the queue stays there.
+//! (`CrawlSpec::run_began_ms`). What the run before has left in the queue stays there, with its rank: that
+//! is a time, so what has waited comes ever earlier (see [`revisit`](crate::revisit)).
 
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Reason};
 
 use super::answers::{SiteId, TaskId};
@@ -28,35 +29,40 @@ pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
 }
 
 impl FeedBatch<'_> {
-    /// The task of a URL that was seen before, if it ended before the run began; `None` as well if the
-    /// crawl is none of a watch.
-    pub(super) fn task_before_run(&mut self, key: u64) -> Result<Option<TaskId>> {
+    /// The task of a URL that was seen before, and when it ended, if that was before the run began; `None`
+    /// as well if the crawl is none of a watch.
+    pub(super) fn task_before_run(&mut self, key: u64) -> Result<Option<(TaskId, i64)>> {
         let Some(began_ms) = self.crawl.spec.run_began_ms else {
             return Ok(None);
         };
         let Some(task) = self.seen.task_of(self.db, key)? else {
             return Ok(None);
         };
-        let sql = "SELECT 1 FROM task_rows WHERE id = ?1 AND state = ?2 AND done_at_ms < ?3";
+        let sql = "SELECT done_at_ms FROM task_rows
+                   WHERE id = ?1 AND state = ?2 AND done_at_ms < ?3";
         let values = params![task as i64, DONE, began_ms];
-        let is_before = self.db.prepare_cached(sql)?.exists(values)?;
-        Ok(is_before.then_some(task))
+        let mut select = self.db.prepare_cached(sql)?;
+        let done_at_ms = select.query_row(values, |row| row.get(0)).optional()?;
+        Ok(done_at_ms.map(|done_at_ms| (task, done_at_ms)))
     }
 
     /// Queues the task again as if its URL were new. What it tried and whom it served before was
     /// another run's; that it was handed out stays counted, so that late outcomes stay stale.
     pub(super) fn look_again(
         &mut self,
-        task: TaskId,
+        (task, done_at_ms): (TaskId, i64),
         site: SiteId,
         context: &LinkContext<'_>,
     ) -> Result<Option<Reason>> {
         if !self.within_budget(site)? {
             return Ok(Some(Reason::Budget));
         }
+        let (crawl, looked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
+        let priority = context.priority;
+        let rank = self.ranks.of(self.db, crawl, site, looked, priority)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
                        done_at_ms = NULL, deaths = 0, not_before_ms = 0, priority = ?3, depth = ?4,
-                       redirects = ?5, parent = ?6, attrs = ?7
+                       redirects = ?5, parent = ?6, attrs = ?7, rank = ?8
                    WHERE id = ?1";
         self.db.prepare_cached(sql)?.execute(params![
             task as i64,
@@ -66,6 +72,7 @@ impl FeedBatch<'_> {
             context.redirects,
             context.parent.map(|parent| parent as i64),
             context.attrs,
+            rank,
         ])?;
         for sql in [
             "DELETE FROM tries WHERE task = ?1",

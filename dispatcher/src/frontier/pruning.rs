@@ -172,6 +172,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
         for sql in [
             "DELETE FROM task_records WHERE task = ?1",
             "DELETE FROM tries WHERE task = ?1",
+            "DELETE FROM looks WHERE task = ?1",
             "DELETE FROM task_rows WHERE id = ?1",
         ] {
             db.prepare_cached(sql)?.execute([task])?;
@@ -189,13 +190,18 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
 
 /// Deletes what the crawls had at sites; returns how many rows that were.
 fn delete_sites_of(db: &Connection, walk: &PruneWalk) -> Result<usize> {
-    let sql = "DELETE FROM crawl_sites WHERE (crawl, site) IN
-               (SELECT crawl, site FROM crawl_sites WHERE crawl = ?1 LIMIT ?2)";
-    let mut delete = db.prepare_cached(sql)?;
     let mut deleted = 0;
-    for crawl in &walk.crawls {
-        if deleted < MOST_DELETED {
-            deleted += delete.execute(params![crawl, (MOST_DELETED - deleted) as i64])?;
+    for sql in [
+        "DELETE FROM crawl_sites WHERE (crawl, site) IN
+         (SELECT crawl, site FROM crawl_sites WHERE crawl = ?1 LIMIT ?2)",
+        "DELETE FROM look_rates WHERE (crawl, site, slot) IN
+         (SELECT crawl, site, slot FROM look_rates WHERE crawl = ?1 LIMIT ?2)",
+    ] {
+        let mut delete = db.prepare_cached(sql)?;
+        for crawl in &walk.crawls {
+            if deleted < MOST_DELETED {
+                deleted += delete.execute(params![crawl, (MOST_DELETED - deleted) as i64])?;
+            }
         }
     }
     Ok(deleted)

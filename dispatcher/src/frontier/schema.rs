@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
+use self::since_6::SINCE_6_WATCHES;
 use super::stored_urls::WHOLE_URL;
 use super::{FrontierConfig, FrontierError};
 
@@ -13,7 +14,7 @@ use super::{FrontierConfig, FrontierError};
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change of the tables that an older webfill cannot read.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
 /// checkpoint's fsyncs block the dispatcher.
@@ -295,18 +296,6 @@ CREATE INDEX IF NOT EXISTS sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
 CREATE INDEX IF NOT EXISTS sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
 CREATE INDEX IF NOT EXISTS sites_limited ON sites (id) WHERE pages_left NOT NULL;
-CREATE TABLE IF NOT EXISTS watches (          -- crawls that are run again and again
-    name     TEXT PRIMARY KEY,
-    watch    TEXT NOT NULL,                   -- JSON, as it was given
-    paused   INTEGER NOT NULL DEFAULT 0,
-    since_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS watch_runs (       -- they stay when their watch is removed
-    watch  TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    record TEXT NOT NULL,                     -- JSON
-    PRIMARY KEY (watch, number)
-) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
 ";
 
@@ -380,6 +369,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          {SINCE_3}
          {SINCE_4}
          {}
+         {SINCE_6_WATCHES}
          COMMIT;",
         since_5()
     ))
@@ -395,9 +385,9 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
     let steps = [[FROM_1, SINCE_2], [FROM_2, SINCE_3], [SINCE_4, FROM_3]];
     let steps = steps.into_iter().skip(found as usize - 1);
     let steps: String = steps.flatten().collect();
-    let last = since_5();
+    let to_5 = if found < 5 { since_5() } else { String::new() };
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {steps} {last} PRAGMA user_version = {VERSION}; COMMIT;"
+        "BEGIN IMMEDIATE; {steps} {to_5} {SINCE_6_WATCHES} PRAGMA user_version = {VERSION}; COMMIT;"
     ))
     .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }
@@ -417,6 +407,8 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
+
+mod since_6;
 
 #[cfg(test)]
 pub(super) mod plans;

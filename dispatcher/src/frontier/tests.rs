@@ -15,6 +15,7 @@ mod holding;
 mod lanes;
 mod leasing;
 mod looking_again;
+mod looks;
 mod many_crawls;
 mod migrating;
 mod opening;

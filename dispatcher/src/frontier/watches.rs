@@ -19,6 +19,8 @@ pub struct KeptWatch {
     pub paused: bool,
     /// Since when it is waited for its first due time, in milliseconds since the epoch.
     pub since_ms: i64,
+    /// A run is asked for, and has not begun.
+    pub asked: bool,
 }
 
 /// What a run needs to go on after a restart. It is kept until the run has ended.
@@ -43,13 +45,14 @@ impl Frontier {
     /// All watches with their names, by these.
     pub fn watches(&mut self) -> Result<Vec<(String, KeptWatch)>, FrontierError> {
         self.guarded("read the watches", |frontier| {
-            let sql = "SELECT name, watch, paused, since_ms FROM watches ORDER BY name";
+            let sql = "SELECT name, watch, paused, since_ms, asked FROM watches ORDER BY name";
             let mut select = frontier.db.prepare_cached(sql)?;
             let kept = |row: &rusqlite::Row<'_>| {
                 let kept = KeptWatch {
                     json: row.get(1)?,
                     paused: row.get(2)?,
                     since_ms: row.get(3)?,
+                    asked: row.get(4)?,
                 };
                 Ok((row.get(0)?, kept))
             };
@@ -60,9 +63,9 @@ impl Frontier {
     /// Keeps a watch, new or changed.
     pub fn keep_watch(&mut self, name: &str, watch: &KeptWatch) -> Result<(), FrontierError> {
         self.guarded("keep a watch", |frontier| {
-            let sql = "INSERT OR REPLACE INTO watches (name, watch, paused, since_ms)
-                       VALUES (?1, ?2, ?3, ?4)";
-            let values = params![name, watch.json, watch.paused, watch.since_ms];
+            let sql = "INSERT OR REPLACE INTO watches (name, watch, paused, since_ms, asked)
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            let values = params![name, watch.json, watch.paused, watch.since_ms, watch.asked];
             frontier.db.prepare_cached(sql)?.execute(values).map(drop)
         })
     }

@@ -23,19 +23,20 @@ impl Core {
         let name = action.order.name();
         // Whatever it is may change what is due.
         self.watches.look_at_ms = now_ms;
+        let wall_ms = self.wall_ms(now_ms);
         let done = match action.order {
-            WatchOrder::Add(watch) => self.add_watch(*watch, now_ms)?,
-            WatchOrder::List => Ok(self.list_watches(now_ms)),
-            WatchOrder::Show(watch, runs) => self.show_watch(&watch, runs, now_ms)?,
-            WatchOrder::Run(watch) => self.ask_run(&watch),
-            WatchOrder::Pause(watch) => self.pause_watch(&watch, true, now_ms)?,
-            WatchOrder::Resume(watch) => self.pause_watch(&watch, false, now_ms)?,
+            WatchOrder::Add(watch) => self.add_watch(*watch, wall_ms)?,
+            WatchOrder::List => Ok(self.list_watches(wall_ms)),
+            WatchOrder::Show(watch, runs) => self.show_watch(&watch, runs, wall_ms)?,
+            WatchOrder::Run(watch) => self.ask_run(&watch)?,
+            WatchOrder::Pause(watch) => self.pause_watch(&watch, true, wall_ms)?,
+            WatchOrder::Resume(watch) => self.pause_watch(&watch, false, wall_ms)?,
             WatchOrder::Remove(watch) => self.remove_watch(&watch, now_ms)?,
         };
         Ok(match done {
             Err(refusal) => refusal.answer(),
             Ok(more) => {
-                let mut answer = json!({"action": name, "server_time": now_ms / 1_000});
+                let mut answer = json!({"action": name, "server_time": wall_ms / 1_000});
                 if let Some(uuid) = action.uuid {
                     answer["uuid"] = uuid.into();
                 }
@@ -78,6 +79,7 @@ impl Core {
                     json: String::new(),
                     paused: false,
                     since_ms: now_ms,
+                    asked: false,
                 };
                 let runs = self.frontier.runs_of(&name, MOST_FAILURES)?;
                 let watched = Watched::new(watch, &kept, runs);
@@ -116,15 +118,19 @@ impl Core {
         Ok(Ok(shown))
     }
 
-    fn ask_run(&mut self, name: &str) -> Result<Value, Refusal> {
-        let watched = self.watches.by_name.get_mut(name);
-        let watched = watched.ok_or_else(no_such_watch)?;
+    /// Asks for a run now. It is on the disk before it is answered, so that a restart begins the run.
+    fn ask_run(&mut self, name: &str) -> Result<Result<Value, Refusal>, FrontierError> {
+        let Some(watched) = self.watches.by_name.get_mut(name) else {
+            return Ok(Err(no_such_watch()));
+        };
         if watched.under_way.is_some() {
             let why = "a run of it is under way: a watch has one at a time";
-            return Err(Refusal::new("$.name", why));
+            return Ok(Err(Refusal::new("$.name", why)));
         }
         watched.is_asked = true;
-        Ok(json!({"name": name}))
+        let kept = watched.kept();
+        self.frontier.keep_watch(name, &kept)?;
+        Ok(Ok(json!({"name": name})))
     }
 
     /// Pauses or resumes a watch. A run that is under way goes to its end.

@@ -10,20 +10,24 @@ use crate::frontier::{CrawlStatus, FrontierError};
 impl Core {
     pub(super) fn begin_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
         let number = self.frontier.last_run_number(name)? + 1;
+        let wall_ms = self.wall_ms(now_ms);
         let Some(watched) = self.watches.by_name.get_mut(name) else {
             return Ok(());
         };
         let due_ms = match watched.next_due_ms {
-            Some(due_ms) if due_ms <= now_ms => due_ms,
-            _ => now_ms,
+            Some(due_ms) if due_ms <= wall_ms => due_ms,
+            _ => wall_ms,
         };
         // What was fetched before it must be older, however the machine's clock was set meanwhile.
         let ended_ms = watched.last.as_ref().and_then(|last| last.ended_ms);
-        let began_ms = ended_ms.map_or(now_ms, |ended_ms| now_ms.max(ended_ms)) + 1;
+        let began_ms = wall_ms.max(now_ms).max(ended_ms.unwrap_or(i64::MIN)) + 1;
         let mut run = WatchRun::begun(number, due_ms, began_ms);
-        run.missed = watched.watch.schedule.due_between(due_ms, now_ms);
-        watched.is_asked = false;
-        let watch = watched.watch.clone();
+        run.missed = watched.watch.schedule.due_between(due_ms, wall_ms);
+        let was_asked = std::mem::replace(&mut watched.is_asked, false);
+        let (watch, kept) = (watched.watch.clone(), watched.kept());
+        if was_asked {
+            self.frontier.keep_watch(name, &kept)?;
+        }
         let spec = watch.spec(began_ms);
         let crawl = match self.frontier.open_crawl(&spec) {
             Ok(crawl) => crawl,
@@ -36,6 +40,7 @@ impl Core {
         self.write_crawl(crawl, now_ms)?;
         let under_way = UnderWay {
             crawl,
+            window_over_ms: watch.window_ms.map(|window_ms| now_ms + window_ms),
             watch,
             ending: None,
             over_ms: None,
@@ -104,6 +109,7 @@ impl Core {
                 watch,
                 ending,
                 over_ms,
+                window_over_ms: window_ms.map(|window_ms| run.started_ms + window_ms),
             });
         }
         match over_ms {
@@ -168,7 +174,12 @@ impl Core {
             return Ok(None);
         };
         let window_ms = under_way.watch.window_ms;
-        if window_ms.is_some_and(|window_ms| now_ms >= run.started_ms + window_ms) {
+        let wall_ms = self.wall_ms(now_ms);
+        if window_ms.is_some_and(|window_ms| wall_ms >= run.started_ms + window_ms)
+            || under_way
+                .window_over_ms
+                .is_some_and(|over_ms| now_ms >= over_ms)
+        {
             return Ok(Some(RunEnd::Window));
         }
         let may_rest = status.leased == 0 && status.seeds_ended && status.queued > 0;
@@ -220,6 +231,7 @@ impl Core {
         (how, why): (RunEnd, Option<String>),
         now_ms: i64,
     ) -> Result<(), FrontierError> {
+        let ended_ms = self.wall_ms(now_ms).max(now_ms);
         let Some(watched) = self.watches.by_name.get_mut(name) else {
             return Ok(());
         };
@@ -229,7 +241,7 @@ impl Core {
         };
         // What was due since its window has passed is made up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
-        run.ended_ms = Some(over_ms.unwrap_or(now_ms).max(run.started_ms));
+        run.ended_ms = Some(over_ms.unwrap_or(ended_ms).max(run.started_ms));
         run.how = Some(how);
         run.why = why;
         if let Some(status) = &status {

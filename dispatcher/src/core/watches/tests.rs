@@ -1,3 +1,5 @@
+mod clock;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
@@ -173,6 +175,17 @@ fn a_paused_watch_rests_and_is_run_when_asked() {
 }
 
 #[test]
+fn a_run_that_was_asked_for_begins_once_also_after_a_kill() {
+    let mut world = World::new("0 2 * * *");
+    world.ask(json!({"action": "watch_run", "name": "w"}), 0);
+    let mut world = world.kill(HOUR_MS);
+    assert_eq!(world.tick(HOUR_MS), [1], "it was accepted");
+    world.finish(1, HOUR_MS + 1_000);
+    let mut world = world.kill(HOUR_MS + 2_000);
+    assert!(world.tick(HOUR_MS + 2_000).is_empty(), "it has begun");
+}
+
+#[test]
 fn a_removed_watch_stops_and_its_records_stay() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
@@ -280,6 +293,7 @@ fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
         json: r#"{"name": "other", "records": {"uri": "mongodb://me:secret@db/x"}}"#.into(),
         paused: false,
         since_ms: 0,
+        asked: false,
     };
     world.core.frontier.keep_watch("other", &kept).unwrap();
     drop(world.core.commit(0).unwrap());

@@ -2,7 +2,14 @@ use webfill_wire::Delivery;
 
 use super::*;
 
-/// What version 4 had, and this one has otherwise. The others go back from there.
+/// What version 5 had, and this one has otherwise. The others go back from there.
+const TO_VERSION_5: &str = "
+    DROP INDEX tasks_ranked; DROP TABLE looks; DROP TABLE look_rates;
+    ALTER TABLE task_rows RENAME COLUMN rank TO seen_at_ms;
+    ALTER TABLE watches DROP COLUMN asked;
+    PRAGMA user_version = 5;";
+
+/// What version 4 had, and version 5 has otherwise.
 const TO_VERSION_4: &str = "
     UPDATE task_rows SET url = (SELECT url FROM tasks WHERE tasks.id = task_rows.id);
     DROP VIEW tasks; ALTER TABLE task_rows RENAME TO tasks;
@@ -62,6 +69,7 @@ fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     drop(db);
@@ -96,6 +104,7 @@ fn a_lease_of_version_3_stays_in_force() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     drop(db);
@@ -114,6 +123,7 @@ fn a_frontier_of_version_2_goes_on_where_it_was() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_2).unwrap();
@@ -143,6 +153,7 @@ fn a_frontier_of_version_1_goes_on_where_it_was() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_1).unwrap();
@@ -194,6 +205,7 @@ fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
     let Fixture { dir, frontier, .. } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
     db.execute_batch(TO_VERSION_2).unwrap();
@@ -262,4 +274,44 @@ fn a_file_of_version_4_goes_on_where_it_was() {
     let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
     let auto_vacuum = db.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0));
     assert_eq!(auto_vacuum.unwrap(), 2, "it gives space back from now on");
+}
+
+/// The last release has made tables of watches in files of version 5, earlier ones have not.
+#[test]
+fn a_file_of_version_5_goes_on_with_watches_and_without() {
+    for has_watches in [true, false] {
+        let mut fixture = fixture_with(|spec| spec.run_began_ms = Some(1));
+        fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+        let watch = KeptWatch {
+            json: "{}".into(),
+            paused: true,
+            since_ms: 7,
+            asked: false,
+        };
+        fixture.frontier.keep_watch("w", &watch).unwrap();
+        fixture.frontier.commit().unwrap();
+        let Fixture { dir, frontier, .. } = fixture;
+        drop(frontier);
+        let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+        db.execute_batch(TO_VERSION_5).unwrap();
+        if !has_watches {
+            db.execute_batch("DROP TABLE watches; DROP TABLE watch_runs;")
+                .unwrap();
+        }
+        drop(db);
+        let mut fixture = fixture_in(dir, FrontierConfig::default(), |spec| {
+            spec.max_depth = 3;
+            spec.run_began_ms = Some(1);
+        });
+        let kept = fixture.frontier.watches().unwrap();
+        let expected = has_watches.then(|| ("w".to_owned(), watch.clone()));
+        assert_eq!(kept, Vec::from_iter(expected));
+        assert_eq!(fixture.feed(&["http://a.org/2"]).accepted, 0);
+        assert_eq!(
+            fixture.lease_all().len(),
+            2,
+            "what has no rank goes as well"
+        );
+        fixture.assert_conserved();
+    }
 }

@@ -1,0 +1,313 @@
+//! What looks at the pages of watches have found, and the order that follows from it: each task that a
+//! run queues has a rank, and at each site the lowest goes first ([`Plan`]).
+//!
+//! A look counts once: one that is not later than the last one of its page changes nothing. Of how often
+//! the pages of a site change only counts are kept beside ([`SlotPages`]), so that a rank takes a look-up
+//! and not a walk through the site.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_api::CrawlSpec;
+use webfill_urls::Url;
+use webfill_wire::{CrawlKey, Outcome, TaskDone};
+
+use super::answers::{SiteId, TaskId};
+use super::completion::HeldPage;
+use super::{Frontier, FrontierError};
+use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
+
+/// Of a site whose delay is not known yet.
+const USUAL_DELAY_MS: i64 = 15_000;
+
+/// A run that is the first one counts as coming again after a day.
+const USUAL_PERIOD_MS: i64 = 86_400_000;
+
+/// What a look at a page has found, compared with the look before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// There was none before that it could be compared with.
+    First,
+    Unchanged,
+    Changed,
+}
+
+/// A look at a page. Errors and blocks are none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    pub app_id: String,
+    pub crawl_id: String,
+    /// Canonical.
+    pub url: String,
+    /// When the page was fetched, in milliseconds since the epoch.
+    pub at_ms: i64,
+    pub found: Found,
+}
+
+/// What is known of a page.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    slot: u8,
+    class: PageClass,
+    looks: u64,
+    changes: u64,
+    last_look_ms: Option<i64>,
+    last_change_ms: Option<i64>,
+    rate: Rate,
+}
+
+impl Kept {
+    fn usual(class: PageClass) -> Kept {
+        let mut kept = Kept {
+            slot: 0,
+            class,
+            looks: 0,
+            changes: 0,
+            last_look_ms: None,
+            last_change_ms: None,
+            rate: Rate::usual(class),
+        };
+        kept.place();
+        kept
+    }
+
+    fn place(&mut self) {
+        let is_listing = self.class == PageClass::Listing;
+        self.slot = slot_of(self.rate.per_day(), is_listing);
+    }
+
+    /// What is usual of a class matters only as long as nothing is known of the page itself.
+    fn set_class(&mut self, class: PageClass) {
+        if self.looks < 2 {
+            self.rate = Rate::usual(class);
+        }
+        self.class = class;
+        self.place();
+    }
+
+    /// False if this look was counted before, or one after it.
+    fn note(&mut self, at_ms: i64, found: Found) -> bool {
+        let gap_ms = match self.last_look_ms {
+            Some(last_ms) if at_ms <= last_ms => return false,
+            last_ms => last_ms.map(|last_ms| at_ms.saturating_sub(last_ms)),
+        };
+        self.looks += 1;
+        self.last_look_ms = Some(at_ms);
+        if found == Found::Changed {
+            self.changes += 1;
+            self.last_change_ms = Some(at_ms);
+        }
+        if let Some(gap_ms) = gap_ms.filter(|_| found != Found::First) {
+            self.rate = self.rate.after_look(gap_ms, found == Found::Changed);
+            self.place();
+        }
+        true
+    }
+}
+
+impl Frontier {
+    /// Counts looks at pages. Those of pages or crawls that are not known any more, or of crawls that are
+    /// none of watches, are passed over.
+    pub fn looked(&mut self, looks: &[Look]) -> std::result::Result<(), FrontierError> {
+        for look in looks {
+            let Some(crawl) = self.find_crawl(&look.app_id, &look.crawl_id)? else {
+                continue;
+            };
+            if self.spec(crawl)?.run_began_ms.is_none() {
+                continue;
+            }
+            self.guarded("count a look at a page", |frontier| {
+                let key = frontier.seen.key(crawl, &look.url);
+                let Some(task) = frontier.seen.task_of(&frontier.db, key)? else {
+                    return Ok(());
+                };
+                let Some(site) = site_of(&frontier.db, crawl, task)? else {
+                    return Ok(());
+                };
+                let mut kept = read(&frontier.db, task)?;
+                let before = kept.map(|kept| kept.slot);
+                let kept = kept.get_or_insert(Kept::usual(class_of_url(&look.url)));
+                match kept.note(look.at_ms, look.found) {
+                    true => write(&frontier.db, (crawl, site, task), kept, before),
+                    false => Ok(()),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Notes what an outcome tells of a page of a watch: of which class it is, and that it has not
+    /// changed if its server says so.
+    pub(super) fn note_page(
+        &mut self,
+        page: &HeldPage<'_>,
+        report: &TaskDone,
+        now_ms: i64,
+    ) -> Result<()> {
+        let is_watched = self.known_crawl(page.crawl)?.spec.run_began_ms.is_some();
+        if !is_watched || !matches!(report.outcome, Outcome::Ok | Outcome::NotModified) {
+            return Ok(());
+        }
+        let class = match report.links.is_empty() {
+            true => class_of_url(page.url),
+            false => PageClass::Listing,
+        };
+        let stored = read(&self.db, report.task)?;
+        let mut kept = stored.unwrap_or_else(|| Kept::usual(class));
+        let mut is_new = stored.is_none();
+        if kept.class != class {
+            kept.set_class(class);
+            is_new = true;
+        }
+        if report.outcome == Outcome::NotModified {
+            is_new |= kept.note(now_ms, Found::Unchanged);
+        }
+        if !is_new {
+            return Ok(());
+        }
+        let of = (page.crawl, page.site, report.task);
+        write(&self.db, of, &kept, stored.map(|stored| stored.slot))
+    }
+}
+
+fn class_of_url(url: &str) -> PageClass {
+    const EXTENSIONS: [&str; 8] = ["pdf", "doc", "docx", "odt", "rtf", "xls", "xlsx", "ods"];
+    let extension = Url::parse(url).ok().and_then(|url| {
+        let (_, extension) = url.path().rsplit_once('.')?;
+        Some(extension.to_ascii_lowercase())
+    });
+    match extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str())) {
+        true => PageClass::Document,
+        false => PageClass::Other,
+    }
+}
+
+/// The site of a task, if it is of this crawl.
+fn site_of(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<SiteId>> {
+    let sql = "SELECT site FROM task_rows WHERE id = ?1 AND crawl = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let values = params![task as i64, crawl];
+    select.query_row(values, |row| row.get(0)).optional()
+}
+
+fn read(db: &Connection, task: TaskId) -> Result<Option<Kept>> {
+    let sql = "SELECT slot, class, looks, changes, last_look_ms, last_change_ms, shape, exposure
+               FROM looks WHERE task = ?1";
+    let kept = |row: &Row<'_>| {
+        Ok(Kept {
+            slot: row.get(0)?,
+            class: PageClass::of_number(row.get(1)?),
+            looks: row.get::<_, i64>(2)? as u64,
+            changes: row.get::<_, i64>(3)? as u64,
+            last_look_ms: row.get(4)?,
+            last_change_ms: row.get(5)?,
+            rate: Rate {
+                shape: row.get(6)?,
+                exposure: row.get(7)?,
+            },
+        })
+    };
+    let mut select = db.prepare_cached(sql)?;
+    select.query_row([task as i64], kept).optional()
+}
+
+/// Keeps what is known of a page that was in the slot `before`, if it was in any.
+fn write(
+    db: &Connection,
+    (crawl, site, task): (CrawlKey, SiteId, TaskId),
+    kept: &Kept,
+    before: Option<u8>,
+) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO looks
+               (task, slot, class, looks, changes, last_look_ms, last_change_ms, shape, exposure)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    db.prepare_cached(sql)?.execute(params![
+        task as i64,
+        kept.slot,
+        kept.class.number(),
+        kept.looks as i64,
+        kept.changes as i64,
+        kept.last_look_ms,
+        kept.last_change_ms,
+        kept.rate.shape,
+        kept.rate.exposure,
+    ])?;
+    if before == Some(kept.slot) {
+        return Ok(());
+    }
+    let sql = "INSERT INTO look_rates (crawl, site, slot, pages) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT DO UPDATE SET pages = max(pages + excluded.pages, 0)";
+    let mut count = db.prepare_cached(sql)?;
+    count.execute(params![crawl, site, kept.slot, 1])?;
+    if let Some(before) = before {
+        count.execute(params![crawl, site, before, -1])?;
+    }
+    Ok(())
+}
+
+/// The plans of the sites that a batch queues tasks of a run at.
+#[derive(Default)]
+pub(super) struct Ranks {
+    plans: BTreeMap<SiteId, Plan>,
+}
+
+impl Ranks {
+    /// The rank of a task of a run, whose last attempt ended at `done_at_ms`; 0 if the crawl is none of a
+    /// watch.
+    pub(super) fn of(
+        &mut self,
+        db: &Connection,
+        (crawl, spec): (CrawlKey, &CrawlSpec),
+        site: SiteId,
+        task: Option<(TaskId, i64)>,
+        priority: u8,
+    ) -> Result<i64> {
+        let Some(began_ms) = spec.run_began_ms else {
+            return Ok(0);
+        };
+        let plan = match self.plans.get(&site) {
+            Some(plan) => *plan,
+            None => plan(db, crawl, spec, site, began_ms)?,
+        };
+        self.plans.insert(site, plan);
+        let key = match task {
+            None => plan.key_of_new(priority),
+            Some((task, done_at_ms)) => {
+                let kept = read(db, task)?.unwrap_or_else(|| Kept::usual(PageClass::Other));
+                plan.key(task, kept.slot, kept.rate.per_day(), done_at_ms)
+            }
+        };
+        // 0 is none.
+        Ok(if key == 0 { 1 } else { key })
+    }
+}
+
+fn plan(
+    db: &Connection,
+    crawl: CrawlKey,
+    spec: &CrawlSpec,
+    site: SiteId,
+    began_ms: i64,
+) -> Result<Plan> {
+    let sql = "SELECT slot, pages FROM look_rates WHERE crawl = ?1 AND site = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let pages = select.query_map(params![crawl, site], |row| {
+        Ok(SlotPages {
+            slot: row.get(0)?,
+            pages: row.get::<_, i64>(1)?.max(0) as u64,
+        })
+    })?;
+    let pages: Vec<SlotPages> = pages.collect::<Result<_>>()?;
+    let sql = "SELECT max(coalesce(delay_ms, ?2), coalesce(rule_delay_ms, 0), 1)
+               FROM sites WHERE id = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let values = params![site, USUAL_DELAY_MS];
+    let delay_ms: i64 = select.query_row(values, |row| row.get(0))?;
+    let by_window = spec
+        .run_window_ms
+        .map(|window_ms| window_ms as u64 / delay_ms as u64);
+    let budgets = [by_window, spec.max_pages, spec.domain_max_pages];
+    let budget = budgets.into_iter().flatten().min();
+    let period_ms = spec.run_period_ms.unwrap_or(USUAL_PERIOD_MS);
+    Ok(Plan::new(&pages, budget, (began_ms, period_ms)))
+}

@@ -1,0 +1,210 @@
+use super::*;
+use crate::frontier::{Found, Look};
+
+const DAY_MS: i64 = 86_400_000;
+const LIST: &str = "http://a.org/list";
+
+/// A watch whose window has room for so many pages of a site with the usual delay of 15 s.
+fn watched(pages: Option<i64>) -> Fixture {
+    fixture_with(|spec| {
+        spec.run_began_ms = Some(DAY_MS);
+        spec.run_window_ms = pages.map(|pages| pages * 15_000);
+    })
+}
+
+fn begin(fixture: &mut Fixture, day: i64) {
+    fixture.spec.run_began_ms = Some(day * DAY_MS);
+    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+}
+
+/// Looks at up to `most` pages, one after another; the list has links to all others.
+fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
+    let now_ms = day * DAY_MS + 1_000;
+    let links: Vec<String> = (0..20).map(|nth| format!("/{nth}")).collect();
+    let mut looked_at = Vec::new();
+    while looked_at.len() < most {
+        let Some(site) = fixture.frontier.next_sites(i64::MAX, 1).unwrap().pop() else {
+            break;
+        };
+        let batch = fixture.frontier.lease(site.id, 1, Lane::Http, now_ms);
+        for task in batch.unwrap().tasks {
+            let is_list = task.url == LIST;
+            let found = TaskDone {
+                links: if is_list { links.clone() } else { Vec::new() },
+                ..report(&task)
+            };
+            fixture.report_at(&found, now_ms);
+            looked_at.push(task.url);
+        }
+        fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    }
+    looked_at
+}
+
+fn look(url: &str, day: i64, found: Found) -> Look {
+    Look {
+        app_id: "app".into(),
+        crawl_id: "crawl".into(),
+        url: url.into(),
+        at_ms: day * DAY_MS,
+        found,
+    }
+}
+
+fn numbers(fixture: &mut Fixture, sql: &str) -> Vec<i64> {
+    fixture.frontier.commit().unwrap();
+    let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
+    let mut select = db.prepare(sql).unwrap();
+    let numbers = select.query_map([], |row| row.get(0)).unwrap();
+    numbers.map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
+    let mut fixture = watched(Some(5));
+    fixture.feed_for(&[LIST], &[], DAY_MS + 1);
+    assert_eq!(look_at(&mut fixture, 100, 1).len(), 21);
+    let mut seen = BTreeMap::new();
+    for day in 2..=14 {
+        begin(&mut fixture, day);
+        fixture.feed_for(&[LIST], &[], day * DAY_MS + 1);
+        let looked_at = look_at(&mut fixture, 5, day);
+        assert_eq!((looked_at.len(), &*looked_at[0]), (5, LIST), "day {day}");
+        for url in looked_at {
+            *seen.entry(url).or_insert(0) += 1;
+        }
+        fixture.assert_conserved();
+    }
+    assert_eq!(seen.len(), 21, "{seen:?}");
+}
+
+#[test]
+fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
+    let mut fixture = watched(Some(4));
+    let urls = ["/1", "/2", "/3", "/4", "/5", "/6"].map(|path| format!("http://a.org{path}"));
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    fixture.feed_for(&urls[..5], &[], DAY_MS + 1);
+    look_at(&mut fixture, 100, 1);
+    for url in &urls[..5] {
+        let looks = [look(url, 1, Found::First), look(url, 60, Found::Unchanged)];
+        fixture.frontier.looked(&looks).unwrap();
+    }
+    begin(&mut fixture, 61);
+    fixture.feed_for(&urls, &[], 61 * DAY_MS + 1);
+    assert_eq!(look_at(&mut fixture, 1, 61), [urls[5]]);
+}
+
+#[test]
+fn what_changes_often_comes_first_and_each_look_counts_once() {
+    let mut fixture = watched(Some(2));
+    let urls = [
+        "http://a.org/1",
+        "http://a.org/2",
+        "http://a.org/3",
+        "http://a.org/4",
+    ];
+    fixture.feed_for(&urls, &[], DAY_MS + 1);
+    look_at(&mut fixture, 100, 1);
+    let found = |url: &str, day| match (day, url) {
+        (1, _) => Found::First,
+        (_, "http://a.org/3") => Found::Changed,
+        _ => Found::Unchanged,
+    };
+    for _ in 0..2 {
+        for day in 1..=9 {
+            let looks = urls.map(|url| look(url, day, found(url, day)));
+            fixture.frontier.looked(&looks).unwrap();
+        }
+    }
+    let looks = numbers(&mut fixture, "SELECT looks FROM looks ORDER BY task");
+    assert_eq!(looks, [9, 9, 9, 9]);
+    let changes = numbers(&mut fixture, "SELECT changes FROM looks ORDER BY task");
+    assert_eq!(changes, [0, 0, 8, 0]);
+    let pages = numbers(
+        &mut fixture,
+        "SELECT pages FROM look_rates WHERE pages > 0 ORDER BY slot",
+    );
+    assert_eq!(pages, [3, 1]);
+    begin(&mut fixture, 10);
+    fixture.feed_for(&urls, &[], 10 * DAY_MS + 1);
+    assert_eq!(look_at(&mut fixture, 1, 10), ["http://a.org/3"]);
+}
+
+#[test]
+fn a_page_that_its_server_calls_unchanged_was_looked_at() {
+    let mut fixture = watched(None);
+    for day in 1..=3 {
+        begin(&mut fixture, day);
+        fixture.feed_for(&["http://a.org/1"], &[], day * DAY_MS + 1);
+        let task = fixture.lease_all_at(day * DAY_MS + 1).remove(0);
+        let unchanged = TaskDone {
+            outcome: Outcome::NotModified,
+            status_code: Some(304),
+            ..report(&task)
+        };
+        fixture.report_at(&unchanged, day * DAY_MS + 2);
+    }
+    assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [3]);
+    assert_eq!(numbers(&mut fixture, "SELECT changes FROM looks"), [0]);
+}
+
+#[test]
+fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_one();
+    fixture.done(&task, &["/2"]);
+    let mut of_nobody = look("http://a.org/1", 1, Found::Changed);
+    of_nobody.crawl_id = "other".into();
+    let looks = [look("http://a.org/1", 1, Found::Changed), of_nobody];
+    fixture.frontier.looked(&looks).unwrap();
+    assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
+    let ranks = numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");
+    assert_eq!(ranks, [0], "its rows take no byte more");
+}
+
+#[test]
+fn what_is_known_of_pages_goes_with_their_crawl() {
+    let mut fixture = watched(None);
+    fixture.feed_for(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
+    look_at(&mut fixture, 100, 1);
+    assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [2]);
+    fixture
+        .frontier
+        .detach_crawls("app", None, i64::MAX)
+        .unwrap();
+    let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
+    while !walk.is_over() {
+        fixture.frontier.prune_slice(&mut walk).unwrap();
+    }
+    assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
+    assert_eq!(
+        numbers(&mut fixture, "SELECT count(*) FROM look_rates"),
+        [0]
+    );
+}
+
+/// How long that takes is printed: the dispatcher does nothing else meanwhile.
+#[test]
+fn a_run_at_ten_thousand_sites_begins() {
+    let mut fixture = watched(None);
+    fixture.frontier.commit().unwrap();
+    let fill = format!(
+        "WITH RECURSIVE nth(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM nth WHERE n < 10000)
+         INSERT INTO crawl_sites (crawl, site, accepted) SELECT {}, n, 100 FROM nth",
+        fixture.crawl
+    );
+    fixture
+        .frontier
+        .beside(|db| db.execute_batch(&fill))
+        .unwrap();
+    fixture.frontier.commit().unwrap();
+    let began = std::time::Instant::now();
+    begin(&mut fixture, 2);
+    fixture.frontier.commit().unwrap();
+    println!("10,000 sites: {:?}", began.elapsed());
+    assert_eq!(
+        numbers(&mut fixture, "SELECT sum(accepted) FROM crawl_sites"),
+        [0]
+    );
+}

@@ -1,0 +1,184 @@
+//! How often a page changes, as far as looks at it have shown.
+//!
+//! Changes are taken for a Poisson process. What is believed of its rate is a gamma distribution, which
+//! begins with what is usual of the page's class. A look after `gap` days that finds the page unchanged
+//! has the likelihood `e^(-rate gap)`, which gives another gamma distribution. One that finds it changed,
+//! once or more often, has `1 - e^(-rate gap)`: the gamma distribution with the same mean and variance as
+//! what follows takes its place. So gaps may be uneven, and two numbers are all that is kept of a page.
+
+const DAY_MS: f64 = 86_400_000.0;
+
+/// Evidence that is older counts ever less: pages may come to change more often, or less.
+const LONGEST_EXPOSURE: f64 = 365.0;
+
+const LEAST_SHAPE: f64 = 0.05;
+
+/// Of pages that change with every look no more is known than that.
+const HIGHEST: f64 = 48.0;
+
+/// What kind of page it is, as far as that tells how often it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PageClass {
+    #[default]
+    Other,
+    /// It has links that are followed.
+    Listing,
+    /// A file made for people (PDF, ...).
+    Document,
+}
+
+impl PageClass {
+    /// As it is stored.
+    pub fn number(self) -> u8 {
+        match self {
+            PageClass::Other => 0,
+            PageClass::Listing => 1,
+            PageClass::Document => 2,
+        }
+    }
+
+    pub fn of_number(number: u8) -> PageClass {
+        match number {
+            1 => PageClass::Listing,
+            2 => PageClass::Document,
+            _ => PageClass::Other,
+        }
+    }
+}
+
+/// What is believed of the changes of a page a day: a gamma distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    pub shape: f64,
+    /// In days.
+    pub exposure: f64,
+}
+
+impl Rate {
+    /// Before there is any look.
+    pub fn usual(class: PageClass) -> Rate {
+        let (shape, exposure) = match class {
+            PageClass::Listing => (1.0, 2.0),
+            PageClass::Other => (0.6, 12.0),
+            PageClass::Document => (0.5, 100.0),
+        };
+        Rate { shape, exposure }
+    }
+
+    /// The expected changes a day.
+    pub fn per_day(self) -> f64 {
+        (self.shape / self.exposure).min(HIGHEST)
+    }
+
+    /// What is believed after a look so long after the one before.
+    pub fn after_look(self, gap_ms: i64, changed: bool) -> Rate {
+        let gap = gap_ms.max(0) as f64 / DAY_MS;
+        let next = match changed {
+            false => Rate {
+                exposure: self.exposure + gap,
+                ..self
+            },
+            true => self.after_change(gap),
+        };
+        next.bounded()
+    }
+
+    fn after_change(self, gap: f64) -> Rate {
+        let Rate { shape, exposure } = self;
+        let longer = exposure + gap;
+        if gap < exposure * 1e-6 {
+            return Rate {
+                shape: shape + 1.0,
+                exposure,
+            };
+        }
+        let unchanged = (exposure / longer).powf(shape);
+        let first = shape / exposure - unchanged * shape / longer;
+        let second = shape * (shape + 1.0);
+        let second = second / exposure.powi(2) - unchanged * second / longer.powi(2);
+        let mean = first / (1.0 - unchanged);
+        let variance = second / (1.0 - unchanged) - mean.powi(2);
+        match variance > 0.0 && mean.is_finite() {
+            true => Rate {
+                shape: mean.powi(2) / variance,
+                exposure: mean / variance,
+            },
+            false => self,
+        }
+    }
+
+    fn bounded(self) -> Rate {
+        let too_much = (self.exposure / LONGEST_EXPOSURE).max(1.0);
+        Rate {
+            shape: (self.shape / too_much).max(LEAST_SHAPE),
+            exposure: self.exposure / too_much,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn days(days: f64) -> i64 {
+        (days * DAY_MS) as i64
+    }
+
+    /// The mean of what follows from the looks by the definition, integrated numerically.
+    fn exact(prior: Rate, looks: &[(f64, bool)]) -> f64 {
+        let (mut weight, mut sum) = (0.0, 0.0);
+        for step in 0..4_000 {
+            // In steps of the logarithm, because densities are steep near zero.
+            let rate = (f64::from(step) / 200.0 - 15.0).exp();
+            let mut density = rate.powf(prior.shape) * (-prior.exposure * rate).exp();
+            for (gap, changed) in looks {
+                let unchanged = (-rate * gap).exp();
+                density *= if *changed { 1.0 - unchanged } else { unchanged };
+            }
+            weight += density;
+            sum += density * rate;
+        }
+        sum / weight
+    }
+
+    #[test]
+    fn what_is_believed_is_close_to_what_follows_exactly() {
+        let uneven = [
+            (1.0, false),
+            (9.0, true),
+            (0.5, false),
+            (30.0, true),
+            (2.0, true),
+        ];
+        let nightly: Vec<(f64, bool)> = (0..30).map(|night| (1.0, night % 3 == 0)).collect();
+        let never: Vec<(f64, bool)> = (1..9).map(|look| (f64::from(look), false)).collect();
+        for class in [PageClass::Listing, PageClass::Other, PageClass::Document] {
+            for looks in [&uneven[..], &nightly, &never] {
+                let prior = Rate::usual(class);
+                let believed = looks.iter().fold(prior, |rate, (gap, changed)| {
+                    rate.after_look(days(*gap), *changed)
+                });
+                let exact = exact(prior, looks);
+                let ratio = believed.per_day() / exact;
+                assert!(
+                    (0.85..1.15).contains(&ratio),
+                    "{class:?}: {believed:?}, exactly {exact}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_looks_leave_a_number() {
+        for gap_ms in [i64::MIN, -1, 0, 1, i64::MAX] {
+            for changed in [false, true] {
+                let mut rate = Rate::usual(PageClass::Other);
+                for _ in 0..2_000 {
+                    rate = rate.after_look(gap_ms, changed);
+                }
+                let per_day = rate.per_day();
+                assert!(per_day.is_finite() && per_day > 0.0, "{gap_ms}: {rate:?}");
+            }
+        }
+    }
+}
