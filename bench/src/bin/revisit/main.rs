@@ -1,0 +1,102 @@
+//! How soon changes of pages are noticed, if a run has not the time to look at all pages: webfill's order
+//! ([`webfill_dispatcher::revisit`]) against the oldest first and the intervals of Nutch and StormCrawler.
+//!
+//! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 %
+//! yearly, as Poisson processes; one run a night. What kind of page one is (listing, other, document)
+//! tells its rate, except for a tenth of the pages. The changes of 60 nights are judged, after 60 nights
+//! in which the orders learn: the share that is noticed in the next night, and mean and 90th percentile
+//! of the delay in days.
+//!
+//!     revisit [--seeds N = 5]
+
+mod orders;
+mod pages;
+
+use std::process::ExitCode;
+
+use webfill_bench::{Limit, Size, Verdict, report};
+
+use orders::{ORDERS, Order};
+use pages::{Judged, PAGES, World};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Pages a night.
+const BUDGETS: [usize; 3] = [300, 146, 40];
+
+/// What webfill must reach with each of these: at least this share, at most this mean and 90th percentile.
+const WANTED: [(f64, f64, f64); 3] = [(75.0, 1.2, 3.0), (65.0, 2.7, 9.0), (10.0, 17.0, 38.0)];
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let seeds = seeds(std::env::args().skip(1), size)?;
+    println!("{seeds} seeds; share noticed in the next night, mean and 90th percentile in days");
+    let mut verdicts = Vec::new();
+    for (budget, wanted) in BUDGETS.into_iter().zip(WANTED) {
+        println!("\n{budget} pages a night, of 1,500");
+        for order in ORDERS {
+            let judged = judge(order, budget, seeds);
+            println!(
+                "  {:<14} {:>5.1} % {:>7.2} {:>7.2}   longest gap between looks {:>4}",
+                order.name(),
+                judged.share() * 100.0,
+                judged.mean(),
+                judged.percentile(0.9),
+                judged.longest_gap,
+            );
+            if order == Order::Webfill {
+                verdicts.extend(verdicts_of(&judged, budget, wanted));
+            }
+        }
+    }
+    Ok(report(&verdicts, size))
+}
+
+fn seeds(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
+    match (args.next().as_deref(), args.next()) {
+        (None, _) => Ok(size.pick(5, 2)),
+        (Some("--seeds"), Some(seeds)) => Ok(seeds.parse()?),
+        (Some(other), _) => Err(format!("unknown or unfinished argument `{other}`").into()),
+    }
+}
+
+fn judge(order: Order, budget: usize, seeds: u64) -> Judged {
+    let mut judged = Judged::default();
+    for seed in 0..seeds {
+        World::new(seed).run(order, budget, &mut judged);
+    }
+    judged.delays.sort_by(f64::total_cmp);
+    judged
+}
+
+fn verdicts_of(judged: &Judged, budget: usize, wanted: (f64, f64, f64)) -> [Verdict; 4] {
+    let (share, mean, tail) = wanted;
+    // Half of a smaller budget does not reach all pages in 90 nights.
+    let longest = match budget * 45 >= PAGES {
+        true => Limit::AtMost(90.0),
+        false => Limit::None,
+    };
+    let of = |what: &str, figure, limit| Verdict {
+        what: format!("{what}, {budget} pages a night"),
+        figure,
+        limit,
+    };
+    [
+        of(
+            "noticed in the next night, %",
+            judged.share() * 100.0,
+            Limit::AtLeast(share),
+        ),
+        of("mean delay in days", judged.mean(), Limit::AtMost(mean)),
+        of(
+            "90th percentile of the delay in days",
+            judged.percentile(0.9),
+            Limit::AtMost(tail),
+        ),
+        of(
+            "nights between two looks at a page",
+            f64::from(judged.longest_gap),
+            longest,
+        ),
+    ]
+}

@@ -1,0 +1,131 @@
+//! The orders that are compared. Each knows of a page only what looks at it have shown.
+
+use webfill_dispatcher::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// What is known of a page.
+pub struct Known {
+    nth: u64,
+    is_listing: bool,
+    /// The night of the last look.
+    pub looked: Option<u32>,
+    rate: Rate,
+    nutch: f64,
+    storm: f64,
+}
+
+impl Known {
+    pub fn new(nth: u64, class: PageClass) -> Known {
+        Known {
+            nth,
+            is_listing: class == PageClass::Listing,
+            looked: None,
+            rate: Rate::usual(class),
+            nutch: 1.0,
+            storm: 1.0,
+        }
+    }
+
+    pub fn note_look(&mut self, night: u32, changed: bool) {
+        if let Some(last) = self.looked {
+            let gap_ms = i64::from(night - last) * DAY_MS;
+            self.rate = self.rate.after_look(gap_ms, changed);
+            // AdaptiveFetchSchedule, with its default rates.
+            self.nutch = (self.nutch * if changed { 0.8 } else { 1.4 }).clamp(1.0 / 24.0, 365.0);
+            // AdaptiveScheduler, with its default rates.
+            let least = 1.0 / 24.0;
+            self.storm = match changed {
+                true => 0.5 * self.storm + 0.5 * least,
+                false => self.storm * 1.5,
+            };
+            self.storm = self.storm.clamp(least, 14.0);
+        }
+        self.looked = Some(night);
+    }
+
+    fn slot(&self) -> u8 {
+        slot_of(self.rate.per_day(), self.is_listing)
+    }
+
+    /// When it is due by an interval, in days.
+    fn due(&self, interval: f64) -> f64 {
+        self.looked
+            .map_or(f64::MIN, |looked| f64::from(looked) + interval)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    OldestFirst,
+    Nutch,
+    StormCrawler,
+    Webfill,
+}
+
+pub const ORDERS: [Order; 4] = [
+    Order::OldestFirst,
+    Order::Nutch,
+    Order::StormCrawler,
+    Order::Webfill,
+];
+
+impl Order {
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::OldestFirst => "oldest first",
+            Order::Nutch => "Nutch",
+            Order::StormCrawler => "StormCrawler",
+            Order::Webfill => "webfill",
+        }
+    }
+
+    /// The pages that a night looks at, within the budget.
+    pub fn choose(self, pages: &[&Known], night: u32, budget: usize) -> Vec<usize> {
+        let now = f64::from(night);
+        let mut keys: Vec<(f64, usize)> = match self {
+            Order::OldestFirst => keys(pages, |page| page.due(0.0)),
+            Order::Nutch => keys(pages, |page| page.due(page.nutch)),
+            Order::StormCrawler => keys(pages, |page| page.due(page.storm)),
+            Order::Webfill => {
+                let plan = plan(pages, night, budget);
+                keys(pages, |page| key(&plan, page) as f64)
+            }
+        };
+        if matches!(self, Order::Nutch | Order::StormCrawler) {
+            keys.retain(|(due, _)| *due <= now);
+        }
+        keys.sort_by(|one, other| one.0.total_cmp(&other.0));
+        keys.truncate(budget);
+        keys.into_iter().map(|(_, nth)| nth).collect()
+    }
+}
+
+fn keys(pages: &[&Known], key: impl Fn(&Known) -> f64) -> Vec<(f64, usize)> {
+    let pages = pages.iter().enumerate();
+    pages.map(|(nth, page)| (key(page), nth)).collect()
+}
+
+fn plan(pages: &[&Known], night: u32, budget: usize) -> Plan {
+    let mut counts = [0; SLOTS as usize];
+    for page in pages {
+        counts[page.slot() as usize] += 1;
+    }
+    let slots = (0..SLOTS).map(|slot| SlotPages {
+        slot,
+        pages: counts[slot as usize],
+    });
+    let slots: Vec<SlotPages> = slots.collect();
+    let times = (i64::from(night) * DAY_MS, DAY_MS);
+    Plan::new(&slots, Some(budget as u64), times)
+}
+
+fn key(plan: &Plan, page: &Known) -> i64 {
+    match page.looked {
+        None => plan.key_of_new(50),
+        Some(looked) => {
+            let looked_ms = i64::from(looked) * DAY_MS;
+            plan.key(page.nth, page.slot(), page.rate.per_day(), looked_ms)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Pages that change, and how soon that is noticed.
+
+use fastrand::Rng;
+use webfill_dispatcher::revisit::PageClass;
+
+use crate::orders::{Known, Order};
+
+pub const PAGES: usize = 1_500;
+const LEARNT: u32 = 60;
+const JUDGED: u32 = 60;
+/// Then nothing more is judged, and what is left is noticed.
+const NIGHTS: u32 = LEARNT + JUDGED + 120;
+const WRONG_CLASS: f64 = 0.1;
+
+/// A page, and what is known of it.
+pub struct Page {
+    /// Changes a day.
+    rate: f64,
+    pub known: Known,
+    /// The times of changes that nobody has noticed, in days.
+    unnoticed: Vec<f64>,
+}
+
+pub struct World {
+    pages: Vec<Page>,
+    random: Rng,
+}
+
+/// The delays of all changes that are judged, in days.
+#[derive(Default)]
+pub struct Judged {
+    pub delays: Vec<f64>,
+    /// Between two looks at a page, in nights.
+    pub longest_gap: u32,
+}
+
+impl Judged {
+    /// The share that the next run notices.
+    pub fn share(&self) -> f64 {
+        let soon = self.delays.iter().filter(|delay| **delay <= 1.0).count();
+        soon as f64 / self.delays.len() as f64
+    }
+
+    pub fn mean(&self) -> f64 {
+        self.delays.iter().sum::<f64>() / self.delays.len() as f64
+    }
+
+    /// Of sorted delays.
+    pub fn percentile(&self, share: f64) -> f64 {
+        let last = self.delays.len() - 1;
+        self.delays[(last as f64 * share) as usize]
+    }
+}
+
+impl World {
+    pub fn new(seed: u64) -> World {
+        let mut random = Rng::with_seed(seed);
+        let pages = (0..PAGES).map(|nth| {
+            let (rate, class) = match nth * 100 / PAGES {
+                0..5 => (1.0, PageClass::Listing),
+                5..30 => (1.0 / 14.0, PageClass::Other),
+                _ => (1.0 / 365.0, PageClass::Document),
+            };
+            let any = [PageClass::Listing, PageClass::Other, PageClass::Document];
+            let class = match random.f64() < WRONG_CLASS {
+                true => any[random.usize(0..any.len())],
+                false => class,
+            };
+            Page {
+                rate,
+                known: Known::new(nth as u64, class),
+                unnoticed: Vec::new(),
+            }
+        });
+        let pages = pages.collect();
+        World { pages, random }
+    }
+
+    /// Carries out one run a night, and judges what it notices.
+    pub fn run(mut self, order: Order, budget: usize, judged: &mut Judged) {
+        for night in 0..NIGHTS {
+            self.change(f64::from(night));
+            let known: Vec<&Known> = self.pages.iter().map(|page| &page.known).collect();
+            for nth in order.choose(&known, night, budget) {
+                self.look_at(nth, night, judged);
+            }
+        }
+        // What is still unnoticed was so for at least so long.
+        for page in &self.pages {
+            let left = page.unnoticed.iter().filter(|at| is_judged(**at));
+            judged.delays.extend(left.map(|at| f64::from(NIGHTS) - at));
+        }
+    }
+
+    /// The changes of the day before a night.
+    fn change(&mut self, night: f64) {
+        for page in &mut self.pages {
+            let mut at = night - 1.0;
+            loop {
+                at += -self.random.f64().max(f64::MIN_POSITIVE).ln() / page.rate;
+                if at >= night {
+                    break;
+                }
+                page.unnoticed.push(at);
+            }
+        }
+    }
+
+    fn look_at(&mut self, nth: usize, night: u32, judged: &mut Judged) {
+        let page = &mut self.pages[nth];
+        let changes = std::mem::take(&mut page.unnoticed);
+        let delays = changes.iter().filter(|at| is_judged(**at));
+        judged.delays.extend(delays.map(|at| f64::from(night) - at));
+        if let Some(last) = page.known.looked {
+            judged.longest_gap = judged.longest_gap.max(night - last);
+        }
+        page.known.note_look(night, !changes.is_empty());
+    }
+}
+
+fn is_judged(at: f64) -> bool {
+    (f64::from(LEARNT)..f64::from(LEARNT + JUDGED)).contains(&at)
+}
