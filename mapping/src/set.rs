@@ -152,6 +152,11 @@ impl MappingSet {
         &self.mapping(index).name
     }
 
+    /// The version of a mapping: the first 32 digits of the SHA-256 of its file.
+    pub fn version_of(&self, index: MappingIndex) -> &str {
+        &self.mapping(index).version
+    }
+
     /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()

@@ -32,6 +32,7 @@ mod sqlite;
 mod store;
 mod timestamp;
 mod uri;
+mod validators;
 
 pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
@@ -60,3 +61,4 @@ pub use store::{
 };
 pub use timestamp::iso_time;
 pub use uri::{Backends, StoreUri, back_up, open, open_existing};
+pub use validators::{KnownPage, Validators};

@@ -7,6 +7,7 @@ use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
 use crate::sample::SampleText;
+use crate::validators::Validators;
 
 /// No page or record is larger than this, on any backend: a MongoDB document ends at 16 MiB.
 pub const MAX_ENTRY_BYTES: usize = 15 << 20;
@@ -65,6 +66,8 @@ pub struct Page {
     pub sample: Option<SampleText>,
     /// Of a page that is a document (PDF, ...): how reading it ended, and what it says of itself.
     pub document: Option<Map<String, Value>>,
+    /// With which the page can be asked for conditionally.
+    pub validators: Option<Validators>,
 }
 
 impl Page {
@@ -99,6 +102,7 @@ impl Page {
             body: None,
             sample: None,
             document: None,
+            validators: None,
         }
     }
 

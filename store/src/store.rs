@@ -18,6 +18,7 @@ use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
+use crate::validators::KnownPage;
 
 /// A page to store, and the records that it may fill.
 #[derive(Debug, Clone, PartialEq)]
@@ -236,6 +237,10 @@ pub trait Store: Send + Sync {
         ids: Vec<String>,
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError>;
+
+    /// Those of the pages with these [keys](crate::page_id) that have [`Validators`](crate::Validators), in
+    /// any order.
+    async fn known_pages(&self, ids: Vec<String>) -> Result<Vec<KnownPage>, StoreError>;
 
     /// Passes the pages that were saved after the cursor `after` to `each`, in the order in which they
     /// became visible, each with the cursor that continues after it. Returns the cursor that

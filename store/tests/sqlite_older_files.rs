@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use webfill_store::{
     Backends, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, StoreUri, UNNAMED_DATASET,
-    open,
+    Validators, open,
 };
 use webfill_wire::Outcome;
 
@@ -271,4 +271,46 @@ async fn pages_of_version_6_are_no_documents() {
     let exported = store.export(ExportKind::Pages, &everything, &mut each);
     exported.await.unwrap();
     assert_eq!(documents, [Value::Null, document]);
+}
+
+#[tokio::test]
+async fn pages_of_version_7_are_asked_for_without_conditions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v7.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('s', 0, 0);
+        INSERT INTO pages (_id, app_id, crawl_id, url, site, depth, outcome, bytes, started_at,
+            elapsed_ms, attempts, worker, tries, fields, links) VALUES ('app/c1/0', 'app', 'c1',
+            'https://a.org/', 'a.org', 0, 'ok', 1, '2020-01-01T12:00:00.000Z', 1, 1, 'w', '[]',
+            '{}', '[]');
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 7;",
+    )
+    .unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    let mut page = page(json!({}));
+    page.validators = Some(Validators {
+        etag: Some("W/\"a\"".into()),
+        last_modified: None,
+        fetched_at_ms: 7,
+        read_as: "a test".into(),
+    });
+    let (id, validators) = (page.id(), page.validators.clone());
+    let save = |page| {
+        let records = Vec::new();
+        store.save(vec![Save { page, records }])
+    };
+    save(page.clone()).await.remove(0).unwrap();
+    let ids = vec!["app/c1/0".to_owned(), id.clone(), "app/c1/none".to_owned()];
+    let known = store.known_pages(ids.clone()).await.unwrap();
+    assert_eq!((known.len(), &known[0].id), (1, &id));
+    assert_eq!(Some(&known[0].validators), validators.as_ref());
+    // It has ended otherwise since.
+    page.validators = None;
+    page.started_at_ms += 1;
+    save(page).await.remove(0).unwrap();
+    assert_eq!(store.known_pages(ids).await.unwrap(), []);
 }

@@ -13,7 +13,7 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     // The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
     let read = doc! {"$match": {
         "_id": {"$gt": format!("{crawl}/"), "$lt": format!("{crawl}0")},
-        "outcome": "ok",
+        "outcome": {"$in": ["ok", "not_modified"]},
     }};
     let group = |by: Bson| doc! {"$group": {"_id": by, "n": {"$sum": 1}}};
     let by_mapping = [read.clone(), group("$mapping".into())];

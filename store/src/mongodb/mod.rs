@@ -33,6 +33,7 @@ mod samples;
 mod site_states;
 mod source_documents;
 mod uri;
+mod validators;
 mod value;
 
 use std::io;
@@ -61,6 +62,7 @@ use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 use crate::uri::{OpenMode, Uses};
+use crate::validators::KnownPage;
 
 use command::Db;
 pub use dataset::{Dataset, DatasetDocument, DatasetSource, Documents, WriteBack};
@@ -321,6 +323,11 @@ impl Store for Mongo {
             }
         }
         Ok(rows)
+    }
+
+    async fn known_pages(&self, ids: Vec<String>) -> Result<Vec<KnownPage>, StoreError> {
+        self.call(async move |db: Db| validators::known_pages(&db, &ids).await)
+            .await
     }
 
     async fn pages(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{DateTime, RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{DateTime, RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value};
 use webfill_wire::FailedAttempt;
 
@@ -19,6 +19,7 @@ use crate::record::{MappingOrder, PageValues, RecordState};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
+use crate::validators::Validators;
 
 /// Saves pages with one command. Then fills their records with two more, and at the same time adds
 /// the pages to the log.
@@ -196,9 +197,16 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     let of_document = page.document.as_ref().map(document).transpose()?;
     stored.append(cstr!("document"), or_null(of_document));
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
+    let validators = page.validators.as_ref().map(validators).transpose()?;
+    stored.append(cstr!("validators"), or_null(validators));
     stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
     stored.append(cstr!("task"), clamped(page.task));
     Ok(stored)
+}
+
+fn validators(validators: &Validators) -> Result<RawBson, Fault> {
+    let value = serde_json::to_value(validators);
+    bson(&value.map_err(|error| Fault::InvalidEntry(error.to_string()))?)
 }
 
 fn failed_attempts(failed_attempts: &[FailedAttempt]) -> RawArrayBuf {

@@ -8,11 +8,11 @@ use crate::field_counts::FieldCounts;
 
 /// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
 const PAGES: &str = "SELECT mapping, count(*) FROM pages
-    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome = 'ok' GROUP BY mapping";
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') GROUP BY mapping";
 
 const FILLED: &str = "SELECT mapping, field.key, count(*)
     FROM pages, json_each(pages.fields) AS field
-    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome = 'ok' AND mapping NOT NULL
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
         AND field.type <> 'null'
     GROUP BY mapping, field.key";
 

@@ -28,6 +28,7 @@ mod samples;
 mod schema;
 mod site_states;
 mod source_documents;
+mod validators;
 
 use std::io;
 use std::path::PathBuf;
@@ -55,6 +56,7 @@ use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 use crate::uri::OpenMode;
+use crate::validators::KnownPage;
 
 use batch::write_each;
 use connection_thread::ConnectionThread;
@@ -287,6 +289,12 @@ impl Store for Sqlite {
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
         export::export(&self.path, kind, filter, each).await
+    }
+
+    async fn known_pages(&self, ids: Vec<String>) -> Result<Vec<KnownPage>, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| validators::known_pages(conn, &ids)))
+            .await?
     }
 
     async fn pages(

@@ -18,9 +18,9 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, position)
+    template, records, document, validators, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -33,6 +33,7 @@ ON CONFLICT (_id) DO UPDATE SET
     tries = excluded.tries, headers = excluded.headers, body = excluded.body,
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     template = excluded.template, records = excluded.records, document = excluded.document,
+    validators = excluded.validators,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -70,6 +71,7 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
     let attrs = page.attrs.as_ref().map(to_json).transpose()?;
     let headers = page.headers.as_ref().map(to_json).transpose()?;
     let document = page.document.as_ref().map(to_json).transpose()?;
+    let validators = page.validators.as_ref().map(to_json).transpose()?;
     let body = page.body.as_deref();
     let optional = [
         attrs.as_deref(),
@@ -121,6 +123,7 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
         page.template,
         to_json(&records)?,
         document,
+        validators,
     ])?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 7;
+const SCHEMA_VERSION: i32 = 8;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -221,6 +221,11 @@ const DOCUMENTS: &str = "
 ALTER TABLE pages ADD COLUMN document TEXT; -- {status, type, sha256, bytes, title, ...}
 ";
 
+/// What version 8 added: with which pages can be asked for conditionally.
+const SINCE_8_VALIDATORS: &str = "
+ALTER TABLE pages ADD COLUMN validators TEXT; -- {etag, last_modified, fetched_at_ms, read_as}
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -362,6 +367,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             HISTORY,
             HEALTH,
             DOCUMENTS,
+            SINCE_8_VALIDATORS,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -397,8 +403,12 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
                 conn.execute_batch(statements)?;
             }
         }
-        conn.execute_batch(HEALTH)?;
-        conn.execute_batch(DOCUMENTS)?;
+        if version < 7 {
+            for statements in [HEALTH, DOCUMENTS] {
+                conn.execute_batch(statements)?;
+            }
+        }
+        conn.execute_batch(SINCE_8_VALIDATORS)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())
