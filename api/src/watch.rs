@@ -84,6 +84,8 @@ impl CrawlFlag {
             other => format!("{flag}={other}"),
         };
         match &self.value {
+            // Its default is no constant.
+            value @ Value::Bool(_) if self.key == "conditional" => vec![with(value)],
             Value::Bool(false) => Vec::new(),
             Value::Bool(true) => vec![flag],
             // An empty list denies no extension, which differs from the flag left out.

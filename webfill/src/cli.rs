@@ -220,6 +220,9 @@ pub struct CrawlOptions {
     /// Fetch pages, and fields that they have filled, again after this long: 90s, 15m, 2h, 1d [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,
+    /// Ask for stored pages on the condition that they have changed [default: with --refresh-after]
+    #[arg(long, value_name = "true|false")]
+    pub conditional: Option<bool>,
     /// End with 1 if one of these holds of the finished crawl; separated by commas
     #[arg(
         long,

@@ -31,6 +31,7 @@ mod head;
 mod header;
 mod incoming;
 mod refusal;
+mod request;
 mod rule;
 
 use body::{BodyLimits, NoBody};
@@ -38,6 +39,8 @@ use head::outcome_of_head;
 pub use head::overloaded;
 pub use header::retry_after;
 use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
+pub use request::PageRequest;
+use request::{ACCEPTED_WITH_DOCUMENTS, RequestSpec};
 use rule::BodyRule;
 
 /// The limits of one request.
@@ -125,32 +128,6 @@ impl Fetched {
     }
 }
 
-const ACCEPTED: &str =
-    "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
-
-const ACCEPTED_WITH_DOCUMENTS: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
-    application/json;q=0.8,text/*;q=0.7,application/pdf;q=0.7,application/*;q=0.5";
-
-struct RequestSpec<'a> {
-    url: &'a Url,
-    user_agent: Option<&'a str>,
-    accept: &'a str,
-    headers: &'a [(String, String)],
-    rule: BodyRule,
-}
-
-impl<'a> RequestSpec<'a> {
-    fn page(url: &'a Url, user_agent: Option<&'a str>) -> RequestSpec<'a> {
-        RequestSpec {
-            url,
-            user_agent,
-            accept: ACCEPTED,
-            headers: &[],
-            rule: BodyRule::Page,
-        }
-    }
-}
-
 /// Sends requests within the configured limits.
 pub struct Fetcher {
     clients: Clients,
@@ -197,11 +174,11 @@ impl Fetcher {
     /// Fetches a page. `memory` grows with its body, here as in all that follow.
     pub async fn page(
         &self,
-        url: &Url,
-        user_agent: Option<&str>,
+        (url, user_agent, conditions): PageRequest<'_>,
         memory: &mut Share,
     ) -> Result<Fetched, Denied> {
         let mut spec = RequestSpec::page(url, user_agent);
+        spec.headers = conditions;
         if self.reads_documents {
             spec.accept = ACCEPTED_WITH_DOCUMENTS;
             spec.rule = BodyRule::PageOrDocument;
@@ -257,7 +234,12 @@ impl Fetcher {
             Ok(Err(fetched)) => return Ok(*fetched),
             Err(_) => return Ok(Fetched::refused(Outcome::Timeout, "no answer in time")),
         };
-        self.read(answered, rule, deadline, memory).await
+        let is_conditional = !spec.headers.is_empty();
+        let mut fetched = self.read(answered, rule, deadline, memory).await?;
+        if fetched.outcome == Outcome::NotModified && !is_conditional {
+            fetched.outcome = Outcome::HttpError;
+        }
+        Ok(fetched)
     }
 
     /// Reads of an answer what is of use.

@@ -15,7 +15,7 @@ use webfill_urls::Url;
 use webfill_wire::{RecallScope, Task};
 
 use crate::browser::SubresourceRequest;
-use crate::fetch::{FetchConfig, Fetched, Fetcher};
+use crate::fetch::{FetchConfig, Fetched, Fetcher, PageRequest};
 use crate::memory::Share;
 use crate::permits::{Denied, Permit, Permits};
 
@@ -65,11 +65,10 @@ impl Gate {
     pub async fn page(
         &self,
         permit: &Permit,
-        url: &Url,
-        user_agent: Option<&str>,
+        asked: PageRequest<'_>,
         memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        let request = self.fetcher.page(url, user_agent, memory);
+        let request = self.fetcher.page(asked, memory);
         let fetched = self.pass(permit, request).await;
         permit.note_request(fetched.is_ok());
         fetched
@@ -149,7 +148,9 @@ mod tests {
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;
-        gate.page(permit, &url, None, &mut memory).await.is_ok()
+        gate.page(permit, (&url, None, &[]), &mut memory)
+            .await
+            .is_ok()
     }
 
     fn task(crawl: CrawlKey, site: &str, priority: u8) -> Task {

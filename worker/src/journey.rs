@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tracing::{Instrument, Span};
+use webfill_mapping::MappingSet;
 use webfill_startup::Fault;
 use webfill_startup::log::task_span;
-use webfill_store::Cache;
+use webfill_store::{Cache, Store};
 use webfill_urls::Url;
 use webfill_wire::{
     CrawlKey, Delivery, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
@@ -29,6 +30,7 @@ use crate::archive::{Archive, Exchange};
 use crate::block_outcome;
 use crate::blocks::{RepeatedPages, Sign};
 use crate::browser::Browser;
+use crate::conditions::{self, Conditions};
 use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::{FetchedPage, Work};
@@ -52,6 +54,7 @@ use self::rendering::{GivenBack, is_rendered_in_browser};
 pub use self::address::address_to_count;
 
 mod address;
+mod conditional;
 mod document;
 mod rendering;
 mod robots_fetch;
@@ -68,6 +71,10 @@ pub struct Journey {
     pub resolver: Resolver,
     pub names_given_back: RefCell<NamesGivenBack>,
     pub cache: Arc<dyn Cache>,
+    pub store: Arc<dyn Store>,
+    pub conditions: Conditions,
+    /// Those in force, once they have come.
+    pub mappings: RefCell<Option<Arc<MappingSet>>>,
     pub sites: RefCell<Sites>,
     /// The turns that this worker has reserved in the shared cache.
     pub reservations: SharedClock,
@@ -156,6 +163,7 @@ impl Journey {
                 return self.return_cut_short(site, &task, self.politeness.delay());
             }
         };
+        let condition = self.condition(&task, &crawl).await;
         let place = match browser {
             Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
             None => None,
@@ -169,7 +177,8 @@ impl Journey {
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
         let agent = user_agent.as_deref();
-        let mut fetched = match self.gate.page(permit, &url, agent, &mut slot.memory).await {
+        let asked = (&url, agent, &*condition.headers);
+        let mut fetched = match self.gate.page(permit, asked, &mut slot.memory).await {
             Ok(fetched) => fetched,
             Err(Denied::NotStarted) => return self.return_task(site, &task, Some(delay)),
             Err(Denied::CutShort) => return self.return_cut_short(site, &task, delay),
@@ -178,6 +187,7 @@ impl Journey {
         let exchange = fetched.exchange.take();
         let mut page = self.fetched(task, crawl, &url, request, fetched, memory);
         self.end_turn(site).await;
+        self.keep_unchanged(&mut page, condition).await;
         if self.archive(exchange).await {
             page.memory.set(page.body.capacity());
         }
@@ -288,6 +298,7 @@ impl Journey {
             .borrow()
             .next_start(&site, Turn::Page(request.delay));
         result.delay = Some(request.delay);
+        result.validators = conditions::validators(&fetched, &result);
         let mut result = result.with_fetched(&mut fetched);
         if let Some(sign) = &block {
             block_outcome::end_as_blocked(&mut result, sign);

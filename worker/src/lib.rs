@@ -10,6 +10,7 @@ pub mod blocks;
 mod browser;
 pub mod charset;
 mod client;
+mod conditions;
 mod config;
 mod connections;
 mod crash_marker;

@@ -32,6 +32,7 @@ use webfill_wire::{
 use crate::archive::{self, Archive};
 use crate::browser::Browser;
 use crate::client;
+use crate::conditions::Conditions;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::crash_marker::{self, CrashMarker};
 use crate::crawl::Crawl;
@@ -127,7 +128,10 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let (archive, archiving) = Archive::start(&setup.archive, about, broken.clone())?.unzip();
     let journey = Rc::new(journey(
         &setup,
-        Arc::new(SharedCache::new(backends.cache, setup.workers)),
+        (
+            Arc::clone(&backends.store),
+            Arc::new(SharedCache::new(backends.cache, setup.workers)),
+        ),
         (extraction, results),
         broken,
         archive,
@@ -196,7 +200,7 @@ fn name(setup: &WorkerSetup) -> String {
 
 fn journey(
     setup: &WorkerSetup,
-    cache: Arc<dyn Cache>,
+    (store, cache): (Arc<dyn Store>, Arc<dyn Cache>),
     (extraction, results): (mpsc::Sender<Work>, mpsc::Sender<TaskResult>),
     broken: mpsc::Sender<Fault>,
     archive: Option<Archive>,
@@ -229,6 +233,9 @@ fn journey(
         resolver,
         names_given_back: RefCell::default(),
         cache,
+        conditions: Conditions::start(Arc::clone(&store)),
+        store,
+        mappings: RefCell::default(),
         sites: RefCell::new(Sites::default()),
         reservations,
         robots: RefCell::new(RobotsFiles::default()),
@@ -318,11 +325,9 @@ impl Worker {
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
         let order = set.names().map(str::to_owned).collect();
         self.store.set_mapping_order(MappingOrder(order));
-        let _ = self
-            .journey
-            .extraction
-            .send(Work::Mappings(Arc::new(set)))
-            .await;
+        let set = Arc::new(set);
+        *self.journey.mappings.borrow_mut() = Some(Arc::clone(&set));
+        let _ = self.journey.extraction.send(Work::Mappings(set)).await;
         Ok(())
     }
 

@@ -140,7 +140,7 @@ impl Saver {
             fields: result.fields.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),
-            bytes: result.body_bytes,
+            bytes: result.stored_bytes.unwrap_or(result.body_bytes),
             content_hash: result.content_hash.clone(),
             started_at_ms: result.started_at_ms,
             elapsed_ms: result.elapsed.as_millis() as u64,
@@ -152,12 +152,21 @@ impl Saver {
             headers: result.headers.clone(),
             body: result.body.clone(),
             document: result.document.clone(),
+            validators: result
+                .validators
+                .clone()
+                .filter(|_| is_page(result.outcome)),
         };
         Save {
             page,
             records: result.task.records.clone(),
         }
     }
+}
+
+/// Whether the page was read in full, now or before.
+fn is_page(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Ok | Outcome::NotModified)
 }
 
 fn fatal_error(answer: &Result<Saved, StoreError>) -> Option<StoreError> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_startup::log::task_span;
-use webfill_store::SampleText;
+use webfill_store::{SampleText, Validators};
 use webfill_wire::{Evidence, Outcome, SiteClock, Task, TaskDone};
 
 use crate::crawl::Crawl;
@@ -44,6 +44,10 @@ pub struct TaskResult {
     pub body: Option<Arc<str>>,
     /// Of a document: how reading it ended, and what it says of itself.
     pub document: Option<Map<String, Value>>,
+    /// With which the page can be asked for conditionally.
+    pub validators: Option<Validators>,
+    /// Of a page that has not changed: the size of the stored one.
+    pub stored_bytes: Option<u64>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -77,6 +81,8 @@ impl TaskResult {
             headers: None,
             body: None,
             document: None,
+            validators: None,
+            stored_bytes: None,
             redirect: None,
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,

@@ -31,7 +31,12 @@ impl Watch {
                 .map(|_| self.list("deny_extensions")),
             domain_max_pages: number("domain_max_pages"),
             max_pages: self.max_pages,
+            conditional: self
+                .flag("conditional")
+                .and_then(Value::as_bool)
+                .unwrap_or(true),
             run_began_ms: Some(began_ms),
+            run_window_ms: self.window_ms,
             ..defaults
         }
     }

@@ -101,6 +101,12 @@ pub fn refresh(options: &CrawlOptions) -> RefreshRule {
     }
 }
 
+/// By default where pages are fetched again.
+fn is_conditional(options: &CrawlOptions) -> bool {
+    let looks_again = options.refresh_after.is_some() || options.watched_run.is_some();
+    options.conditional.unwrap_or(looks_again)
+}
+
 pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     let crawl_id = options.crawl.clone().unwrap_or_else(fresh_id);
     CrawlSpec {
@@ -114,6 +120,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         domain_max_pages: options.domain_max_pages,
         max_pages: options.max_pages,
         refresh_after_ms: refresh(options).after_ms,
+        conditional: is_conditional(options),
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }

@@ -77,6 +77,8 @@ pub struct RunRecord {
     run: WatchRun,
     schedule: Schedule,
     window: Option<Duration>,
+    /// Its window had passed then, while no process was at it.
+    over_ms: Option<i64>,
 }
 
 impl RunRecord {
@@ -86,8 +88,14 @@ impl RunRecord {
         let file = RunFile::of(state, &watched.name);
         let last = file.last()?;
         let now_ms = now_ms();
+        let window_ms = watched.window.map(|window| window.as_millis() as i64);
+        let mut over_ms = None;
         let run = match last {
-            Some(run) if run.ended_ms.is_none() => run,
+            Some(run) if run.ended_ms.is_none() => {
+                let passed = window_ms.map(|window_ms| run.started_ms.saturating_add(window_ms));
+                over_ms = passed.filter(|over_ms| *over_ms <= now_ms);
+                run
+            }
             last => {
                 // What was fetched before it must be older, however the clock was set meanwhile.
                 let ended_ms = last.as_ref().and_then(|last| last.ended_ms);
@@ -105,11 +113,17 @@ impl RunRecord {
             run,
             schedule: watched.schedule.clone(),
             window: watched.window,
+            over_ms,
         })
     }
 
     pub fn began_ms(&self) -> i64 {
         self.run.started_ms
+    }
+
+    /// How long the run may take in all.
+    pub fn window_ms(&self) -> Option<i64> {
+        self.window.map(|window| window.as_millis() as i64)
     }
 
     /// How long the run may still take.
@@ -121,7 +135,8 @@ impl RunRecord {
 
     /// Records how the run has ended.
     pub fn end(mut self, ended: &Result<(Summary, End), Fault>) -> Result<(), Fault> {
-        self.run.ended_ms = Some(now_ms());
+        // What was due since its window has passed is made up for.
+        self.run.ended_ms = Some(self.over_ms.unwrap_or_else(now_ms));
         match ended {
             Ok((summary, end)) => {
                 self.run.how = Some(how(*end));

@@ -173,12 +173,13 @@ impl Attendance {
     }
 
     fn run_once(&mut self, due_ms: i64) -> Result<ExitStatus, Fault> {
-        let began_ms = now_ms();
+        let ended = |run: &WatchRun| run.ended_ms.map(|ended_ms| (run.number, ended_ms));
+        let before = self.last.as_ref().and_then(ended);
         let mut run = self.start(due_ms)?;
         let status = wait(&mut run);
         self.last = self.runs.last()?;
         let last = self.last.as_ref();
-        let last = last.filter(|run| run.ended_ms.is_some_and(|ended_ms| ended_ms >= began_ms));
+        let last = last.filter(|run| ended(run).is_some_and(|run| Some(run) != before));
         match last {
             Some(run) if run.skipped > 0 => self.say(&format!(
                 "run {} took longer than its schedule: {} due times were skipped",

@@ -28,7 +28,7 @@ pub(super) fn odd_statuses() -> Vec<HostilePage> {
             refused,
         ),
         case("status-204", status(204), &["ok"]),
-        case("status-304", status(304), &["not_modified"]),
+        case("status-304", status(304), &["http_error"]),
         case("status-206", html(HTML).status(206), &["ok"]),
     ]
 }

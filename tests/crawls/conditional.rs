@@ -1,0 +1,208 @@
+//! Pages that are asked for on the condition that they have changed, in both stores.
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Reply, Request, Site, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+const LIST: &str = "http://people.example/list";
+const ADA: &str = "http://people.example/ada";
+
+/// As a server that compresses sends it.
+const ETAG: &str = "W/\"one-gzip\"";
+
+/// Answers 304 to who knows the page already.
+fn conditional(request: &Request, found: webfill_tests::site::Page) -> Reply {
+    match request.header("if-none-match") == Some(ETAG) {
+        true => status(304).header("ETag", ETAG).into(),
+        false => found.header("ETag", ETAG).into(),
+    }
+}
+
+struct Looks {
+    web: Web,
+    work: Workplace,
+    store: String,
+}
+
+impl Looks {
+    fn new(store: Option<&str>) -> Looks {
+        let (web, work) = (Web::start(), Workplace::new());
+        let file = format!("sqlite:{}", work.path("store.db").display());
+        let site = web.site("people.example");
+        site.serve_with("/list", |request| {
+            conditional(request, page("List").mapped_link("/ada"))
+        });
+        site.serve_with("/ada", |request| {
+            conditional(request, page("Ada").field("name", "Ada Byron"))
+        });
+        let store = store.map_or(file, str::to_owned);
+        Looks { web, work, store }
+    }
+
+    fn site(&self) -> Site {
+        self.web.site("people.example")
+    }
+
+    fn look(&self) -> Run {
+        let crawl = self.work.crawl(&self.web).instead("--store", &self.store);
+        crawl.args(["--refresh-after", "0s"]).arg(LIST)
+    }
+
+    /// The stored pages by their URLs, without what each look changes.
+    fn pages(&self) -> Vec<Value> {
+        let export = Run::new(["export", "pages", "--store", &self.store]).finish();
+        let lines = export.expect(0).stdout;
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+        let mut pages: Vec<Value> = lines.lines().map(read).collect();
+        pages.sort_by_key(|page| page["url"].to_string());
+        pages
+    }
+
+    /// How often a page was asked for, and how often on a condition.
+    fn asked(&self, path: &str) -> (usize, usize) {
+        let visits = self.web.visits().pages().of_path(path);
+        let on_condition = visits
+            .0
+            .iter()
+            .filter(|visit| visit.header("if-none-match").is_some());
+        (visits.len(), on_condition.count())
+    }
+}
+
+/// What a look must not change if the page has not changed.
+const KEPT: [&str; 9] = [
+    "fields",
+    "links",
+    "mapping",
+    "mapping_version",
+    "template",
+    "content_type",
+    "content_hash",
+    "bytes",
+    "records",
+];
+
+fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
+    let looks = Looks::new(store);
+    looks.look().finish().expect(0);
+    let first = looks.pages();
+    assert_eq!(first[0]["fields"]["name"], "Ada Byron", "{first:?}");
+    for look in 2..=3 {
+        looks.look().finish().expect(0);
+        let again = looks.pages();
+        assert_eq!(again.len(), 2);
+        for (before, after) in first.iter().zip(&again) {
+            assert_eq!(after["outcome"], "not_modified", "{after}");
+            assert_eq!(after["status_code"], 304);
+            for name in KEPT {
+                assert_eq!(after[name], before[name], "{name}");
+            }
+            assert!(after["started_at"].as_str() > before["started_at"].as_str());
+        }
+        // The link of a list that has not changed is followed.
+        assert_eq!(looks.asked("/list"), (look, look - 1));
+        assert_eq!(looks.asked("/ada"), (look, look - 1));
+    }
+}
+
+#[test]
+fn what_has_not_changed_keeps_what_it_had_in_a_file() {
+    what_has_not_changed_keeps_what_it_had(None);
+}
+
+#[needs(mongod)]
+#[test]
+fn what_has_not_changed_keeps_what_it_had_in_mongodb() {
+    let database = fresh_database();
+    what_has_not_changed_keeps_what_it_had(Some(database.uri()));
+}
+
+#[test]
+fn a_page_that_has_changed_is_read() {
+    let looks = Looks::new(None);
+    looks.look().finish().expect(0);
+    looks.site().serve(
+        "/ada",
+        page("Ada")
+            .field("name", "Ada King")
+            .header("ETag", "\"two\""),
+    );
+    looks.look().finish().expect(0);
+    let ada = &looks.pages()[0];
+    assert_eq!(
+        (&ada["outcome"], &ada["fields"]["name"]),
+        (&json!("ok"), &json!("Ada King"))
+    );
+    let sent = looks.web.visits().pages().of_path("/ada");
+    let sent: Vec<Option<&str>> = sent
+        .0
+        .iter()
+        .map(|visit| visit.header("if-none-match"))
+        .collect();
+    assert_eq!(sent, [None, Some(ETAG)], "as it came");
+}
+
+#[test]
+fn records_are_filled_from_a_page_that_has_not_changed() {
+    let looks = Looks::new(None);
+    looks.look().finish().expect(0);
+    let record = json!({"id": "1", "urls": [ADA], "fields": {"name": null}});
+    let seeds = looks.work.write_lines("people.jsonl", &[record]);
+    looks.look().arg("--seeds").arg(&seeds).finish().expect(0);
+    let records = looks.work.stored().records();
+    assert_eq!(records["1"].fields["name"], "Ada Byron");
+}
+
+#[test]
+fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapping() {
+    let looks = Looks::new(None);
+    looks.look().finish().expect(0);
+    let db = rusqlite::Connection::open(looks.work.path("store.db")).unwrap();
+    let age = |days: i64| {
+        let older = format!(
+            "UPDATE pages SET validators = json_set(validators, '$.fetched_at_ms',
+                 json_extract(validators, '$.fetched_at_ms') - {days} * 86400000)"
+        );
+        db.execute_batch(&older).unwrap();
+    };
+    age(29);
+    looks.look().finish().expect(0);
+    assert_eq!(looks.asked("/ada"), (2, 1));
+    age(2);
+    looks.look().finish().expect(0);
+    assert_eq!(looks.asked("/ada"), (3, 1), "31 days");
+    assert_eq!(looks.pages()[0]["outcome"], "ok");
+
+    let mapping = looks.work.path("mappings/profile.json");
+    let text = std::fs::read_to_string(&mapping).unwrap();
+    std::fs::write(&mapping, format!("{text}\n")).unwrap();
+    looks.look().finish().expect(0);
+    assert_eq!(
+        looks.asked("/ada"),
+        (4, 1),
+        "the mapping has another version"
+    );
+    looks.look().finish().expect(0);
+    assert_eq!(looks.asked("/ada"), (5, 2));
+    looks
+        .look()
+        .args(["--conditional", "false"])
+        .finish()
+        .expect(0);
+    assert_eq!(looks.asked("/ada"), (6, 2));
+}
+
+#[test]
+fn an_answer_that_nobody_has_asked_for_is_an_error() {
+    let looks = Looks::new(None);
+    looks.site().serve("/ada", status(304));
+    looks.look().finish().expect(0);
+    let ada = &looks.pages()[0];
+    assert_eq!(
+        (&ada["outcome"], &ada["status_code"]),
+        (&json!("http_error"), &json!(304))
+    );
+}
