@@ -63,7 +63,7 @@ pub struct CrawlSpec {
     /// How long the run may take, in milliseconds; `None`: as long as it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_window_ms: Option<i64>,
-    /// The time between the run before and this one, in milliseconds; the dispatcher knows it.
+    /// The time from one run to the next by the schedule, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_period_ms: Option<i64>,
     /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.

@@ -101,6 +101,17 @@ impl Schedule {
         }
     }
 
+    /// The time between the next two times that are due, in milliseconds. `None`: there are no two.
+    pub fn period_ms(&self, now_ms: i64) -> Option<i64> {
+        match self {
+            Schedule::Every(period_ms) => Some(*period_ms),
+            Schedule::Cron(cron) => {
+                let next_ms = cron.next_after(now_ms)?;
+                Some(cron.next_after(next_ms)? - next_ms)
+            }
+        }
+    }
+
     /// How many times were due while the run was under way, up to two hundred.
     pub fn skipped_by(&self, run: &LastRun) -> u64 {
         match self {

@@ -107,14 +107,19 @@ impl CrawlRegistry {
         })
     }
 
-    /// Whether the crawl's page limit is reached and none of its tasks is leased.
+    /// Whether the crawl's page limit is reached and none of its tasks is leased; or, in a run of a watch,
+    /// those of all sites that have something left.
     pub(crate) fn is_limit_reached(
         &self,
         frontier: &mut Frontier,
         crawl: CrawlKey,
     ) -> Result<bool, FrontierError> {
-        let leased = frontier.crawl_status(crawl)?.leased;
-        Ok(leased == 0 && pages_left(frontier, crawl)? == Some(0))
+        let status = frontier.crawl_status(crawl)?;
+        if status.leased > 0 {
+            return Ok(false);
+        }
+        let is_reached = pages_left(frontier, crawl)? == Some(0);
+        Ok(is_reached || status.seeds_ended && frontier.is_beyond_budget(crawl)?)
     }
 
     /// The settings of a crawl that workers need.

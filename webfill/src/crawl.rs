@@ -152,6 +152,7 @@ impl Crawl {
         };
         self.spec.run_began_ms = Some(record.began_ms());
         self.spec.run_window_ms = record.window_ms();
+        self.spec.run_period_ms = record.period_ms();
         let window_over = record.window_over();
         self.options.max_time = window_over.map(|left| started.elapsed() + left);
         let ended = self.crawl(started, &told_state, store, dataset, claim, runtime);

@@ -37,6 +37,7 @@ impl Watch {
                 .unwrap_or(true),
             run_began_ms: Some(began_ms),
             run_window_ms: self.window_ms,
+            run_period_ms: self.schedule.period_ms(began_ms),
             ..defaults
         }
     }

@@ -136,7 +136,6 @@ impl Frontier {
     pub fn open_crawl(&mut self, spec: &CrawlSpec) -> Result<CrawlKey, FrontierError> {
         Scope::compile(spec)?;
         let begins_run = self.begins_run(spec)?;
-        let spec = &self.with_period(spec)?;
         let key = self.guarded("open a crawl", |frontier| {
             let spec_json = serde_json::to_string(spec)
                 .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -170,21 +169,6 @@ impl Frontier {
             (Some(key), Some(_)) => Ok(self.spec(key)?.run_began_ms != spec.run_began_ms),
             _ => Ok(false),
         }
-    }
-
-    /// The spec with the time between the run before and this one, which stays as long as the run.
-    fn with_period(&mut self, spec: &CrawlSpec) -> Result<CrawlSpec, FrontierError> {
-        let mut spec = spec.clone();
-        let known = self.find_crawl(&spec.app_id, &spec.crawl_id)?;
-        if let (Some(key), Some(began_ms)) = (known, spec.run_began_ms) {
-            let earlier = self.spec(key)?;
-            spec.run_period_ms = match earlier.run_began_ms {
-                Some(before_ms) if before_ms == began_ms => earlier.run_period_ms,
-                Some(before_ms) => Some(began_ms.saturating_sub(before_ms)),
-                None => None,
-            };
-        }
-        Ok(spec)
     }
 
     /// The crawls of `webfill crawl` that have something queued or leased.

@@ -186,7 +186,8 @@ impl FeedBatch<'_> {
         if is_seen && let Some(task) = self.task_before_run(key)? {
             let site_name = webfill_urls::site(url);
             let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
-            return self.look_again(task, site, context);
+            self.look_again(task, site, context)?;
+            return Ok(None);
         }
         if is_seen && !self.is_stale(key)? {
             for record in context.records {
@@ -254,8 +255,13 @@ impl FeedBatch<'_> {
         *self.queued.entry(priority).or_default() += 1;
     }
 
-    pub(super) fn within_budget(&mut self, site: SiteId) -> Result<bool> {
-        let Some(budget) = self.crawl.spec.domain_max_pages else {
+    /// A run of a watch applies its budget when it hands out.
+    fn within_budget(&mut self, site: SiteId) -> Result<bool> {
+        let spec = &self.crawl.spec;
+        let Some(budget) = spec
+            .domain_max_pages
+            .filter(|_| spec.run_began_ms.is_none())
+        else {
             return Ok(true);
         };
         let fed = self.fed.entry(site).or_default();

@@ -148,6 +148,7 @@ impl Frontier {
             return Ok(());
         }
         let room = self.room_or_hold(site, turn.crawl, now_ms)?;
+        let room = room.min(self.room_of_run(site, turn.crawl)?);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         if room == 0 {
             run.passed += 1;
@@ -157,13 +158,7 @@ impl Frontier {
             run.is_another_lanes_turn = true;
             return Ok(());
         }
-        let is_ranked = self.known_crawl(turn.crawl)?.spec.run_began_ms.is_some();
-        let last = run.leasable.last();
-        let queued = match run.leasable {
-            Leasable::Probe => least_tried(&self.db, site, turn)?,
-            _ if is_ranked => first_ranked(&self.db, site, turn.crawl, last, share.min(room))?,
-            _ => first_queued(&self.db, site, turn, last, share.min(room))?,
-        };
+        let queued = self.queued_of_turn(site, turn, share.min(room), run.leasable)?;
         let taken = queued.len() as u64;
         for task in queued {
             let leased = self.lease_task(task, site, turn.crawl, run.leasable.outcome())?;
@@ -173,6 +168,27 @@ impl Frontier {
         run.passed += usize::from(taken == 0);
         self.last_turn += 1;
         sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
+    }
+
+    /// What a crawl hands out in its turn.
+    fn queued_of_turn(
+        &mut self,
+        site: SiteId,
+        turn: NextCrawl,
+        most: usize,
+        leasable: Leasable,
+    ) -> Result<Vec<QueuedTask>> {
+        let is_ranked = self.known_crawl(turn.crawl)?.spec.run_began_ms.is_some();
+        match leasable {
+            Leasable::Probe => least_tried(&self.db, site, turn),
+            Leasable::All if is_ranked => first_ranked(&self.db, site, turn.crawl, most),
+            _ => {
+                // The priority of a run's turn is that of one task.
+                let priority = if is_ranked { 0 } else { turn.priority };
+                let turn = NextCrawl { priority, ..turn };
+                first_queued(&self.db, site, turn, leasable.last(), most)
+            }
+        }
     }
 
     /// Ends up to `most` queued tasks of a crawl at a site. The caller updates the site's count.
@@ -272,7 +288,7 @@ macro_rules! select_queued {
         "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
          FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
          LEFT JOIN attrs ON attrs.id = t.attrs
-         WHERE t.site = ?1 AND t.crawl = ?2 AND t.state = 0 AND t.not_before_ms = 0 AND t.id <= ?5 "
+         WHERE t.site = ?1 AND t.crawl = ?2 AND t.state = 0 AND t.not_before_ms = 0 AND t.id <= ?3 "
     };
 }
 
@@ -285,12 +301,12 @@ fn first_queued(
 ) -> Result<Vec<QueuedTask>> {
     let sql = concat!(
         select_queued!(),
-        "AND t.priority >= ?3 ORDER BY t.priority DESC, t.id LIMIT ?4"
+        "AND t.priority >= ?5 ORDER BY t.priority DESC, t.id LIMIT ?4"
     );
     queued_tasks(
         db,
         sql,
-        params![site, turn.crawl, turn.priority, limit as i64, last],
+        params![site, turn.crawl, last, limit as i64, turn.priority],
     )
 }
 
@@ -300,21 +316,22 @@ fn first_ranked(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,
-    last: i64,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
+    // Each walks an index no further than to what it hands out, however much is queued.
     let sql = concat!(
         select_queued!(),
-        "AND t.rank <> 0 AND t.priority >= ?3 ORDER BY t.rank, t.id LIMIT ?4"
+        "AND t.rank <> 0 ORDER BY t.rank, t.id LIMIT ?4"
     );
-    let mut tasks = queued_tasks(db, sql, params![site, crawl, 0, limit as i64, last])?;
+    let values = params![site, crawl, i64::MAX, limit as i64];
+    let mut tasks = queued_tasks(db, sql, values)?;
     if tasks.len() < limit {
         let sql = concat!(
             select_queued!(),
-            "AND t.rank = 0 AND t.priority >= ?3 ORDER BY t.priority DESC, t.id LIMIT ?4"
+            "AND t.rank = 0 ORDER BY t.priority DESC, t.id LIMIT ?4"
         );
         let left = (limit - tasks.len()) as i64;
-        tasks.extend(queued_tasks(db, sql, params![site, crawl, 0, left, last])?);
+        tasks.extend(queued_tasks(db, sql, params![site, crawl, i64::MAX, left])?);
     }
     Ok(tasks)
 }

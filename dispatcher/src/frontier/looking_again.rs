@@ -6,16 +6,18 @@
 //! is a time, so what has waited comes ever earlier (see [`revisit`](crate::revisit)).
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
-use webfill_wire::{CrawlKey, Reason};
+use webfill_api::CrawlSpec;
+use webfill_wire::CrawlKey;
 
 use super::answers::{SiteId, TaskId};
 use super::feed::{FeedBatch, LinkContext};
 use super::schema::{DONE, QUEUED};
+use super::{Frontier, FrontierError};
 
-/// Begins a run: the input is read from its beginning, and the counters are those of the run. Of the
-/// budgets of sites only what is still queued is used.
+/// Begins a run: the input is read from its beginning, and the counters are those of the run. Nothing of
+/// the sites' budgets is used.
 pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
-    let sql = "UPDATE crawl_sites SET accepted = queued WHERE crawl = ?1";
+    let sql = "UPDATE crawl_sites SET accepted = queued, taken = 0 WHERE crawl = ?1";
     db.execute(sql, [crawl])?;
     for table in ["outcomes", "skipped"] {
         db.execute(&format!("DELETE FROM {table} WHERE crawl = ?1"), [crawl])?;
@@ -53,10 +55,7 @@ impl FeedBatch<'_> {
         (task, done_at_ms): (TaskId, i64),
         site: SiteId,
         context: &LinkContext<'_>,
-    ) -> Result<Option<Reason>> {
-        if !self.within_budget(site)? {
-            return Ok(Some(Reason::Budget));
-        }
+    ) -> Result<()> {
         let (crawl, looked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
         let priority = context.priority;
         let rank = self.ranks.of(self.db, crawl, site, looked, priority)?;
@@ -87,6 +86,47 @@ impl FeedBatch<'_> {
                 .execute([task as i64, *record])?;
         }
         self.count_accepted(site, context.priority);
-        Ok(None)
+        Ok(())
     }
+}
+
+impl Frontier {
+    /// How many tasks of a crawl may still be handed out at a site in its run. All pages that a run finds are
+    /// queued, also beyond its budget, because which of them go first is known only then.
+    pub(super) fn room_of_run(&mut self, site: SiteId, crawl: CrawlKey) -> Result<u64> {
+        let Some(budget) = budget_of_sites(&self.known_crawl(crawl)?.spec) else {
+            return Ok(u64::MAX);
+        };
+        let sql = "SELECT taken FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
+        let mut select = self.db.prepare_cached(sql)?;
+        let taken: i64 = select.query_row(params![crawl, site], |row| row.get(0))?;
+        Ok(budget.saturating_sub(taken as u64))
+    }
+
+    /// Whether all that is queued of a run is beyond its budgets of sites.
+    pub fn is_beyond_budget(
+        &mut self,
+        crawl: CrawlKey,
+    ) -> std::result::Result<bool, FrontierError> {
+        let (queued, budget) = {
+            let crawl = self.crawl(crawl)?;
+            (crawl.status.queued, budget_of_sites(&crawl.spec))
+        };
+        let Some(budget) = budget.filter(|_| queued > 0) else {
+            return Ok(false);
+        };
+        self.guarded("count what is beyond the budget", |frontier| {
+            let sql = "SELECT coalesce(sum(queued), 0) FROM crawl_sites
+                       WHERE crawl = ?1 AND queued > 0 AND taken >= ?2";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let budget = i64::try_from(budget).unwrap_or(i64::MAX);
+            let beyond: i64 = select.query_row(params![crawl, budget], |row| row.get(0))?;
+            Ok(beyond as u64 == queued)
+        })
+    }
+}
+
+/// How many pages of each site a run may look at.
+fn budget_of_sites(spec: &CrawlSpec) -> Option<u64> {
+    spec.run_began_ms.and(spec.domain_max_pages)
 }

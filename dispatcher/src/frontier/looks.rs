@@ -20,8 +20,11 @@ use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 /// Of a site whose delay is not known yet.
 const USUAL_DELAY_MS: i64 = 15_000;
 
-/// A run that is the first one counts as coming again after a day.
+/// Of a run whose schedule tells none.
 const USUAL_PERIOD_MS: i64 = 86_400_000;
+
+/// Workers ask for a page without conditions when it was not sent for so long.
+const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
 /// What a look at a page has found, compared with the look before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +88,20 @@ impl Kept {
         self.place();
     }
 
+    /// What an outcome tells of a page that its server has called unchanged before: if it does not any
+    /// more, it has changed. But after so long it may just not have been asked for on that condition.
+    fn told_by(&self, outcome: Outcome, now_ms: i64) -> Option<Found> {
+        let since_ms = self.last_change_ms.map(|last| now_ms.saturating_sub(last));
+        match outcome {
+            Outcome::NotModified => Some(Found::Unchanged),
+            _ if self.looks == 0 => None,
+            _ if since_ms.is_some_and(|since_ms| since_ms >= UNCONDITIONAL_AFTER_MS) => {
+                Some(Found::First)
+            }
+            _ => Some(Found::Changed),
+        }
+    }
+
     /// False if this look was counted before, or one after it.
     fn note(&mut self, at_ms: i64, found: Found) -> bool {
         let gap_ms = match self.last_look_ms {
@@ -107,8 +124,13 @@ impl Kept {
 
 impl Frontier {
     /// Counts looks at pages. Those of pages or crawls that are not known any more, or of crawls that are
-    /// none of watches, are passed over.
-    pub fn looked(&mut self, looks: &[Look]) -> std::result::Result<(), FrontierError> {
+    /// none of watches, are passed over. One of a later time than now, by a worker whose clock is ahead, is
+    /// of now, so that it does not stand in the way of others.
+    pub fn looked(
+        &mut self,
+        looks: &[Look],
+        now_ms: i64,
+    ) -> std::result::Result<(), FrontierError> {
         for look in looks {
             let Some(crawl) = self.find_crawl(&look.app_id, &look.crawl_id)? else {
                 continue;
@@ -127,7 +149,7 @@ impl Frontier {
                 let mut kept = read(&frontier.db, task)?;
                 let before = kept.map(|kept| kept.slot);
                 let kept = kept.get_or_insert(Kept::usual(class_of_url(&look.url)));
-                match kept.note(look.at_ms, look.found) {
+                match kept.note(look.at_ms.min(now_ms), look.found) {
                     true => write(&frontier.db, (crawl, site, task), kept, before),
                     false => Ok(()),
                 }
@@ -136,15 +158,16 @@ impl Frontier {
         Ok(())
     }
 
-    /// Notes what an outcome tells of a page of a watch: of which class it is, and that it has not
-    /// changed if its server says so.
+    /// Notes what an outcome tells of a page of a watch: of which class it is, and, if nobody compares
+    /// the pages of its crawl, whether it has changed as far as its server says so.
     pub(super) fn note_page(
         &mut self,
         page: &HeldPage<'_>,
         report: &TaskDone,
         now_ms: i64,
     ) -> Result<()> {
-        let is_watched = self.known_crawl(page.crawl)?.spec.run_began_ms.is_some();
+        let spec = &self.known_crawl(page.crawl)?.spec;
+        let (is_watched, is_compared) = (spec.run_began_ms.is_some(), spec.changes);
         if !is_watched || !matches!(report.outcome, Outcome::Ok | Outcome::NotModified) {
             return Ok(());
         }
@@ -159,8 +182,11 @@ impl Frontier {
             kept.set_class(class);
             is_new = true;
         }
-        if report.outcome == Outcome::NotModified {
-            is_new |= kept.note(now_ms, Found::Unchanged);
+        if let Some(found) = kept
+            .told_by(report.outcome, now_ms)
+            .filter(|_| !is_compared)
+        {
+            is_new |= kept.note(now_ms, found);
         }
         if !is_new {
             return Ok(());

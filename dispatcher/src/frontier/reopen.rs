@@ -146,9 +146,11 @@ impl FeedBatch<'_> {
     pub(super) fn reopen(&mut self, task: &EndedTask) -> Result<()> {
         retries::begin_again(self.db, task)?;
         let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
-                       done_at_ms = NULL, deaths = 0
+                       done_at_ms = NULL, deaths = 0, rank = iif(rank = 0, ?3, rank)
                    WHERE id = ?1";
-        let values = params![task.id as i64, QUEUED];
+        // In a run of a watch everything has a rank.
+        let least_rank = i64::from(self.crawl.spec.run_began_ms.is_some());
+        let values = params![task.id as i64, QUEUED, least_rank];
         self.db.prepare_cached(sql)?.execute(values)?;
         if self.is_before_run(task) {
             // This run has not counted it.

@@ -244,7 +244,7 @@ pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) 
     update.query_row(params![site, n as i64, priority], |row| row.get(0))
 }
 
-/// Adds tasks to a crawl's share of a site's count; the row must exist.
+/// Adds tasks that were handed out to a crawl's share of a site's count again; the row must exist.
 pub(super) fn count_queued_of(
     db: &Connection,
     site: SiteId,
@@ -252,7 +252,8 @@ pub(super) fn count_queued_of(
     n: u64,
     priority: u8,
 ) -> Result<()> {
-    let sql = "UPDATE crawl_sites SET queued = queued + ?3, top_priority = max(top_priority, ?4)
+    let sql = "UPDATE crawl_sites SET queued = queued + ?3, top_priority = max(top_priority, ?4),
+                   taken = max(taken - ?3, 0)
                WHERE crawl = ?1 AND site = ?2";
     let values = params![crawl, site, n as i64, priority];
     db.prepare_cached(sql)?.execute(values)?;
@@ -260,7 +261,8 @@ pub(super) fn count_queued_of(
 }
 
 /// Subtracts tasks from a crawl's share of a site's count. A crawl that was served
-/// (`served_at_turn`) has its next turn after all others. The site's own count is left to
+/// (`served_at_turn`) has its next turn after all others; what it got counts against its run's budget. Its
+/// priority is that of what it hands out next: in a run of a watch the lowest rank goes first. The site's own count is left to
 /// [`count_taken`].
 pub(super) fn count_taken_of(
     db: &Connection,
@@ -270,7 +272,12 @@ pub(super) fn count_taken_of(
     served_at_turn: Option<i64>,
 ) -> Result<()> {
     let sql = "UPDATE crawl_sites SET queued = queued - ?3, turn = coalesce(?4, turn),
+                   taken = taken + iif(?4 IS NULL, 0, ?3),
                    top_priority = coalesce((
+                       SELECT priority FROM tasks
+                       WHERE site = ?2 AND crawl = ?1 AND state = 0 AND not_before_ms = 0
+                           AND rank <> 0
+                       ORDER BY rank LIMIT 1), (
                        SELECT priority FROM tasks
                        WHERE site = ?2 AND crawl = ?1 AND state = 0 AND not_before_ms = 0
                        ORDER BY priority DESC LIMIT 1), 0)

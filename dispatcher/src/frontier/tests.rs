@@ -220,8 +220,11 @@ fn assert_conserved(dir: &Path) {
         UNION ALL
         SELECT 'site ' || s.name FROM sites s WHERE
             queued <> (SELECT count(*) FROM tasks WHERE site = s.id AND state = 0)
+            OR top_priority > (SELECT coalesce(max(priority), 0) FROM tasks
+                               WHERE site = s.id AND state = 0 AND not_before_ms = 0)
             OR top_priority NOT IN (0, (SELECT coalesce(max(priority), 0) FROM tasks
                                         WHERE site = s.id AND state = 0 AND not_before_ms = 0))
+                AND NOT EXISTS (SELECT 1 FROM tasks WHERE site = s.id AND state = 0 AND rank <> 0)
         UNION ALL
         SELECT 'outcome of ' || t.id FROM tasks t WHERE (state = 2) <> (outcome IS NOT NULL)";
     let mut select = db.prepare(faults).unwrap();

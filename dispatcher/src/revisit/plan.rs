@@ -7,7 +7,7 @@
 //! meet where `rate x age^2` is the same for all.
 //!
 //! A key is a time, which passes. What a run has left unlooked at needs no new one: it comes ever earlier
-//! among the others, and before all of them once it is as old as the longest gap, so that no page
+//! among the others, and before all but listings once it is as old as the longest gap, so that no page
 //! starves. The longest gap is 90 days, or as long as half of the budget needs for all pages.
 
 /// Every page is looked at at least so often, if the site's budget is enough for that.
@@ -154,9 +154,15 @@ impl Plan {
     /// The key of a page that was looked at last at this time, whatever that has found.
     pub fn key(&self, task: u64, slot: u8, per_day: f64, looked_ms: i64) -> i64 {
         if spread(task) < self.fast_share(slot) {
-            let ahead = if is_listing(slot) { 1 } else { 0 };
-            let next_ms = looked_ms.saturating_add(self.period_ms * (1 - ahead));
-            return next_ms.saturating_sub(self.lead_ms);
+            let ahead_ms = match (is_listing(slot), self.has_listings) {
+                (true, true) => self.period_ms.saturating_add(LONGEST_GAP_MS),
+                (true, false) => self.period_ms,
+                (false, _) => 0,
+            };
+            let next_ms = looked_ms.saturating_add(self.period_ms);
+            return next_ms
+                .saturating_sub(ahead_ms)
+                .saturating_sub(self.lead_ms);
         }
         let gap_ms = self.gap_ms / per_day.max(1e-6).sqrt();
         let most_ms = self.lead_ms / 2;
@@ -208,14 +214,18 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_left_for_nearly_ninety_days_comes_before_all_others() {
+    fn a_page_that_was_left_for_nearly_ninety_days_comes_before_all_but_listings() {
         let plan = plan(
             &[(0.5, true, 20), (1.0, false, 20), (0.01, false, 2_000)],
             200,
         );
         let left = key(&plan, 0.001, false, 89);
-        assert!(left < key(&plan, 0.5, true, 1));
-        assert!(key(&plan, 0.001, false, 80) > key(&plan, 0.5, true, 1));
+        assert!(left < key(&plan, 1.0, false, 1));
+        assert!(
+            left > key(&plan, 0.5, true, 1),
+            "half of the budget is left"
+        );
+        assert!(key(&plan, 0.001, false, 80) > key(&plan, 1.0, false, 1));
     }
 
     #[test]

@@ -126,6 +126,11 @@ impl RunRecord {
         self.window.map(|window| window.as_millis() as i64)
     }
 
+    /// The time from one run to the next.
+    pub fn period_ms(&self) -> Option<i64> {
+        self.schedule.period_ms(self.run.started_ms)
+    }
+
     /// How long the run may still take.
     pub fn window_over(&self) -> Option<Duration> {
         let gone_ms = now_ms().saturating_sub(self.run.started_ms).max(0);

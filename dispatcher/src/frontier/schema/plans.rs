@@ -27,6 +27,9 @@ const SMALL: [&str; 10] = [
 /// Statements that have to visit all sites.
 const OF_ALL_SITES: [&str; 1] = ["UPDATE sites SET last_start_ms = ?1,"];
 
+/// How statements begin that choose what is handed out: none may sort what a site has queued.
+const OF_A_TURN: &str = "SELECT t.id, t.attempt, t.depth";
+
 /// Keeps the statements of a connection from now on.
 pub(in super::super) fn watch(db: &mut Connection) {
     let keep = |event: TraceEvent<'_>| {
@@ -59,6 +62,9 @@ fn scans_of(db: &Connection, sql: &str) -> Vec<String> {
     let mut scans = Vec::new();
     while let Some(row) = rows.next().unwrap() {
         let step: String = row.get("detail").unwrap();
+        if step.starts_with("USE TEMP B-TREE") && sql.starts_with(OF_A_TURN) {
+            scans.push(format!("{step}: {sql}"));
+        }
         let Some(scanned) = step.strip_prefix("SCAN ") else {
             continue;
         };
@@ -98,6 +104,8 @@ fn a_walk_of_a_whole_table_is_noticed() {
         "SELECT id FROM tasks WHERE url = ?1",
         "SELECT t.id FROM tasks t JOIN sites ON sites.id = t.site",
         "UPDATE sites SET owner = NULL WHERE owner = ?1",
+        "SELECT t.id, t.attempt, t.depth FROM tasks t WHERE site = ?1 AND crawl = ?2 AND state = 0
+         AND not_before_ms = 0 ORDER BY t.url",
     ] {
         let mut statement = db.prepare(sql).unwrap();
         let mut rows = statement.raw_query();

@@ -20,8 +20,15 @@ ALTER TABLE watches ADD COLUMN
     asked INTEGER NOT NULL DEFAULT 0;         -- 1: a run is to begin, whatever the schedule says
 ALTER TABLE task_rows RENAME COLUMN seen_at_ms TO rank; -- in a run of a watch the lowest goes first; 0: none
 UPDATE task_rows SET rank = 0 WHERE rank <> 0;
+UPDATE task_rows SET rank = 1                 -- what a run has left has waited longest
+    WHERE state = 0 AND not_before_ms = 0
+        AND crawl IN (SELECT id FROM crawls WHERE json_extract(spec, '$.run_began_ms') NOT NULL)
+        AND site IN (SELECT site FROM crawl_sites WHERE queued > 0 AND crawl IN (
+            SELECT id FROM crawls WHERE json_extract(spec, '$.run_began_ms') NOT NULL));
 CREATE INDEX tasks_ranked ON task_rows (site, crawl, rank)
     WHERE state = 0 AND not_before_ms = 0 AND rank <> 0;
+ALTER TABLE crawl_sites ADD COLUMN
+    taken INTEGER NOT NULL DEFAULT 0;         -- tasks that were handed out and did not come back; in this run, if it is one
 
 CREATE TABLE looks (                          -- what looks at the pages of watches have found
     task           INTEGER PRIMARY KEY,

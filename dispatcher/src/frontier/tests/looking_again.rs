@@ -90,11 +90,26 @@ fn budgets_of_sites_are_those_of_a_run() {
         let began_ms = FIRST_MS + run * 4_000;
         begin(&mut fixture, began_ms);
         let urls = ["http://a.org/1", "http://a.org/2", "http://a.org/3"];
-        let tally = fixture.feed_for(&urls, &[], began_ms + 1);
-        assert_eq!(tally.accepted, 2, "run {run}");
-        assert_eq!(tally.skipped, skipped(&[(Reason::Budget, 1)]));
-        look_at_all(&mut fixture, &[], began_ms + 2);
+        fixture.feed_for(&urls, &[], began_ms + 1);
+        assert!(!fixture.frontier.is_beyond_budget(fixture.crawl).unwrap());
+        let looked_at = look_at_all(&mut fixture, &[], began_ms + 2);
+        assert_eq!((looked_at, fixture.status().queued), (2, 1), "run {run}");
+        assert!(fixture.frontier.is_beyond_budget(fixture.crawl).unwrap());
+        fixture.assert_conserved();
     }
+}
+
+#[test]
+fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
+    let mut fixture = watched(Some(1));
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    for _ in 0..3 {
+        let task = fixture.lease_one();
+        assert!(fixture.lease_all().is_empty(), "one at a time");
+        let (frontier, delivery) = (&mut fixture.frontier, task.delivery);
+        frontier.give_back(task.task, delivery, false, 0).unwrap();
+    }
+    assert_eq!(look_at_all(&mut fixture, &[], 2_000), 1);
 }
 
 #[test]

@@ -79,6 +79,51 @@ fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
 }
 
 #[test]
+fn no_page_starves_where_each_run_looks_at_so_many_pages_of_a_site() {
+    let mut fixture = fixture_with(|spec| {
+        spec.run_began_ms = Some(DAY_MS);
+        spec.domain_max_pages = Some(5);
+    });
+    let mut seen = BTreeMap::new();
+    for day in 1..=14 {
+        begin(&mut fixture, day);
+        fixture.feed_for(&[LIST], &[], day * DAY_MS + 1);
+        let looked_at = look_at(&mut fixture, 100, day);
+        assert_eq!((looked_at.len(), &*looked_at[0]), (5, LIST), "day {day}");
+        for url in looked_at {
+            *seen.entry(url).or_insert(0) += 1;
+        }
+        fixture.assert_conserved();
+    }
+    assert_eq!(seen.len(), 21, "{seen:?}");
+}
+
+#[test]
+fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
+    let mut fixture = watched(None);
+    fixture.feed_for(&[LIST], &[], DAY_MS + 1);
+    look_at(&mut fixture, 1, 1);
+    let other = CrawlSpec {
+        priority: 45,
+        ..CrawlSpec::new("app", "other")
+    };
+    let watch = fixture.crawl;
+    fixture.crawl = fixture.frontier.open_crawl(&other).unwrap();
+    fixture.feed(&["http://a.org/other"]);
+    fixture.crawl = watch;
+    // The links of the list are of a lower priority than the other crawl; a seed comes last of all.
+    fixture.feed_for(&["http://a.org/seed"], &[], DAY_MS + 1);
+    let seed = numbers(&mut fixture, "SELECT max(id) FROM task_rows")[0];
+    let sql = format!("UPDATE task_rows SET rank = 9000000000000000 WHERE id = {seed}");
+    fixture
+        .frontier
+        .beside(|db| db.execute_batch(&sql))
+        .unwrap();
+    let first = look_at(&mut fixture, 2, 1);
+    assert_eq!(first[1], "http://a.org/other", "{first:?}");
+}
+
+#[test]
 fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
     let mut fixture = watched(Some(4));
     let urls = ["/1", "/2", "/3", "/4", "/5", "/6"].map(|path| format!("http://a.org{path}"));
@@ -87,11 +132,11 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
     look_at(&mut fixture, 100, 1);
     for url in &urls[..5] {
         let looks = [look(url, 1, Found::First), look(url, 60, Found::Unchanged)];
-        fixture.frontier.looked(&looks).unwrap();
+        fixture.frontier.looked(&looks, i64::MAX).unwrap();
     }
-    begin(&mut fixture, 61);
-    fixture.feed_for(&urls, &[], 61 * DAY_MS + 1);
-    assert_eq!(look_at(&mut fixture, 1, 61), [urls[5]]);
+    begin(&mut fixture, 2);
+    fixture.feed_for(&urls, &[], 2 * DAY_MS + 1);
+    assert_eq!(look_at(&mut fixture, 1, 2), [urls[5]]);
 }
 
 #[test]
@@ -113,7 +158,7 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
     for _ in 0..2 {
         for day in 1..=9 {
             let looks = urls.map(|url| look(url, day, found(url, day)));
-            fixture.frontier.looked(&looks).unwrap();
+            fixture.frontier.looked(&looks, i64::MAX).unwrap();
         }
     }
     let looks = numbers(&mut fixture, "SELECT looks FROM looks ORDER BY task");
@@ -130,22 +175,52 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
     assert_eq!(look_at(&mut fixture, 1, 10), ["http://a.org/3"]);
 }
 
+/// A run that looks at one page.
+fn look_once(fixture: &mut Fixture, day: i64, outcome: Outcome) {
+    begin(fixture, day);
+    fixture.feed_for(&["http://a.org/1"], &[], day * DAY_MS + 1);
+    let task = fixture.lease_all_at(day * DAY_MS + 1).remove(0);
+    let found = TaskDone {
+        outcome,
+        ..report(&task)
+    };
+    fixture.report_at(&found, day * DAY_MS + 2);
+}
+
 #[test]
 fn a_page_that_its_server_calls_unchanged_was_looked_at() {
     let mut fixture = watched(None);
     for day in 1..=3 {
-        begin(&mut fixture, day);
-        fixture.feed_for(&["http://a.org/1"], &[], day * DAY_MS + 1);
-        let task = fixture.lease_all_at(day * DAY_MS + 1).remove(0);
-        let unchanged = TaskDone {
-            outcome: Outcome::NotModified,
-            status_code: Some(304),
-            ..report(&task)
-        };
-        fixture.report_at(&unchanged, day * DAY_MS + 2);
+        look_once(&mut fixture, day, Outcome::NotModified);
     }
     assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [3]);
     assert_eq!(numbers(&mut fixture, "SELECT changes FROM looks"), [0]);
+    let rates = "SELECT CAST(1000 * shape / exposure AS INTEGER) FROM looks";
+    let unchanged = numbers(&mut fixture, rates);
+    look_once(&mut fixture, 4, Outcome::Ok);
+    assert_eq!(numbers(&mut fixture, "SELECT changes FROM looks"), [1]);
+    assert!(numbers(&mut fixture, rates) > unchanged);
+    look_once(&mut fixture, 5, Outcome::NotModified);
+    look_once(&mut fixture, 35, Outcome::Ok);
+    let changes = numbers(&mut fixture, "SELECT changes FROM looks");
+    assert_eq!(changes, [1], "it was due without conditions");
+}
+
+#[test]
+fn what_servers_say_does_not_count_where_pages_are_compared() {
+    let mut fixture = fixture_with(|spec| {
+        spec.run_began_ms = Some(DAY_MS);
+        spec.changes = true;
+    });
+    look_once(&mut fixture, 1, Outcome::NotModified);
+    look_once(&mut fixture, 2, Outcome::Ok);
+    assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [0]);
+    let looks = [look("http://a.org/1", 999, Found::First)];
+    fixture.frontier.looked(&looks, 3 * DAY_MS).unwrap();
+    let looks = [look("http://a.org/1", 4, Found::Changed)];
+    fixture.frontier.looked(&looks, 4 * DAY_MS).unwrap();
+    let changes = numbers(&mut fixture, "SELECT changes FROM looks");
+    assert_eq!(changes, [1], "a clock was ahead once");
 }
 
 #[test]
@@ -157,7 +232,7 @@ fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
     let mut of_nobody = look("http://a.org/1", 1, Found::Changed);
     of_nobody.crawl_id = "other".into();
     let looks = [look("http://a.org/1", 1, Found::Changed), of_nobody];
-    fixture.frontier.looked(&looks).unwrap();
+    fixture.frontier.looked(&looks, i64::MAX).unwrap();
     assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
     let ranks = numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");
     assert_eq!(ranks, [0], "its rows take no byte more");

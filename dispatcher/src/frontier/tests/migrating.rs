@@ -4,6 +4,7 @@ use super::*;
 
 /// What version 5 had, and this one has otherwise. The others go back from there.
 const TO_VERSION_5: &str = "
+    ALTER TABLE crawl_sites DROP COLUMN taken;
     DROP INDEX tasks_ranked; DROP TABLE looks; DROP TABLE look_rates;
     ALTER TABLE task_rows RENAME COLUMN rank TO seen_at_ms;
     ALTER TABLE watches DROP COLUMN asked;
@@ -312,6 +313,11 @@ fn a_file_of_version_5_goes_on_with_watches_and_without() {
             2,
             "what has no rank goes as well"
         );
+        fixture.frontier.commit().unwrap();
+        let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
+        let sql = "SELECT count(*) FROM task_rows WHERE rank = 1";
+        let first: i64 = db.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(first, 2, "what was left before comes first");
         fixture.assert_conserved();
     }
 }

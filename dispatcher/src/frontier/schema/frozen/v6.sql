@@ -27,7 +27,7 @@ CREATE TABLE crawl_sites (
     accepted INTEGER NOT NULL,                -- URLs that became tasks
     queued   INTEGER NOT NULL DEFAULT 0,
     top_priority INTEGER NOT NULL DEFAULT 0,  -- of what can be handed out; 0: nothing can
-    turn     INTEGER NOT NULL DEFAULT 0,      -- who was served last has the highest
+    turn     INTEGER NOT NULL DEFAULT 0, taken INTEGER NOT NULL DEFAULT 0,      -- who was served last has the highest
     PRIMARY KEY (crawl, site)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE crawls (
