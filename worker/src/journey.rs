@@ -73,6 +73,8 @@ pub struct Journey {
     pub cache: Arc<dyn Cache>,
     pub store: Arc<dyn Store>,
     pub conditions: Conditions,
+    /// Held while a stored page is read that has no share of the memory yet.
+    pub reading_stored: tokio::sync::Mutex<()>,
     /// Those in force, once they have come.
     pub mappings: RefCell<Option<Arc<MappingSet>>>,
     pub sites: RefCell<Sites>,
@@ -187,10 +189,13 @@ impl Journey {
         let exchange = fetched.exchange.take();
         let mut page = self.fetched(task, crawl, &url, request, fetched, memory);
         self.end_turn(site).await;
-        self.keep_unchanged(&mut page, condition).await;
         if self.archive(exchange).await {
             page.memory.set(page.body.capacity());
         }
+        page = match self.keep_unchanged(page, condition).await {
+            Ok(page) => page,
+            Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
+        };
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
         if let Some(documents) = self.documents_for(&page) {
@@ -342,7 +347,9 @@ impl Journey {
     async fn hand_on(&self, mut page: FetchedPage) {
         let is_ok = page.result.outcome == Outcome::Ok;
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
-            page.result.body = (is_ok && page.result.crawl.body).then(|| "".into());
+            if is_ok {
+                page.result.body = page.result.crawl.body.then(|| "".into());
+            }
             return self.report(page.result).await;
         }
         // The channel closes only after the last runner is done.
@@ -370,8 +377,10 @@ impl Journey {
     }
 
     async fn report(&self, mut result: TaskResult) {
-        let memory = self.results_memory.take(result.memory_bytes()).await;
-        result.memory = Some(memory);
+        if result.memory.is_none() {
+            let memory = self.results_memory.take(result.memory_bytes()).await;
+            result.memory = Some(memory);
+        }
         let _ = self.results.send(result).await;
     }
 

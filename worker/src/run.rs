@@ -235,6 +235,7 @@ fn journey(
         cache,
         conditions: Conditions::start(Arc::clone(&store)),
         store,
+        reading_stored: tokio::sync::Mutex::default(),
         mappings: RefCell::default(),
         sites: RefCell::new(Sites::default()),
         reservations,

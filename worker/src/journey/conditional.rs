@@ -5,6 +5,7 @@ use webfill_store::{KnownPage, page_id};
 use webfill_wire::{Outcome, Task};
 
 use super::Journey;
+use super::rendering::GivenBack;
 use crate::conditions;
 use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
@@ -34,12 +35,19 @@ impl Journey {
         Condition { headers, known }
     }
 
-    /// If the page has not changed: gives its result what the stored page has.
-    pub(super) async fn keep_unchanged(&self, page: &mut FetchedPage, condition: Condition) {
-        let Some(known) = condition.known else { return };
-        if page.result.outcome != Outcome::NotModified {
-            return;
-        }
+    /// If the page has not changed: gives its result what the stored page has. If that cannot be read, the
+    /// task is given back, so that nothing of the stored page is lost.
+    pub(super) async fn keep_unchanged(
+        &self,
+        mut page: FetchedPage,
+        condition: Condition,
+    ) -> Result<FetchedPage, GivenBack> {
+        let is_unchanged = page.result.outcome == Outcome::NotModified;
+        let Some(known) = condition.known.filter(|_| is_unchanged) else {
+            return Ok(page);
+        };
+        // One at a time, because its size is known only then.
+        let _reading = self.reading_stored.lock().await;
         let mut stored = None;
         let found = self
             .store
@@ -48,19 +56,24 @@ impl Journey {
                 Ok(())
             })
             .await;
+        let given_back = |why: &str, page: FetchedPage| {
+            tracing::warn!(
+                event = "stored_page_lost",
+                url = page.result.task.url,
+                "the page has not changed, but {why}: it is fetched again"
+            );
+            Err(GivenBack(Box::new(page.result.task)))
+        };
         match (stored, found) {
             (Some(Value::Object(stored)), _) => fill(&mut page.result, stored, known),
-            // It was dropped meanwhile. It has no validators any more, so the next look asks for all of it.
-            (_, Ok(_)) => lost(&mut page.result, "the stored page is gone".into()),
-            (_, Err(error)) => lost(&mut page.result, error.to_string()),
+            // It was dropped meanwhile, with its validators, so all of it will be asked for.
+            (_, Ok(_)) => return given_back("it is stored no more", page),
+            (_, Err(error)) => return given_back(&error.to_string(), page),
         }
-        page.memory.set(page.result.memory_bytes());
+        let memory = self.results_memory.take(page.result.memory_bytes()).await;
+        page.result.memory = Some(memory);
+        Ok(page)
     }
-}
-
-fn lost(result: &mut TaskResult, why: String) {
-    result.outcome = Outcome::HttpError;
-    result.error = Some(format!("not modified, but {why}"));
 }
 
 fn fill(result: &mut TaskResult, mut stored: Map<String, Value>, known: KnownPage) {
