@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Site, Web, page};
+use webfill_tests::site::{Site, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
 use crate::mongodb_records::People;
@@ -294,6 +294,46 @@ fn a_budget_ends_a_run_and_what_was_left_stays_queued() {
     watched.watch["budget"] = json!({"pages": 9});
     watched.once().finish().expect(0);
     assert_eq!(watched.runs()[2]["counts"]["pages"], 3);
+}
+
+#[test]
+fn no_page_starves_where_a_run_looks_at_few_pages_of_a_site() {
+    let mut watched = Watched::new();
+    let links = (0..6).fold(page("List"), |list, n| list.mapped_link(&format!("/p{n}")));
+    watched.site().serve("/list", links);
+    watched.site().otherwise(|_| page("P").into());
+    watched.watch["crawl"]["domain_max_pages"] = json!(3);
+    for run in 1..=4 {
+        watched.once().finish().expect(12);
+        assert_eq!(watched.web.visits().pages().len(), 3 * run);
+        assert_eq!(watched.runs()[run - 1]["how"], "budget");
+    }
+    for n in 0..6 {
+        assert!(watched.visits(&format!("/p{n}")) > 0, "page {n}");
+    }
+}
+
+#[test]
+fn links_of_a_list_that_has_not_changed_are_followed() {
+    let watched = Watched::new();
+    watched
+        .site()
+        .serve_with("/list", |request| match request.header("if-none-match") {
+            Some("\"one\"") => status(304).into(),
+            _ => page("List")
+                .mapped_link("/ada")
+                .header("ETag", "\"one\"")
+                .into(),
+        });
+    for run in 1..=3 {
+        watched.once().finish().expect(0);
+        assert_eq!(watched.visits("/ada"), run);
+        let outcomes = match run {
+            1 => json!({"ok": 2}),
+            _ => json!({"ok": 1, "not_modified": 1}),
+        };
+        assert_eq!(watched.runs()[run - 1]["counts"]["outcomes"], outcomes);
+    }
 }
 
 #[test]
