@@ -126,6 +126,7 @@ pub(crate) const ALL: &[&Entry] = &[
     &processors::number::NUMBER,
     &processors::date::DATE,
     &processors::url::URL,
+    &processors::pagination::PAGINATION,
     &processors::list::SPLIT,
     &processors::list::JOIN,
     &processors::list::FIRST,
