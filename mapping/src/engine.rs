@@ -149,9 +149,21 @@ impl Engine {
             run.set_subject("all links".to_owned());
             extraction.all_links = all_links(run)?;
         }
+        if wants.feeds && run.page.kind() == PageKind::Html {
+            run.check_time()?;
+            run.set_subject("feeds".to_owned());
+            let mut links = Links::new(run.page.base(), MAX_FEEDS);
+            if let Some(document) = run.page.tree() {
+                document.feeds().for_each(|href| links.add(href));
+            }
+            extraction.feeds = links.finish(run);
+        }
         Ok(())
     }
 }
+
+/// Feeds that one page may name.
+const MAX_FEEDS: usize = 20;
 
 /// Bytes of a value beside its text, about.
 const VALUE_BYTES: usize = 64;

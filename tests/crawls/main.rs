@@ -48,6 +48,7 @@ mod retrying;
 mod robots;
 mod seeds;
 mod settings;
+mod sitemaps;
 mod terminal;
 mod the_test_site;
 mod tls;

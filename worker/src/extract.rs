@@ -15,13 +15,14 @@ use webfill_mapping::{
 };
 use webfill_reader::Status;
 use webfill_urls::Url;
-use webfill_wire::{Follow, Outcome};
+use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::documents::ReadDocument;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
+use crate::sitemaps::{self, Sitemap};
 use crate::task_result::TaskResult;
 
 /// A page to extract from, or a new set of mappings.
@@ -47,6 +48,9 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// Links taken from one page; further ones are dropped, which is logged.
 const MAX_LINKS: usize = 50_000;
+
+/// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
+const MAX_LINKS_BYTES: usize = 8 << 20;
 
 /// A longer text is not stored: together with the rest of its page it may exceed a store's limit.
 const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
@@ -161,6 +165,17 @@ fn extract(
     let Ok(url) = Url::parse(&result.task.url) else {
         return with_extract_error(result, "the task's URL does not parse".into());
     };
+    if result.crawl.has(Feature::Sitemaps) {
+        let content_type = result.content_type.as_deref();
+        let held = body.capacity();
+        let sitemap = sitemaps::read(&body, content_type, &url, |more| memory.set(held + more));
+        if let Some(sitemap) = sitemap {
+            take_listed(engine, &mut result, sitemap);
+            if sitemaps::is_gzip(&body) || engine.set().find(url.as_str()).is_none() {
+                return result;
+            }
+        }
+    }
     let (kind, text) = match is_rendered {
         true => (Kind::Html, String::from_utf8_lossy(&body)),
         false => {
@@ -226,7 +241,43 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         all_links: follows && result.crawl.follow == Follow::All,
+        feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         deadline: Some(Instant::now() + page_deadline),
+    }
+}
+
+/// Whether a task is a seed's, or the first page of its site, where a seed may have been redirected to.
+/// Feeds are taken from these alone: on many sites each page has one of its own, for its comments.
+fn is_seed(task: &Task) -> bool {
+    let is_first_page = || Url::parse(&task.url).is_ok_and(|url| url.path() == "/");
+    task.depth == 0 && (task.parent.is_none() || is_first_page())
+}
+
+/// Takes over what a sitemap lists: all of it, or where links are those of mappings, what a mapping
+/// matches.
+fn take_listed(engine: &Engine, result: &mut TaskResult, sitemap: Sitemap) {
+    let entries = sitemap.urls.len();
+    let by_mapping = sitemap.lists == LinkKind::Listed && result.crawl.follow == Follow::Mapped;
+    let wanted = sitemap.urls.into_iter().map(String::from);
+    let wanted = wanted.filter(|url| !by_mapping || engine.set().find(url).is_some());
+    result.listed = wanted.map(|url| (sitemap.lists, url)).collect();
+    tracing::info!(
+        event = "sitemap",
+        url = result.task.url,
+        crawl_id = result.crawl.crawl_id,
+        entries,
+        taken = result.listed.len(),
+        left_out = sitemap.left_out,
+        "a sitemap was read"
+    );
+    if let Some(why) = sitemap.cut {
+        tracing::warn!(
+            event = "sitemap_cut",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            reason = why,
+            "a sitemap was not read to its end"
+        );
     }
 }
 
@@ -256,16 +307,26 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
         Follow::All => extraction.all_links,
         Follow::None => Vec::new(),
     };
-    if result.links.len() > MAX_LINKS {
+    let feeds = extraction.feeds.into_iter();
+    result
+        .listed
+        .extend(feeds.map(|feed| (LinkKind::Sitemap, feed)));
+    let mut bytes = 0;
+    let fitting = result.links.iter().take_while(|link| {
+        bytes += link.len();
+        bytes <= MAX_LINKS_BYTES
+    });
+    let kept = fitting.count().min(MAX_LINKS);
+    if result.links.len() > kept {
         tracing::warn!(
             event = "links_cut",
             url = result.task.url,
             crawl_id = result.crawl.crawl_id,
             links = result.links.len(),
-            kept = MAX_LINKS,
+            kept,
             "a page has more links than are taken from one page"
         );
-        result.links.truncate(MAX_LINKS);
+        result.links.truncate(kept);
     }
     result
 }

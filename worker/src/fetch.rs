@@ -25,12 +25,14 @@ use crate::now::now_ms;
 use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
+use crate::sitemaps;
 
 mod body;
 mod head;
 mod header;
 mod incoming;
 mod refusal;
+mod request_spec;
 mod rule;
 
 use body::{BodyLimits, NoBody};
@@ -38,7 +40,9 @@ use head::outcome_of_head;
 pub use head::overloaded;
 pub use header::retry_after;
 use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
+use request_spec::RequestSpec;
 use rule::BodyRule;
+pub use rule::Files;
 
 /// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,32 +129,6 @@ impl Fetched {
     }
 }
 
-const ACCEPTED: &str =
-    "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
-
-const ACCEPTED_WITH_DOCUMENTS: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
-    application/json;q=0.8,text/*;q=0.7,application/pdf;q=0.7,application/*;q=0.5";
-
-struct RequestSpec<'a> {
-    url: &'a Url,
-    user_agent: Option<&'a str>,
-    accept: &'a str,
-    headers: &'a [(String, String)],
-    rule: BodyRule,
-}
-
-impl<'a> RequestSpec<'a> {
-    fn page(url: &'a Url, user_agent: Option<&'a str>) -> RequestSpec<'a> {
-        RequestSpec {
-            url,
-            user_agent,
-            accept: ACCEPTED,
-            headers: &[],
-            rule: BodyRule::Page,
-        }
-    }
-}
-
 /// Sends requests within the configured limits.
 pub struct Fetcher {
     clients: Clients,
@@ -194,18 +172,20 @@ impl Fetcher {
         self
     }
 
-    /// Fetches a page. `memory` grows with its body, here as in all that follow.
+    /// Fetches a page, which may be a sitemap if those are read. `memory` grows with its body, here as in
+    /// all that follow.
     pub async fn page(
         &self,
         url: &Url,
         user_agent: Option<&str>,
+        sitemaps: bool,
         memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        let mut spec = RequestSpec::page(url, user_agent);
-        if self.reads_documents {
-            spec.accept = ACCEPTED_WITH_DOCUMENTS;
-            spec.rule = BodyRule::PageOrDocument;
-        }
+        let files = Files {
+            documents: self.reads_documents,
+            sitemaps,
+        };
+        let spec = RequestSpec::page(url, user_agent).or_file(files);
         self.fetch(spec, memory).await
     }
 
@@ -276,7 +256,7 @@ impl Fetcher {
         let mut limits = self.body_limits(rule, deadline);
         let mut fetched = outcome_of_head(&head, Instant::now(), rule);
         let declared = fetched.content_type.as_deref();
-        limits.must_be_document = rule == BodyRule::PageOrDocument
+        limits.must_be_file = rule.files() != Files::default()
             && declared.is_some_and(|declared| !charset::is_supported_type(declared));
         fetched.headers = head.headers;
         if fetched.outcome == Outcome::Ok {
@@ -371,7 +351,7 @@ impl Fetcher {
     fn body_limits(&self, rule: BodyRule, deadline: tokio::time::Instant) -> BodyLimits {
         BodyLimits {
             rule,
-            must_be_document: false,
+            must_be_file: false,
             bytes: self.most_bytes(rule),
             pause: Duration::from_secs_f64(self.config.body_timeout),
             deadline,
@@ -380,9 +360,7 @@ impl Fetcher {
 
     fn most_bytes(&self, rule: BodyRule) -> usize {
         match rule {
-            BodyRule::Page | BodyRule::PageOrDocument | BodyRule::Subresource => {
-                self.config.max_body_bytes
-            }
+            BodyRule::Page(_) | BodyRule::Subresource => self.config.max_body_bytes,
             BodyRule::Beginning { bytes } => bytes,
         }
     }
@@ -404,13 +382,10 @@ async fn read_body(
         Err(NoBody::NoMemory) => return Err(Denied::CutShort),
     };
     let kind = charset::media_type(fetched.content_type.as_deref(), &body);
-    let is_document = limits.rule == BodyRule::PageOrDocument
-        && documents::is_document(fetched.content_type.as_deref(), &body);
-    if limits.rule.is_page()
-        && !is_document
-        && kind == charset::Kind::Unsupported
-        && !body.is_empty()
-    {
+    let files = limits.rule.files();
+    let is_file = files.documents && documents::is_document(fetched.content_type.as_deref(), &body)
+        || files.sitemaps && sitemaps::is_sitemap(&body);
+    if limits.rule.is_page() && !is_file && kind == charset::Kind::Unsupported && !body.is_empty() {
         let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
         fetched.fail(binary);
         return Ok(());

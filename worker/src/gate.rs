@@ -61,15 +61,15 @@ impl Gate {
         self.permits.permit(task)
     }
 
-    /// Fetches a page.
+    /// Fetches a page for a user agent; it may be a sitemap if those are read.
     pub async fn page(
         &self,
         permit: &Permit,
         url: &Url,
-        user_agent: Option<&str>,
+        (user_agent, sitemaps): (Option<&str>, bool),
         memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        let request = self.fetcher.page(url, user_agent, memory);
+        let request = self.fetcher.page(url, user_agent, sitemaps, memory);
         let fetched = self.pass(permit, request).await;
         permit.note_request(fetched.is_ok());
         fetched
@@ -149,7 +149,9 @@ mod tests {
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;
-        gate.page(permit, &url, None, &mut memory).await.is_ok()
+        gate.page(permit, &url, (None, false), &mut memory)
+            .await
+            .is_ok()
     }
 
     fn task(crawl: CrawlKey, site: &str, priority: u8) -> Task {

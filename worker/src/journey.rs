@@ -22,7 +22,8 @@ use webfill_startup::log::task_span;
 use webfill_store::Cache;
 use webfill_urls::Url;
 use webfill_wire::{
-    CrawlKey, Delivery, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
+    CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, ReturnCause, SiteClock, Task,
+    TaskReturned,
 };
 
 use crate::archive::{Archive, Exchange};
@@ -55,6 +56,7 @@ mod address;
 mod document;
 mod rendering;
 mod robots_fetch;
+mod sitemaps;
 mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -156,6 +158,9 @@ impl Journey {
                 return self.return_cut_short(site, &task, self.politeness.delay());
             }
         };
+        if sitemaps::is_list_of_sitemaps(&crawl, &url) {
+            return self.end_with_sitemaps(site, task, crawl, &url).await;
+        }
         let place = match browser {
             Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
             None => None,
@@ -168,8 +173,8 @@ impl Journey {
         };
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
-        let agent = user_agent.as_deref();
-        let mut fetched = match self.gate.page(permit, &url, agent, &mut slot.memory).await {
+        let wanted = (user_agent.as_deref(), crawl.has(Feature::Sitemaps));
+        let mut fetched = match self.gate.page(permit, &url, wanted, &mut slot.memory).await {
             Ok(fetched) => fetched,
             Err(Denied::NotStarted) => return self.return_task(site, &task, Some(delay)),
             Err(Denied::CutShort) => return self.return_cut_short(site, &task, delay),
@@ -183,7 +188,9 @@ impl Journey {
         }
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
-        if let Some(documents) = self.documents_for(&page) {
+        if sitemaps::is_sitemap(&page) {
+            // It is no document, and nothing to render.
+        } else if let Some(documents) = self.documents_for(&page) {
             slot = None;
             page = match self.read_document(documents, page, permit).await {
                 Ok(page) => page,

@@ -134,7 +134,10 @@ impl SingleFetcher {
         let (delay, turn) = permission?;
         self.await_turn(&task.site, turn).await;
         let started = Now::read();
-        let fetched = self.gate.page(&permit, url, None, &mut memory).await;
+        let fetched = self
+            .gate
+            .page(&permit, url, (None, false), &mut memory)
+            .await;
         let mut fetched = fetched.map_err(|_| broken_off(url))?;
         let sign = block_outcome::judge_fetched(&mut fetched, url, None);
         if let Some(sign) = sign {

@@ -32,6 +32,7 @@ impl Watch {
             domain_max_pages: number("domain_max_pages"),
             max_pages: self.max_pages,
             run_began_ms: Some(began_ms),
+            sitemaps: self.flag("sitemaps") == Some(&Value::Bool(true)),
             ..defaults
         }
     }

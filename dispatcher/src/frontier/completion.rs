@@ -3,7 +3,7 @@
 
 use rusqlite::Result;
 use webfill_urls::Url;
-use webfill_wire::TaskDone;
+use webfill_wire::{LinkKind, TaskDone};
 
 use super::answers::{Completion, CompletionTally, FeedTally};
 use super::feed::LinkContext;
@@ -90,6 +90,7 @@ impl Frontier {
         let unresolved: Vec<i64> = unresolved.map(|record| record.id).collect();
         let base = Url::parse(&task.url).ok();
         let redirect = LinkContext {
+            kind: LinkKind::Link,
             depth: task.depth,
             priority: task.priority,
             redirects: task.redirects.saturating_add(1),
@@ -104,6 +105,11 @@ impl Frontier {
             redirects: 0,
             ..redirect
         };
+        // A sitemap leads to its pages as a redirect does, and as few steps are taken.
+        let listed = LinkContext {
+            records: &[],
+            ..redirect
+        };
         let mut batch = self.begin_feed(task.crawl, now_ms);
         if batch.is_unwanted(served.len(), &unresolved) {
             batch.tally.unwanted = (report.links.len() + report.redirect.iter().len()) as u64;
@@ -112,8 +118,16 @@ impl Frontier {
         if let Some(url) = &report.redirect {
             batch.judge(url, &redirect)?;
         }
-        for url in &report.links {
-            batch.judge(url, &link)?;
+        let has_sitemaps = batch.crawl.spec.sitemaps;
+        for text in &report.links {
+            let (kind, url) = match has_sitemaps {
+                true => LinkKind::of(text),
+                false => (LinkKind::Link, text.as_str()),
+            };
+            match kind {
+                LinkKind::Link => batch.judge(url, &link)?,
+                kind => batch.judge(url, &LinkContext { kind, ..listed })?,
+            };
         }
         batch.finish()
     }

@@ -1,11 +1,11 @@
 //! Feeding: candidates (seeds, links, redirects) are judged, and those that are new become queued
 //! tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, Reason};
+use webfill_wire::{CrawlKey, LinkKind, Reason};
 
 use super::answers::{
     AttrsId, Backfill, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
@@ -38,6 +38,7 @@ impl Frontier {
                     continue;
                 }
                 let context = LinkContext {
+                    kind: LinkKind::Link,
                     depth: candidate.depth,
                     priority: candidate
                         .priority
@@ -50,6 +51,9 @@ impl Frontier {
                 };
                 if let Some(refusal) = batch.judge(candidate.url, &context)? {
                     batch.note_refused(index, &refusal);
+                }
+                if candidate.depth == 0 {
+                    batch.queue_sitemaps_of(candidate.url, &context)?;
                 }
             }
             batch.finish()
@@ -92,12 +96,15 @@ impl Frontier {
             fed: BTreeMap::new(),
             queued: BTreeMap::new(),
             tally: FeedTally::default(),
+            origins: HashSet::new(),
         }
     }
 }
 
 /// The context of a candidate: what its task inherits from the page that it was found on.
+#[derive(Clone, Copy)]
 pub(super) struct LinkContext<'a> {
+    pub(super) kind: LinkKind,
     pub(super) depth: u16,
     pub(super) priority: u8,
     pub(super) redirects: u8,
@@ -127,6 +134,8 @@ pub(super) struct FeedBatch<'a> {
     /// How many tasks it queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) tally: FeedTally,
+    /// Those whose sitemaps this batch has asked for.
+    origins: HashSet<String>,
 }
 
 /// What a batch adds to one site.
@@ -173,7 +182,34 @@ impl FeedBatch<'_> {
         if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
-        intake::judge(text, context.base, &self.crawl.scope, self.excluded)
+        let judge = match context.kind {
+            LinkKind::Link | LinkKind::Listed => intake::judge,
+            LinkKind::Sitemap => intake::judge_sitemap,
+        };
+        judge(text, context.base, &self.crawl.scope, self.excluded)
+    }
+
+    /// Queues the robots.txt of a seed's origin, whose task finds its sitemaps, if the crawl asks for
+    /// them. It was not asked for by itself, so it is not counted where it is refused.
+    fn queue_sitemaps_of(&mut self, seed: &str, seeds: &LinkContext<'_>) -> Result<()> {
+        if !self.crawl.spec.sitemaps {
+            return Ok(());
+        }
+        let context = LinkContext {
+            kind: LinkKind::Sitemap,
+            parent: None,
+            records: &[],
+            ..*seeds
+        };
+        let Ok(seed) = self.intake(seed, &context) else {
+            return Ok(());
+        };
+        if self.origins.insert(webfill_urls::origin(&seed))
+            && let Ok(robots_txt) = seed.join("/robots.txt")
+        {
+            self.admit(&robots_txt, &context)?;
+        }
+        Ok(())
     }
 
     /// Queues a URL that is in scope; returns the reason if it is refused.

@@ -1,0 +1,96 @@
+//! Crawls with sitemaps: what is queued for seeds, and how listed URLs are judged.
+
+use webfill_wire::LinkKind;
+
+use super::*;
+
+fn with_sitemaps() -> Fixture {
+    fixture_with(|spec| {
+        spec.sitemaps = true;
+        spec.allowed_domains = vec!["a.org".into()];
+        spec.allow_regex = vec!["/p".into()];
+    })
+}
+
+fn urls(tasks: &[Leased]) -> Vec<&str> {
+    tasks.iter().map(|task| task.url.as_str()).collect()
+}
+
+#[test]
+fn the_robots_txt_of_each_seeds_origin_is_queued_once() {
+    let mut fixture = with_sitemaps();
+    let tally = fixture.feed(&["http://a.org/p1", "http://a.org/p2", "https://a.org/p3"]);
+    assert_eq!((tally.accepted, tally.skipped), (5, skipped(&[])));
+    let tally = fixture.feed(&["http://a.org/p4", "http://b.org/p", "http://a.org/other"]);
+    assert_eq!(tally.accepted, 1);
+    let refused = [(Reason::OutOfDomain, 1), (Reason::DeniedPattern, 1)];
+    assert_eq!(tally.skipped, skipped(&refused));
+    let tasks = fixture.lease_all();
+    let robots = urls(&tasks)
+        .into_iter()
+        .filter(|url| url.ends_with("/robots.txt"))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        robots,
+        ["http://a.org/robots.txt", "https://a.org/robots.txt"]
+    );
+    fixture.assert_conserved();
+}
+
+#[test]
+fn what_is_listed_stays_at_its_depth_and_sitemaps_need_only_their_domain() {
+    let mut fixture = with_sitemaps();
+    fixture.feed_for(&["http://a.org/p1"], &["people/1"], 0);
+    let links: Vec<String> = [
+        (LinkKind::Sitemap, "http://a.org/map.zip"),
+        (LinkKind::Sitemap, "http://b.org/map.xml"),
+        (LinkKind::Listed, "http://a.org/p2"),
+        (LinkKind::Listed, "http://a.org/other"),
+        (LinkKind::Link, "http://a.org/p3"),
+    ]
+    .map(|(kind, url)| kind.mark(url))
+    .into();
+    let tasks = fixture.lease_all();
+    assert_eq!(urls(&tasks), ["http://a.org/p1", "http://a.org/robots.txt"]);
+    let counted = fixture.report(&TaskDone {
+        links,
+        ..report(&tasks[1])
+    });
+    let refused = [
+        (Reason::OutOfDomain, 1),
+        (Reason::DeniedPattern, 1),
+        (Reason::TooDeep, 1),
+    ];
+    assert_eq!(counted.links.skipped, skipped(&refused));
+    fixture.done(&tasks[0], &[]);
+    let tasks = fixture.lease_all();
+    assert_eq!(urls(&tasks), ["http://a.org/map.zip", "http://a.org/p2"]);
+    let found = |task: &Leased| (task.depth, task.priority, task.records.len());
+    assert_eq!(tasks.iter().map(found).collect::<Vec<_>>(), [(0, 50, 0); 2]);
+    fixture.assert_conserved();
+}
+
+#[test]
+fn sitemaps_below_each_other_end() {
+    let mut fixture = with_sitemaps();
+    fixture.feed(&["http://a.org/p"]);
+    let mut tasks = fixture.lease_all();
+    let mut steps = 0;
+    while let Some(task) = tasks.pop() {
+        steps += 1;
+        let next = LinkKind::Sitemap.mark(&format!("http://a.org/map{steps}"));
+        fixture.done(&task, &[&next]);
+        tasks = fixture.lease_all();
+    }
+    assert_eq!(steps, 6, "robots.txt and five sitemaps");
+}
+
+#[test]
+fn without_sitemaps_a_mark_is_part_of_a_link() {
+    let mut fixture = fixture_with(|spec| spec.max_depth = 1);
+    assert_eq!(fixture.feed(&["http://a.org/p"]).accepted, 1);
+    let task = fixture.lease_one();
+    fixture.done(&task, &[&LinkKind::Listed.mark("http://a.org/p2")]);
+    let link = fixture.lease_one();
+    assert_eq!(link.url, "http://a.org/listed%20http://a.org/p2");
+}
