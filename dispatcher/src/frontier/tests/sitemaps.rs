@@ -6,6 +6,7 @@ use super::*;
 
 fn with_sitemaps() -> Fixture {
     fixture_with(|spec| {
+        spec.max_depth = 0;
         spec.sitemaps = true;
         spec.allowed_domains = vec!["a.org".into()];
         spec.allow_regex = vec!["/p".into()];
