@@ -44,9 +44,7 @@ impl Journey {
         let mut result = TaskResult::unfetched(task, crawl, Outcome::Ok);
         let sitemaps = self.sitemaps_of(url);
         result.listed = sitemaps.map(|url| (LinkKind::Sitemap, url)).collect();
-        let sites = self.sites.borrow();
-        result.next_start = sites.next_start_after_refusal(site, false);
-        drop(sites);
+        result.next_start = self.sites.borrow().next_start_after_refusal(site, false);
         self.report(result).await;
     }
 
