@@ -10,13 +10,19 @@ use crate::TaskDone;
 /// Bytes of links in one message; a socket takes several times as much.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
+/// How long the links of outcomes are together.
+pub fn bytes_of(done: &[TaskDone]) -> usize {
+    let links = done.iter().flat_map(|done| &done.links);
+    links.map(String::len).sum()
+}
+
 /// Outcomes in the same order, in parts of which none is too long for a message. A single outcome is not
 /// divided: workers bound its links.
 pub fn parts_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     let mut parts: Vec<Vec<TaskDone>> = Vec::new();
     let mut room = 0;
     for done in done {
-        let links = done.links.iter().map(String::len).sum::<usize>();
+        let links = bytes_of(std::slice::from_ref(&done));
         match parts.last_mut() {
             Some(part) if links <= room => {
                 room -= links;

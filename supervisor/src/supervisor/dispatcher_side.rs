@@ -318,7 +318,7 @@ impl Supervisor {
 
     /// The running total that the dispatcher is told.
     fn credit(&self) -> Credit {
-        match self.paused {
+        match self.paused || self.unacknowledged.are_too_long() {
             true => self.reported_credit,
             false => self.queue.credit(),
         }
