@@ -33,10 +33,6 @@ impl Frontier {
             let records = frontier.record_ids(candidates)?;
             let mut batch = frontier.begin_feed(crawl, now_ms);
             for (index, (candidate, records)) in candidates.iter().zip(&records).enumerate() {
-                if batch.is_unwanted(candidate.records.len(), records) {
-                    batch.tally.unwanted += 1;
-                    continue;
-                }
                 let context = LinkContext {
                     kind: LinkKind::Link,
                     depth: candidate.depth,
@@ -49,7 +45,9 @@ impl Frontier {
                     records,
                     attrs: candidate.attrs,
                 };
-                if let Some(refusal) = batch.judge(candidate.url, &context)? {
+                if batch.is_unwanted(candidate.records.len(), records) {
+                    batch.tally.unwanted += 1;
+                } else if let Some(refusal) = batch.judge(candidate.url, &context)? {
                     batch.note_refused(index, &refusal);
                 }
                 if candidate.depth == 0 {
@@ -190,9 +188,10 @@ impl FeedBatch<'_> {
     }
 
     /// Queues the robots.txt of a seed's origin, whose task finds its sitemaps, if the crawl asks for
-    /// them. It was not asked for by itself, so it is not counted where it is refused.
+    /// them: whatever the budget of its site, because nothing is requested for it, and whatever has
+    /// become of the seed, unless its host is out of scope.
     fn queue_sitemaps_of(&mut self, seed: &str, seeds: &LinkContext<'_>) -> Result<()> {
-        if !self.crawl.spec.sitemaps {
+        if !self.crawl.spec.sitemaps || self.is_unwanted(0, &[]) {
             return Ok(());
         }
         let context = LinkContext {
@@ -229,7 +228,8 @@ impl FeedBatch<'_> {
         }
         let site_name = webfill_urls::site(url);
         let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
-        if !self.within_budget(site)? {
+        let lists_sitemaps = context.kind == LinkKind::Sitemap && context.parent.is_none();
+        if !self.within_budget(site)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
         }
         self.enqueue(key, url, (site, &site_name), context)?;

@@ -87,11 +87,73 @@ fn sitemaps_below_each_other_end() {
 }
 
 #[test]
-fn without_sitemaps_a_mark_is_part_of_a_link() {
+fn what_was_listed_is_judged_as_such_after_the_crawl_has_ceased_to_ask() {
     let mut fixture = fixture_with(|spec| spec.max_depth = 1);
     assert_eq!(fixture.feed(&["http://a.org/p"]).accepted, 1);
     let task = fixture.lease_one();
     fixture.done(&task, &[&LinkKind::Listed.mark("http://a.org/p2")]);
-    let link = fixture.lease_one();
-    assert_eq!(link.url, "http://a.org/listed%20http://a.org/p2");
+    let listed = fixture.lease_one();
+    assert_eq!((&*listed.url, listed.depth), ("http://a.org/p2", 0));
+}
+
+#[test]
+fn what_is_listed_does_not_end_with_the_records_of_its_seed() {
+    let mut fixture = with_sitemaps();
+    fixture.feed_for(&["http://a.org/p1"], &["people/1"], 0);
+    let tasks = fixture.lease_all();
+    let links = [
+        LinkKind::Link.mark("http://a.org/p2"),
+        LinkKind::Sitemap.mark("http://a.org/feed"),
+    ];
+    let counted = fixture.report(&TaskDone {
+        links: links.into(),
+        resolved: vec!["people/1".into()],
+        ..report(&tasks[0])
+    });
+    assert_eq!((counted.links.accepted, counted.links.unwanted), (1, 1));
+    assert_eq!(fixture.lease_one().url, "http://a.org/feed");
+    let tally = fixture.feed_for(&["http://a.org:81/p1"], &["people/1"], 0);
+    assert_eq!((tally.accepted, tally.unwanted), (1, 1));
+    assert_eq!(fixture.lease_one().url, "http://a.org:81/robots.txt");
+}
+
+#[test]
+fn a_sites_budget_does_not_keep_its_sitemaps_from_being_looked_for() {
+    let mut fixture = fixture_with(|spec| {
+        spec.sitemaps = true;
+        spec.domain_max_pages = Some(1);
+    });
+    let tally = fixture.feed(&["http://a.org/", "http://a.org/2"]);
+    assert_eq!(tally.skipped, skipped(&[(Reason::Budget, 1)]));
+    let tasks = fixture.lease_all();
+    assert_eq!(urls(&tasks), ["http://a.org/", "http://a.org/robots.txt"]);
+    let counted = fixture.done(&tasks[1], &[&LinkKind::Sitemap.mark("http://a.org/map")]);
+    assert_eq!(counted.links.skipped, skipped(&[(Reason::Budget, 1)]));
+    fixture.assert_conserved();
+}
+
+#[test]
+fn where_a_sitemap_redirects_to_is_judged_as_a_sitemap() {
+    let mut fixture = with_sitemaps();
+    fixture.feed(&["http://a.org/p1"]);
+    let tasks = fixture.lease_all();
+    let (page, robots) = (&tasks[0], &tasks[1]);
+    let moved = |task: &Leased, to: &str| TaskDone {
+        redirect: Some(to.into()),
+        outcome: Outcome::Redirected,
+        ..report(task)
+    };
+    // One whose URL could be that of a page, but that robots.txt names.
+    fixture.done(robots, &[&LinkKind::Sitemap.mark("http://a.org/pages.xml")]);
+    let sitemap = fixture.lease_one();
+    fixture.report(&moved(&sitemap, "/map.gz"));
+    let sitemap = fixture.lease_one();
+    assert_eq!(sitemap.url, "http://a.org/map.gz");
+    let refused = fixture.report(&moved(&sitemap, "http://b.org/map"));
+    assert_eq!(refused.links.skipped, skipped(&[(Reason::OutOfDomain, 1)]));
+    let refused = fixture.report(&moved(page, "/other"));
+    assert_eq!(
+        refused.links.skipped,
+        skipped(&[(Reason::DeniedPattern, 1)])
+    );
 }
