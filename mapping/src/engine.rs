@@ -150,16 +150,22 @@ impl Engine {
             extraction.all_links = all_links(run)?;
         }
         if wants.feeds && run.page.kind() == PageKind::Html {
-            run.check_time()?;
-            run.set_subject("feeds".to_owned());
-            let mut links = Links::new(run.page.base(), MAX_FEEDS);
-            if let Some(document) = run.page.tree() {
-                document.feeds().for_each(|href| links.add(href));
+            // What was extracted before is not lost by it.
+            match run.check_time() {
+                Ok(()) => extraction.feeds = feeds(run),
+                Err(OutOfTime) => run.warn("there was no time left to look for feeds"),
             }
-            extraction.feeds = links.finish(run);
         }
         Ok(())
     }
+}
+
+fn feeds(run: &Run<'_>) -> Vec<String> {
+    let mut links = Links::new(run.page.base(), MAX_FEEDS);
+    if let Some(document) = run.page.tree() {
+        document.feeds().for_each(|href| links.add(href));
+    }
+    links.finish(run)
 }
 
 /// Feeds that one page may name.

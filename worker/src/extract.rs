@@ -22,8 +22,10 @@ use crate::crash_marker::CrashMarker;
 use crate::documents::ReadDocument;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
-use crate::sitemaps::{self, Sitemap};
+use crate::sitemaps;
 use crate::task_result::TaskResult;
+
+mod listed;
 
 /// A page to extract from, or a new set of mappings.
 pub enum Work {
@@ -165,16 +167,18 @@ fn extract(
     let Ok(url) = Url::parse(&result.task.url) else {
         return with_extract_error(result, "the task's URL does not parse".into());
     };
-    if result.crawl.has(Feature::Sitemaps) {
-        let content_type = result.content_type.as_deref();
-        let held = body.capacity();
-        let sitemap = sitemaps::read(&body, content_type, &url, |more| memory.set(held + more));
-        if let Some(sitemap) = sitemap {
-            take_listed(engine, &mut result, sitemap);
-            if sitemaps::is_gzip(&body) || engine.set().find(url.as_str()).is_none() {
-                return result;
-            }
-        }
+    let deadline = Instant::now() + page_deadline;
+    let is_sitemap = result.crawl.has(Feature::Sitemaps)
+        && listed::read(
+            engine.set(),
+            &mut result,
+            (&url, &body),
+            &mut memory,
+            deadline,
+        );
+    let is_listed_alone = is_sitemap && engine.set().find(url.as_str()).is_none();
+    if is_sitemap && (sitemaps::is_gzip(&body) || is_listed_alone && !result.crawl.body) {
+        return result;
     }
     let (kind, text) = match is_rendered {
         true => (Kind::Html, String::from_utf8_lossy(&body)),
@@ -186,6 +190,9 @@ fn extract(
     };
     if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
         result.body = Some(text.as_ref().into());
+    }
+    if is_listed_alone {
+        return result;
     }
     // The text may be a copy of the body, and one of it may be kept.
     memory.set(body.capacity() + text.len() * (1 + usize::from(result.body.is_some())));
@@ -251,34 +258,6 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
 fn is_seed(task: &Task) -> bool {
     let is_first_page = || Url::parse(&task.url).is_ok_and(|url| url.path() == "/");
     task.depth == 0 && (task.parent.is_none() || is_first_page())
-}
-
-/// Takes over what a sitemap lists: all of it, or where links are those of mappings, what a mapping
-/// matches.
-fn take_listed(engine: &Engine, result: &mut TaskResult, sitemap: Sitemap) {
-    let entries = sitemap.urls.len();
-    let by_mapping = sitemap.lists == LinkKind::Listed && result.crawl.follow == Follow::Mapped;
-    let wanted = sitemap.urls.into_iter().map(String::from);
-    let wanted = wanted.filter(|url| !by_mapping || engine.set().find(url).is_some());
-    result.listed = wanted.map(|url| (sitemap.lists, url)).collect();
-    tracing::info!(
-        event = "sitemap",
-        url = result.task.url,
-        crawl_id = result.crawl.crawl_id,
-        entries,
-        taken = result.listed.len(),
-        left_out = sitemap.left_out,
-        "a sitemap was read"
-    );
-    if let Some(why) = sitemap.cut {
-        tracing::warn!(
-            event = "sitemap_cut",
-            url = result.task.url,
-            crawl_id = result.crawl.crawl_id,
-            reason = why,
-            "a sitemap was not read to its end"
-        );
-    }
 }
 
 fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError>) -> TaskResult {

@@ -42,7 +42,7 @@ use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::{Denied, Permit};
 use crate::politeness::{Answered, ClockOwner, PolitenessConfig};
 use crate::resolve::Resolver;
-use crate::robots::RobotsFiles;
+use crate::robots::{RobotsFiles, Rules};
 use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
 use crate::task_result::TaskResult;
@@ -148,7 +148,8 @@ impl Journey {
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
             return self.return_counted_elsewhere(&task, address);
         }
-        let (delay, turn) = match self.permission(&task, &url, permit).await {
+        let (permission, rules) = self.permission(&task, &url, permit).await;
+        let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { outcome, evidence } => {
                 return self.end_refused(site, task, crawl, outcome, evidence).await;
@@ -158,8 +159,9 @@ impl Journey {
                 return self.return_cut_short(site, &task, self.politeness.delay());
             }
         };
-        if sitemaps::is_list_of_sitemaps(&crawl, &url) {
-            return self.end_with_sitemaps(site, task, crawl, &url).await;
+        if sitemaps::is_list_of_sitemaps(&task, &crawl, &url) {
+            let named = sitemaps::sitemaps_of(&url, rules.as_deref());
+            return self.end_with_sitemaps(site, task, crawl, named).await;
         }
         let place = match browser {
             Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
@@ -218,19 +220,25 @@ impl Journey {
 
     /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if
     /// neither this worker nor the shared cache knows it.
-    async fn permission(&self, task: &Task, url: &Url, permit: &Permit) -> Permission {
+    async fn permission(
+        &self,
+        task: &Task,
+        url: &Url,
+        permit: &Permit,
+    ) -> (Permission, Option<Rules>) {
         self.look_up_clock(&task.site).await;
         if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
             let delay = self.politeness.delay_in_force(None, task.delay_ms);
             let turn = Turn::Page(delay);
-            return Permission::Allowed { delay, turn };
+            return (Permission::Allowed { delay, turn }, None);
         }
         if let Err(refusal) = self.resolver.judge_literal(url) {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
-            return Permission::Refused {
+            let refused = Permission::Refused {
                 outcome: Outcome::UnsafeAddress,
                 evidence: None,
             };
+            return (refused, None);
         }
         let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());

@@ -175,6 +175,9 @@ impl Found<'_> {
         };
         let Some(url) = url else {
             self.sitemap.left_out += 1;
+            if self.sitemap.left_out == MAX_ENTRIES {
+                self.sitemap.cut = Some(format!("{MAX_ENTRIES} of its entries are no URLs"));
+            }
             return self.sitemap.left_out < MAX_ENTRIES;
         };
         self.bytes += url.as_str().len();

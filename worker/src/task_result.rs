@@ -132,8 +132,12 @@ impl TaskResult {
         // What a page writes can never be taken for what its worker marks.
         let mut links = self.links;
         links.retain(|link| LinkKind::of(link).0 == LinkKind::Link);
-        links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
+        if complete {
+            links.clear();
+        }
+        // These are for no record.
+        links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
         TaskDone {
             task: self.task.task,
             delivery: self.task.delivery,
@@ -141,7 +145,7 @@ impl TaskResult {
             status_code: self.status_code,
             body_bytes: self.body_bytes,
             fields: self.fields.len() as u32,
-            links: if complete { Vec::new() } else { links },
+            links,
             redirect: self.redirect,
             resolved,
             clock: SiteClock {

@@ -38,10 +38,11 @@ pub(super) struct BodyLimits {
 
 impl BodyLimits {
     /// The most bytes of a body, of which `body` is there and so many more have come. Sitemaps have a limit
-    /// of their own, by their protocol.
+    /// of their own, by their protocol; compressed ones are below that of pages.
     fn most_bytes(&self, body: &[u8], more: usize) -> usize {
         let is_over = body.len() + more > self.bytes;
-        match is_over && self.rule.files().sitemaps && sitemaps::is_sitemap(body) {
+        let is_plain = is_over && self.rule.files().sitemaps && !sitemaps::is_gzip(body);
+        match is_plain && sitemaps::is_sitemap(body) {
             true => self.bytes.max(sitemaps::MAX_BYTES),
             false => self.bytes,
         }
