@@ -176,6 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn the_mapping_of_the_fuzz_targets_has_every_processor() {
+        let mapping = include_str!("../../fuzz/src/everything.json");
+        for entry in ALL {
+            let used = format!("\"type\": \"{}\"", entry.name);
+            assert!(
+                mapping.contains(&used),
+                "fuzz/src/everything.json: no {}",
+                entry.name
+            );
+        }
+    }
+
+    #[test]
     fn an_unknown_name_gets_the_nearest_one() {
         let error = find("x-path").err().unwrap_or_default();
         assert_eq!(error, "unknown processor `x-path`, did you mean `xpath`?");
