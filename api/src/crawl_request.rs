@@ -126,8 +126,9 @@ pub(crate) const KEYS: &[Key] = &[
         name: "sitemaps",
         required: false,
         rule: Rule::Flag,
-        meaning: "Whether the sitemaps and feeds of the URL's site are read, and the pages that they \
-                  list crawled as if they had been asked for. Default false.",
+        meaning: "Whether the sitemaps and feeds of the sites of this and later URLs of the crawl are \
+                  read, and the pages that they list crawled as if they had been asked for. Default \
+                  false.",
     },
 ];
 
