@@ -122,6 +122,14 @@ pub(crate) const KEYS: &[Key] = &[
         rule: Rule::Flag,
         meaning: "Whether the pages' bodies are wanted, too. Default false.",
     },
+    Key {
+        name: "sitemaps",
+        required: false,
+        rule: Rule::Flag,
+        meaning: "Whether the sitemaps and feeds of the sites of this and later URLs of the crawl are \
+                  read, and the pages that they list crawled as if they had been asked for. Default \
+                  false.",
+    },
 ];
 
 /// The names of all keys of a crawl request.

@@ -177,6 +177,7 @@ impl CrawlSpec {
                     extensions.map_or_else(|| "built in".to_owned(), list),
                 ),
                 ("--domain-max-pages", number(spec.domain_max_pages)),
+                ("--sitemaps", spec.sitemaps.to_string()),
             ]
         };
         let pairs = described(earlier).into_iter().zip(described(self));

@@ -58,8 +58,27 @@ pub fn judge(
     scope: &Scope,
     excluded: &ExcludedSites,
 ) -> Result<Url, Refusal> {
+    judge_by(text, base, excluded, |url| scope.judge(url))
+}
+
+/// The same for a sitemap.
+pub fn judge_sitemap(
+    text: &str,
+    base: Option<&Url>,
+    scope: &Scope,
+    excluded: &ExcludedSites,
+) -> Result<Url, Refusal> {
+    judge_by(text, base, excluded, |url| scope.judge_sitemap(url))
+}
+
+fn judge_by(
+    text: &str,
+    base: Option<&Url>,
+    excluded: &ExcludedSites,
+    in_scope: impl FnOnce(&Url) -> Result<(), Reason>,
+) -> Result<Url, Refusal> {
     let url = webfill_urls::canonical(text, base).map_err(Refusal::Url)?;
-    scope.judge(&url).map_err(Refusal::Scope)?;
+    in_scope(&url).map_err(Refusal::Scope)?;
     if !excluded.is_empty() && excluded.excludes(&url, &webfill_urls::site(&url)) {
         return Err(Refusal::Scope(Reason::ExcludedSite));
     }

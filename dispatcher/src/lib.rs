@@ -30,6 +30,7 @@ pub mod intake;
 pub mod local_crawl;
 mod mappings;
 mod outgoing;
+mod postponed;
 mod reload;
 mod request_reader;
 mod rest_table;

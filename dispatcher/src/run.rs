@@ -29,6 +29,7 @@ use crate::http::{self, PendingRequests};
 use crate::incoming;
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
+use crate::postponed::Postponed;
 use crate::reload::{ReadAgain, ReloadEnded, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
@@ -50,7 +51,7 @@ enum Event {
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(8);
 
-/// At most this many events are applied in one transaction.
+/// At most this many events are applied in one transaction; of long ones, fewer ([`Postponed`]).
 const BATCH: usize = 10_000;
 
 /// The loop turns at least this often, for lost supervisors and signals.
@@ -118,6 +119,7 @@ pub fn run(
         reloader,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
+        postponed: Postponed::default(),
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
@@ -179,6 +181,7 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
+    postponed: Postponed<Event>,
     clock: SteadyClock,
     disks: Disks,
     outbox: Outbox,
@@ -271,31 +274,35 @@ impl Process {
     /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since
     /// the last commit for further events that share the commit.
     fn collect_events(
-        &self,
+        &mut self,
         arrived: &mpsc::Receiver<Event>,
         committed: Instant,
     ) -> Result<Vec<Event>, Fault> {
         let stopped = || Fault::error("the socket thread has stopped");
-        let mut batch = Vec::new();
-        match arrived.recv_timeout(self.idle_time()) {
-            Ok(event) => batch.push(event),
-            Err(RecvTimeoutError::Timeout) => return Ok(batch),
+        let idle = self.idle_time();
+        let mut turn = self.postponed.begin_turn();
+        match arrived.recv_timeout(idle) {
+            Ok(event) => turn.add(outcome_bytes(&event), event),
+            Err(RecvTimeoutError::Timeout) => return Ok(turn.events()),
             Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
         }
         let closes = committed + COMMIT_EVERY;
-        while batch.len() < BATCH {
+        while turn.looked_at() < BATCH {
             let left = closes.saturating_duration_since(Instant::now());
             match arrived.recv_timeout(left) {
-                Ok(event) => batch.push(event),
+                Ok(event) => turn.add(outcome_bytes(&event), event),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
             }
         }
-        Ok(batch)
+        Ok(turn.events())
     }
 
     /// How long the loop may sleep unless an event arrives.
     fn idle_time(&self) -> Duration {
+        if !self.postponed.is_empty() {
+            return Duration::ZERO;
+        }
         let look_ms = self.core.next_tick_ms();
         let next_ms = self.core.next_ready_ms().unwrap_or(look_ms);
         let wait_ms = next_ms.min(look_ms).saturating_sub(self.clock.now_ms());
@@ -386,6 +393,14 @@ impl Process {
         self.extraction_health.finish();
         self.firehose.finish();
         closed
+    }
+}
+
+/// How long a frame of outcomes is; `None` of all other events.
+fn outcome_bytes(event: &Event) -> Option<usize> {
+    match event {
+        Event::Frame(frame) if frame.socket == OUTCOMES => Some(frame.frame.len()),
+        _ => None,
     }
 }
 

@@ -49,6 +49,15 @@ impl Scope {
         depth <= self.max_depth
     }
 
+    /// Judges the canonical URL of a sitemap: by its host alone, because patterns and extensions say
+    /// which pages are wanted.
+    pub fn judge_sitemap(&self, url: &Url) -> Result<(), Reason> {
+        match self.allows_host(url.host_str().unwrap_or_default()) {
+            true => Ok(()),
+            false => Err(Reason::OutOfDomain),
+        }
+    }
+
     /// Judges a canonical URL by everything but its depth.
     pub fn judge(&self, url: &Url) -> Result<(), Reason> {
         if !self.allows_host(url.host_str().unwrap_or_default()) {

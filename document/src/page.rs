@@ -4,6 +4,13 @@
 use crate::document::Document;
 use crate::node::NodeRef;
 
+/// The types by which pages declare feeds.
+const FEED_TYPES: [&str; 3] = [
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/rdf+xml",
+];
+
 impl Document {
     /// The `href` of the first `base` element that has one, to which relative links refer.
     pub fn base_href(&self) -> Option<&str> {
@@ -28,6 +35,21 @@ impl Document {
             }
         })
         .filter_map(|link| link.attribute("href"))
+    }
+
+    /// The `href` of each feed (RSS, Atom) that the page names as its alternate.
+    pub fn feeds(&self) -> impl Iterator<Item = &str> {
+        let links = self.elements_by_tag("link");
+        links.filter_map(|link| {
+            let rel = link.attribute("rel")?;
+            let mut words = rel.split_ascii_whitespace();
+            let is_alternate = words.any(|word| word.eq_ignore_ascii_case("alternate"));
+            let declared = link.attribute("type")?.split(';').next()?.trim();
+            let is_feed = FEED_TYPES
+                .iter()
+                .any(|feed| declared.eq_ignore_ascii_case(feed));
+            (is_alternate && is_feed).then(|| link.attribute("href"))?
+        })
     }
 
     /// The `content` of each `meta` whose `name`, `property`, `itemprop` or `http-equiv` is

@@ -45,6 +45,7 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
     let wants = Wants {
         mapped_links: true,
         all_links: true,
+        feeds: true,
         deadline: Some(Instant::now() + DEADLINE),
     };
     let Ok(extraction) = engine.extract(page, wants) else {

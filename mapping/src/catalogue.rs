@@ -126,6 +126,7 @@ pub(crate) const ALL: &[&Entry] = &[
     &processors::number::NUMBER,
     &processors::date::DATE,
     &processors::url::URL,
+    &processors::pagination::PAGINATION,
     &processors::list::SPLIT,
     &processors::list::JOIN,
     &processors::list::FIRST,
@@ -171,6 +172,19 @@ mod tests {
             assert!(!entry.examples.is_empty(), "{}", entry.name);
             let others = &ALL[index + 1..];
             assert!(others.iter().all(|other| other.name != entry.name));
+        }
+    }
+
+    #[test]
+    fn the_mapping_of_the_fuzz_targets_has_every_processor() {
+        let mapping = include_str!("../../fuzz/src/everything.json");
+        for entry in ALL {
+            let used = format!("\"type\": \"{}\"", entry.name);
+            assert!(
+                mapping.contains(&used),
+                "fuzz/src/everything.json: no {}",
+                entry.name
+            );
         }
     }
 

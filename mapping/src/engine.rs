@@ -149,9 +149,27 @@ impl Engine {
             run.set_subject("all links".to_owned());
             extraction.all_links = all_links(run)?;
         }
+        if wants.feeds && run.page.kind() == PageKind::Html {
+            // What was extracted before is not lost by it.
+            match run.check_time() {
+                Ok(()) => extraction.feeds = feeds(run),
+                Err(OutOfTime) => run.warn("there was no time left to look for feeds"),
+            }
+        }
         Ok(())
     }
 }
+
+fn feeds(run: &Run<'_>) -> Vec<String> {
+    let mut links = Links::new(run.page.base(), MAX_FEEDS);
+    if let Some(document) = run.page.tree() {
+        document.feeds().for_each(|href| links.add(href));
+    }
+    links.finish(run)
+}
+
+/// Feeds that one page may name.
+const MAX_FEEDS: usize = 20;
 
 /// Bytes of a value beside its text, about.
 const VALUE_BYTES: usize = 64;

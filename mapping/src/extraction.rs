@@ -35,6 +35,8 @@ pub struct Wants {
     pub mapped_links: bool,
     /// Every link of the page.
     pub all_links: bool,
+    /// The feeds that the page names.
+    pub feeds: bool,
     /// The deadline of the extraction.
     pub deadline: Option<Instant>,
 }
@@ -57,6 +59,9 @@ pub struct Extraction {
     pub links: Vec<String>,
     /// Every link of the page, if wanted; in the same form as `links`.
     pub all_links: Vec<String>,
+    /// The feeds (RSS, Atom) that the page names as its alternates, if wanted: absolute and canonical.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub feeds: Vec<String>,
     /// Why the end of the page was not read.
     pub truncated: Option<String>,
     /// What was cut, skipped or given up.

@@ -117,6 +117,13 @@ impl MappingSet {
         found.0
     }
 
+    /// Whether a mapping matches a canonical URL; `None` if none does and a pattern took too many steps.
+    pub fn matches(&self, url: &str) -> Option<bool> {
+        let found = self.index.first(url);
+        let is_match = !found.mappings.is_empty();
+        (is_match || found.gave_up.is_empty()).then_some(is_match)
+    }
+
     /// Every mapping that matches a canonical URL; the first of them wins.
     pub fn find_all(&self, url: &str) -> Vec<MappingIndex> {
         self.index

@@ -41,6 +41,7 @@ fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
     let wants = Wants {
         mapped_links: true,
         all_links: true,
+        feeds: true,
         deadline: None,
     };
     engine

@@ -120,6 +120,7 @@ fn survive(name: &str, kind: PageKind, text: &str) {
     let wants = Wants {
         mapped_links: true,
         all_links: true,
+        feeds: true,
         deadline: Some(start + DEADLINE),
     };
     let result = engine.extract(page, wants);

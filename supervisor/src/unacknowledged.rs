@@ -3,28 +3,40 @@
 //! A broken connection or a killed dispatcher may lose messages. So each outcome message stays here
 //! until a heartbeat of the dispatcher acknowledges its number as durable, and is sent again at the
 //! start of the next session; otherwise the pages would be fetched twice. Memory is bounded by the
-//! credit-based flow control: without acknowledgements the supervisor gets no new tasks. Nothing is
+//! credit-based flow control: without acknowledgements the supervisor asks for no new tasks once the
+//! messages are long. Nothing is
 //! on disk: if the supervisor dies, the dispatcher leases its tasks again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use webfill_wire::{Delivery, SupervisorOutcomes};
+use webfill_wire::{Delivery, SupervisorOutcomes, links};
+
+/// While the links of unacknowledged outcomes have more bytes than this, the supervisor asks for no more
+/// tasks. An ordinary queue of outcomes stays far below; those of sitemaps may have 16 MiB each.
+const MOST_LINK_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct UnacknowledgedOutcomes {
     sent: VecDeque<Arc<SupervisorOutcomes>>,
+    link_bytes: usize,
 }
 
 impl UnacknowledgedOutcomes {
     pub(crate) fn add(&mut self, outcomes: &Arc<SupervisorOutcomes>) {
+        self.link_bytes += links::bytes_of(&outcomes.done);
         self.sent.push_back(Arc::clone(outcomes));
+    }
+
+    /// Whether no more outcomes are to be made until some are acknowledged.
+    pub(crate) fn are_too_long(&self) -> bool {
+        self.link_bytes > MOST_LINK_BYTES
     }
 
     /// The dispatcher has made the messages of this session durable, up to and including `number`.
     pub(crate) fn acknowledge(&mut self, number: u64) {
-        while self.sent.front().is_some_and(|sent| sent.number <= number) {
-            self.sent.pop_front();
+        while let Some(sent) = self.sent.pop_front_if(|sent| sent.number <= number) {
+            self.link_bytes -= links::bytes_of(&sent.done);
         }
     }
 
@@ -35,6 +47,7 @@ impl UnacknowledgedOutcomes {
 
     /// Removes all messages, to be sent again in a new session.
     pub(crate) fn take_all(&mut self) -> Vec<SupervisorOutcomes> {
+        self.link_bytes = 0;
         let sent = std::mem::take(&mut self.sent);
         sent.into_iter().map(Arc::unwrap_or_clone).collect()
     }

@@ -49,6 +49,8 @@ mod retrying;
 mod robots;
 mod seeds;
 mod settings;
+mod sitemaps;
+mod sitemaps_hostile;
 mod terminal;
 mod the_test_site;
 mod tls;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Site, Web, page, status};
+use webfill_tests::site::{Site, Web, document, page, status};
 use webfill_tests::workplace::Workplace;
 
 use crate::mongodb_records::People;
@@ -130,6 +130,24 @@ fn each_run_looks_at_each_page_again_once_and_is_recorded() {
     assert_eq!(runs[2]["counts"]["pages"], 2);
     assert_eq!(runs[2]["counts"]["outcomes"], json!({"ok": 2}));
     assert!(runs[2]["ended_ms"].as_i64() >= runs[2]["started_ms"].as_i64());
+}
+
+#[test]
+fn each_run_reads_the_sitemaps_again() {
+    let mut watched = Watched::new();
+    watched.watch["crawl"]["sitemaps"] = true.into();
+    watched.watch["crawl"]["follow"] = "none".into();
+    for run in 1..=2 {
+        let listed = format!("http://people.example/listed{run}\n");
+        let sitemap = document("text/plain", listed);
+        watched.site().serve("/sitemap.xml", sitemap);
+        watched
+            .site()
+            .serve(&format!("/listed{run}"), page("listed"));
+        watched.once().finish().expect(0);
+        assert_eq!(watched.visits("/sitemap.xml"), run);
+        assert_eq!(watched.visits(&format!("/listed{run}")), 1);
+    }
 }
 
 #[test]

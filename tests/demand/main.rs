@@ -27,6 +27,7 @@ mod resting;
 mod retries;
 mod same_requests;
 mod scrapy_cluster;
+mod sitemaps;
 mod sites;
 mod tenants;
 mod upgrades;

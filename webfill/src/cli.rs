@@ -176,6 +176,9 @@ pub struct CrawlOptions {
     /// Links followed: those of url_parsers, every link, or none
     #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
     pub follow: Follow,
+    /// Read the sitemaps and feeds of seeds' sites, and the pages that they list as if they were seeds
+    #[arg(long)]
+    pub sitemaps: bool,
     /// Only these domains and their subdomains; repeatable or separated by commas
     #[arg(long, value_name = "DOMAIN", value_delimiter = ',')]
     pub allowed_domains: Vec<String>,

@@ -7,18 +7,21 @@
 //! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`socket`]: the only module that uses ZeroMQ.
+//! - [`links`]: what the links of an outcome are, and how many fit into a message.
 //! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
 
 pub mod arrivals;
 pub mod codec;
 pub mod greeting;
 pub mod keys;
+pub mod links;
 pub mod message;
 pub mod refusal_log;
 pub mod socket;
 pub mod vocabulary;
 
 pub use arrivals::Arrivals;
+pub use links::LinkKind;
 pub use message::*;
 pub use refusal_log::RefusalLog;
 pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

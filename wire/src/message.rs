@@ -173,7 +173,8 @@ pub struct TaskDone {
     pub body_bytes: u64,
     /// The number of field values stored with the page.
     pub fields: u32,
-    /// Discovered links, canonical or not; the intake decides about them.
+    /// Discovered links, canonical or not; the intake decides about them. In crawls with sitemaps, each
+    /// may carry how it is to be judged: [`LinkKind`](crate::LinkKind).
     pub links: Vec<String>,
     /// The target of a redirect; the intake treats it like a link at the task's own depth.
     pub redirect: Option<String>,

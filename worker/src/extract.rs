@@ -15,14 +15,17 @@ use webfill_mapping::{
 };
 use webfill_reader::Status;
 use webfill_urls::Url;
-use webfill_wire::{Follow, Outcome};
+use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::documents::ReadDocument;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
+use crate::sitemaps;
 use crate::task_result::TaskResult;
+
+mod listed;
 
 /// A page to extract from, or a new set of mappings.
 pub enum Work {
@@ -47,6 +50,9 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// Links taken from one page; further ones are dropped, which is logged.
 const MAX_LINKS: usize = 50_000;
+
+/// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
+const MAX_LINKS_BYTES: usize = 8 << 20;
 
 /// A longer text is not stored: together with the rest of its page it may exceed a store's limit.
 const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
@@ -161,6 +167,19 @@ fn extract(
     let Ok(url) = Url::parse(&result.task.url) else {
         return with_extract_error(result, "the task's URL does not parse".into());
     };
+    let deadline = Instant::now() + page_deadline;
+    let is_sitemap = result.crawl.has(Feature::Sitemaps)
+        && listed::read(
+            engine.set(),
+            &mut result,
+            (&url, &body),
+            &mut memory,
+            deadline,
+        );
+    let is_listed_alone = is_sitemap && engine.set().find(url.as_str()).is_none();
+    if is_sitemap && (sitemaps::is_gzip(&body) || is_listed_alone && !result.crawl.body) {
+        return result;
+    }
     let (kind, text) = match is_rendered {
         true => (Kind::Html, String::from_utf8_lossy(&body)),
         false => {
@@ -171,6 +190,9 @@ fn extract(
     };
     if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
         result.body = Some(text.as_ref().into());
+    }
+    if is_listed_alone {
+        return result;
     }
     // The text may be a copy of the body, and one of it may be kept.
     memory.set(body.capacity() + text.len() * (1 + usize::from(result.body.is_some())));
@@ -226,8 +248,16 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         all_links: follows && result.crawl.follow == Follow::All,
+        feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         deadline: Some(Instant::now() + page_deadline),
     }
+}
+
+/// Whether a task is a seed's, or the first page of its site, where a seed may have been redirected to.
+/// Feeds are taken from these alone: on many sites each page has one of its own, for its comments.
+fn is_seed(task: &Task) -> bool {
+    let is_first_page = || Url::parse(&task.url).is_ok_and(|url| url.path() == "/");
+    task.depth == 0 && (task.parent.is_none() || is_first_page())
 }
 
 fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError>) -> TaskResult {
@@ -256,16 +286,26 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
         Follow::All => extraction.all_links,
         Follow::None => Vec::new(),
     };
-    if result.links.len() > MAX_LINKS {
+    let feeds = extraction.feeds.into_iter();
+    result
+        .listed
+        .extend(feeds.map(|feed| (LinkKind::Sitemap, feed)));
+    let mut bytes = 0;
+    let fitting = result.links.iter().take_while(|link| {
+        bytes += link.len();
+        bytes <= MAX_LINKS_BYTES
+    });
+    let kept = fitting.count().min(MAX_LINKS);
+    if result.links.len() > kept {
         tracing::warn!(
             event = "links_cut",
             url = result.task.url,
             crawl_id = result.crawl.crawl_id,
             links = result.links.len(),
-            kept = MAX_LINKS,
+            kept,
             "a page has more links than are taken from one page"
         );
-        result.links.truncate(MAX_LINKS);
+        result.links.truncate(kept);
     }
     result
 }

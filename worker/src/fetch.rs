@@ -25,6 +25,7 @@ use crate::now::now_ms;
 use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
+use crate::sitemaps;
 
 mod body;
 mod head;
@@ -40,8 +41,9 @@ pub use head::overloaded;
 pub use header::retry_after;
 use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
 pub use request::PageRequest;
-use request::{ACCEPTED_WITH_DOCUMENTS, RequestSpec};
+use request::RequestSpec;
 use rule::BodyRule;
+pub use rule::Files;
 
 /// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,18 +173,18 @@ impl Fetcher {
         self
     }
 
-    /// Fetches a page. `memory` grows with its body, here as in all that follow.
+    /// Fetches a page, which may be a sitemap if those are read. `memory` grows with its body, here as in
+    /// all that follow.
     pub async fn page(
         &self,
-        (url, user_agent, conditions): PageRequest<'_>,
+        asked: PageRequest<'_>,
         memory: &mut Share,
     ) -> Result<Fetched, Denied> {
-        let mut spec = RequestSpec::page(url, user_agent);
-        spec.headers = conditions;
-        if self.reads_documents {
-            spec.accept = ACCEPTED_WITH_DOCUMENTS;
-            spec.rule = BodyRule::PageOrDocument;
-        }
+        let files = Files {
+            documents: self.reads_documents,
+            sitemaps: asked.sitemaps,
+        };
+        let spec = RequestSpec::page(asked).or_file(files);
         self.fetch(spec, memory).await
     }
 
@@ -197,7 +199,10 @@ impl Fetcher {
             accept: "*/*",
             headers: &request.headers,
             rule: BodyRule::Subresource,
-            ..RequestSpec::page(&request.url, user_agent)
+            ..RequestSpec::page(PageRequest {
+                user_agent,
+                ..PageRequest::plain(&request.url)
+            })
         };
         self.fetch(spec, memory).await
     }
@@ -211,7 +216,7 @@ impl Fetcher {
     ) -> Result<Fetched, Denied> {
         let spec = RequestSpec {
             rule: BodyRule::Beginning { bytes },
-            ..RequestSpec::page(url, None)
+            ..RequestSpec::page(PageRequest::plain(url))
         };
         self.fetch(spec, memory).await
     }
@@ -258,7 +263,7 @@ impl Fetcher {
         let mut limits = self.body_limits(rule, deadline);
         let mut fetched = outcome_of_head(&head, Instant::now(), rule);
         let declared = fetched.content_type.as_deref();
-        limits.must_be_document = rule == BodyRule::PageOrDocument
+        limits.must_be_file = rule.files() != Files::default()
             && declared.is_some_and(|declared| !charset::is_supported_type(declared));
         fetched.headers = head.headers;
         if fetched.outcome == Outcome::Ok {
@@ -353,7 +358,7 @@ impl Fetcher {
     fn body_limits(&self, rule: BodyRule, deadline: tokio::time::Instant) -> BodyLimits {
         BodyLimits {
             rule,
-            must_be_document: false,
+            must_be_file: false,
             bytes: self.most_bytes(rule),
             pause: Duration::from_secs_f64(self.config.body_timeout),
             deadline,
@@ -362,9 +367,7 @@ impl Fetcher {
 
     fn most_bytes(&self, rule: BodyRule) -> usize {
         match rule {
-            BodyRule::Page | BodyRule::PageOrDocument | BodyRule::Subresource => {
-                self.config.max_body_bytes
-            }
+            BodyRule::Page(_) | BodyRule::Subresource => self.config.max_body_bytes,
             BodyRule::Beginning { bytes } => bytes,
         }
     }
@@ -386,13 +389,10 @@ async fn read_body(
         Err(NoBody::NoMemory) => return Err(Denied::CutShort),
     };
     let kind = charset::media_type(fetched.content_type.as_deref(), &body);
-    let is_document = limits.rule == BodyRule::PageOrDocument
-        && documents::is_document(fetched.content_type.as_deref(), &body);
-    if limits.rule.is_page()
-        && !is_document
-        && kind == charset::Kind::Unsupported
-        && !body.is_empty()
-    {
+    let files = limits.rule.files();
+    let is_file = files.documents && documents::is_document(fetched.content_type.as_deref(), &body)
+        || files.sitemaps && sitemaps::is_sitemap(&body);
+    if limits.rule.is_page() && !is_file && kind == charset::Kind::Unsupported && !body.is_empty() {
         let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
         fetched.fail(binary);
         return Ok(());

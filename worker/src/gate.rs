@@ -61,7 +61,7 @@ impl Gate {
         self.permits.permit(task)
     }
 
-    /// Fetches a page.
+    /// Fetches a page for a user agent; it may be a sitemap if those are read.
     pub async fn page(
         &self,
         permit: &Permit,
@@ -148,7 +148,7 @@ mod tests {
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;
-        gate.page(permit, (&url, None, &[]), &mut memory)
+        gate.page(permit, PageRequest::plain(&url), &mut memory)
             .await
             .is_ok()
     }

@@ -23,7 +23,8 @@ use webfill_startup::log::task_span;
 use webfill_store::{Cache, Store};
 use webfill_urls::Url;
 use webfill_wire::{
-    CrawlKey, Delivery, Evidence, Lane, Outcome, ReturnCause, SiteClock, Task, TaskReturned,
+    CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, ReturnCause, SiteClock, Task,
+    TaskReturned,
 };
 
 use crate::archive::{Archive, Exchange};
@@ -34,7 +35,7 @@ use crate::conditions::{self, Conditions};
 use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::{FetchedPage, Work};
-use crate::fetch::Fetched;
+use crate::fetch::{Fetched, PageRequest};
 use crate::fetch_slots::FetchSlots;
 use crate::gate::Gate;
 use crate::memory::{Memory, Share};
@@ -43,7 +44,7 @@ use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::{Denied, Permit};
 use crate::politeness::{Answered, ClockOwner, PolitenessConfig};
 use crate::resolve::Resolver;
-use crate::robots::RobotsFiles;
+use crate::robots::{RobotsFiles, Rules};
 use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
 use crate::task_result::TaskResult;
@@ -58,6 +59,7 @@ mod conditional;
 mod document;
 mod rendering;
 mod robots_fetch;
+mod sitemaps;
 mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -155,7 +157,8 @@ impl Journey {
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
             return self.return_counted_elsewhere(&task, address);
         }
-        let (delay, turn) = match self.permission(&task, &url, permit).await {
+        let (permission, rules) = self.permission(&task, &url, permit).await;
+        let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { outcome, evidence } => {
                 return self.end_refused(site, task, crawl, outcome, evidence).await;
@@ -165,6 +168,10 @@ impl Journey {
                 return self.return_cut_short(site, &task, self.politeness.delay());
             }
         };
+        if sitemaps::is_list_of_sitemaps(&task, &crawl, &url) {
+            let named = sitemaps::sitemaps_of(&url, rules.as_deref());
+            return self.end_with_sitemaps(site, task, crawl, named).await;
+        }
         let condition = self.condition(&task, &crawl).await;
         let place = match browser {
             Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
@@ -178,8 +185,12 @@ impl Journey {
         };
         let request = Request::now(delay);
         let user_agent = crawl.useragent.clone();
-        let agent = user_agent.as_deref();
-        let asked = (&url, agent, &*condition.headers);
+        let asked = PageRequest {
+            url: &url,
+            user_agent: user_agent.as_deref(),
+            conditions: &condition.headers,
+            sitemaps: crawl.has(Feature::Sitemaps),
+        };
         let mut fetched = match self.gate.page(permit, asked, &mut slot.memory).await {
             Ok(fetched) => fetched,
             Err(Denied::NotStarted) => return self.return_task(site, &task, Some(delay)),
@@ -198,7 +209,9 @@ impl Journey {
         };
         // The slot or place is held until the extraction has the body, which bounds bodies in memory.
         let mut slot = Some(slot);
-        if let Some(documents) = self.documents_for(&page) {
+        if sitemaps::is_sitemap(&page) {
+            // It is no document, and nothing to render.
+        } else if let Some(documents) = self.documents_for(&page) {
             slot = None;
             page = match self.read_document(documents, page, permit).await {
                 Ok(page) => page,
@@ -226,19 +239,25 @@ impl Journey {
 
     /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if
     /// neither this worker nor the shared cache knows it.
-    async fn permission(&self, task: &Task, url: &Url, permit: &Permit) -> Permission {
+    async fn permission(
+        &self,
+        task: &Task,
+        url: &Url,
+        permit: &Permit,
+    ) -> (Permission, Option<Rules>) {
         self.look_up_clock(&task.site).await;
         if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
             let delay = self.politeness.delay_in_force(None, task.delay_ms);
             let turn = Turn::Page(delay);
-            return Permission::Allowed { delay, turn };
+            return (Permission::Allowed { delay, turn }, None);
         }
         if let Err(refusal) = self.resolver.judge_literal(url) {
             tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
-            return Permission::Refused {
+            let refused = Permission::Refused {
                 outcome: Outcome::UnsafeAddress,
                 evidence: None,
             };
+            return (refused, None);
         }
         let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
         let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());

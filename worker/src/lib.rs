@@ -37,6 +37,7 @@ mod save;
 mod shared_cache;
 mod shared_clock;
 mod single;
+mod sitemaps;
 mod sites;
 mod supervisor_reporter;
 mod task_result;

@@ -88,6 +88,8 @@ pub struct PermissionCheck {
     looks_up_twice: bool,
     origin: String,
     fetch: RobotsFetch,
+    /// The rules that it was decided by.
+    rules: Option<Rules>,
     state: State,
 }
 
@@ -116,6 +118,7 @@ impl PermissionCheck {
             wanted_ms: task.delay_ms,
             looks_up_twice,
             fetch: RobotsFetch::new(&origin),
+            rules: None,
             state: State::LookingUp {
                 origin: origin.clone(),
                 has_turn: false,
@@ -235,6 +238,11 @@ impl PermissionCheck {
         }
     }
 
+    /// The rules that it was decided by, if there were any.
+    pub fn take_rules(&mut self) -> Option<Rules> {
+        self.rules.take()
+    }
+
     fn request(&mut self, known: Knowledge<'_>, now: Now) {
         self.state = State::Requesting { started: now };
         if self.fetch.next_request().is_none() {
@@ -330,6 +338,7 @@ impl PermissionCheck {
 
     /// `fetched`: the rules were fetched just now, and the page may follow them without a wait.
     fn decide(&mut self, rules: &Rules, fetched: bool, known: Knowledge<'_>) {
+        self.rules = Some(Rules::clone(rules));
         let permission = if rules.allows(&self.url) {
             let crawl_delay_ms = rules.crawl_delay_ms();
             let delay = known

@@ -334,7 +334,8 @@ impl RobotsFetch {
     }
 }
 
-fn is_robots_txt(url: &Url) -> bool {
+/// Whether a URL is that of its origin's robots.txt.
+pub fn is_robots_txt(url: &Url) -> bool {
     url.path() == "/robots.txt" && url.query().is_none()
 }
 

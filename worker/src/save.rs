@@ -155,7 +155,8 @@ impl Saver {
             validators: result
                 .validators
                 .clone()
-                .filter(|_| is_page(result.outcome)),
+                // What a sitemap lists is not stored with it, and would be lost if it has not changed.
+                .filter(|_| is_page(result.outcome) && result.listed.is_empty()),
         };
         Save {
             page,

@@ -12,7 +12,7 @@ use webfill_wire::{AddressBounds, Delivery, Outcome, Task};
 
 use crate::block_outcome;
 use crate::client;
-use crate::fetch::{FetchConfig, Fetched, Fetcher};
+use crate::fetch::{FetchConfig, Fetched, Fetcher, PageRequest};
 use crate::gate::Gate;
 use crate::memory::{Memory, Share};
 use crate::now::{Now, millis_rounded_up};
@@ -134,7 +134,8 @@ impl SingleFetcher {
         let (delay, turn) = permission?;
         self.await_turn(&task.site, turn).await;
         let started = Now::read();
-        let fetched = self.gate.page(&permit, (url, None, &[]), &mut memory).await;
+        let asked = PageRequest::plain(url);
+        let fetched = self.gate.page(&permit, asked, &mut memory).await;
         let mut fetched = fetched.map_err(|_| broken_off(url))?;
         let sign = block_outcome::judge_fetched(&mut fetched, url, None);
         if let Some(sign) = sign {

@@ -1,7 +1,7 @@
 //! What a worker tells its supervisor.
 
 use webfill_wire::socket::{Outbox, SocketName};
-use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec};
+use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec, links};
 
 /// See the module.
 #[derive(Clone)]
@@ -38,11 +38,14 @@ impl SupervisorReporter {
         self.send(self.empty_message());
     }
 
+    /// In as many messages as it takes for none to be longer than a socket takes.
     pub fn done(&self, done: Vec<TaskDone>) {
-        self.send(WorkerToSupervisor {
-            done,
-            ..self.empty_message()
-        });
+        for done in links::parts_for_messages(done) {
+            self.send(WorkerToSupervisor {
+                done,
+                ..self.empty_message()
+            });
+        }
     }
 
     pub fn returned(&self, returned: Vec<TaskReturned>) {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_startup::log::task_span;
 use webfill_store::{SampleText, Validators};
-use webfill_wire::{Evidence, Outcome, SiteClock, Task, TaskDone};
+use webfill_wire::{Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone};
 
 use crate::crawl::Crawl;
 use crate::fetch::Fetched;
@@ -38,6 +38,8 @@ pub struct TaskResult {
     pub sample: Option<SampleText>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
+    /// Sitemaps, and the pages that a sitemap lists. They are told to the dispatcher, and not stored.
+    pub listed: Vec<(LinkKind, String)>,
     /// The response's headers, if the crawl asks for them and there was a response.
     pub headers: Option<Map<String, Value>>,
     /// The page's text, if the crawl asks for it and it is not too long.
@@ -78,6 +80,7 @@ impl TaskResult {
             sample: None,
             fields: Map::new(),
             links: Vec::new(),
+            listed: Vec::new(),
             headers: None,
             body: None,
             document: None,
@@ -115,7 +118,9 @@ impl TaskResult {
 
     /// What it needs in memory until it is saved, as estimated from above.
     pub fn memory_bytes(&self) -> usize {
-        let links = self.links.iter().map(|link| PER_VALUE + link.len());
+        let listed = self.listed.iter().map(|(_, link)| link);
+        let links = self.links.iter().chain(listed);
+        let links = links.map(|link| PER_VALUE + link.len());
         let fields = memory_of_object(&self.fields);
         let headers = self.headers.as_ref().map_or(0, memory_of_object);
         let body = self.body.as_ref().map_or(0, |body| body.len());
@@ -130,7 +135,15 @@ impl TaskResult {
         let next_in = self
             .next_start
             .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+        // What a page writes can never be taken for what its worker marks.
+        let mut links = self.links;
+        links.retain(|link| LinkKind::of(link).0 == LinkKind::Link);
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
+        if complete {
+            links.clear();
+        }
+        // These are for no record.
+        links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
         TaskDone {
             task: self.task.task,
             delivery: self.task.delivery,
@@ -138,7 +151,7 @@ impl TaskResult {
             status_code: self.status_code,
             body_bytes: self.body_bytes,
             fields: self.fields.len() as u32,
-            links: if complete { Vec::new() } else { self.links },
+            links,
             redirect: self.redirect,
             resolved,
             clock: SiteClock {

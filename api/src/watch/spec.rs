@@ -38,6 +38,7 @@ impl Watch {
             run_began_ms: Some(began_ms),
             run_window_ms: self.window_ms,
             run_period_ms: self.schedule.period_ms(began_ms),
+            sitemaps: self.flag("sitemaps") == Some(&Value::Bool(true)),
             ..defaults
         }
     }

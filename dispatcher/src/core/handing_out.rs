@@ -267,7 +267,18 @@ impl Core {
         let features = self.crawls.features(&mut self.frontier, crawl)?;
         let peer = self.dispatch.peer(supervisor);
         let is_too_old = peer.is_none_or(|(peer, _)| peer.version < FEATURES_SINCE);
-        if features.is_empty() || is_too_old {
+        if features.is_empty() {
+            return Ok(());
+        }
+        if is_too_old {
+            let crawl_id = self.frontier.spec(crawl)?.crawl_id.as_str();
+            tracing::error!(
+                event = "features_unknown",
+                supervisor,
+                crawl_id,
+                ?features,
+                "a supervisor of an older version crawls without what the crawl asks for; upgrade it"
+            );
             return Ok(());
         }
         let Some((peer, session, number)) = self.dispatch.address(supervisor) else {

@@ -1,12 +1,12 @@
 //! The completion of a task: its outcome is counted together with what it led to (links, redirect,
 //! resolved records), in one transaction. An outcome changes nothing if its lease is not in force.
 
-use rusqlite::Result;
+use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, TaskDone};
+use webfill_wire::{CrawlKey, LinkKind, TaskDone};
 
-use super::answers::{Completion, CompletionTally, FeedTally, SiteId};
-use super::feed::LinkContext;
+use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
+use super::feed::{FeedBatch, LinkContext};
 use super::give_back::{HeldTask, held_task};
 use super::resolved::{Served, served_by};
 use super::rests::Disposition;
@@ -103,6 +103,7 @@ impl Frontier {
         let unresolved: Vec<i64> = unresolved.map(|record| record.id).collect();
         let base = Url::parse(&task.url).ok();
         let redirect = LinkContext {
+            kind: LinkKind::Link,
             depth: task.depth,
             priority: task.priority,
             redirects: task.redirects.saturating_add(1),
@@ -117,17 +118,67 @@ impl Frontier {
             redirects: 0,
             ..redirect
         };
+        // A sitemap leads to its pages as a redirect does, and as few steps are taken.
+        let listed = LinkContext {
+            records: &[],
+            ..redirect
+        };
         let mut batch = self.begin_feed(task.crawl, now_ms);
-        if batch.is_unwanted(served.len(), &unresolved) {
-            batch.tally.unwanted = (report.links.len() + report.redirect.iter().len()) as u64;
-            return batch.finish();
-        }
+        // What is listed is for no record, so records do not make it useless.
+        let unwanted = batch.is_unwanted(served.len(), &unresolved);
+        let unlisted = batch.is_unwanted(0, &[]);
+        let kind = batch.kind_of_redirect(report, base.as_ref())?;
         if let Some(url) = &report.redirect {
-            batch.judge(url, &redirect)?;
+            batch.judge_unless(unwanted, url, &LinkContext { kind, ..redirect })?;
         }
-        for url in &report.links {
-            batch.judge(url, &link)?;
+        // The worker goes by what the crawl asked for at the hand-out, which may have changed since.
+        for (kind, url) in report.links.iter().map(|text| LinkKind::of(text)) {
+            match kind {
+                LinkKind::Link => batch.judge_unless(unwanted, url, &link)?,
+                _ => batch.judge_unless(unlisted, url, &LinkContext { kind, ..listed })?,
+            }
         }
         batch.finish()
     }
+}
+
+impl FeedBatch<'_> {
+    /// Judges a URL of a page, or counts it as useless.
+    fn judge_unless(
+        &mut self,
+        is_unwanted: bool,
+        url: &str,
+        context: &LinkContext<'_>,
+    ) -> Result<()> {
+        if is_unwanted {
+            self.tally.unwanted += 1;
+        } else {
+            self.judge(url, context)?;
+        }
+        Ok(())
+    }
+
+    /// A sitemap that has moved is one at its new place. Which tasks are sitemaps is not stored: those are
+    /// that a robots.txt has led to, and those that are out of the scope of pages.
+    fn kind_of_redirect(&self, report: &TaskDone, from: Option<&Url>) -> Result<LinkKind> {
+        if report.redirect.is_none() || !self.crawl.spec.sitemaps {
+            return Ok(LinkKind::Link);
+        }
+        let is_page = from.is_none_or(|url| self.crawl.scope.judge(url).is_ok());
+        match is_page && !is_named_by_robots_txt(self.db, report.task)? {
+            true => Ok(LinkKind::Link),
+            false => Ok(LinkKind::Sitemap),
+        }
+    }
+}
+
+fn is_named_by_robots_txt(db: &Connection, task: TaskId) -> Result<bool> {
+    let sql = "SELECT url FROM tasks WHERE id = (SELECT parent FROM tasks WHERE id = ?1)";
+    let mut select = db.prepare_cached(sql)?;
+    let parent = select
+        .query_row([task as i64], |row| row.get::<_, String>(0))
+        .optional()?;
+    Ok(parent
+        .and_then(|url| Url::parse(&url).ok())
+        .is_some_and(|url| url.path() == "/robots.txt"))
 }

@@ -1,11 +1,11 @@
 //! Feeding: candidates (seeds, links, redirects) are judged, and those that are new become queued
 //! tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, Reason};
+use webfill_wire::{CrawlKey, LinkKind, Reason};
 
 use super::answers::{
     AttrsId, Backfill, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
@@ -34,11 +34,8 @@ impl Frontier {
             let records = frontier.record_ids(candidates)?;
             let mut batch = frontier.begin_feed(crawl, now_ms);
             for (index, (candidate, records)) in candidates.iter().zip(&records).enumerate() {
-                if batch.is_unwanted(candidate.records.len(), records) {
-                    batch.tally.unwanted += 1;
-                    continue;
-                }
                 let context = LinkContext {
+                    kind: LinkKind::Link,
                     depth: candidate.depth,
                     priority: candidate
                         .priority
@@ -49,8 +46,13 @@ impl Frontier {
                     records,
                     attrs: candidate.attrs,
                 };
-                if let Some(refusal) = batch.judge(candidate.url, &context)? {
+                if batch.is_unwanted(candidate.records.len(), records) {
+                    batch.tally.unwanted += 1;
+                } else if let Some(refusal) = batch.judge(candidate.url, &context)? {
                     batch.note_refused(index, &refusal);
+                }
+                if candidate.depth == 0 {
+                    batch.queue_sitemaps_of(candidate.url, &context)?;
                 }
             }
             batch.finish()
@@ -94,12 +96,15 @@ impl Frontier {
             queued: BTreeMap::new(),
             ranks: Ranks::default(),
             tally: FeedTally::default(),
+            origins: HashSet::new(),
         }
     }
 }
 
 /// The context of a candidate: what its task inherits from the page that it was found on.
+#[derive(Clone, Copy)]
 pub(super) struct LinkContext<'a> {
+    pub(super) kind: LinkKind,
     pub(super) depth: u16,
     pub(super) priority: u8,
     pub(super) redirects: u8,
@@ -130,6 +135,8 @@ pub(super) struct FeedBatch<'a> {
     queued: BTreeMap<u8, u64>,
     pub(super) ranks: Ranks,
     pub(super) tally: FeedTally,
+    /// Those whose sitemaps this batch has asked for.
+    origins: HashSet<String>,
 }
 
 /// What a batch adds to one site.
@@ -176,7 +183,35 @@ impl FeedBatch<'_> {
         if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
-        intake::judge(text, context.base, &self.crawl.scope, self.excluded)
+        let judge = match context.kind {
+            LinkKind::Link | LinkKind::Listed => intake::judge,
+            LinkKind::Sitemap => intake::judge_sitemap,
+        };
+        judge(text, context.base, &self.crawl.scope, self.excluded)
+    }
+
+    /// Queues the robots.txt of a seed's origin, whose task finds its sitemaps, if the crawl asks for
+    /// them: whatever the budget of its site, because nothing is requested for it, and whatever has
+    /// become of the seed, unless its host is out of scope.
+    fn queue_sitemaps_of(&mut self, seed: &str, seeds: &LinkContext<'_>) -> Result<()> {
+        if !self.crawl.spec.sitemaps || self.is_unwanted(0, &[]) {
+            return Ok(());
+        }
+        let context = LinkContext {
+            kind: LinkKind::Sitemap,
+            parent: None,
+            records: &[],
+            ..*seeds
+        };
+        let Ok(seed) = self.intake(seed, &context) else {
+            return Ok(());
+        };
+        if self.origins.insert(webfill_urls::origin(&seed))
+            && let Ok(robots_txt) = seed.join("/robots.txt")
+        {
+            self.admit(&robots_txt, &context)?;
+        }
+        Ok(())
     }
 
     /// Queues a URL that is in scope; returns the reason if it is refused.
@@ -197,7 +232,8 @@ impl FeedBatch<'_> {
         }
         let site_name = webfill_urls::site(url);
         let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
-        if !self.within_budget(site)? {
+        let lists_sitemaps = context.kind == LinkKind::Sitemap && context.parent.is_none();
+        if !self.within_budget(site)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
         }
         self.enqueue(key, url, (site, &site_name), context)?;

@@ -25,6 +25,7 @@ mod resting;
 mod retrying;
 mod serving_records;
 mod sharing;
+mod sitemaps;
 
 /// A frontier's tables with nothing in them.
 pub(crate) fn empty_database() -> (TempDir, Connection) {

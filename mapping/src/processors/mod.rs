@@ -9,6 +9,7 @@ pub(crate) mod lookup;
 pub(crate) mod markup;
 pub(crate) mod meta;
 pub(crate) mod number;
+pub(crate) mod pagination;
 pub(crate) mod regex;
 pub(crate) mod replace;
 pub(crate) mod select;

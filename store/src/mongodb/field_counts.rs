@@ -16,7 +16,12 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         "outcome": {"$in": ["ok", "not_modified"]},
     }};
     let group = |by: Bson| doc! {"$group": {"_id": by, "n": {"$sum": 1}}};
-    let by_mapping = [read.clone(), group("$mapping".into())];
+    // Sitemaps are no pages that a mapping should match.
+    let mappable = doc! {"$match": {"$or": [
+        {"mapping": {"$type": "string"}},
+        {"document.type": {"$ne": "sitemap"}},
+    ]}};
+    let by_mapping = [read.clone(), mappable, group("$mapping".into())];
     for found in all(db, "pages", by_mapping).await? {
         let mapping = found.get_str("_id").ok().map(str::to_owned);
         counts.add_pages(mapping, pages(&found));

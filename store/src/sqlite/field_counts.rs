@@ -7,8 +7,11 @@ use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 
 /// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
+/// Sitemaps are no pages that a mapping should match.
 const PAGES: &str = "SELECT mapping, count(*) FROM pages
-    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') GROUP BY mapping";
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified')
+        AND (mapping NOT NULL OR document IS NULL OR document ->> 'type' <> 'sitemap')
+    GROUP BY mapping";
 
 const FILLED: &str = "SELECT mapping, field.key, count(*)
     FROM pages, json_each(pages.fields) AS field

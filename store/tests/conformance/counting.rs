@@ -139,6 +139,14 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
         read("c", Some("places"), json!({"city": ["Paris"]})),
         read("d", None, json!({})),
         Page {
+            document: Some(object(json!({"type": "pdf"}))),
+            ..read("pdf", None, json!({}))
+        },
+        Page {
+            document: Some(object(json!({"type": "sitemap", "entries": 3}))),
+            ..read("sitemap", None, json!({}))
+        },
+        Page {
             outcome: Outcome::HttpError,
             ..read("e", Some("people"), json!({}))
         },
@@ -172,7 +180,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
     ];
     let expected = FieldCounts {
         mappings: mappings.into(),
-        unmatched: 1,
+        unmatched: 2,
         missing: [("city".into(), 1)].into(),
     };
     assert_eq!(counts, expected);

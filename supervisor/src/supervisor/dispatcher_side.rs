@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use webfill_wire::{
     CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, MappingsVersion,
-    RecallScope, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task,
+    RecallScope, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, links,
 };
 
 use super::{OutgoingMessage, Supervisor, no_outcomes};
@@ -298,7 +298,14 @@ impl Supervisor {
         let collected = &self.outcomes;
         let ended = collected.done.len() + collected.returned.len();
         if ended + collected.recalled.len() > 0 {
-            let outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
+            let mut outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
+            let mut parts = links::parts_for_messages(std::mem::take(&mut outcomes.done));
+            // What confirms recalls comes last.
+            outcomes.done = parts.pop().unwrap_or_default();
+            for done in parts {
+                let part = no_outcomes(&self.terms.id);
+                self.send_outcomes(SupervisorOutcomes { done, ..part });
+            }
             self.send_outcomes(outcomes);
         }
         let credit = self.credit();
@@ -311,7 +318,7 @@ impl Supervisor {
 
     /// The running total that the dispatcher is told.
     fn credit(&self) -> Credit {
-        match self.paused {
+        match self.paused || self.unacknowledged.are_too_long() {
             true => self.reported_credit,
             false => self.queue.credit(),
         }

@@ -1,7 +1,7 @@
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlSettings, Delivery, DispatcherToSupervisor, Feature, Follow, RecallScope, Task,
-    WorkerToSupervisor,
+    CrawlSettings, Delivery, DispatcherToSupervisor, Feature, Follow, Outcome, RecallScope,
+    SiteClock, Task, TaskDone, WorkerToSupervisor,
 };
 
 use super::*;
@@ -240,4 +240,53 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
         [of_the_crawl, (2, Vec::new())],
         "with its task"
     );
+}
+
+#[test]
+fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
+    let mut supervisor = welcomed(&[0, 1]);
+    hand(&mut supervisor, 1, (1..=9).map(|id| task(id, 1)).collect());
+    let asked = |supervisor: &mut Supervisor| {
+        supervisor.report();
+        let is_credit = |message: &OutgoingMessage| match message {
+            OutgoingMessage::ToDispatcher(SupervisorToDispatcher::Credit { credit, .. }) => {
+                Some(credit.tasks)
+            }
+            _ => None,
+        };
+        supervisor.take_outgoing().iter().find_map(is_credit)
+    };
+    let mut credits = Vec::new();
+    for task in 1..=6 {
+        let done = TaskDone {
+            task,
+            delivery: Delivery::new(0, 1),
+            outcome: Outcome::Ok,
+            status_code: Some(200),
+            body_bytes: 0,
+            fields: 0,
+            links: vec!["x".repeat(16 << 20)],
+            redirect: None,
+            resolved: Vec::new(),
+            clock: SiteClock::default(),
+            evidence: None,
+        };
+        supervisor.take_from_worker(WorkerToSupervisor {
+            done: vec![done],
+            ..empty_message(0)
+        });
+        credits.push(asked(&mut supervisor));
+    }
+    let (some, none) = (Option::is_some, Option::is_none);
+    assert!(
+        credits[..4].iter().all(some) && credits[5..].iter().all(none),
+        "{credits:?}"
+    );
+    let heard = DispatcherToSupervisor::Heartbeat {
+        session: NOW_MS,
+        heard_ms: NOW_MS,
+        outcomes_heard: 6,
+    };
+    supervisor.take_from_dispatcher(heard, NOW_MS);
+    assert_eq!(asked(&mut supervisor), Some(106));
 }

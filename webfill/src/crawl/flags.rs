@@ -121,6 +121,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         max_pages: options.max_pages,
         refresh_after_ms: refresh(options).after_ms,
         conditional: is_conditional(options),
+        sitemaps: options.sitemaps,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }

@@ -148,6 +148,7 @@ impl Trial {
         let wants = Wants {
             mapped_links: true,
             all_links: false,
+            feeds: false,
             deadline: Some(Instant::now() + PAGE_TIME),
         };
         let extraction = self.engine.extract_as(Some(index), page.input(), wants);

@@ -13,6 +13,7 @@ use super::BodyRule;
 use super::incoming::IncomingBody;
 use crate::fetch_error::FetchError;
 use crate::memory::{READ_AHEAD, Share};
+use crate::sitemaps;
 
 /// A shorter wait for memory is not why a body took too long.
 const NOTABLE_WAIT: Duration = Duration::from_millis(500);
@@ -27,12 +28,32 @@ pub(super) enum NoBody {
 /// The limits of a body.
 pub(super) struct BodyLimits {
     pub rule: BodyRule,
-    /// Its type is none of a page's: only a document is read on.
-    pub must_be_document: bool,
+    /// Its type is none of a page's: only a file that is taken beside pages is read on.
+    pub must_be_file: bool,
     pub bytes: usize,
     /// The longest pause between two pieces.
     pub pause: Duration,
     pub deadline: Instant,
+}
+
+impl BodyLimits {
+    /// The most bytes of a body, of which `body` is there and so many more have come. Sitemaps have a limit
+    /// of their own, by their protocol; compressed ones are below that of pages.
+    fn most_bytes(&self, body: &[u8], more: usize) -> usize {
+        let is_over = body.len() + more > self.bytes;
+        let is_plain = is_over && self.rule.files().sitemaps && !sitemaps::is_gzip(body);
+        match is_plain && sitemaps::is_sitemap(body) {
+            true => self.bytes.max(sitemaps::MAX_BYTES),
+            false => self.bytes,
+        }
+    }
+
+    /// Whether what has come of a body can become a file that is taken beside pages.
+    fn may_become_file(&self, body: &[u8]) -> bool {
+        let files = self.rule.files();
+        files.documents && webfill_reader::is_candidate(body) != Some(false)
+            || files.sitemaps && sitemaps::may_become_sitemap(body)
+    }
 }
 
 /// Reads the whole body, or its beginning if that is all that is wanted.
@@ -48,16 +69,17 @@ pub(super) async fn read(
         waited: Duration::ZERO,
     };
     while let Some(chunk) = next_chunk(incoming, limits, body.waited).await? {
-        let room = limits.bytes - body.bytes.len();
+        let most = limits.most_bytes(&body.bytes, chunk.len());
+        let room = most - body.bytes.len();
         if chunk.len() > room && !matches!(limits.rule, BodyRule::Beginning { .. }) {
-            let reason = format!("body over {} bytes", limits.bytes);
+            let reason = format!("body over {most} bytes");
             return Err(NoBody::Failed(FetchError::new(Outcome::TooLarge, reason)));
         }
         let chunk = &chunk[..chunk.len().min(room)];
-        body.append(chunk, incoming.kept_bytes(), limits, memory)
+        body.append(chunk, (incoming.kept_bytes(), most), limits, memory)
             .await?;
-        if limits.must_be_document && webfill_reader::is_candidate(&body.bytes) == Some(false) {
-            let reason = "the body is neither a page nor a document";
+        if limits.must_be_file && !limits.may_become_file(&body.bytes) {
+            let reason = "the body is neither a page nor another file that is read";
             return Err(NoBody::Failed(FetchError::new(
                 Outcome::UnsupportedType,
                 reason,
@@ -128,13 +150,13 @@ impl GrowingBody {
     async fn append(
         &mut self,
         chunk: &[u8],
-        kept_bytes: usize,
+        (kept_bytes, most): (usize, usize),
         limits: &BodyLimits,
         memory: &mut Share,
     ) -> Result<(), NoBody> {
         let length = self.bytes.len() + chunk.len();
         let capacity = match length > self.bytes.capacity() {
-            true => self.next_capacity(limits.bytes).max(length),
+            true => self.next_capacity(most).max(length),
             false => self.bytes.capacity(),
         };
         let began = Instant::now();

@@ -12,6 +12,7 @@ use super::{BodyRule, Fetched};
 use crate::charset;
 use crate::documents;
 use crate::politeness::Answer;
+use crate::sitemaps;
 
 /// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
 pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule) -> Fetched {
@@ -68,13 +69,14 @@ fn outcome_of_type(
         let reason = format!("content coding {coding:?} is not understood");
         return (Outcome::UnsupportedType, Some(reason));
     }
-    match content_type {
-        Some(declared)
-            if !(charset::is_supported_type(declared)
-                || rule == BodyRule::PageOrDocument && documents::may_be_document(declared)) =>
-        {
-            (Outcome::UnsupportedType, None)
-        }
-        _ => (Outcome::Ok, None),
+    let files = rule.files();
+    let is_worth_reading = content_type.is_none_or(|declared| {
+        charset::is_supported_type(declared)
+            || files.documents && documents::may_be_document(declared)
+            || files.sitemaps && sitemaps::may_be_sitemap(declared)
+    });
+    match is_worth_reading {
+        true => (Outcome::Ok, None),
+        false => (Outcome::UnsupportedType, None),
     }
 }

@@ -2,18 +2,39 @@
 
 use webfill_urls::Url;
 
-use super::BodyRule;
+use super::rule::{BodyRule, Files};
 
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,application/xml;q=0.9,application/json;q=0.8,text/*;q=0.7";
 
-pub(super) const ACCEPTED_WITH_DOCUMENTS: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
+const ACCEPTED_WITH_FILES: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
     application/json;q=0.8,text/*;q=0.7,application/pdf;q=0.7,application/*;q=0.5";
 
-/// What a page is asked for with: its URL, the crawl's user agent if it has one, and the headers that make
-/// the request conditional.
-pub type PageRequest<'a> = (&'a Url, Option<&'a str>, &'a [(String, String)]);
+/// What a page is asked for with.
+#[derive(Debug, Clone, Copy)]
+pub struct PageRequest<'a> {
+    pub url: &'a Url,
+    /// The crawl's own, if it has one.
+    pub user_agent: Option<&'a str>,
+    /// The headers that make the request conditional.
+    pub conditions: &'a [(String, String)],
+    /// It may be a sitemap.
+    pub sitemaps: bool,
+}
 
+impl<'a> PageRequest<'a> {
+    /// The page, whatever is known of it.
+    pub fn plain(url: &'a Url) -> PageRequest<'a> {
+        PageRequest {
+            url,
+            user_agent: None,
+            conditions: &[],
+            sitemaps: false,
+        }
+    }
+}
+
+/// What to ask for, and how its answer is read.
 pub(super) struct RequestSpec<'a> {
     pub(super) url: &'a Url,
     pub(super) user_agent: Option<&'a str>,
@@ -23,13 +44,22 @@ pub(super) struct RequestSpec<'a> {
 }
 
 impl<'a> RequestSpec<'a> {
-    pub(super) fn page(url: &'a Url, user_agent: Option<&'a str>) -> RequestSpec<'a> {
+    pub(super) fn page(asked: PageRequest<'a>) -> RequestSpec<'a> {
         RequestSpec {
-            url,
-            user_agent,
+            url: asked.url,
+            user_agent: asked.user_agent,
             accept: ACCEPTED,
-            headers: &[],
-            rule: BodyRule::Page,
+            headers: asked.conditions,
+            rule: BodyRule::Page(Files::default()),
         }
+    }
+
+    /// The same for what may be one of these files as well.
+    pub(super) fn or_file(mut self, files: Files) -> RequestSpec<'a> {
+        self.rule = BodyRule::Page(files);
+        if files != Files::default() {
+            self.accept = ACCEPTED_WITH_FILES;
+        }
+        self
     }
 }

@@ -205,7 +205,7 @@ impl Journey {
             return Ok(cached);
         }
         let site = &task.site;
-        let (delay, turn) = match self.permission(task, &request.url, permit).await {
+        let (delay, turn) = match self.permission(task, &request.url, permit).await.0 {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { .. } => return Ok(Subresource::None),
             Permission::NotAsked => return Err(Denied::NotStarted),

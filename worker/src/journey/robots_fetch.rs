@@ -9,7 +9,7 @@ use crate::memory::LEAST_SHARE;
 use crate::now::{Now, now_ms};
 use crate::permission::{Permission, PermissionCheck, Step};
 use crate::permits::{Denied, Permit};
-use crate::robots::{self, RobotsResponse};
+use crate::robots::{self, RobotsResponse, Rules};
 use crate::sites::Turn;
 
 /// The turn that a check has taken, and of which site.
@@ -20,16 +20,19 @@ struct Held<'a> {
     has_asked: bool,
     /// The sites beside the task's own that it was led to.
     visited: Vec<String>,
+    /// What was decided by.
+    rules: Option<Rules>,
 }
 
 impl Journey {
     /// Takes the steps of a permission check. If the task is called back meanwhile, it is given back.
+    /// The rules are those that it was decided by.
     pub(super) async fn carry_out(
         &self,
         check: PermissionCheck,
         site: &str,
         permit: &Permit,
-    ) -> Permission {
+    ) -> (Permission, Option<Rules>) {
         let mut held = Held::default();
         let permission = self.take_steps(check, site, permit, &mut held).await;
         if held.of != site {
@@ -39,10 +42,11 @@ impl Journey {
         for visited in held.visited {
             self.sites.borrow_mut().end_visit(&visited);
         }
-        permission.unwrap_or(match held.has_asked {
+        let permission = permission.unwrap_or(match held.has_asked {
             true => Permission::CutShort,
             false => Permission::NotAsked,
-        })
+        });
+        (permission, held.rules)
     }
 
     /// `None` if the task is called back.
@@ -78,6 +82,7 @@ impl Journey {
                     check.answered(answer, self.known(), Now::read());
                 }
                 Step::Decided(permission) => {
+                    held.rules = check.take_rules();
                     let fetched = check.take_fetched();
                     if !fetched.is_empty() {
                         // If the cache is out of reach, only this worker has the files.

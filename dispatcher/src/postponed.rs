@@ -1,0 +1,102 @@
+//! Which events a turn of the dispatcher's loop applies, so that none takes long.
+//!
+//! An outcome may bring the 50,000 URLs of a sitemap, and hundreds of such outcomes may wait. A turn takes
+//! [`TURN_BYTES`] of outcomes and leaves the rest to the next ones, in their order. Everything else goes
+//! before them: heartbeats above all, which are answered at the end of a turn, and without which
+//! supervisors stop fetching. Outcomes come by a socket of their own, so no order between them and the rest
+//! is lost.
+
+use std::collections::VecDeque;
+
+/// Outcomes are added to a turn until they have this many bytes: that of one large sitemap, about, and some
+/// ten thousand of ordinary pages.
+const TURN_BYTES: usize = 2 << 20;
+
+/// Events that wait for a later turn.
+pub(crate) struct Postponed<E>(VecDeque<(usize, E)>);
+
+impl<E> Default for Postponed<E> {
+    fn default() -> Postponed<E> {
+        Postponed(VecDeque::new())
+    }
+}
+
+impl<E> Postponed<E> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Begins a turn, with as much of what waits as it takes.
+    pub(crate) fn begin_turn(&mut self) -> Turn<'_, E> {
+        let mut events = Vec::new();
+        let mut bytes = 0;
+        while bytes < TURN_BYTES
+            && let Some((more, event)) = self.0.pop_front()
+        {
+            bytes += more;
+            events.push(event);
+        }
+        Turn {
+            postponed: self,
+            looked_at: events.len(),
+            events,
+            bytes,
+        }
+    }
+}
+
+/// The events of a turn.
+pub(crate) struct Turn<'p, E> {
+    postponed: &'p mut Postponed<E>,
+    events: Vec<E>,
+    looked_at: usize,
+    bytes: usize,
+}
+
+impl<E> Turn<'_, E> {
+    /// Adds an event, or postpones it. Only outcomes are postponed, of which `outcome_bytes` is the length.
+    pub(crate) fn add(&mut self, outcome_bytes: Option<usize>, event: E) {
+        self.looked_at += 1;
+        match outcome_bytes {
+            Some(bytes) if self.bytes >= TURN_BYTES => self.postponed.0.push_back((bytes, event)),
+            _ => {
+                self.bytes += outcome_bytes.unwrap_or_default();
+                self.events.push(event);
+            }
+        }
+    }
+
+    /// How many events it has, and how many it has postponed.
+    pub(crate) fn looked_at(&self) -> usize {
+        self.looked_at
+    }
+
+    pub(crate) fn events(self) -> Vec<E> {
+        self.events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_outcomes_wait_for_later_turns_and_hold_up_nothing_else() {
+        let mut postponed = Postponed::default();
+        let mut turn = postponed.begin_turn();
+        let long = Some(TURN_BYTES / 2 + 1);
+        for (bytes, name) in [(long, "a"), (long, "b"), (long, "c"), (None, "heartbeat")] {
+            turn.add(bytes, name);
+        }
+        turn.add(Some(1), "d");
+        assert_eq!(turn.events(), ["a", "b", "heartbeat"]);
+        let mut turn = postponed.begin_turn();
+        turn.add(long, "e");
+        turn.add(long, "f");
+        turn.add(None, "hello");
+        assert_eq!(turn.events(), ["c", "d", "e", "hello"]);
+        let turn = postponed.begin_turn();
+        assert_eq!(turn.events(), ["f"]);
+        assert!(postponed.is_empty());
+    }
+}

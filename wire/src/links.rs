@@ -1,0 +1,114 @@
+//! How a URL that a page has led to is to be judged. Most are links; in crawls with sitemaps
+//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two kinds more.
+//!
+//! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind stands before the URL,
+//! with a space between: what a page itself calls a link, resolved, has no space, so no page can pass a
+//! link for one of another kind.
+
+use crate::TaskDone;
+
+/// Bytes of links in one message; a socket takes several times as much.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+/// How long the links of outcomes are together.
+pub fn bytes_of(done: &[TaskDone]) -> usize {
+    let links = done.iter().flat_map(|done| &done.links);
+    links.map(String::len).sum()
+}
+
+/// Outcomes in the same order, in parts of which none is too long for a message. A single outcome is not
+/// divided: workers bound its links.
+pub fn parts_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
+    let mut parts: Vec<Vec<TaskDone>> = Vec::new();
+    let mut room = 0;
+    for done in done {
+        let links = bytes_of(std::slice::from_ref(&done));
+        match parts.last_mut() {
+            Some(part) if links <= room => {
+                room -= links;
+                part.push(done);
+            }
+            _ => {
+                room = MAX_MESSAGE_BYTES.saturating_sub(links);
+                parts.push(vec![done]);
+            }
+        }
+    }
+    parts
+}
+
+/// How a URL is to be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkKind {
+    /// A link of a page: one level deeper than the page.
+    Link,
+    /// A page that a sitemap lists: at the depth of the sitemap, and with none of its records.
+    Listed,
+    /// A sitemap: as `Listed`, and the crawl's patterns and extensions, which are those of pages, do not
+    /// hold.
+    Sitemap,
+}
+
+const LISTED: &str = "listed ";
+const SITEMAP: &str = "sitemap ";
+
+impl LinkKind {
+    /// The text for [`TaskDone::links`](crate::TaskDone::links).
+    pub fn mark(self, url: &str) -> String {
+        match self {
+            LinkKind::Link => url.to_owned(),
+            LinkKind::Listed => format!("{LISTED}{url}"),
+            LinkKind::Sitemap => format!("{SITEMAP}{url}"),
+        }
+    }
+
+    /// The kind and the URL that a text says.
+    pub fn of(text: &str) -> (LinkKind, &str) {
+        if let Some(url) = text.strip_prefix(LISTED) {
+            return (LinkKind::Listed, url);
+        }
+        match text.strip_prefix(SITEMAP) {
+            Some(url) => (LinkKind::Sitemap, url),
+            None => (LinkKind::Link, text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marked_url_is_read_as_it_was_marked() {
+        let url = "https://a.example/sitemap x";
+        for kind in [LinkKind::Link, LinkKind::Listed, LinkKind::Sitemap] {
+            assert_eq!(LinkKind::of(&kind.mark(url)), (kind, url));
+        }
+    }
+
+    #[test]
+    fn long_lists_of_links_are_not_sent_together() {
+        let outcome = |task: u64, bytes: usize| TaskDone {
+            task,
+            delivery: crate::Delivery::new(1, 1),
+            outcome: crate::Outcome::Ok,
+            status_code: Some(200),
+            body_bytes: 0,
+            fields: 0,
+            links: vec!["x".repeat(bytes)],
+            redirect: None,
+            resolved: Vec::new(),
+            clock: crate::SiteClock::default(),
+            evidence: None,
+        };
+        let (large, small) = (MAX_MESSAGE_BYTES / 2 + 1, 10);
+        let done = [(1, large), (2, small), (3, large), (4, small)];
+        let parts = parts_for_messages(done.map(|(task, bytes)| outcome(task, bytes)).into());
+        let tasks: Vec<Vec<u64>> = parts
+            .iter()
+            .map(|part| part.iter().map(|done| done.task).collect())
+            .collect();
+        assert_eq!(tasks, [[1, 2], [3, 4]]);
+        assert!(parts_for_messages(Vec::new()).is_empty());
+    }
+}

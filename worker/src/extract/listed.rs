@@ -1,0 +1,195 @@
+//! What a sitemap lists, as the result of its task.
+
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use webfill_mapping::MappingSet;
+use webfill_urls::Url;
+use webfill_wire::{Follow, LinkKind};
+
+use crate::memory::Share;
+use crate::sitemaps::{self, Sitemap};
+use crate::task_result::TaskResult;
+
+/// Reads a body if it is a sitemap. Returns whether it is one.
+pub(super) fn read(
+    mappings: &MappingSet,
+    result: &mut TaskResult,
+    (url, body): (&Url, &[u8]),
+    memory: &mut Share,
+    deadline: Instant,
+) -> bool {
+    let held = body.len();
+    let content_type = result.content_type.as_deref();
+    let sitemap = sitemaps::read(body, content_type, url, |more| memory.set(held + more));
+    let is_sitemap = sitemap.is_some();
+    if let Some(sitemap) = sitemap {
+        take(mappings, result, sitemap, deadline);
+    }
+    is_sitemap
+}
+
+/// Takes over what a sitemap lists: all of it, or where links are those of mappings, what a mapping
+/// matches. The site chooses the URLs, and so how long the comparison takes: it ends at the deadline.
+fn take(mappings: &MappingSet, result: &mut TaskResult, mut sitemap: Sitemap, deadline: Instant) {
+    let entries = sitemap.urls.len();
+    let by_mapping = sitemap.lists == LinkKind::Listed && result.crawl.follow == Follow::Mapped;
+    let mut gave_up = 0;
+    for url in std::mem::take(&mut sitemap.urls) {
+        if by_mapping {
+            if Instant::now() >= deadline {
+                let why = "its URLs took too long to be compared with the mappings";
+                sitemap.cut = Some(why.to_owned());
+                break;
+            }
+            let is_mapped = mappings.matches(url.as_str());
+            gave_up += usize::from(is_mapped.is_none());
+            if !is_mapped.unwrap_or(false) {
+                continue;
+            }
+        }
+        result.listed.push((sitemap.lists, url.into()));
+    }
+    result.document = Some(told(&sitemap, entries, result.listed.len()));
+    log(result, &sitemap, entries, gave_up);
+}
+
+/// What is stored with the page, by which it is told from pages that a mapping should match.
+fn told(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Value> {
+    let told = json!({
+        "type": "sitemap",
+        "entries": entries,
+        "taken": taken,
+        "left_out": sitemap.left_out,
+        "reason": sitemap.cut,
+    });
+    let Value::Object(mut told) = told else {
+        return Map::new();
+    };
+    told.retain(|_, value| !value.is_null());
+    told
+}
+
+fn log(result: &TaskResult, sitemap: &Sitemap, entries: usize, gave_up: usize) {
+    tracing::info!(
+        event = "sitemap",
+        url = result.task.url,
+        crawl_id = result.crawl.crawl_id,
+        entries,
+        taken = result.listed.len(),
+        left_out = sitemap.left_out,
+        "a sitemap was read"
+    );
+    if gave_up > 0 {
+        tracing::warn!(
+            event = "sitemap_unmatched",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            urls = gave_up,
+            "URL patterns of mappings took too many steps on what a sitemap lists, which counts as no match"
+        );
+    }
+    if let Some(why) = &sitemap.cut {
+        tracing::warn!(
+            event = "sitemap_cut",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            reason = why,
+            "a sitemap was not read to its end"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use webfill_mapping::Source;
+    use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Feature, Lane, Outcome, Task};
+
+    use super::*;
+    use crate::crawl::Crawl;
+
+    fn mappings() -> MappingSet {
+        let text = r#"{"name": "items", "url_patterns": [
+            {"type": "prefix", "pattern": "http://a.org/item/"}]}"#;
+        let source = Source {
+            name: "items.json".into(),
+            text: text.into(),
+        };
+        MappingSet::from_sources(vec![source]).unwrap()
+    }
+
+    fn of_a_task() -> TaskResult {
+        let settings = CrawlSettings {
+            key: 1,
+            app_id: "app".into(),
+            crawl_id: "c".into(),
+            max_depth: 0,
+            follow: Follow::Mapped,
+            lane: Lane::Http,
+            useragent: None,
+            attrs: None,
+            headers: false,
+            body: false,
+        };
+        let task = Task {
+            task: 1,
+            delivery: Delivery::new(0, 1),
+            crawl: 1,
+            url: "http://a.org/map".into(),
+            site: "a.org".into(),
+            depth: 0,
+            wait_ms: 0,
+            last_request_ago_ms: None,
+            parent: None,
+            attrs: None,
+            records: vec!["people/1".into()],
+            priority: 50,
+            delay_ms: None,
+            failed_attempts: Vec::new(),
+            given_up: None,
+            address_bounds: AddressBounds::None,
+        };
+        let crawl = Arc::new(Crawl::new(settings, vec![Feature::Sitemaps]));
+        TaskResult::unfetched(task, crawl, Outcome::Ok)
+    }
+
+    fn taken_by(deadline: Instant) -> TaskResult {
+        let url = |text| Url::parse(text).unwrap();
+        let sitemap = Sitemap {
+            lists: LinkKind::Listed,
+            urls: vec![url("http://a.org/item/1"), url("http://a.org/news")],
+            cut: None,
+            left_out: 3,
+        };
+        let mut result = of_a_task();
+        take(&mappings(), &mut result, sitemap, deadline);
+        result
+    }
+
+    #[test]
+    fn what_a_mapping_matches_is_taken_and_told_apart_from_pages() {
+        let result = taken_by(Instant::now() + Duration::from_secs(60));
+        let item = (LinkKind::Listed, String::from("http://a.org/item/1"));
+        assert_eq!(result.listed, [item]);
+        let told = json!({"type": "sitemap", "entries": 2, "taken": 1, "left_out": 3});
+        assert_eq!(Value::Object(result.document.unwrap()), told);
+    }
+
+    #[test]
+    fn the_comparison_with_mappings_ends_at_the_deadline() {
+        let result = taken_by(Instant::now());
+        assert!(result.listed.is_empty());
+        assert!(result.document.unwrap()["reason"].is_string());
+    }
+
+    #[test]
+    fn what_is_listed_is_reported_after_the_records_are_complete() {
+        let mut result = taken_by(Instant::now() + Duration::from_secs(60));
+        result.links = vec!["http://a.org/link".into()];
+        let done = result.into_task_done(vec!["people/1".into()], Instant::now());
+        assert_eq!(done.links, ["listed http://a.org/item/1"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! The journeys of sitemaps, in crawls that ask for them.
+//!
+//! The dispatcher queues the robots.txt of each seed's origin as a task. Its permission has the rules of that
+//! robots.txt already, and with them the sitemaps that it names: nothing more is requested for it. The
+//! sitemaps are tasks like all others; they are recognised when they are there.
+
+use std::sync::Arc;
+
+use serde_json::Map;
+use webfill_urls::{Url, canonical};
+use webfill_wire::{Feature, LinkKind, Outcome, Task};
+
+use super::Journey;
+use crate::crawl::Crawl;
+use crate::extract::FetchedPage;
+use crate::robots::is_robots_txt;
+use crate::robots_rules::RobotsRules;
+use crate::sitemaps;
+use crate::task_result::TaskResult;
+
+/// Where a sitemap is looked for if robots.txt names none.
+const USUAL_PLACE: &str = "/sitemap.xml";
+
+/// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is a page.
+pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &Crawl, url: &Url) -> bool {
+    crawl.has(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
+}
+
+/// The sitemaps of an origin, at this or at other hosts. Where robots.txt is ignored, there are no rules.
+pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<String> {
+    let named = rules.into_iter().flat_map(RobotsRules::sitemaps);
+    let mut urls: Vec<String> = named
+        .filter_map(|named| canonical(named.trim(), Some(robots_txt)).ok())
+        .map(String::from)
+        .collect();
+    if urls.is_empty() {
+        urls.extend(canonical(USUAL_PLACE, Some(robots_txt)).map(String::from));
+    }
+    urls
+}
+
+/// Whether a page is a sitemap that is to be read as one.
+pub(super) fn is_sitemap(page: &FetchedPage) -> bool {
+    page.result.crawl.has(Feature::Sitemaps)
+        && page.result.outcome == Outcome::Ok
+        && sitemaps::is_sitemap(&page.body)
+}
+
+impl Journey {
+    /// Ends the task that stands for the sitemaps of an origin.
+    pub(super) async fn end_with_sitemaps(
+        &self,
+        site: &str,
+        task: Task,
+        crawl: Arc<Crawl>,
+        named: Vec<String>,
+    ) {
+        let mut result = TaskResult::unfetched(task, crawl, Outcome::Ok);
+        result.document = Some(Map::from_iter([
+            ("type".to_owned(), "sitemap".into()),
+            ("entries".to_owned(), named.len().into()),
+        ]));
+        let named = named.into_iter();
+        result.listed = named.map(|url| (LinkKind::Sitemap, url)).collect();
+        result.next_start = self.sites.borrow().next_start_after_refusal(site, false);
+        self.report(result).await;
+    }
+}

@@ -1,0 +1,196 @@
+//! Sitemaps: files that list the URLs of pages for crawlers. By the protocol (sitemaps.org) these are
+//! sitemaps and sitemap indexes in XML, texts with a URL in each line, and feeds (RSS, Atom), each perhaps
+//! compressed by gzip.
+//!
+//! A sitemap is recognised by its content, whatever its name and its `Content-Type` say. It is foreign
+//! input: bytes, entries and nesting are bounded, no entity that it declares is expanded, and where it is
+//! broken, what stands before is read.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use webfill_urls::{MAX_URL_BYTES, Url, canonical};
+use webfill_wire::LinkKind;
+
+use crate::charset::{self, Kind};
+
+mod lines;
+mod xml;
+
+/// The most bytes of a sitemap, decompressed, and the most entries: both by the protocol. The rest is not
+/// read.
+pub const MAX_BYTES: usize = 50 << 20;
+const MAX_ENTRIES: usize = 50_000;
+
+/// The most bytes of the URLs of one sitemap together.
+const MAX_URLS_BYTES: usize = 16 << 20;
+
+/// In which a sitemap is recognised.
+const BEGINNING_BYTES: usize = 8 << 10;
+
+/// What a sitemap lists.
+#[derive(Debug, PartialEq)]
+pub struct Sitemap {
+    /// What its entries are: sitemaps, if it is an index, or pages.
+    pub lists: LinkKind,
+    /// Canonical, in order.
+    pub urls: Vec<Url>,
+    /// Why its end was not read.
+    pub cut: Option<String>,
+    /// Entries that are no URL of a page.
+    pub left_out: usize,
+}
+
+/// How a sitemap is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Xml,
+    Lines,
+}
+
+/// Whether a body of this declared type is worth a look, though pages have other types.
+pub fn may_be_sitemap(content_type: &str) -> bool {
+    let declared = content_type.trim_start().to_ascii_lowercase();
+    declared.starts_with("application/") || declared.starts_with("binary/")
+}
+
+/// Whether what has come of a body so far can become a sitemap.
+pub fn may_become_sitemap(beginning: &[u8]) -> bool {
+    match beginning.len() < BEGINNING_BYTES {
+        true => is_gzip(beginning) || !beginning.contains(&0) || has_mark_of_utf16(beginning),
+        false => is_sitemap(beginning),
+    }
+}
+
+/// Whether a body is a sitemap, by its beginning.
+pub fn is_sitemap(body: &[u8]) -> bool {
+    let beginning = beginning_of(body);
+    form_of(&text_of(&beginning, None)).is_some()
+}
+
+/// Whether a body is one that gzip has compressed.
+pub fn is_gzip(body: &[u8]) -> bool {
+    body.starts_with(b"\x1f\x8b\x08")
+}
+
+fn has_mark_of_utf16(body: &[u8]) -> bool {
+    body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff")
+}
+
+/// What a sitemap lists; `None` if the body is none. `url` is what it was read from. `note_bytes` is told
+/// how many bytes the body has in memory when it is decompressed.
+pub fn read(
+    body: &[u8],
+    content_type: Option<&str>,
+    url: &Url,
+    note_bytes: impl FnOnce(usize),
+) -> Option<Sitemap> {
+    if !is_sitemap(body) {
+        return None;
+    }
+    let (bytes, is_cut) = decompressed(body);
+    if let Cow::Owned(bytes) = &bytes {
+        note_bytes(bytes.len());
+    }
+    let text = text_of(&bytes, content_type);
+    let mut found = Found::new(url);
+    match form_of(&text)? {
+        Form::Xml => xml::read(&text, &mut found),
+        Form::Lines => lines::read(&text, &mut found),
+    }
+    if is_cut && found.sitemap.cut.is_none() {
+        found.sitemap.cut = Some(format!("it has more than {MAX_BYTES} bytes, or is broken"));
+    }
+    Some(found.sitemap)
+}
+
+fn form_of(text: &str) -> Option<Form> {
+    let beginning = &text[..text.floor_char_boundary(BEGINNING_BYTES)];
+    if xml::is_sitemap(beginning) {
+        return Some(Form::Xml);
+    }
+    let is_whole = beginning.len() == text.len() && text.len() < BEGINNING_BYTES;
+    lines::is_sitemap(beginning, is_whole).then_some(Form::Lines)
+}
+
+fn text_of<'b>(bytes: &'b [u8], content_type: Option<&str>) -> Cow<'b, str> {
+    charset::decode(bytes, content_type, Kind::Xml)
+}
+
+fn beginning_of(body: &[u8]) -> Cow<'_, [u8]> {
+    if !is_gzip(body) {
+        return Cow::Borrowed(&body[..body.len().min(BEGINNING_BYTES)]);
+    }
+    Cow::Owned(decompressed_to(body, BEGINNING_BYTES).0)
+}
+
+/// The body, decompressed if it is compressed, and whether its end is missing.
+fn decompressed(body: &[u8]) -> (Cow<'_, [u8]>, bool) {
+    if is_gzip(body) {
+        let (bytes, is_cut) = decompressed_to(body, MAX_BYTES);
+        return (Cow::Owned(bytes), is_cut);
+    }
+    let bytes = &body[..body.len().min(MAX_BYTES)];
+    (Cow::Borrowed(bytes), bytes.len() < body.len())
+}
+
+fn decompressed_to(body: &[u8], most: usize) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    let read = MultiGzDecoder::new(body)
+        .take(most as u64 + 1)
+        .read_to_end(&mut bytes);
+    let is_cut = read.is_err() || bytes.len() > most;
+    bytes.truncate(most);
+    (bytes, is_cut)
+}
+
+/// What was found so far.
+struct Found<'u> {
+    base: &'u Url,
+    sitemap: Sitemap,
+    bytes: usize,
+}
+
+impl Found<'_> {
+    fn new(base: &Url) -> Found<'_> {
+        Found {
+            base,
+            sitemap: Sitemap {
+                lists: LinkKind::Listed,
+                urls: Vec::new(),
+                cut: None,
+                left_out: 0,
+            },
+            bytes: 0,
+        }
+    }
+
+    /// Adds an entry; false when no more are taken.
+    fn add(&mut self, text: &str) -> bool {
+        let text = text.trim();
+        let url = match text.len() <= 4 * MAX_URL_BYTES {
+            true => canonical(text, Some(self.base)).ok(),
+            false => None,
+        };
+        let Some(url) = url else {
+            self.sitemap.left_out += 1;
+            if self.sitemap.left_out == MAX_ENTRIES {
+                self.sitemap.cut = Some(format!("{MAX_ENTRIES} of its entries are no URLs"));
+            }
+            return self.sitemap.left_out < MAX_ENTRIES;
+        };
+        self.bytes += url.as_str().len();
+        if self.sitemap.urls.len() == MAX_ENTRIES || self.bytes > MAX_URLS_BYTES {
+            let why =
+                format!("it lists more than {MAX_ENTRIES} URLs, or {MAX_URLS_BYTES} bytes of them");
+            self.sitemap.cut = Some(why);
+            return false;
+        }
+        self.sitemap.urls.push(url);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;
