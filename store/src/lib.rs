@@ -13,6 +13,7 @@
 //! MongoDB they are dates, which its queries and TTL indexes need.
 
 mod cache;
+mod change;
 mod claim;
 mod crawl;
 mod cursor;
@@ -37,6 +38,10 @@ pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
     SITE_KEPT_MS, SiteEntry,
 };
+pub use change::{
+    Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES,
+    Versions,
+};
 pub use claim::{CrawlClaim, LAPSES_AFTER, RENEW_EVERY};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
@@ -58,5 +63,5 @@ pub use source_document::{
 pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
-pub use timestamp::iso_time;
+pub use timestamp::{iso_time, parse_iso_time};
 pub use uri::{Backends, StoreUri, back_up, open, open_existing};

@@ -65,6 +65,8 @@ pub struct Page {
     pub sample: Option<SampleText>,
     /// Of a page that is a document (PDF, ...): how reading it ended, and what it says of itself.
     pub document: Option<Map<String, Value>>,
+    /// If changes are looked for: what it is compared by, compressed (Zstandard).
+    pub look: Option<Vec<u8>>,
 }
 
 impl Page {
@@ -99,6 +101,7 @@ impl Page {
             body: None,
             sample: None,
             document: None,
+            look: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod changes;
 mod claims;
 mod command;
 mod connection;
+mod content_changes;
 mod crawls;
 mod dataset;
 mod export;
@@ -46,6 +47,7 @@ use tokio::sync::mpsc;
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
 };
+use crate::change::{Change, ChangeFilter, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
@@ -296,6 +298,32 @@ impl Store for Mongo {
 
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
         self.call(async move |db: Db| health::given_values(&db, &keys).await)
+            .await
+    }
+
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
+        self.call(async move |db: Db| content_changes::judged_to(&db).await)
+            .await
+    }
+
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+        self.call(async move |db: Db| content_changes::versions(&db, &ids).await)
+            .await
+    }
+
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
+        self.call(async move |db: Db| content_changes::put(&db, &judgement).await)
+            .await
+    }
+
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError> {
+        let filter = filter.clone();
+        self.call(async move |db: Db| content_changes::read(&db, &filter, after, limit).await)
             .await
     }
 

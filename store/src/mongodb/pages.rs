@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::page_log;
 use super::records;
 use super::samples;
-use super::value::{self, bson, document, or_null, texts};
+use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{MappingOrder, PageValues, RecordState};
@@ -196,6 +196,9 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     let of_document = page.document.as_ref().map(document).transpose()?;
     stored.append(cstr!("document"), or_null(of_document));
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
+    if let Some(look) = &page.look {
+        stored.append(cstr!("look"), binary(look));
+    }
     stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
     stored.append(cstr!("task"), clamped(page.task));
     Ok(stored)

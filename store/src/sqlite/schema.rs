@@ -13,7 +13,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 7;
+const SCHEMA_VERSION: i32 = 8;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -221,6 +221,46 @@ const DOCUMENTS: &str = "
 ALTER TABLE pages ADD COLUMN document TEXT; -- {status, type, sha256, bytes, title, ...}
 ";
 
+/// What version 8 added: what has changed on pages. The table of the store's id, which was called `changes`, has
+/// another name since.
+const CHANGES: &str = "
+DROP TRIGGER page_deleted;
+ALTER TABLE changes RENAME TO positions;
+CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
+    UPDATE positions SET deleted = max(deleted, OLD.position);
+END;
+ALTER TABLE pages ADD COLUMN look BLOB; -- what it is compared by, compressed; NULL: changes are not looked for
+CREATE TABLE versions (
+    _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
+    looked_at TEXT NOT NULL,     -- the last time
+    state BLOB NOT NULL          -- compressed JSON
+) STRICT;
+CREATE INDEX versions_by_look ON versions (looked_at);
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY,
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    page TEXT NOT NULL,          -- its _id
+    site TEXT NOT NULL,
+    kind TEXT NOT NULL,          -- new, changed, gone, back
+    at TEXT NOT NULL,            -- when the fetch began that has shown it
+    mapping TEXT,                -- whose fields were compared; NULL: the text was
+    old TEXT,                    -- JSON
+    new TEXT,                    -- JSON
+    difference TEXT NOT NULL     -- for people
+) STRICT;
+CREATE INDEX changes_by_crawl ON changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON changes (at);
+-- One row: up to which page looks are judged.
+CREATE TABLE judged (
+    revision INTEGER NOT NULL,   -- counts the judgements
+    writer TEXT NOT NULL,        -- the process that has made the last one
+    cursor TEXT NOT NULL,
+    last_number INTEGER NOT NULL -- of the last change
+) STRICT;
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -362,6 +402,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             HISTORY,
             HEALTH,
             DOCUMENTS,
+            CHANGES,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -397,8 +438,11 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
                 conn.execute_batch(statements)?;
             }
         }
-        conn.execute_batch(HEALTH)?;
-        conn.execute_batch(DOCUMENTS)?;
+        if version < 7 {
+            conn.execute_batch(HEALTH)?;
+            conn.execute_batch(DOCUMENTS)?;
+        }
+        conn.execute_batch(CHANGES)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -1,0 +1,149 @@
+//! The tables `changes`, `versions` and `judged`.
+
+use rusqlite::{Connection, Row, params};
+use serde_json::Value;
+
+use super::crawls::time;
+use super::fault::Fault;
+use super::records::to_json;
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::cursor::Cursor;
+use crate::site_clock::clamped;
+use crate::timestamp::iso_time;
+
+const PUT_VERSIONS: &str =
+    "INSERT OR REPLACE INTO versions (_id, looked_at, state) VALUES (?1, ?2, ?3)";
+
+const PUT_CHANGE: &str = "
+INSERT INTO changes
+    (number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+const CHANGES: &str = "
+SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM changes
+WHERE number > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)
+    AND (?4 IS NULL OR at >= ?4)
+ORDER BY number LIMIT ?5";
+
+pub(super) fn judged_to(conn: &Connection) -> Result<JudgedTo, Fault> {
+    let mut statement = conn.prepare_cached("SELECT revision, cursor, last_number FROM judged")?;
+    let mut rows = statement.query(())?;
+    let Some(row) = rows.next()? else {
+        return Ok(JudgedTo::default());
+    };
+    Ok(JudgedTo {
+        revision: row.get::<_, i64>(0)?.unsigned_abs(),
+        cursor: cursor(&row.get::<_, String>(1)?)?,
+        last_number: row.get::<_, i64>(2)?.unsigned_abs(),
+    })
+}
+
+fn cursor(text: &str) -> Result<Cursor, Fault> {
+    text.parse()
+        .map_err(|error| Fault::InvalidEntry(format!("a stored cursor: {error}")))
+}
+
+pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions>, Fault> {
+    let sql = "SELECT _id, looked_at, state FROM versions WHERE _id = ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for id in ids {
+        let mut rows = statement.query([id])?;
+        if let Some(row) = rows.next()? {
+            found.push(Versions {
+                id: row.get(0)?,
+                looked_at_ms: time(&row.get::<_, String>(1)?)?,
+                state: row.get(2)?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Whether it came right after the one that is stored.
+pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Fault> {
+    let to = &judgement.to;
+    if judged_to(conn)?.revision + 1 != to.revision {
+        return Ok(false);
+    }
+    let mut put = conn.prepare_cached(PUT_VERSIONS)?;
+    for one in &judgement.versions {
+        put.execute(params![one.id, iso_time(one.looked_at_ms), one.state])?;
+    }
+    for change in &judgement.changes {
+        put_change(conn, change)?;
+    }
+    conn.prepare_cached("DELETE FROM judged")?.execute(())?;
+    let sql = "INSERT INTO judged (revision, writer, cursor, last_number) VALUES (?1, ?2, ?3, ?4)";
+    conn.prepare_cached(sql)?.execute(params![
+        clamped(to.revision),
+        judgement.writer,
+        to.cursor.to_string(),
+        clamped(to.last_number),
+    ])?;
+    Ok(true)
+}
+
+fn put_change(conn: &Connection, change: &Change) -> Result<(), Fault> {
+    conn.prepare_cached(PUT_CHANGE)?.execute(params![
+        clamped(change.number),
+        change.app_id,
+        change.crawl_id,
+        change.url,
+        change.page_id,
+        change.site,
+        change.kind.as_str(),
+        iso_time(change.at_ms),
+        change.mapping,
+        change.old.as_ref().map(to_json).transpose()?,
+        change.new.as_ref().map(to_json).transpose()?,
+        change.difference,
+    ])?;
+    Ok(())
+}
+
+pub(super) fn read(
+    conn: &Connection,
+    filter: &ChangeFilter,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Change>, Fault> {
+    let mut statement = conn.prepare_cached(CHANGES)?;
+    let mut rows = statement.query(params![
+        clamped(after),
+        filter.app_id,
+        filter.crawl_id,
+        filter.since_ms.map(iso_time),
+        limit,
+    ])?;
+    let mut changes = Vec::new();
+    while let Some(row) = rows.next()? {
+        changes.push(change(row)?);
+    }
+    Ok(changes)
+}
+
+fn change(row: &Row<'_>) -> Result<Change, Fault> {
+    let kind: String = row.get(6)?;
+    let value = |column| -> Result<Option<Value>, Fault> {
+        let text: Option<String> = row.get(column)?;
+        let broken = |error| Fault::InvalidEntry(format!("a stored change: {error}"));
+        text.map(|text| serde_json::from_str(&text).map_err(broken))
+            .transpose()
+    };
+    Ok(Change {
+        number: row.get::<_, i64>(0)?.unsigned_abs(),
+        app_id: row.get(1)?,
+        crawl_id: row.get(2)?,
+        url: row.get(3)?,
+        page_id: row.get(4)?,
+        site: row.get(5)?,
+        kind: ChangeKind::of_name(&kind)
+            .ok_or_else(|| Fault::InvalidEntry(format!("`{kind}` is no kind of change")))?,
+        at_ms: time(&row.get::<_, String>(7)?)?,
+        mapping: row.get(8)?,
+        old: value(9)?,
+        new: value(10)?,
+        difference: row.get(11)?,
+    })
+}
