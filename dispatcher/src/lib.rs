@@ -14,6 +14,7 @@ mod application_limits;
 mod caller;
 mod clock;
 mod config;
+mod content_changes;
 pub mod control;
 mod core;
 mod crawl_registry;

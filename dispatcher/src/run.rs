@@ -18,6 +18,7 @@ use webfill_wire::socket::{
 
 use crate::clock::SteadyClock;
 use crate::config::{DispatcherSetup, Endpoints};
+use crate::content_changes::ContentChanges;
 use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
 use crate::extraction_health::ExtractionHealth;
@@ -111,6 +112,12 @@ pub fn run(
         firehose.notices(),
         setup.mapping_order.0.clone(),
     )?;
+    let content_changes = ContentChanges::start(
+        setup.store.clone(),
+        firehose.notices(),
+        // What looks have shown is of use to nobody else yet.
+        Box::new(|_| {}),
+    )?;
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
@@ -124,6 +131,7 @@ pub fn run(
         store_writer,
         firehose,
         extraction_health,
+        content_changes,
         pending_requests,
         health,
         ends_alone: setup.ends_alone,
@@ -185,6 +193,7 @@ struct Process {
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
+    content_changes: ContentChanges,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
@@ -383,6 +392,7 @@ impl Process {
         self.store_writer.finish();
         // The last pages are stored by now, and so are the states of their sites.
         self.extraction_health.finish();
+        self.content_changes.finish();
         self.firehose.finish();
         closed
     }

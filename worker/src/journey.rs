@@ -35,6 +35,7 @@ use crate::extract::{FetchedPage, Work};
 use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlots;
 use crate::gate::Gate;
+use crate::look;
 use crate::memory::{Memory, Share};
 use crate::now::{Now, now_ms};
 use crate::permission::{Knowledge, Permission, PermissionCheck};
@@ -332,6 +333,7 @@ impl Journey {
         let is_ok = page.result.outcome == Outcome::Ok;
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             page.result.body = (is_ok && page.result.crawl.body).then(|| "".into());
+            page.result.look = look::without_page(&page.result);
             return self.report(page.result).await;
         }
         // The channel closes only after the last runner is done.

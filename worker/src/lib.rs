@@ -21,6 +21,7 @@ mod fetch_error;
 mod fetch_slots;
 mod gate;
 mod journey;
+mod look;
 mod memory;
 mod now;
 mod permission;

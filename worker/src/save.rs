@@ -113,6 +113,7 @@ impl Saver {
         }
         result.headers = None;
         result.sample = None;
+        result.look = None;
         result.outcome = Outcome::ExtractError;
         result.error = Some(refusal.to_string());
         result.fields.clear();
@@ -152,6 +153,7 @@ impl Saver {
             headers: result.headers.clone(),
             body: result.body.clone(),
             document: result.document.clone(),
+            look: result.look.clone(),
         };
         Save {
             page,

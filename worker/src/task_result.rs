@@ -44,6 +44,8 @@ pub struct TaskResult {
     pub body: Option<Arc<str>>,
     /// Of a document: how reading it ended, and what it says of itself.
     pub document: Option<Map<String, Value>>,
+    /// If the crawl looks for changes: what the page is compared by.
+    pub look: Option<Vec<u8>>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -77,6 +79,7 @@ impl TaskResult {
             headers: None,
             body: None,
             document: None,
+            look: None,
             redirect: None,
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,
@@ -115,7 +118,8 @@ impl TaskResult {
         let body = self.body.as_ref().map_or(0, |body| body.len());
         let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
         let document = self.document.as_ref().map_or(0, memory_of_object);
-        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample)
+        let look = self.look.as_ref().map_or(0, Vec::len);
+        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample + look)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all
