@@ -1,7 +1,7 @@
 //! Made pages, looked at night after night: how often a change is told that is none, and how often one is
 //! missed, beside a hash of the page and its plain text.
 //!
-//! `WEBFILL_LOOKS=200000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the table of
+//! `WEBFILL_LOOKS=8000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the table of
 //! `docs/changes.md`. The number is that of the looks.
 
 use std::collections::BTreeMap;
@@ -350,9 +350,9 @@ fn changes_are_told_and_the_rest_is_not() {
         );
         println!("| {pages} | hash of the page {}", scores.hashed.line());
     }
-    for scores in [&quiet, &twice] {
+    for (scores, most) in [(&quiet, 10.0), (&twice, 40.0)] {
         let webfill = &scores.webfill;
-        assert!(webfill.false_per_thousand() <= 25.0, "{webfill:?}");
+        assert!(webfill.false_per_thousand() <= most, "{webfill:?}");
         assert!(webfill.misses * 50 <= webfill.changes, "{webfill:?}");
         assert!(scores.plain.false_per_thousand() > 900.0);
     }
