@@ -122,6 +122,12 @@ pub(crate) const KEYS: &[Key] = &[
         rule: Rule::Flag,
         meaning: "Whether the pages' bodies are wanted, too. Default false.",
     },
+    Key {
+        name: "changes",
+        required: false,
+        rule: Rule::Flag,
+        meaning: "Whether changes of the crawl's pages are looked for. Default false.",
+    },
 ];
 
 /// The names of all keys of a crawl request.

@@ -23,6 +23,7 @@ pub struct SpecChanges {
     pub(crate) attrs: Option<Value>,
     domain_max_pages: Option<u64>,
     body: Option<bool>,
+    changes: Option<bool>,
 }
 
 impl SpecChanges {
@@ -44,6 +45,7 @@ impl SpecChanges {
         over(&mut self.attrs, later.attrs);
         over(&mut self.domain_max_pages, later.domain_max_pages);
         over(&mut self.body, later.body);
+        over(&mut self.changes, later.changes);
     }
 
     /// Changes the settings of a crawl.
@@ -59,6 +61,7 @@ impl SpecChanges {
         set(&mut spec.allow_regex, &self.allow_regex);
         set(&mut spec.deny_regex, &self.deny_regex);
         set(&mut spec.body, &self.body);
+        set(&mut spec.changes, &self.changes);
         if self.deny_extensions.is_some() {
             spec.deny_extensions.clone_from(&self.deny_extensions);
         }

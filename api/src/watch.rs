@@ -203,9 +203,19 @@ impl Watch {
             give("write-back", &records.write_back);
         }
         arguments.extend(self.flags.iter().flat_map(CrawlFlag::arguments));
+        if self.flag("changes").is_none() {
+            arguments.push("--changes".into());
+        }
         arguments.push("--".into());
         arguments.extend(self.urls.iter().cloned());
         arguments
+    }
+}
+
+impl Watch {
+    /// A watch looks for changes unless it says that it does not.
+    pub(crate) fn looks_for_changes(&self) -> bool {
+        self.flag("changes") != Some(&Value::Bool(false))
     }
 }
 

@@ -217,7 +217,15 @@ impl Crawl {
         // Who interrupts a crawl does not want to wait for what it has found so far.
         let findings = match end {
             End::Interrupted => None,
-            _ => findings::count(&watch.runtime, &*watch.store, &watch.id, self.fields),
+            _ => findings::count(
+                &watch.runtime,
+                &*watch.store,
+                &watch.id,
+                self.fields,
+                self.spec
+                    .changes
+                    .then(|| self.spec.run_began_ms.unwrap_or_default()),
+            ),
         };
         let summary = Summary {
             crawl_id: self.spec.crawl_id,

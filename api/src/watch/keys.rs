@@ -144,6 +144,11 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
     key("domain_max_pages", Rule::Whole(0, 1 << 53), AS_FLAG),
     key("max_rest", Rule::Duration, AS_FLAG),
     key("refresh", Rule::Flag, AS_FLAG),
+    key(
+        "changes",
+        Rule::Flag,
+        "Whether changes of pages are looked for, as by the flag of `webfill crawl`. Default true.",
+    ),
     key("config", PATH, OF_MACHINE),
     key("mappings", PATH, OF_MACHINE),
     key("store", PATH, OF_MACHINE),

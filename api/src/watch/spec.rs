@@ -32,6 +32,7 @@ impl Watch {
             domain_max_pages: number("domain_max_pages"),
             max_pages: self.max_pages,
             run_began_ms: Some(began_ms),
+            changes: self.looks_for_changes(),
             ..defaults
         }
     }

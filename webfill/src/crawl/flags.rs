@@ -114,6 +114,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         domain_max_pages: options.domain_max_pages,
         max_pages: options.max_pages,
         refresh_after_ms: refresh(options).after_ms,
+        changes: options.changes,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }
