@@ -1,12 +1,13 @@
 //! The [`Store`] trait: records, pages, crawls and states of sites.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::change::{Change, ChangeFilter, JudgedTo, Judgement, Versions};
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
@@ -228,7 +229,11 @@ pub trait Store: Send + Sync {
     /// What the pages with these keys are compared with, in any order.
     async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
 
-    /// Stores what looks have shown, all of it or nothing, and only onto the judgement before it; whether it did.
+    /// Whether there is something to compare the page with this key with.
+    async fn has_versions(&self, id: String) -> Result<bool, StoreError>;
+
+    /// Stores what looks have shown, all of it or nothing, and only onto the judgement before it; whether it is
+    /// stored. A writer that got no answer may repeat itself.
     async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError>;
 
     /// The changes of pages after a number, in the order of their numbers, at most `limit`. Those that are not
@@ -239,6 +244,12 @@ pub trait Store: Send + Sync {
         after: u64,
         limit: u32,
     ) -> Result<Vec<Change>, StoreError>;
+
+    /// How many changes of each kind there are.
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
     /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
     /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so

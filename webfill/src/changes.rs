@@ -186,18 +186,11 @@ pub async fn counts(
         crawl_id: Some(crawl.crawl_id.clone()),
         since_ms: Some(since_ms),
     };
-    let mut counts = BTreeMap::new();
-    let mut after = 0;
-    loop {
-        let changes = store.content_changes(&filter, after, AT_ONCE).await?;
-        let Some(last) = changes.last() else {
-            return Ok(counts);
-        };
-        after = last.number;
-        for change in &changes {
-            *counts.entry(change.kind.as_str()).or_default() += 1;
-        }
-    }
+    let counts = store.count_content_changes(&filter).await?;
+    let named = counts
+        .into_iter()
+        .map(|(kind, count)| (kind.as_str(), count));
+    Ok(named.collect())
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 //! position copies once more what may not be there yet. A copy is idempotent, and one that comes late replaces
 //! nothing that is newer.
 
+use std::collections::BTreeMap;
+
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
 use super::cache::{integer, time};
@@ -27,6 +29,7 @@ const LAST: &str = "last";
 
 /// The position, after everything that was judged up to it has been copied.
 pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
+    // Once they are copied, the versions and changes are not in it any more.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
         return Ok(JudgedTo::default());
     };
@@ -35,6 +38,25 @@ pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
         copy(db, &stored, to.revision).await?;
     }
     Ok(to)
+}
+
+/// The number up to which all changes are in their collection.
+async fn visible(db: &Db) -> Result<i64, Fault> {
+    let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
+    let find = judged
+        .find_one(doc! {"_id": LAST})
+        .projection(doc! {"visible": 1});
+    let found = with_timeout(async { find.await }).await?;
+    let number = found.and_then(|judged| integer(&judged, "visible"));
+    Ok(number.unwrap_or_default())
+}
+
+pub(super) async fn has_versions(db: &Db, id: &str) -> Result<bool, Fault> {
+    let versions: Collection<RawDocumentBuf> = db.database.collection(VERSIONS);
+    let find = versions
+        .find_one(doc! {"_id": id})
+        .projection(doc! {"_id": 1});
+    Ok(with_timeout(async { find.await }).await?.is_some())
 }
 
 fn position(stored: &RawDocument) -> Result<JudgedTo, Fault> {
@@ -136,7 +158,7 @@ async fn copy(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault>
     let last = integer(judged, "last_number").unwrap_or_default();
     let copied = rawdoc! {
         "q": {"_id": LAST, "revision": clamped(revision)},
-        "u": {"$set": {"is_copied": true, "visible": last}},
+        "u": {"$set": {"is_copied": true, "visible": last}, "$unset": {"versions": 1, "changes": 1}},
     };
     db.update(JUDGED, &[copied]).await?.into_result()
 }
@@ -171,20 +193,7 @@ pub(super) async fn read(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Change>, Fault> {
-    let Some(judged) = db.find_one(JUDGED, LAST).await? else {
-        return Ok(Vec::new());
-    };
-    let visible = integer(&judged, "visible").unwrap_or_default();
-    let mut which = doc! {"_id": {"$gt": clamped(after), "$lte": visible}};
-    if let Some(app_id) = &filter.app_id {
-        which.insert("app_id", app_id);
-    }
-    if let Some(crawl_id) = &filter.crawl_id {
-        which.insert("crawl_id", crawl_id);
-    }
-    if let Some(since_ms) = filter.since_ms {
-        which.insert("at", doc! {"$gte": date(since_ms)});
-    }
+    let which = which(filter, after, visible(db).await?);
     let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
     let find = async {
         let find = changes.find(which).sort(doc! {"_id": 1});
@@ -199,11 +208,55 @@ pub(super) async fn read(
     found.iter().map(|stored| change(stored)).collect()
 }
 
+pub(super) async fn count(
+    db: &Db,
+    filter: &ChangeFilter,
+) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
+    let pipeline = [
+        doc! {"$match": which(filter, 0, visible(db).await?)},
+        doc! {"$group": {"_id": "$kind", "pages": {"$sum": 1}}},
+    ];
+    let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
+    let counting = async {
+        let mut cursor = changes.aggregate(pipeline).await?;
+        let mut found = Vec::new();
+        while cursor.advance().await? {
+            found.push(cursor.current().to_owned());
+        }
+        Ok(found)
+    };
+    let found: Vec<RawDocumentBuf> = with_timeout(counting).await?;
+    let count = |group: &RawDocumentBuf| {
+        let count = integer(group, "pages").unwrap_or_default();
+        Ok((kind(group, "_id")?, count.unsigned_abs()))
+    };
+    found.iter().map(count).collect()
+}
+
+fn which(filter: &ChangeFilter, after: u64, visible: i64) -> Document {
+    let mut which = doc! {"_id": {"$gt": clamped(after), "$lte": visible}};
+    if let Some(app_id) = &filter.app_id {
+        which.insert("app_id", app_id);
+    }
+    if let Some(crawl_id) = &filter.crawl_id {
+        which.insert("crawl_id", crawl_id);
+    }
+    if let Some(since_ms) = filter.since_ms {
+        which.insert("at", doc! {"$gte": date(since_ms)});
+    }
+    which
+}
+
+fn kind(stored: &RawDocument, member: &str) -> Result<ChangeKind, Fault> {
+    let name = stored.get_str(member).unwrap_or_default();
+    let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
+    ChangeKind::of_name(name).ok_or_else(none)
+}
+
 fn change(stored: &RawDocument) -> Result<Change, Fault> {
     let mut members = value::object(stored);
     let optional = |name: &str| stored.get_str(name).ok().map(str::to_owned);
     let text = |name: &str| optional(name).unwrap_or_default();
-    let kind = text("kind");
     let mut given = |name: &str| members.remove(name).filter(|value| *value != Value::Null);
     Ok(Change {
         number: integer(stored, "_id").unwrap_or_default().unsigned_abs(),
@@ -212,8 +265,7 @@ fn change(stored: &RawDocument) -> Result<Change, Fault> {
         url: text("url"),
         page_id: text("page"),
         site: text("site"),
-        kind: ChangeKind::of_name(&kind)
-            .ok_or_else(|| Fault::InvalidEntry(format!("`{kind}` is no kind of change")))?,
+        kind: kind(stored, "kind")?,
         at_ms: time(stored, "at").unwrap_or_default(),
         mapping: optional("mapping"),
         old: given("old"),

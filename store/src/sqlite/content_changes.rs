@@ -1,6 +1,9 @@
 //! The tables `changes`, `versions` and `judged`.
 
-use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, Row, params, params_from_iter};
 use serde_json::Value;
 
 use super::crawls::time;
@@ -20,10 +23,7 @@ INSERT INTO changes
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
 const CHANGES: &str = "
-SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM changes
-WHERE number > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)
-    AND (?4 IS NULL OR at >= ?4)
-ORDER BY number LIMIT ?5";
+SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM changes";
 
 pub(super) fn judged_to(conn: &Connection) -> Result<JudgedTo, Fault> {
     let mut statement = conn.prepare_cached("SELECT revision, cursor, last_number FROM judged")?;
@@ -60,11 +60,19 @@ pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions
     Ok(found)
 }
 
-/// Whether it came right after the one that is stored.
+pub(super) fn has_versions(conn: &Connection, id: &str) -> Result<bool, Fault> {
+    let mut statement = conn.prepare_cached("SELECT 1 FROM versions WHERE _id = ?1")?;
+    Ok(statement.exists([id])?)
+}
+
+/// Whether it came right after the one that is stored, or is that one.
 pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Fault> {
     let to = &judgement.to;
-    if judged_to(conn)?.revision + 1 != to.revision {
-        return Ok(false);
+    let stored = judged_to(conn)?.revision;
+    if stored + 1 != to.revision {
+        let sql = "SELECT 1 FROM judged WHERE revision = ?1 AND writer = ?2";
+        let of_writer = params![clamped(to.revision), judgement.writer];
+        return Ok(conn.prepare_cached(sql)?.exists(of_writer)?);
     }
     let mut put = conn.prepare_cached(PUT_VERSIONS)?;
     for one in &judgement.versions {
@@ -108,14 +116,10 @@ pub(super) fn read(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Change>, Fault> {
-    let mut statement = conn.prepare_cached(CHANGES)?;
-    let mut rows = statement.query(params![
-        clamped(after),
-        filter.app_id,
-        filter.crawl_id,
-        filter.since_ms.map(iso_time),
-        limit,
-    ])?;
+    let (which, values) = which(filter, after);
+    let sql = format!("{CHANGES} {which} ORDER BY number LIMIT {limit}");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
     let mut changes = Vec::new();
     while let Some(row) = rows.next()? {
         changes.push(change(row)?);
@@ -123,8 +127,46 @@ pub(super) fn read(
     Ok(changes)
 }
 
+pub(super) fn count(
+    conn: &Connection,
+    filter: &ChangeFilter,
+) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
+    let (which, values) = which(filter, 0);
+    let sql = format!("SELECT kind, count(*) FROM changes {which} GROUP BY kind");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut counts = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let count = row.get::<_, i64>(1)?.unsigned_abs();
+        counts.insert(kind(&row.get::<_, String>(0)?)?, count);
+    }
+    Ok(counts)
+}
+
+/// The condition, of what is asked only, so that there is an index for it.
+fn which(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
+    let mut conditions = String::from("WHERE number > ?");
+    let mut values = vec![Sql::Integer(clamped(after))];
+    let since = filter.since_ms.map(iso_time);
+    for (condition, value) in [
+        (" AND app_id = ?", &filter.app_id),
+        (" AND crawl_id = ?", &filter.crawl_id),
+        (" AND at >= ?", &since),
+    ] {
+        if let Some(value) = value {
+            conditions.push_str(condition);
+            values.push(Sql::Text(value.clone()));
+        }
+    }
+    (conditions, values)
+}
+
+fn kind(name: &str) -> Result<ChangeKind, Fault> {
+    let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
+    ChangeKind::of_name(name).ok_or_else(none)
+}
+
 fn change(row: &Row<'_>) -> Result<Change, Fault> {
-    let kind: String = row.get(6)?;
     let value = |column| -> Result<Option<Value>, Fault> {
         let text: Option<String> = row.get(column)?;
         let broken = |error| Fault::InvalidEntry(format!("a stored change: {error}"));
@@ -138,8 +180,7 @@ fn change(row: &Row<'_>) -> Result<Change, Fault> {
         url: row.get(3)?,
         page_id: row.get(4)?,
         site: row.get(5)?,
-        kind: ChangeKind::of_name(&kind)
-            .ok_or_else(|| Fault::InvalidEntry(format!("`{kind}` is no kind of change")))?,
+        kind: kind(&row.get::<_, String>(6)?)?,
         at_ms: time(&row.get::<_, String>(7)?)?,
         mapping: row.get(8)?,
         old: value(9)?,

@@ -30,6 +30,7 @@ mod schema;
 mod site_states;
 mod source_documents;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -41,7 +42,7 @@ use serde_json::{Map, Value};
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
 };
-use crate::change::{Change, ChangeFilter, JudgedTo, Judgement, Versions};
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
@@ -294,6 +295,12 @@ impl Store for Sqlite {
             .await?
     }
 
+    async fn has_versions(&self, id: String) -> Result<bool, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| content_changes::has_versions(conn, &id)))
+            .await?
+    }
+
     /// One transaction.
     async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
         self.thread
@@ -310,6 +317,16 @@ impl Store for Sqlite {
         let filter = filter.clone();
         self.thread
             .call(move |db| db.read(|conn| content_changes::read(conn, &filter, after, limit)))
+            .await?
+    }
+
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError> {
+        let filter = filter.clone();
+        self.thread
+            .call(move |db| db.read(|conn| content_changes::count(conn, &filter)))
             .await?
     }
 

@@ -60,7 +60,9 @@ pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clien
         change(2, "https://a.org/2", ChangeKind::Gone),
     ];
     let stored = judgement(1, "one", b"1", first.clone());
-    assert!(one.put_judgement(stored).await.unwrap());
+    assert!(one.put_judgement(stored.clone()).await.unwrap());
+    let again = one.put_judgement(stored).await;
+    assert!(again.unwrap(), "its writer had no answer");
     let late = judgement(
         1,
         "other",
@@ -75,6 +77,8 @@ pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clien
         .versions(vec!["app/c1/0".into(), "app/c1/1".into()])
         .await;
     assert_eq!(kept.unwrap(), [versions("app/c1/0", b"1")]);
+    assert!(other.has_versions("app/c1/0".into()).await.unwrap());
+    assert!(!other.has_versions("app/c1/1".into()).await.unwrap());
     let next = vec![change(3, "https://a.org/1", ChangeKind::Changed)];
     assert!(
         other
@@ -82,6 +86,8 @@ pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clien
             .await
             .unwrap()
     );
+    let late = judgement(1, "one", b"late", Vec::new());
+    assert!(!one.put_judgement(late).await.unwrap(), "it is too late");
     let to = one.judged_to().await.unwrap();
     assert_eq!((to.revision, to.last_number), (2, 3));
     let kept = one.versions(vec!["app/c1/0".into()]).await.unwrap();
@@ -112,6 +118,13 @@ pub(crate) async fn changes_are_read_by_crawl_time_and_number(clients: &Clients)
     assert_eq!(read(None, Some("c2"), None, 0, 9).await, [2]);
     assert_eq!(read(Some("app2"), None, None, 0, 9).await, [3]);
     assert_eq!(read(None, None, Some(NOON_MS + 4), 0, 9).await, [4, 5]);
+    let of_app = ChangeFilter {
+        app_id: Some("app".into()),
+        crawl_id: Some("c1".into()),
+        since_ms: Some(NOON_MS + 4),
+    };
+    let counts = store.count_content_changes(&of_app).await.unwrap();
+    assert_eq!(counts, [(ChangeKind::Changed, 2)].into());
 }
 
 pub(crate) async fn pages_that_were_looked_at_are_told_with_their_looks(clients: &Clients) {
