@@ -15,8 +15,14 @@ use crate::{hash, masks};
 const MOST_TEXT_BYTES: usize = 128 << 10;
 const MOST_BLOCKS: usize = 4_000;
 
+/// Behind so much text, no times are masked: it takes long.
+const MOST_MASKED_BYTES: usize = 1 << 20;
+
 /// A block with more bytes is split at the ends of sentences.
 const LONG_BLOCK_BYTES: usize = 1_000;
+
+/// The names that lead to a value of JSON are cut here; it may be passed by one more name.
+const MOST_PATH_BYTES: usize = 200;
 
 /// Deeper elements are read as if they stood at this level.
 const MOST_DEPTH: usize = 256;
@@ -47,15 +53,15 @@ pub struct Block {
 
 /// The blocks of a tree.
 pub(crate) fn of_tree(document: &Document, at_ms: i64) -> Vec<Block> {
-    let mut blocks = Blocks::default();
+    let mut blocks = Blocks::new(at_ms);
     blocks.walk(document.root(), 0, 0);
     blocks.end(0);
-    blocks.kept(at_ms)
+    blocks.kept()
 }
 
 /// The blocks of plain text: its paragraphs.
 pub(crate) fn of_text(text: &str, at_ms: i64) -> Vec<Block> {
-    let mut blocks = Blocks::default();
+    let mut blocks = Blocks::new(at_ms);
     for line in text.lines() {
         match line.trim().is_empty() {
             true => blocks.end(0),
@@ -66,7 +72,7 @@ pub(crate) fn of_text(text: &str, at_ms: i64) -> Vec<Block> {
         }
     }
     blocks.end(0);
-    blocks.kept(at_ms)
+    blocks.kept()
 }
 
 /// The blocks of JSON: each value with the names that lead to it. What is no JSON is read as text.
@@ -74,19 +80,34 @@ pub(crate) fn of_json(text: &str, at_ms: i64) -> Vec<Block> {
     let Ok(value) = serde_json::from_str(text) else {
         return of_text(text, at_ms);
     };
-    let mut blocks = Blocks::default();
+    let mut blocks = Blocks::new(at_ms);
     blocks.members(&value, &mut String::new());
-    blocks.kept(at_ms)
+    blocks.kept()
 }
 
-#[derive(Default)]
+/// What is read of a page. It is bounded while it grows: JSON may say much more than its bytes.
 struct Blocks {
+    at_ms: i64,
     blocks: Vec<Block>,
+    /// Of the text of the blocks.
+    bytes: usize,
+    /// The hash of what is behind the bounds, if there is something.
+    rest: Option<u64>,
     /// The text of the block that is being read.
     open: String,
 }
 
 impl Blocks {
+    fn new(at_ms: i64) -> Blocks {
+        Blocks {
+            at_ms,
+            blocks: Vec::new(),
+            bytes: 0,
+            rest: None,
+            open: String::new(),
+        }
+    }
+
     fn walk(&mut self, node: NodeRef<'_>, place: u32, depth: usize) {
         for child in node.children() {
             if child.is_text() {
@@ -117,14 +138,18 @@ impl Blocks {
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
-                    path.push('.');
-                    path.push_str(name);
+                    if path.len() < MOST_PATH_BYTES {
+                        path.push('.');
+                        path.push_str(&name[..name.floor_char_boundary(MOST_PATH_BYTES)]);
+                    }
                     self.members(member, path);
                     path.truncate(length);
                 }
             }
             Value::Array(items) => {
-                path.push_str("[]");
+                if path.len() < MOST_PATH_BYTES {
+                    path.push_str("[]");
+                }
                 items.iter().for_each(|item| self.members(item, path));
                 path.truncate(length);
             }
@@ -145,29 +170,28 @@ impl Blocks {
         if !text.chars().any(char::is_alphanumeric) {
             return;
         }
-        for part in sentences(&text) {
-            let text = part.to_owned();
-            self.blocks.push(Block { place, text });
-        }
+        sentences(&text, |part| self.add(place, part));
     }
 
-    /// What is kept of a long page.
-    fn kept(mut self, at_ms: i64) -> Vec<Block> {
-        let mut bytes = 0;
-        let mut fits = |block: &Block| {
-            bytes += block.text.len();
-            bytes <= MOST_TEXT_BYTES
+    fn add(&mut self, place: u32, text: &str) {
+        self.bytes += text.len();
+        let fits = self.bytes <= MOST_TEXT_BYTES && self.blocks.len() < MOST_BLOCKS;
+        if fits && self.rest.is_none() {
+            let text = text.to_owned();
+            self.blocks.push(Block { place, text });
+            return;
+        }
+        let before = self.rest.unwrap_or_default();
+        let text = match self.bytes <= MOST_MASKED_BYTES {
+            true => hash(&masks::masked(text, self.at_ms)),
+            false => hash(text),
         };
-        let count = self
-            .blocks
-            .iter()
-            .take(MOST_BLOCKS)
-            .take_while(|one| fits(one));
-        let rest = self.blocks.split_off(count.count());
-        if !rest.is_empty() {
-            let masked = rest.iter().map(|one| masks::masked(&one.text, at_ms));
-            let all: Vec<_> = masked.collect();
-            let text = format!("(the rest of the page, {:016x})", hash(&all.join("\n")));
+        self.rest = Some(before.rotate_left(5) ^ text);
+    }
+
+    fn kept(mut self) -> Vec<Block> {
+        if let Some(rest) = self.rest {
+            let text = format!("(the rest of the page, {rest:016x})");
             self.blocks.push(Block { place: 0, text });
         }
         self.blocks
@@ -235,31 +259,30 @@ fn single_spaced(text: &str) -> String {
     spaced
 }
 
-/// The sentences of a long block; a short one as it is.
-fn sentences(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
+/// Passes the sentences of a long block; a short one as it is.
+fn sentences(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     while rest.len() > LONG_BLOCK_BYTES {
-        let Some(end) = sentence_end(rest) else { break };
-        let (sentence, others) = rest.split_at(end);
-        parts.push(sentence.trim_end());
+        let (sentence, others) = rest.split_at(sentence_end(rest));
+        each(sentence.trim_end());
         rest = others;
     }
-    parts.push(rest);
-    parts.retain(|part| !part.is_empty());
-    parts
+    if !rest.is_empty() {
+        each(rest);
+    }
 }
 
-/// Where the next sentence begins, if there is another one; or the next word, in a text without sentences.
-fn sentence_end(text: &str) -> Option<usize> {
-    let begins = |end: &str| text.find(end).map(|at| at + end.len());
-    let ends = [". ", "! ", "? ", "; "].into_iter().filter_map(begins);
-    let end = ends.min().filter(|end| *end <= 4 * LONG_BLOCK_BYTES);
-    let word = || {
-        let spaces = text.match_indices(' ').map(|(at, _)| at + 1);
-        spaces.take_while(|at| *at <= LONG_BLOCK_BYTES).last()
-    };
-    end.or_else(word).filter(|end| *end < text.len())
+/// Where the next sentence of a long text begins; the next word, in a text without sentences; or, in one without
+/// words, where it is cut. No more than the beginning is looked at.
+fn sentence_end(text: &str) -> usize {
+    let beginning = &text[..text.floor_char_boundary(4 * LONG_BLOCK_BYTES)];
+    let is_end = |pair: &[u8]| matches!(pair, [b'.' | b'!' | b'?' | b';', b' ']);
+    let end = beginning.as_bytes().windows(2).position(is_end);
+    let word = || beginning[..beginning.floor_char_boundary(LONG_BLOCK_BYTES)].rfind(' ');
+    match end {
+        Some(end) => end + 2,
+        None => word().map_or(beginning.len(), |space| space + 1),
+    }
 }
 
 /// The blocks at each place, with their order there.
@@ -321,6 +344,19 @@ mod tests {
         let words = "word ".repeat(100_000);
         let split = texts(&format!("<p>{words}"));
         assert!(split.iter().all(|text| text.len() <= LONG_BLOCK_BYTES));
+    }
+
+    #[test]
+    fn what_takes_long_or_much_is_read_in_bounds() {
+        let name = "n".repeat(1 << 20);
+        let values = "1,".repeat(1 << 20);
+        let json = of_json(&format!("{{\"{name}\":[{values}1]}}"), 0);
+        assert!(json.len() <= MOST_BLOCKS + 1);
+        for text in ["a. ", "word ", "\u{6f22}"] {
+            let blocks = of_text(&text.repeat(1 << 20), 0);
+            let bytes: usize = blocks.iter().map(|block| block.text.len()).sum();
+            assert!(blocks.len() > 2 && bytes <= MOST_TEXT_BYTES + 100, "{text}");
+        }
     }
 
     #[test]

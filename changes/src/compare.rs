@@ -31,20 +31,21 @@ impl Unsteady {
 }
 
 /// Where two fetches of one page differ. A place at which most is the same is compared but for what differs.
-pub(crate) fn unsteady_places(first: &[Block], second: &[Block], at_ms: i64) -> Unsteady {
-    let (one, other) = (by_place(first), by_place(second));
+pub(crate) fn unsteady_places(first: Side<'_>, second: Side<'_>) -> Unsteady {
+    let (one, other) = (by_place(first.blocks), by_place(second.blocks));
     let mut unsteady = Unsteady::default();
     let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
     places.sort_unstable();
     places.dedup();
     for place in places {
-        let of = |blocks: Option<&Vec<&Block>>| -> Vec<String> {
+        let of = |blocks: Option<&Vec<&Block>>, at_ms| -> Vec<String> {
             let texts = blocks.into_iter().flatten();
             texts
                 .map(|block| masked(&block.text, at_ms).into_owned())
                 .collect()
         };
-        let (one, other) = (of(one.get(&place)), of(other.get(&place)));
+        let one = of(one.get(&place), first.at_ms);
+        let other = of(other.get(&place), second.at_ms);
         let (gone, come) = (numbers_without(&one, &other), numbers_without(&other, &one));
         if gone.is_empty() && come.is_empty() {
             continue;
@@ -222,8 +223,8 @@ mod tests {
     fn one_paragraph_that_rotates_leaves_the_others_compared() {
         let one = blocks(&["first", "an ad", "second", "third"]);
         let other = blocks(&["first", "another ad", "second", "third"]);
-        let unsteady = unsteady_places(&one, &other, 0);
         let side = |blocks| Side { blocks, at_ms: 0 };
+        let unsteady = unsteady_places(side(&one), side(&other));
         let next = blocks(&["first", "a third ad", "second", "new"]);
         let found = compare(side(&one), side(&next), &unsteady);
         assert_eq!(found.come[0].text, "new");
@@ -233,9 +234,10 @@ mod tests {
     #[test]
     fn a_place_that_rotates_as_a_whole_is_not_compared() {
         let (one, other) = (blocks(&["a", "b"]), blocks(&["c", "d", "e"]));
-        let unsteady = unsteady_places(&one, &other, 0);
+        let side = |blocks| Side { blocks, at_ms: 0 };
+        let unsteady = unsteady_places(side(&one), side(&other));
         assert_eq!(unsteady.whole, [1]);
-        let steady = unsteady_places(&one, &one, 0);
+        let steady = unsteady_places(side(&one), side(&one));
         assert!(steady.is_empty());
     }
 }

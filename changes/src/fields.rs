@@ -7,7 +7,7 @@ use crate::hash;
 /// A longer value is kept by its beginning and its hash.
 const MOST_VALUE_BYTES: usize = 8 << 10;
 
-/// What is kept of all values together; of those behind it the hash.
+/// What is kept of all names and values together; of those behind it the hash.
 const MOST_BYTES: usize = 128 << 10;
 
 const MOST_FIELDS: usize = 2_000;
@@ -19,20 +19,26 @@ const BEGINNING: usize = 500;
 pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut bytes = 0;
     let mut kept = Map::new();
-    for (name, value) in fields.iter().take(MOST_FIELDS) {
+    let mut rest = None;
+    for (name, value) in fields {
         let text = value.to_string();
         bytes += name.len() + text.len().min(MOST_VALUE_BYTES);
-        let is_short = text.len() <= MOST_VALUE_BYTES && bytes <= MOST_BYTES;
-        let name: String = name.chars().take(BEGINNING).collect();
-        let value = match is_short {
+        if kept.len() >= MOST_FIELDS || bytes > MOST_BYTES {
+            let before = rest.unwrap_or_default();
+            rest = Some(hash(&format!("{before:x} {name} {text}")));
+            continue;
+        }
+        let value = match text.len() <= MOST_VALUE_BYTES {
             true => value.clone(),
             false => {
-                let most = if bytes <= MOST_BYTES { BEGINNING } else { 0 };
-                let beginning: String = text.chars().take(most).collect();
+                let beginning: String = text.chars().take(BEGINNING).collect();
                 format!("{beginning}… ({} bytes, {:016x})", text.len(), hash(&text)).into()
             }
         };
-        kept.insert(name, value);
+        kept.insert(name.clone(), value);
+    }
+    if let Some(rest) = rest {
+        kept.insert("(further fields)".into(), format!("{rest:016x}").into());
     }
     kept
 }
@@ -59,4 +65,25 @@ pub(crate) fn differing(
             .collect()
     };
     (without(old, new), without(new, old))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_fields_are_bounded_and_their_end_still_counts() {
+        let fields = |last: &str| -> Map<String, Value> {
+            let all =
+                (0..3_000).map(|number| (format!("{}{number:05}", "n".repeat(900)), last.into()));
+            all.collect()
+        };
+        let (one, other) = (kept(&fields("one")), kept(&fields("one")));
+        assert_eq!(one, other);
+        assert!(Value::from(one.clone()).to_string().len() < 2 * MOST_BYTES);
+        let mut changed = fields("one");
+        changed.insert("z".into(), 1.into());
+        let (old, new) = differing(&one, &kept(&changed));
+        assert_eq!((old.len(), new.len()), (1, 1));
+    }
 }

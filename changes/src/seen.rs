@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use webfill_document::Document;
 
 use crate::blocks::{self, Block};
-use crate::compare::{Unsteady, unsteady_places};
+use crate::compare::{Side, Unsteady, unsteady_places};
 
 /// What is kept is no larger, before it is compressed.
 const MOST_BYTES: usize = 4 << 20;
@@ -58,10 +58,16 @@ impl Seen {
         }
     }
 
-    /// The first of two fetches, moments apart. What they differ in is not compared from now on.
-    pub fn of_two_fetches(self, second: &Seen, at_ms: i64) -> Seen {
+    /// The first of two fetches, moments apart; each with its start. What they differ in is not compared from now
+    /// on.
+    pub fn of_two_fetches(self, at_ms: i64, second: &Seen, second_at_ms: i64) -> Seen {
+        let side = |blocks, at_ms| Side { blocks, at_ms };
+        let unsteady = unsteady_places(
+            side(&self.blocks, at_ms),
+            side(&second.blocks, second_at_ms),
+        );
         Seen {
-            unsteady: Some(unsteady_places(&self.blocks, &second.blocks, at_ms)),
+            unsteady: Some(unsteady),
             ..self
         }
     }
@@ -82,8 +88,22 @@ impl Seen {
 }
 
 pub(crate) fn packed(state: &impl Serialize) -> Vec<u8> {
-    let json = serde_json::to_vec(state).expect("its keys are texts");
-    zstd::bulk::compress(&json, LEVEL).expect("memory is enough for what is bounded")
+    compressed(&json(state))
+}
+
+/// `None` if it could not be read again, or takes more bytes.
+pub(crate) fn packed_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
+    let json = json(state);
+    let packed = (json.len() <= MOST_BYTES).then(|| compressed(&json))?;
+    (packed.len() <= most_bytes).then_some(packed)
+}
+
+fn json(state: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(state).expect("its keys are texts")
+}
+
+fn compressed(json: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(json, LEVEL).expect("memory is enough for what is bounded")
 }
 
 pub(crate) fn unpacked<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Broken> {

@@ -24,6 +24,8 @@ const WORDS: [&str; 40] = [
     "ladder", "pencil", "island", "cotton",
 ];
 
+const STOCK: [&str; 4] = ["In stock", "Few left", "Sold out", "Back next week"];
+
 fn looks() -> u64 {
     let told = std::env::var("WEBFILL_LOOKS").ok();
     told.map_or(8_000, |text| text.parse().expect("a number of looks"))
@@ -46,6 +48,8 @@ struct Fetch {
 struct Page {
     paragraphs: Vec<String>,
     price: u32,
+    /// The same words on all pages, on each at another time.
+    stock: usize,
     items: Vec<String>,
     /// Comments with the times of their writing.
     comments: Vec<(i64, String)>,
@@ -60,6 +64,7 @@ impl Page {
         Page {
             paragraphs: (0..count).map(|_| words(rng, 25)).collect(),
             price: 100 + rng.u32(..9_000),
+            stock: 0,
             items: (0..5).map(|_| words(rng, 3)).collect(),
             comments: (0..3)
                 .map(|_| {
@@ -76,7 +81,7 @@ impl Page {
 
     /// One true change; which kind it was.
     fn change(&mut self, rng: &mut fastrand::Rng) -> &'static str {
-        match rng.u32(..5) {
+        match rng.u32(..6) {
             0 => {
                 let paragraph = rng.usize(..self.paragraphs.len());
                 let mut words: Vec<String> = self.paragraphs[paragraph]
@@ -91,6 +96,10 @@ impl Page {
             1 => {
                 self.price += 1 + rng.u32(..50);
                 "a number"
+            }
+            5 if self.stock + 1 < STOCK.len() => {
+                self.stock += 1;
+                "what other pages say as well"
             }
             2 => {
                 let at = rng.usize(..=self.paragraphs.len());
@@ -126,7 +135,7 @@ impl Page {
              <nav><a href='/?sid={:x}'>Home</a> <a>Hello, visitor {}</a></nav>\
              <div class='banner'>{date} {hour:02}:{minute:02}:{second:02}</div>\
              <div class='headline'><h4>Quote of the day</h4><p>{headline}</p></div><main><h1>Thing {}</h1>\
-             <p class='price'>Price: {}.{:02} EUR</p>",
+             <p class='price'>Price: {}.{:02} EUR</p><p class='stock'>{}</p>",
             self.number,
             rng.u64(..),
             rng.u64(..),
@@ -134,6 +143,7 @@ impl Page {
             self.number,
             self.price / 100,
             self.price % 100,
+            STOCK[self.stock],
         );
         let advertised = rng.usize(..self.paragraphs.len());
         for (number, paragraph) in self.paragraphs.iter().enumerate() {
@@ -281,7 +291,7 @@ fn look_at_all(is_noisy: bool, fetches_twice: bool) -> Scores {
             let text = texts(&look);
             if is_first && fetches_twice {
                 let again = looked.page.served(&fetch, &mut rng);
-                look = look.of_two_fetches(&seen(&again, fetch.at_ms), fetch.at_ms);
+                look = look.of_two_fetches(fetch.at_ms, &seen(&again, fetch.at_ms), fetch.at_ms);
             }
             let verdict = judge(
                 &mut looked.versions,
@@ -316,7 +326,8 @@ fn judge(
 ) -> Verdict {
     let look = LookAt {
         key: LookKey {
-            number: night + 1,
+            task: night + 1,
+            number: 1,
             at_ms,
             ..LookKey::default()
         },
@@ -350,7 +361,7 @@ fn changes_are_told_and_the_rest_is_not() {
         );
         println!("| {pages} | hash of the page {}", scores.hashed.line());
     }
-    for (scores, most) in [(&quiet, 10.0), (&twice, 40.0)] {
+    for (scores, most) in [(&quiet, 15.0), (&twice, 40.0)] {
         let webfill = &scores.webfill;
         assert!(webfill.false_per_thousand() <= most, "{webfill:?}");
         assert!(webfill.misses * 50 <= webfill.changes, "{webfill:?}");

@@ -97,6 +97,8 @@ struct Follower {
     writer: String,
     /// What is stored; `None`: it is to be read.
     stored: Option<JudgedTo>,
+    /// A judgement whose storing has failed, if it has: it may be stored all the same, and is stored again.
+    pending: Option<(Judgement, Vec<Look>)>,
     /// Up to where there was nothing to judge behind it.
     position: Cursor,
     position_stored: Instant,
@@ -122,6 +124,7 @@ impl Follower {
             listener,
             writer: writer(),
             stored: None,
+            pending: None,
             position: Cursor::start(),
             position_stored: Instant::now(),
             is_away: false,
@@ -159,6 +162,9 @@ impl Follower {
         stopped: &mut oneshot::Receiver<()>,
     ) -> Result<(), StoreError> {
         let store = self.open_store().await?;
+        if let Some((judgement, looks)) = self.pending.take() {
+            self.put(&*store, judgement, looks).await?;
+        }
         loop {
             let began = Instant::now();
             let stored = self.load(&*store).await?;
@@ -236,25 +242,45 @@ impl Follower {
             last_number += 1;
             change.number = last_number;
         }
-        let to = JudgedTo {
-            revision: stored.revision + 1,
-            cursor,
-            last_number,
-        };
         let judgement = Judgement {
-            to: to.clone(),
+            to: JudgedTo {
+                revision: stored.revision + 1,
+                cursor,
+                last_number,
+            },
             writer: self.writer.clone(),
             versions,
-            changes: changes.clone(),
+            changes,
         };
+        self.put(store, judgement, looks).await
+    }
+
+    /// Stores a judgement, and tells of it what is stored for sure.
+    async fn put(
+        &mut self,
+        store: &dyn Store,
+        judgement: Judgement,
+        looks: Vec<Look>,
+    ) -> Result<(), StoreError> {
         self.position_stored = Instant::now();
-        if !store.put_judgement(judgement).await? {
-            // Another process has judged these looks.
-            self.stored = None;
-            return Ok(());
+        match store.put_judgement(judgement.clone()).await {
+            Ok(true) => {}
+            Ok(false) => {
+                // Another process has judged these looks.
+                self.stored = None;
+                return Ok(());
+            }
+            Err(error) => {
+                self.pending = Some((judgement, looks));
+                return Err(error);
+            }
         }
-        self.stored = Some(to);
-        changes.iter().for_each(|change| self.tell(change));
+        self.position = judgement.to.cursor.clone();
+        self.stored = Some(judgement.to);
+        judgement
+            .changes
+            .iter()
+            .for_each(|change| self.tell(change));
         looks.iter().for_each(|look| (self.listener)(look));
         Ok(())
     }

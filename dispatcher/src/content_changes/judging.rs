@@ -30,8 +30,8 @@ pub(super) struct Batch {
 pub(super) struct Judging {
     pages: BTreeMap<String, PageVersions>,
     sites: BTreeMap<String, SiteBlocks>,
-    /// Crawls whose new pages are told.
-    tells_new: BTreeSet<(String, String)>,
+    /// Crawls whose new pages are told, with when the run began from which on they are.
+    tells_new: BTreeMap<(String, String), i64>,
 }
 
 fn text<'p>(page: &'p Value, name: &str) -> &'p str {
@@ -66,8 +66,8 @@ impl Judging {
             judging.take(stored);
         }
         for (app_id, crawl_id) in crawls {
-            if is_later_run(store, &app_id, &crawl_id).await? {
-                judging.tells_new.insert((app_id, crawl_id));
+            if let Some(began_ms) = later_run(store, &app_id, &crawl_id).await? {
+                judging.tells_new.insert((app_id, crawl_id), began_ms);
             }
         }
         Ok(judging)
@@ -167,7 +167,9 @@ impl Judging {
             Verdict::Unchanged => return None,
             Verdict::New => {
                 let crawl = (of("app_id"), of("crawl_id"));
-                self.tells_new.contains(&crawl).then_some(ChangeKind::New)?
+                // A look of the first run may be judged only now.
+                let began_ms = *self.tells_new.get(&crawl)?;
+                (at_ms >= began_ms).then_some(ChangeKind::New)?
             }
             Verdict::Changed => ChangeKind::Changed,
             Verdict::Gone => ChangeKind::Gone,
@@ -192,12 +194,16 @@ impl Judging {
 }
 
 /// In its first run a watch meets all of its pages, and a crawl that is none of a watch has one run: their
-/// pages are not told as new.
-async fn is_later_run(store: &dyn Store, app_id: &str, crawl_id: &str) -> Result<bool, StoreError> {
+/// pages are not told as new. Of a later run: when it began.
+async fn later_run(
+    store: &dyn Store,
+    app_id: &str,
+    crawl_id: &str,
+) -> Result<Option<i64>, StoreError> {
     let crawl = store.get_crawl(&CrawlId::new(app_id, crawl_id)).await?;
-    Ok(crawl.is_some_and(|crawl| {
+    Ok(crawl.and_then(|crawl| {
         let run_began_ms = crawl.request["run_began_ms"].as_i64();
-        run_began_ms.is_some_and(|began_ms| began_ms > crawl.started_at_ms)
+        run_began_ms.filter(|began_ms| *began_ms > crawl.started_at_ms)
     }))
 }
 

@@ -93,8 +93,8 @@ fn page(night: i64, number: u32, outcome: Outcome, look: Option<Vec<u8>>) -> Pag
     Page {
         look,
         started_at_ms: night * 1_000 + 10,
-        task: 7,
-        delivery: Delivery::new(1, night as u32),
+        task: night as u64,
+        delivery: Delivery::new(1, 1),
         ..Page::new(
             &CrawlId::new("app", "c1"),
             &format!("https://a.example/{number}"),
@@ -153,6 +153,17 @@ async fn pages_are_told_as_changed_gone_back_and_new_from_the_second_run_on() {
             Verdict::New,
         ]
     );
+}
+
+#[tokio::test]
+async fn what_the_first_run_has_left_is_not_told_as_new_in_the_second() {
+    let scene = Scene::new().await;
+    scene.begin_run(1).await;
+    scene.text(1, 0, "one").await;
+    scene.begin_run(2).await;
+    scene.text(2, 1, "other").await;
+    catch_up(&mut scene.follower()).await;
+    assert_eq!(scene.changes().await, [(ChangeKind::New, "1".to_owned())]);
 }
 
 #[tokio::test]
