@@ -2,7 +2,6 @@
 //!
 //! States: *unknown* (no version), *there*, *missing* (not found at the last look), *gone* (not found at two
 //! looks in a row). A look is known by its delivery and time, so that a page that is passed twice is judged once.
-//! A task that is delivered again, as after a crash, goes on with its look: it is no second one.
 
 use std::collections::VecDeque;
 
@@ -26,19 +25,11 @@ const MISSES: u32 = 2;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookKey {
     pub epoch: u64,
-    /// Each run gives a page another task.
     pub task: u64,
-    /// Counts the deliveries of the task, from 1.
+    /// Counts the deliveries of the task, from 1, over all runs.
     pub number: u64,
     /// Start of the fetch, milliseconds since the epoch.
     pub at_ms: i64,
-}
-
-impl LookKey {
-    /// Whether this is a further delivery of the other one's task.
-    fn repeats(&self, other: &LookKey) -> bool {
-        self.task == other.task && self.number > 1 && *other != LookKey::default()
-    }
 }
 
 /// How a look was answered.
@@ -154,12 +145,8 @@ impl PageVersions {
         if self.last == look.key {
             return None;
         }
-        let is_repeated = look.key.repeats(&self.last);
         self.last = look.key;
         if look.answer == Answer::Missing {
-            if is_repeated && self.misses > 0 {
-                return None;
-            }
             self.misses = self.misses.saturating_add(1);
             let is_gone = self.misses == MISSES && !self.versions.is_empty();
             return is_gone.then(|| Judged::only(Verdict::Gone));
@@ -186,7 +173,7 @@ impl PageVersions {
                 ..judged.unwrap_or(Judged::only(Verdict::Back))
             });
         }
-        judged.filter(|judged| !(is_repeated && judged.verdict == Verdict::Unchanged))
+        judged
     }
 
     /// `None` if it was never read this way before: what differs may be the mapping's doing.

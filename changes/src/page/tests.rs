@@ -140,33 +140,6 @@ fn a_look_is_judged_once() {
 }
 
 #[test]
-fn a_task_that_is_delivered_again_is_one_look() {
-    let mut web = Web::new();
-    web.text("text");
-    let again = |web: &mut Web, task, number, answer, text: &str| {
-        let judged = web.look(|look| {
-            look.key.task = task;
-            look.key.number = number;
-            look.answer = answer;
-            look.seen = Seen::of_text(text, 0);
-        });
-        judged.map(|judged| judged.verdict)
-    };
-    assert_eq!(again(&mut web, 1, 2, Answer::Page, "text"), None);
-    let changed = again(&mut web, 1, 3, Answer::Page, "other");
-    assert_eq!(changed, Some(Verdict::Changed), "it changed meanwhile");
-    for number in 1..=3 {
-        assert_eq!(again(&mut web, 2, number, Answer::Missing, ""), None);
-    }
-    // The first delivery of the next night was lost.
-    let gone = again(&mut web, 3, 2, Answer::Missing, "");
-    assert_eq!(gone, Some(Verdict::Gone));
-    assert_eq!(again(&mut web, 3, 3, Answer::Missing, ""), None);
-    let back = again(&mut web, 3, 4, Answer::Page, "other");
-    assert_eq!(back, Some(Verdict::Back));
-}
-
-#[test]
 fn a_page_that_is_as_it_was_is_there() {
     let mut web = Web::new();
     let not_modified = |web: &mut Web| {
