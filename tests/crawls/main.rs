@@ -8,6 +8,7 @@ mod blocks;
 mod browser;
 mod changing_names;
 mod commands;
+mod content_changes;
 mod datasets;
 mod dead_names;
 mod documents;
