@@ -175,7 +175,7 @@ fn cancel<'b>(
 /// "2 days ago" becomes a date after a while: the same block, if nothing else in it differs.
 fn cancel_relative(differing: &mut Difference<'_>) {
     let is_relative = |block: &&Block| timeless(&block.text).1;
-    if !differing.gone.iter().any(|block| is_relative(&block)) {
+    if !differing.gone.iter().any(is_relative) {
         return;
     }
     cancel(differing, |block, is_old| {
