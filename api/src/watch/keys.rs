@@ -1,5 +1,6 @@
 //! The keys of a watch, and of the objects within it.
 
+use super::notify::{ABOUT, WHEN};
 use crate::rule::{Key, Rule};
 
 const fn key(name: &'static str, rule: Rule, meaning: &'static str) -> Key {
@@ -74,6 +75,52 @@ pub(super) const WATCH_KEYS: &[Key] = &[
         "budget",
         Rule::Object(OBJECT_BYTES),
         "What a run may use; it is ended politely then.",
+    ),
+    key(
+        "notify",
+        Rule::Objects(20, OBJECT_BYTES),
+        "Who is told what of it: each item names one target.",
+    ),
+    key(
+        "blind_after",
+        Rule::Whole(1, 100),
+        "After so many runs without what it usually finds it is blind; 3 by default.",
+    ),
+];
+
+/// The keys of an item of `notify`.
+pub(super) const NOTIFY_KEYS: &[Key] = &[
+    key("webhook", Rule::Text(4_096), "A URL to post JSON to."),
+    key(
+        "secret_file",
+        Rule::Text(4_096),
+        "The file with the key that signs what is posted.",
+    ),
+    key("mail", Rule::Text(254), "An address of mail."),
+    key(
+        "command",
+        Rule::Texts(64, 4_096),
+        "A program and its arguments; it gets JSON on standard input.",
+    ),
+    key(
+        "file",
+        Rule::Text(4_096),
+        "A file that lines of JSON are appended to.",
+    ),
+    key(
+        "firehose",
+        Rule::Flag,
+        "Notices are published on the firehose; `true`.",
+    ),
+    key(
+        "when",
+        Rule::Word(WHEN),
+        "One digest at the end of each run (the default), or each thing at once.",
+    ),
+    key(
+        "about",
+        Rule::Words(ABOUT),
+        "What is told; `changes`, `health` and `blindness` by default.",
     ),
 ];
 
