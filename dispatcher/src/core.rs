@@ -24,6 +24,7 @@ use crate::store_writer::StoreWrite;
 
 mod handing_out;
 mod machines;
+mod notices;
 mod outcomes;
 mod recalls;
 mod reloading;
@@ -33,6 +34,7 @@ mod supervisors;
 mod watches;
 
 use self::handing_out::UnderservedCrawls;
+use self::notices::Notices;
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
 use self::site_states::SiteStateWrites;
@@ -114,6 +116,7 @@ pub struct Core {
     /// What `webfill crawl` was told last of sites that rest.
     rests_told: RestsTold,
     watches: Watches,
+    notices: Notices,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
 }
@@ -162,6 +165,7 @@ impl Core {
             waiting_answers: Vec::new(),
             rests_told: RestsTold::default(),
             watches: Watches::default(),
+            notices: Notices::default(),
             refusals: RefusalLog::default(),
         };
         for crawl in core.frontier.unfinished_crawls()? {
@@ -250,6 +254,7 @@ impl Core {
         self.advance_reopening(now_ms)?;
         self.advance_pruning()?;
         self.advance_watches(now_ms)?;
+        self.advance_notices(now_ms)?;
         self.answer_waiting(now_ms)?;
         self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {

@@ -55,6 +55,7 @@ mod lease;
 mod looking_again;
 mod names;
 mod on_demand;
+pub mod outbox;
 mod pruning;
 mod recovery;
 mod reopen;
@@ -159,6 +160,11 @@ pub struct Frontier {
     changes: u64,
     /// An error has rolled back calls whose effects are still in memory: all further calls fail.
     closed: bool,
+}
+
+/// Opens the file of a state folder for what stands beside the frontier, while nobody has the frontier open.
+pub(crate) fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
+    schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
 }
 
 impl Frontier {

@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use webfill_notices::Ended;
 use webfill_startup::disk::Disks;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
@@ -19,6 +20,7 @@ use webfill_wire::socket::{
 use crate::clock::SteadyClock;
 use crate::config::{DispatcherSetup, Endpoints};
 use crate::core::{Core, CoreSettings};
+use crate::delivery::Deliveries;
 use crate::excluded_sites::ExcludedSites;
 use crate::extraction_health::ExtractionHealth;
 use crate::feeders::Feeders;
@@ -45,6 +47,7 @@ enum Event {
     Request(ClientRequest),
     WriteResult(WriteResult),
     Reload(ReloadEnded),
+    Delivery(Ended),
 }
 
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
@@ -69,6 +72,7 @@ pub fn run(
     let clock = SteadyClock::start();
     let written = events.clone();
     let (by_socket, by_http, by_reload) = (events.clone(), events.clone(), events.clone());
+    let by_courier = events.clone();
     // Sends fail only while the process ends: the loop outlives the sockets.
     let is_private = setup.endpoints.control.starts_with("ipc://");
     let request_reader = RequestReader::start(clock, is_private, move |request| {
@@ -89,6 +93,7 @@ pub fn run(
     let mut core = open(&setup, mappings, clock)?;
     if let Some(feeders) = &setup.feeders {
         core.attend_watches(feeders.sources.clone(), clock.now_ms())
+            .and_then(|()| core.attend_notices(feeders.notices.clone(), clock.now_ms()))
             .map_err(frontier_fault)?;
     }
     let subscriptions = Subscriptions::default();
@@ -114,7 +119,12 @@ pub fn run(
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
+    let notices = firehose.notices();
+    let deliveries = Deliveries::start(setup.feeders.as_ref(), notices, move |ended| {
+        let _ = by_courier.send(Event::Delivery(ended));
+    })?;
     let mut process = Process {
+        deliveries,
         reloader,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
@@ -176,6 +186,7 @@ fn open(setup: &DispatcherSetup, mappings: Mappings, clock: SteadyClock) -> Resu
 
 /// The core with its sockets, threads and clock.
 struct Process {
+    deliveries: Deliveries,
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
@@ -219,6 +230,7 @@ impl Process {
             self.health.note_turn(self.core.holds(now_ms).as_deref());
             self.send(to_send);
             self.advance_feeders()?;
+            self.deliveries.advance(&mut self.core);
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -314,6 +326,7 @@ impl Process {
                     self.finish_reload(ended);
                     Ok(())
                 }
+                Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {
                     backfill,

@@ -34,6 +34,7 @@ mod mongodb_many_records;
 mod mongodb_queries;
 mod mongodb_records;
 mod mongodb_records_refused;
+mod notices;
 mod one_at_a_time;
 mod politeness;
 mod progress_and_logs;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
+use self::notices::SINCE_6_NOTICES;
 use super::stored_urls::WHOLE_URL;
 use super::{FrontierConfig, FrontierError};
 
@@ -13,7 +14,7 @@ use super::{FrontierConfig, FrontierError};
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change of the tables that an older webfill cannot read.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
 /// checkpoint's fsyncs block the dispatcher.
@@ -380,6 +381,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          {SINCE_3}
          {SINCE_4}
          {}
+         {SINCE_6_NOTICES}
          COMMIT;",
         since_5()
     ))
@@ -395,9 +397,12 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
     let steps = [[FROM_1, SINCE_2], [FROM_2, SINCE_3], [SINCE_4, FROM_3]];
     let steps = steps.into_iter().skip(found as usize - 1);
     let steps: String = steps.flatten().collect();
-    let last = since_5();
+    let since_5 = match found {
+        5 => String::new(),
+        _ => since_5(),
+    };
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {steps} {last} PRAGMA user_version = {VERSION}; COMMIT;"
+        "BEGIN IMMEDIATE; {steps} {since_5} {SINCE_6_NOTICES} PRAGMA user_version = {VERSION}; COMMIT;"
     ))
     .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }
@@ -418,6 +423,13 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
 
+/// The tables alone.
+#[cfg(test)]
+pub(super) fn create_for_tests(db: &Connection) {
+    create(db).unwrap();
+}
+
+mod notices;
 #[cfg(test)]
 pub(super) mod plans;
 #[cfg(test)]

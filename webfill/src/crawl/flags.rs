@@ -56,7 +56,7 @@ pub fn give_watch_a_folder(settings: &mut Settings, options: &CrawlOptions) {
     if let Some(run) = &options.watched_run
         && settings.state == Settings::default().state
     {
-        settings.state = settings.state.join("watches").join(&run.name);
+        settings.state = settings.state.join("watches").join(&run.watch.name);
     }
 }
 

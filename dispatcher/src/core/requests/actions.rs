@@ -204,6 +204,10 @@ impl Core {
         if !self.layout_alarms.is_empty() {
             answer["alarms"] = self.layout_alarms.to_vec().into();
         }
+        let undelivered = self.undelivered_rows();
+        if !undelivered.is_empty() {
+            answer["undelivered"] = undelivered.into();
+        }
         if let Some(uuid) = uuid {
             answer["uuid"] = uuid.into();
         }

@@ -4,6 +4,7 @@ use super::*;
 
 /// What version 4 had, and this one has otherwise. The others go back from there.
 const TO_VERSION_4: &str = "
+    DROP TABLE notices; DROP TABLE watch_told; DROP TABLE undelivered;
     UPDATE task_rows SET url = (SELECT url FROM tasks WHERE tasks.id = task_rows.id);
     DROP VIEW tasks; ALTER TABLE task_rows RENAME TO tasks;
     ALTER TABLE seen_runs DROP COLUMN packed; ALTER TABLE crawls DROP COLUMN changed_at_ms;

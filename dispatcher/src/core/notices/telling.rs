@@ -1,0 +1,140 @@
+//! What is new of watches becomes notices.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use webfill_api::{NoticeTime, WatchRun};
+use webfill_notices::blindness::{LATE_MS, RUNS_JUDGED};
+use webfill_notices::{Facts, Told, compose};
+
+use crate::core::Core;
+use crate::core::watches::Watched;
+use crate::frontier::FrontierError;
+use crate::frontier::outbox;
+
+impl Core {
+    /// What was before is not told to who asks only now.
+    pub(in crate::core) fn begin_telling(&mut self, name: &str) -> Result<(), FrontierError> {
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return Ok(());
+        };
+        let run = watched.last_ended();
+        for time in times(watched) {
+            let kept = self.frontier.beside(|db| outbox::told(db, name, time))?;
+            let told = match kept {
+                Some(told) => told,
+                None => {
+                    let told = Told {
+                        run,
+                        ..Told::default()
+                    };
+                    self.frontier
+                        .beside(|db| outbox::keep_told(db, name, time, &told))?;
+                    told
+                }
+            };
+            self.notices.told.insert((name.to_owned(), time), told);
+        }
+        Ok(())
+    }
+
+    /// Nothing more is told of a watch.
+    pub(in crate::core) fn forget_telling(&mut self, name: &str) -> Result<(), FrontierError> {
+        self.notices.told.retain(|(watch, _), _| watch != name);
+        self.notices.undelivered.retain(|one| one.target.0 != name);
+        self.frontier.beside(|db| outbox::forget(db, name))
+    }
+
+    pub(super) fn tell_news(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let told: Vec<(String, NoticeTime)> = self.notices.told.keys().cloned().collect();
+        for (name, time) in told {
+            self.tell(&name, time, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Tells what is new of a watch, if something may be.
+    fn tell(&mut self, name: &str, time: NoticeTime, now_ms: i64) -> Result<(), FrontierError> {
+        let key = (name.to_owned(), time);
+        let (Some(watched), Some(told)) =
+            (self.watches.by_name.get(name), self.notices.told.get(&key))
+        else {
+            return Ok(());
+        };
+        // What its feeder has counted belongs to the run.
+        let is_counted = !self.watches.fed.contains(name);
+        let has_new_run = is_counted && watched.last_ended() > told.run;
+        let held = self.why_held(name, watched, now_ms);
+        let alarms = self.alarms_of(watched);
+        let is_alarmed = time == NoticeTime::AtOnce && !told.knows_alarms(&alarms);
+        if !has_new_run && !is_alarmed && held.is_some() == told.is_held() {
+            return Ok(());
+        }
+        let (watch, told) = (watched.watch.clone(), told.clone());
+        let runs = match has_new_run {
+            true => self.frontier.runs_of(name, RUNS_JUDGED)?,
+            false => Vec::new(),
+        };
+        let runs: Vec<WatchRun> = runs
+            .into_iter()
+            .filter(|run| run.ended_ms.is_some())
+            .collect();
+        let crawl = (&*watch.app, &*watch.name);
+        let sites = self
+            .frontier
+            .beside(|db| outbox::sites_in_trouble(db, crawl, now_ms))?;
+        let held = held.as_ref().map(|(due_ms, why)| (*due_ms, why.as_str()));
+        let (events, told) = told.news(&Facts {
+            watch: &watch,
+            runs: &runs,
+            alarms: (has_new_run || is_alarmed).then_some(&alarms),
+            sites: &sites,
+            changes: None,
+            held,
+            now_ms,
+        });
+        let asking = watch.notify.iter().filter(|notify| notify.when == time);
+        self.frontier.beside(|db| {
+            for notify in asking {
+                if let Some(notice) = compose(&watch, time, &notify.about, &events, now_ms) {
+                    outbox::put(db, name, &notify.target, &notice, now_ms)?;
+                }
+            }
+            outbox::keep_told(db, name, time, &told)
+        })?;
+        self.notices.told.insert(key, told);
+        self.notices.due_at_ms = now_ms;
+        Ok(())
+    }
+
+    /// Since when a run is due that does not begin, and why, if that is so for long.
+    fn why_held(&self, name: &str, watched: &Watched, now_ms: i64) -> Option<(i64, String)> {
+        let due_ms = watched.held_since(now_ms - LATE_MS)?;
+        let why = match (&self.low_disk, self.watches.fed.contains(name)) {
+            (Some(shortage), _) => shortage.clone(),
+            (None, true) => "the process that feeds the last one has not ended".into(),
+            (None, false) => "the dispatcher is about to end".into(),
+        };
+        Some((due_ms, why))
+    }
+
+    /// The standing alarms that pages of a watch show.
+    fn alarms_of(&self, watched: &Watched) -> Vec<Value> {
+        let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
+        let is_of_watch = |alarm: &&Value| {
+            let crawls = alarm["crawls"].as_array();
+            crawls.into_iter().flatten().any(|one| *one == *crawl)
+        };
+        self.layout_alarms
+            .iter()
+            .filter(is_of_watch)
+            .cloned()
+            .collect()
+    }
+}
+
+/// The times at which somebody is told of a watch.
+fn times(watched: &Watched) -> BTreeSet<NoticeTime> {
+    let notify = watched.watch.notify.iter();
+    notify.map(|notify| notify.when).collect()
+}
