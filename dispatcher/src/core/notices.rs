@@ -23,6 +23,9 @@ use crate::frontier::outbox::{self, TargetKey, Undelivered};
 /// How often it is looked whether there is something to tell.
 const LOOK_EVERY_MS: i64 = 500;
 
+/// How often it is looked whether a target is not reached.
+const JUDGE_EVERY_MS: i64 = 1_000;
+
 /// How often old notices are dropped.
 const SWEEP_EVERY_MS: i64 = 3_600_000;
 
@@ -39,6 +42,7 @@ pub(super) struct Notices {
     pub(super) rights: Option<Rights>,
     look_at_ms: i64,
     due_at_ms: i64,
+    judge_at_ms: i64,
     sweep_at_ms: i64,
     /// What has been told, as it is kept.
     told: BTreeMap<(String, NoticeTime), Told>,
@@ -80,8 +84,13 @@ impl Core {
             self.notices.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
             self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
         }
-        if now_ms >= self.notices.due_at_ms {
+        // What waits may become an alarm long before it is tried again.
+        let has_waiting = self.notices.due_at_ms < i64::MAX;
+        if has_waiting && now_ms >= self.notices.judge_at_ms {
+            self.notices.judge_at_ms = now_ms + JUDGE_EVERY_MS;
             self.judge_undelivered(now_ms)?;
+        }
+        if now_ms >= self.notices.due_at_ms {
             self.order_deliveries(now_ms)?;
         }
         Ok(())
