@@ -100,7 +100,7 @@ pub struct Core {
     /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
     /// Mappings whose pages have changed, for people.
-    pub(crate) layout_alarms: StandingAlarms,
+    pub(crate) layout_alarms: Option<StandingAlarms>,
     /// A disk has too little room, in words: nothing is handed out or fed.
     pub(crate) low_disk: Option<String>,
     /// When the next crawl expires.
@@ -156,7 +156,7 @@ impl Core {
             end_asked: None,
             drains: Drains::default(),
             store_is_behind: false,
-            layout_alarms: StandingAlarms::from([]),
+            layout_alarms: None,
             low_disk: None,
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),

@@ -84,7 +84,7 @@ fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
     let judged: Vec<u64> = known
         .runs
         .iter()
-        .filter(|run| tells(run))
+        .filter(|run| tells(run) && tells_of(run, what))
         .map(|run| found(&run.counts, what))
         .collect();
     let empty = judged.iter().take_while(|found| **found == 0).count();
@@ -119,6 +119,13 @@ fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
 /// A run that was broken off says nothing about what there is to find.
 fn tells(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
+}
+
+/// Pages that are as they were are not read again: a run without fields says nothing then.
+fn tells_of(run: &WatchRun, what: &str) -> bool {
+    let outcomes = run.counts.get("outcomes").and_then(Value::as_object);
+    let is_unchanged = outcomes.is_some_and(|outcomes| found(outcomes, "not_modified") > 0);
+    !(is_unchanged && ["fields", "documents"].contains(&what) && found(&run.counts, what) == 0)
 }
 
 /// How much of it a run has found.

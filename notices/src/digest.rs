@@ -47,6 +47,7 @@ pub fn compose(
     };
     let told: Vec<Value> = wanted
         .iter()
+        .filter(|event| event.is_listed())
         .take(MOST_EVENTS)
         .take_while(fits)
         .map(told)
@@ -58,9 +59,13 @@ pub fn compose(
         "at": now_ms as f64 / 1_000.0,
         "subject": subject(watch, &wanted),
         "text": text(&wanted),
-        "more": wanted.len() - told.len(),
+        "more": things(&wanted) - told.len(),
         "events": told,
     }))
+}
+
+fn things(events: &[&Event]) -> usize {
+    events.iter().map(|event| event.things()).sum()
 }
 
 fn told(event: &&Event) -> Value {
@@ -74,8 +79,8 @@ fn told(event: &&Event) -> Value {
 
 /// One line without control characters, whatever pages say of themselves.
 fn subject(watch: &Watch, events: &[&Event]) -> String {
-    let count = |about| events.iter().filter(|event| event.about == about).count();
-    let changes = count(About::Changes);
+    let changes = events.iter().filter(|event| event.about == About::Changes);
+    let changes: usize = changes.map(|event| event.things()).sum();
     let mut parts = Vec::new();
     for (about, _) in PARTS {
         let first = events.iter().find(|event| event.about == about);
@@ -101,27 +106,34 @@ fn text(events: &[&Event]) -> String {
             continue;
         }
         text.push_str(&format!("{title}\n\n"));
-        for event in lines.iter().take(MOST_LINES) {
+        let listed = lines.iter().filter(|event| event.is_listed());
+        let mut left: usize = lines.iter().map(|event| event.things()).sum();
+        for event in listed.take(MOST_LINES) {
+            left -= 1;
             text.push_str(&format!("- {}\n", cut(&event.line).replace('\n', "\n  ")));
         }
-        if lines.len() > MOST_LINES {
-            text.push_str(&format!("- and {} more\n", lines.len() - MOST_LINES));
+        if left > 0 {
+            text.push_str(&format!("- and {left} more\n"));
         }
         text.push('\n');
     }
     text
 }
 
+/// Without what a terminal would obey: it comes from pages.
 fn cut(line: &str) -> String {
-    match line.char_indices().nth(MOST_CHARS) {
+    let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
+    let cut = match line.char_indices().nth(MOST_CHARS) {
         Some((end, _)) => format!("{} ...", &line[..end]),
         None => line.to_owned(),
-    }
+    };
+    cut.replace(is_obeyed, " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::told::MORE_CHANGES;
 
     fn watch() -> Watch {
         let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h"});
@@ -148,6 +160,25 @@ mod tests {
         assert_eq!(notice["subject"], "w: 1162 changes");
         let text = notice["text"].as_str().unwrap();
         assert!(text.ends_with("/49\n- and 1112 more\n\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_counted_only_counts() {
+        let mut events = vec![event(About::Changes, "gone: http://a.org/\u{1b}[2J".into())];
+        events.push(Event {
+            about: About::Changes,
+            name: MORE_CHANGES,
+            line: "and 7 more".into(),
+            detail: json!({"more": 7}),
+        });
+        let notice = compose(&watch(), NoticeTime::Digest, &[About::Changes], &events, 0).unwrap();
+        assert_eq!(notice["subject"], "w: 8 changes");
+        assert_eq!(notice["more"], 7);
+        assert_eq!(notice["events"].as_array().unwrap().len(), 1);
+        assert_eq!(
+            notice["text"],
+            "Changes\n\n- gone: http://a.org/ [2J\n- and 7 more\n\n"
+        );
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::blindness::{self, Known, LATE_MS, SiteTrouble};
 /// The name of the blindness of a watch whose run is due and does not begin.
 const NOT_STARTED: &str = "not_started";
 
+/// The event that says how many more changes there are.
+pub(crate) const MORE_CHANGES: &str = "more_changes";
+
 /// What has been told of a watch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -75,6 +78,21 @@ pub struct Event {
     pub detail: Value,
 }
 
+impl Event {
+    /// How many things it stands for.
+    pub(crate) fn things(&self) -> usize {
+        match self.is_listed() {
+            true => 1,
+            false => self.detail["more"].as_u64().unwrap_or(0) as usize,
+        }
+    }
+
+    /// Whether it is one thing, and no count of others.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.name != MORE_CHANGES
+    }
+}
+
 impl Told {
     /// Whether a run that does not begin has been told.
     pub fn is_held(&self) -> bool {
@@ -115,7 +133,7 @@ impl Told {
         if read.more > 0 {
             events.push(Event {
                 about: About::Changes,
-                name: "more_changes",
+                name: MORE_CHANGES,
                 line: format!("and {} more", read.more),
                 detail: json!({"more": read.more}),
             });

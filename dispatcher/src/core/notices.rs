@@ -26,6 +26,9 @@ const LOOK_EVERY_MS: i64 = 500;
 /// How often it is looked whether a target is not reached.
 const JUDGE_EVERY_MS: i64 = 1_000;
 
+/// After a start what waits is tried before it may be an alarm: nobody could deliver it before.
+const FIRST_TRIES_MS: i64 = 60_000;
+
 /// How often old notices are dropped.
 const SWEEP_EVERY_MS: i64 = 3_600_000;
 
@@ -61,6 +64,8 @@ impl Core {
         rights: Rights,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
+        let grace_ms = rights.config.undelivered_after_ms().min(FIRST_TRIES_MS);
+        self.notices.judge_at_ms = now_ms + grace_ms;
         self.notices.rights = Some(rights);
         self.notices.undelivered = self.frontier.beside(|db| {
             outbox::begin(db, now_ms)?;

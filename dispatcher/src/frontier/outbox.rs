@@ -36,7 +36,7 @@ pub struct Undelivered {
     pub why: String,
 }
 
-/// Puts a notice for one target into the outbox.
+/// Puts a notice for one target into the outbox. After a failure it waits with the others of the target.
 pub fn put(
     db: &Connection,
     watch: &str,
@@ -45,7 +45,8 @@ pub fn put(
     now_ms: i64,
 ) -> Result<()> {
     let sql = "INSERT INTO notices (key, watch, target, notice, made_ms, due_ms)
-               VALUES (lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, ?4)";
+               SELECT lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, max(?4, ifnull(min(due_ms), ?4))
+               FROM notices WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL AND tries > 0";
     let values = params![watch, target_json(target), notice.to_string(), now_ms];
     db.prepare_cached(sql)?.execute(values)?;
     let sql = "UPDATE notices SET due_ms = NULL, settled_ms = ?3, why = ?4
@@ -284,10 +285,11 @@ pub fn sites_in_trouble(
     now_ms: i64,
 ) -> Result<Vec<SiteTrouble>> {
     let sql = "SELECT sites.name, reason, since_ms, given_up_to IS NOT NULL, sign, url
-               FROM site_states JOIN sites ON sites.id = site_states.site
-               WHERE (given_up_to IS NOT NULL OR rest_until_ms > ?3)
-               AND EXISTS (SELECT 1 FROM crawl_sites JOIN crawls ON crawls.id = crawl_sites.crawl
-                   WHERE app_id = ?1 AND crawl_id = ?2 AND crawl_sites.site = sites.id)
+               FROM crawls CROSS JOIN crawl_sites ON crawl_sites.crawl = crawls.id
+               CROSS JOIN site_states ON site_states.site = crawl_sites.site
+               CROSS JOIN sites ON sites.id = site_states.site
+               WHERE app_id = ?1 AND crawl_id = ?2
+               AND (given_up_to IS NOT NULL OR rest_until_ms > ?3)
                ORDER BY since_ms LIMIT ?4";
     let mut select = db.prepare_cached(sql)?;
     let read = |row: &Row<'_>| {

@@ -52,6 +52,16 @@ fn it_is_blind_after_three_runs_without_what_it_always_finds() {
 }
 
 #[test]
+fn pages_that_are_as_they_were_do_not_make_it_blind() {
+    let mut runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
+    for run in &mut runs[..3] {
+        let outcomes = json!({"ok": 1, "not_modified": 9});
+        run.counts.insert("outcomes".into(), outcomes);
+    }
+    assert!(judged(&runs, &[]).is_empty());
+}
+
+#[test]
 fn what_is_found_now_and_then_takes_longer() {
     let mut found = vec![1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1];
     found.extend([0; 4]);

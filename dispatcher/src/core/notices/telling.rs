@@ -66,7 +66,8 @@ impl Core {
         let has_new_run = is_counted && watched.last_ended() > told.run;
         let held = self.why_held(name, watched, now_ms);
         let alarms = self.alarms_of(watched);
-        let is_alarmed = time == NoticeTime::AtOnce && !told.knows_alarms(&alarms);
+        let is_alarmed = time == NoticeTime::AtOnce
+            && alarms.as_ref().is_some_and(|now| !told.knows_alarms(now));
         if !has_new_run && !is_alarmed && held.is_some() == told.is_held() {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl Core {
         let (events, told) = told.news(&Facts {
             watch: &watch,
             runs: &runs,
-            alarms: (has_new_run || is_alarmed).then_some(&alarms),
+            alarms: alarms.as_deref().filter(|_| has_new_run || is_alarmed),
             sites: &sites,
             changes: None,
             held,
@@ -118,18 +119,15 @@ impl Core {
         Some((due_ms, why))
     }
 
-    /// The standing alarms that pages of a watch show.
-    fn alarms_of(&self, watched: &Watched) -> Vec<Value> {
+    /// The standing alarms that pages of a watch show; `None`: they are not known yet, as after a start.
+    fn alarms_of(&self, watched: &Watched) -> Option<Vec<Value>> {
+        let standing = self.layout_alarms.as_ref()?;
         let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
         let is_of_watch = |alarm: &&Value| {
             let crawls = alarm["crawls"].as_array();
             crawls.into_iter().flatten().any(|one| *one == *crawl)
         };
-        self.layout_alarms
-            .iter()
-            .filter(is_of_watch)
-            .cloned()
-            .collect()
+        Some(standing.iter().filter(is_of_watch).cloned().collect())
     }
 }
 

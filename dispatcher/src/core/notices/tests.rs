@@ -80,8 +80,9 @@ impl World {
         assert!(self.tick(now_ms).is_empty());
         let why = Some("no such file".into());
         self.core.feeder_ended("w", number, why).unwrap();
-        self.tick(now_ms + 300);
-        self.tick(now_ms + 900)
+        let mut told = self.tick(now_ms + 300);
+        told.extend(self.tick(now_ms + 900));
+        told
     }
 
     fn ended(&mut self, id: i64, verdict: Verdict, now_ms: i64) {
@@ -158,4 +159,29 @@ fn a_removed_watch_tells_nothing_more() {
     world.ended(first[0].id, Verdict::Failed("x".into()), 3_000);
     assert!(world.tick(60 * MINUTE_MS).is_empty());
     assert!(world.core.undelivered_rows().is_empty());
+}
+
+#[test]
+fn alarms_that_are_not_read_yet_are_not_taken_for_cleared() {
+    let mut world = World::new();
+    let hook = json!({"webhook": "https://d.example/x", "when": "at_once", "about": ["health"]});
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+                       "notify": [hook]});
+    world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+    let alarm = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
+                       "crawls": ["watches/w"]});
+    world.core.layout_alarms = Some([alarm.clone()].into());
+    let told = world.tick(1_000);
+    assert_eq!(told[0].notice["events"][0]["event"], "layout_changed");
+    world.ended(told[0].id, Verdict::Delivered, 2_500);
+    let World { folder, core } = world;
+    drop(core);
+    let core = core_in(&folder, 3_000);
+    let mut world = World { folder, core };
+    assert!(world.tick(5_000).is_empty(), "nothing is known yet");
+    world.core.layout_alarms = Some([alarm].into());
+    assert!(world.tick(7_000).is_empty(), "it stands as before");
+    world.core.layout_alarms = Some([].into());
+    let told = world.tick(9_000);
+    assert_eq!(told[0].notice["events"][0]["event"], "layout_alarm_cleared");
 }

@@ -38,9 +38,13 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
     settle(&db, (first.id, &key("a")), &failed, (10, 1_010)).unwrap();
     assert_eq!(due_now(&db, 11), ["notice 4"]);
     assert_eq!(next_due_ms(&db).unwrap(), Some(4));
+    put_one(&db, "a", 5);
+    assert_eq!(due_now(&db, 11), ["notice 4"], "a new one waits as well");
+    db.execute("DELETE FROM notices WHERE made_ms = 5", ())
+        .unwrap();
     assert_eq!(
         due_now(&db, 1_010),
-        ["notice 4", "notice 2"],
+        ["notice 2", "notice 4"],
         "what has failed goes last"
     );
     begin(&db, 20).unwrap();

@@ -216,7 +216,7 @@ fn a_file_of_a_newer_webfill_is_left_alone() {
     drop(db);
     let error = error_on_opening(dir.path());
     assert!(
-        error.contains("a newer webfill (format 99, this one knows 5)"),
+        error.contains("a newer webfill (format 99, this one knows 6)"),
         "{error}"
     );
 }
