@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::Value;
 use webfill_api::{NoticeTime, Watch, WatchRun};
-use webfill_notices::{Courier, Ended, Facts, Rights, Told, compose, wait_ms};
+use webfill_notices::{Courier, Ended, Facts, Rights, Told, Verdict, compose, wait_ms};
 use webfill_startup::Fault;
 
 use crate::frontier::open_file;
@@ -18,6 +18,9 @@ use crate::frontier::outbox::{self, TargetKey};
 
 /// How often it is looked whether more is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What was begun in time is waited for: a command may take a minute.
+const UNDER_WAY: Duration = Duration::from_secs(70);
 
 /// So many notices are under way at once.
 const MOST_UNDER_WAY: usize = 32;
@@ -27,8 +30,8 @@ pub struct RunEnded<'a> {
     pub watch: &'a Watch,
     /// Those that have ended, the latest first.
     pub runs: &'a [WatchRun],
-    /// The alarms that stand of its mappings, as `status` tells them.
-    pub alarms: &'a [Value],
+    /// The alarms that stand of its mappings, as `status` tells them; `None`: they were not looked at.
+    pub alarms: Option<&'a [Value]>,
     pub now_ms: i64,
 }
 
@@ -42,6 +45,32 @@ impl LocalNotices {
     pub fn open(state: &Path) -> Result<LocalNotices, Fault> {
         let db = open_file(state).map_err(Fault::error)?;
         Ok(LocalNotices { db })
+    }
+
+    /// Before a run: what was before is not told to who asks only now, and nothing more to who does not ask
+    /// any more. `last` is the last run that has ended.
+    pub fn begin(&self, watch: &Watch, last: u64, now_ms: i64) -> Result<(), Fault> {
+        let targets = watch.notify.iter();
+        let targets = targets.map(|notify| outbox::target_json(&notify.target));
+        let begun = outbox::withdraw(&self.db, &watch.name, &targets.collect(), now_ms);
+        begun
+            .and_then(|()| self.begin_telling(watch, last))
+            .map_err(fault)
+    }
+
+    fn begin_telling(&self, watch: &Watch, last: u64) -> rusqlite::Result<()> {
+        for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
+            if !watch.notify.iter().any(|notify| notify.when == time) {
+                outbox::forget_told(&self.db, &watch.name, time)?;
+            } else if outbox::told(&self.db, &watch.name, time)?.is_none() {
+                let fresh = Told {
+                    run: last,
+                    ..Told::default()
+                };
+                outbox::keep_told(&self.db, &watch.name, time, &fresh)?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts what is new into the outbox, once.
@@ -66,18 +95,12 @@ impl LocalNotices {
 
     fn tell_at(&self, time: NoticeTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
-        let told = outbox::told(db, &watch.name, time)?;
-        // What was before is not told to who asks only now.
-        let last = ended.runs.first().map_or(0, |run| run.number);
-        let told = told.unwrap_or(Told {
-            run: last.saturating_sub(1),
-            ..Told::default()
-        });
+        let told = outbox::told(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
         let (events, told) = told.news(&Facts {
             watch,
             runs: ended.runs,
-            alarms: Some(ended.alarms),
+            alarms: ended.alarms,
             sites: &sites,
             changes: None,
             held: None,
@@ -91,8 +114,8 @@ impl LocalNotices {
         outbox::keep_told(db, &watch.name, time, &told)
     }
 
-    /// Delivers what waits, for at most `within`, and returns how many notices are left, with the reason of
-    /// one. `give_up` ends it early.
+    /// Delivers what waits, for at most `within` and what was begun by then to its end, and returns how many
+    /// notices are left or given up, with the reason of one. `give_up` ends it early.
     pub fn deliver(
         &self,
         rights: Rights,
@@ -102,7 +125,6 @@ impl LocalNotices {
     ) -> Result<Option<(u64, String)>, Fault> {
         let until = Instant::now() + within;
         outbox::begin(&self.db, now_ms()).map_err(fault)?;
-        outbox::sweep(&self.db, now_ms()).map_err(fault)?;
         if outbox::next_due_ms(&self.db).map_err(fault)?.is_none() {
             return Ok(None);
         }
@@ -114,15 +136,23 @@ impl LocalNotices {
             under_way: HashMap::new(),
             failures: HashMap::new(),
         };
-        while Instant::now() < until && !give_up() {
-            if round.order(now_ms()).map_err(fault)? {
+        while !give_up() && Instant::now() < until + UNDER_WAY {
+            let is_over = match Instant::now() < until {
+                true => round.order(now_ms()).map_err(fault)?,
+                false => round.under_way.is_empty(),
+            };
+            if is_over {
                 break;
             }
             if let Ok(ended) = told.recv_timeout(LOOK_EVERY) {
                 round.settle(&ended, now_ms()).map_err(fault)?;
             }
         }
-        outbox::left(&self.db).map_err(fault)
+        let given_up = outbox::sweep(&self.db, now_ms()).map_err(fault)?;
+        match (outbox::left(&self.db).map_err(fault)?, given_up.first()) {
+            (None, Some(one)) => Ok(Some((given_up.len() as u64, one.why.clone()))),
+            (left, _) => Ok(left),
+        }
     }
 }
 
@@ -153,7 +183,10 @@ impl Round<'_> {
             return Ok(());
         };
         let failures = self.failures.entry(target.clone()).or_default();
-        *failures += 1;
+        *failures = match &ended.verdict {
+            Verdict::Delivered => 0,
+            Verdict::Failed(_) | Verdict::GivenUp(_) => *failures + 1,
+        };
         let at = (now_ms, now_ms + wait_ms(*failures));
         outbox::settle(&self.notices.db, (ended.id, &target), &ended.verdict, at)
     }

@@ -50,6 +50,8 @@ pub struct Known<'a> {
     pub sites: &'a [SiteTrouble],
     /// Standing alarms of the watch's mappings.
     pub alarms: &'a [Value],
+    /// Blindness that stands, with its sentences.
+    pub standing: &'a BTreeMap<String, String>,
 }
 
 /// What a watch finds, by its name among the counts of a run, and the name of its blindness.
@@ -60,33 +62,46 @@ const FINDS: [(&str, &str); 4] = [
     ("fields", "no_fields"),
 ];
 
-/// All that stands, by name: a sentence each, with the likely reason.
+/// All that stands, by name: a sentence each, with the likely reason. What stands ends only by a run that has
+/// found some, however long ago the last one is.
 pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
     let mut blind = BTreeMap::new();
+    let stands = |name: &str| known.standing.get(name).cloned();
     for (what, name) in FINDS {
-        if let Some(sentence) = finds_none(known, what) {
-            blind.insert(name.to_owned(), sentence);
-        }
-        if blind.contains_key("no_pages") {
+        let sentence = match stands(name) {
+            Some(sentence) => (!sees(known, what)).then_some(sentence),
             // Without pages there is nothing else, for the same reason.
-            break;
-        }
+            None if blind.contains_key("no_pages") => None,
+            None => finds_none(known, what),
+        };
+        blind.extend(sentence.map(|sentence| (name.to_owned(), sentence)));
     }
-    if let Some(sentence) = not_finished(known.runs) {
-        blind.insert("not_finished".into(), sentence);
-    }
+    let last = known.runs.iter().find(|run| run.ended_ms.is_some());
+    let not_finished = match last {
+        Some(run) if tells(run) => not_finished(run),
+        // A run that was broken off does not tell.
+        _ => stands("not_finished"),
+    };
+    blind.extend(not_finished.map(|sentence| ("not_finished".to_owned(), sentence)));
     blind.extend(resting(known.sites));
     blind
 }
 
+/// What the runs have found of it, the latest first.
+fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
+    let runs = known.runs.iter();
+    let telling = runs.filter(|run| tells(run) && tells_of(run, what));
+    telling.map(|run| found(&run.counts, what)).collect()
+}
+
+/// Whether the last run has found some.
+fn sees(known: &Known<'_>, what: &str) -> bool {
+    found_by_runs(known, what).first().is_some_and(|n| *n > 0)
+}
+
 /// Whether none of it was found where it usually is.
 fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
-    let judged: Vec<u64> = known
-        .runs
-        .iter()
-        .filter(|run| tells(run) && tells_of(run, what))
-        .map(|run| found(&run.counts, what))
-        .collect();
+    let judged = found_by_runs(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
     let before: Vec<u64> = judged
         .iter()
@@ -138,8 +153,7 @@ fn found(counts: &Map<String, Value>, what: &str) -> u64 {
 }
 
 /// The last run has failed, or was over before it had looked at everything.
-fn not_finished(runs: &[WatchRun]) -> Option<String> {
-    let run = runs.iter().find(|run| run.ended_ms.is_some())?;
+fn not_finished(run: &WatchRun) -> Option<String> {
     let queued = found(&run.counts, "queued");
     match run.how? {
         RunEnd::Failed => {

@@ -17,6 +17,9 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long is waited for its last words once it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// So much of what it says is kept.
+const LAST_BYTES: usize = 4_096;
+
 /// Of the environment it gets these.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 
@@ -89,10 +92,15 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus
 /// Reads what it says on standard error, and keeps the last line.
 fn listen(child: &mut Child) -> mpsc::Receiver<String> {
     let (tell, told) = mpsc::channel();
-    if let Some(stderr) = child.stderr.take() {
+    if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
             let mut text = Vec::new();
-            let _ = stderr.take(1 << 16).read_to_end(&mut text);
+            let mut some = [0; 4_096];
+            // All is read: a command must not fail because nobody listens.
+            while let Ok(n @ 1..) = stderr.read(&mut some) {
+                text.extend_from_slice(&some[..n]);
+                text.drain(..text.len().saturating_sub(LAST_BYTES));
+            }
             let text = String::from_utf8_lossy(&text);
             let last = text.lines().rfind(|line| !line.trim().is_empty());
             let last: String = last.unwrap_or_default().chars().take(300).collect();
@@ -134,6 +142,11 @@ mod tests {
             sh("test -z \"$CARGO_MANIFEST_DIR\"", all),
             Verdict::Delivered
         );
+        let talks = "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; echo end >&2; exit 4";
+        let Verdict::Failed(why) = sh(talks, all) else {
+            panic!("it says much, and fails")
+        };
+        assert!(why.contains('4') && why.ends_with("end"), "{why}");
         let failed = sh("echo no such room >&2; exit 3", all);
         let Verdict::Failed(why) = failed else {
             panic!("{failed:?}")

@@ -23,7 +23,7 @@ pub struct NoticesConfig {
     pub commands: Vec<PathBuf>,
     /// The folder of files that watches of a fleet may append to.
     pub files_dir: Option<PathBuf>,
-    /// The folder of keys that watches of a fleet may sign with.
+    /// The folder of keys that watches of a fleet may sign with, each in the folder of its host.
     pub secrets_dir: Option<PathBuf>,
     /// Watches of a fleet may post to private addresses.
     pub allow_private_webhooks: bool,

@@ -132,7 +132,9 @@ impl Hands {
             return Verdict::GivenUp("it is no webhook".into());
         };
         let body = keyed(delivery).to_string().into_bytes();
-        let secret = secret_file.as_deref().map(|file| self.rights.secret(file));
+        let secret = secret_file
+            .as_deref()
+            .map(|file| self.rights.secret(url, file));
         let signature = match secret.transpose() {
             Ok(secret) => secret.map(|secret| sign(&secret, now_s(), &body)),
             Err(why) => return Verdict::Failed(why),
@@ -195,9 +197,9 @@ impl Hands {
     }
 }
 
-/// The notice with its key.
+/// The notice with its key, and its place among all of its outbox.
 fn keyed(delivery: &Delivery) -> Value {
-    let mut notice = json!({"key": delivery.key});
+    let mut notice = json!({"key": delivery.key, "number": delivery.id});
     if let (Value::Object(notice), Value::Object(more)) = (&mut notice, &delivery.notice) {
         notice.extend(more.clone());
     }

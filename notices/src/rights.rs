@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use webfill_api::{NoticeTarget, Refusal, Watch};
 
@@ -14,8 +14,7 @@ use crate::folder;
 /// A key has at most so many bytes.
 const MOST_SECRET_BYTES: u64 = 4_096;
 
-const NO_SECRETS: &str =
-    "expected a file below the folder `notices.secrets_dir` of the dispatcher's settings";
+const NO_SECRETS: &str = "expected a file in the folder of the webhook's host below `notices.secrets_dir` of the dispatcher's settings";
 const NO_FILES: &str =
     "expected a file below the folder `notices.files_dir` of the dispatcher's settings";
 const NO_COMMAND: &str =
@@ -65,8 +64,8 @@ impl Rights {
                 Err(("firehose", "only the dispatcher of a fleet has one"))
             }
             _ if !self.is_of_fleet => Ok(()),
-            NoticeTarget::Webhook { secret_file, .. } => match secret_file {
-                Some(file) if !is_below(self.config.secrets_dir.as_deref(), file) => {
+            NoticeTarget::Webhook { url, secret_file } => match secret_file {
+                Some(file) if !is_below(self.secrets_of(url).as_deref(), file) => {
                     Err(("secret_file", NO_SECRETS))
                 }
                 _ => Ok(()),
@@ -88,6 +87,15 @@ impl Rights {
             }
             NoticeTarget::File(_) | NoticeTarget::Firehose => Ok(()),
         }
+    }
+
+    /// The folder of the keys that sign what is posted to this host. Others do not: a watch must not get
+    /// signed what another receiver takes for genuine.
+    fn secrets_of(&self, url: &str) -> Option<PathBuf> {
+        let url = reqwest::Url::parse(url).ok()?;
+        let host = url.host_str()?;
+        let is_name = !host.is_empty() && !host.starts_with('.') && !host.contains('/');
+        is_name.then(|| self.config.secrets_dir.as_ref().map(|dir| dir.join(host)))?
     }
 
     fn may_write_to(&self, address: &str) -> bool {
@@ -116,9 +124,10 @@ impl Rights {
     }
 
     /// The key in a file, without the end of its line.
-    pub(crate) fn secret(&self, file: &str) -> Result<Vec<u8>, String> {
-        let folder = self.config.secrets_dir.as_deref();
-        let opened = self.open(file, OpenOptions::new().read(true), NO_SECRETS, folder)?;
+    pub(crate) fn secret(&self, url: &str, file: &str) -> Result<Vec<u8>, String> {
+        let folder = self.secrets_of(url);
+        let mut options = OpenOptions::new();
+        let opened = self.open(file, options.read(true), NO_SECRETS, folder.as_deref())?;
         let mut secret = Vec::new();
         opened
             .take(MOST_SECRET_BYTES)
@@ -168,7 +177,11 @@ mod tests {
     #[test]
     fn watches_of_a_fleet_use_only_what_the_settings_name() {
         let work = tempfile::tempdir().unwrap();
-        std::fs::write(work.path().join("key"), "secret\n").unwrap();
+        for host in ["a.org", "b.org"] {
+            std::fs::create_dir(work.path().join(host)).unwrap();
+            std::fs::write(work.path().join(host).join("key"), host).unwrap();
+        }
+        std::fs::write(work.path().join("key"), "of all\n").unwrap();
         let none = Rights::of_fleet(NoticesConfig::default());
         let named = Rights::of_fleet(NoticesConfig {
             smtp: Some("smtp://mx.example".into()),
@@ -196,19 +209,28 @@ mod tests {
         }
         for wrong in [
             json!({"webhook": "https://a.org/", "secret_file": "/etc/passwd"}),
+            json!({"webhook": "https://a.org/", "secret_file": "../b.org/key"}),
+            json!({"webhook": "https://c.org/", "secret_file": "key"}),
+            json!({"webhook": "https://../", "secret_file": "key"}),
+            json!({"webhook": "https://./", "secret_file": "key"}),
             json!({"mail": "x@evilc.example"}),
             json!({"mail": "b@b.example"}),
             json!({"command": ["/bin/sh", "-c", "x"]}),
             json!({"file": "../out.jsonl"}),
         ] {
-            assert!(named.check(&watch(wrong.clone()), "$").is_err(), "{wrong}");
+            let given = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h",
+                               "notify": [wrong.clone()]});
+            let refused = Watch::parse(given).and_then(|watch| named.check(&watch, "$"));
+            assert!(refused.is_err(), "{wrong}");
         }
         assert_eq!(
             none.check(&watch(json!({"webhook": "https://a.org/"})), "$"),
             Ok(())
         );
-        assert_eq!(named.secret("key").unwrap(), b"secret");
-        assert!(none.secret("key").is_err());
+        assert_eq!(named.secret("https://a.org/x", "key").unwrap(), b"a.org");
+        assert_eq!(named.secret("https://b.org/x", "key").unwrap(), b"b.org");
+        assert!(named.secret("https://c.org/x", "key").is_err());
+        assert!(none.secret("https://a.org/x", "key").is_err());
     }
 
     #[test]

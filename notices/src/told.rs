@@ -99,6 +99,12 @@ impl Told {
         self.blind.contains_key(NOT_STARTED)
     }
 
+    /// These alarms are known already.
+    pub fn with_alarms(mut self, alarms: &[Value]) -> Told {
+        self.alarms = alarms.iter().map(known_alarm).collect();
+        self
+    }
+
     /// Whether these alarms, and no others, have been told.
     pub fn knows_alarms(&self, alarms: &[Value]) -> bool {
         let now: BTreeMap<String, ToldAlarm> = alarms.iter().map(known_alarm).collect();
@@ -180,6 +186,7 @@ impl Told {
                 blind_after: facts.watch.blind_after,
                 sites: facts.sites,
                 alarms: facts.alarms.unwrap_or_default(),
+                standing: &self.standing(),
             }),
             // Only a further run can tell more.
             false => self.standing(),
@@ -269,11 +276,16 @@ fn change_event(change: &Value) -> Event {
 fn alarm_event(name: &'static str, alarm: &Value) -> Event {
     let word = |key: &str| alarm[key].as_str().unwrap_or_default();
     let (mapping, fields) = (word("mapping"), word("fields"));
+    let mut detail = alarm.clone();
+    if let Value::Object(detail) = &mut detail {
+        // They may be of other applications.
+        detail.remove("crawls");
+    }
     Event {
         about: About::Health,
         name,
         line: format!("mapping {mapping}: the layout changed, less is found of {fields}"),
-        detail: alarm.clone(),
+        detail,
     }
 }
 

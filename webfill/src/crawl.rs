@@ -159,6 +159,9 @@ impl Crawl {
         let window_over = record.window_over();
         self.options.max_time = window_over.map(|left| started.elapsed() + left);
         let notices = self.notices();
+        if let Some(notices) = &notices {
+            notices.begin()?;
+        }
         let ended = self.crawl(started, &told_state, store, dataset, claim, runtime);
         record.end(&ended)?;
         if let Some(notices) = notices {

@@ -55,6 +55,8 @@ pub(super) struct Notices {
     deliveries: Vec<Delivery>,
     /// The targets whose alarm stands.
     undelivered: Vec<Undelivered>,
+    /// What was given up without a try, an alarm each.
+    given_up: Vec<Undelivered>,
 }
 
 impl Core {
@@ -66,6 +68,7 @@ impl Core {
     ) -> Result<(), FrontierError> {
         let grace_ms = rights.config.undelivered_after_ms().min(FIRST_TRIES_MS);
         self.notices.judge_at_ms = now_ms + grace_ms;
+        self.notices.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
         self.notices.rights = Some(rights);
         self.notices.undelivered = self.frontier.beside(|db| {
             outbox::begin(db, now_ms)?;
@@ -73,7 +76,7 @@ impl Core {
         })?;
         let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
         for name in names {
-            self.begin_telling(&name)?;
+            self.begin_telling(&name, now_ms)?;
         }
         Ok(())
     }
@@ -87,10 +90,11 @@ impl Core {
         self.tell_news(now_ms)?;
         if now_ms >= self.notices.sweep_at_ms {
             self.notices.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
-            self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
+            let given_up = self.frontier.beside(|db| outbox::sweep(db, now_ms))?;
+            self.notices.given_up.extend(given_up);
         }
         // What waits may become an alarm long before it is tried again.
-        let has_waiting = self.notices.due_at_ms < i64::MAX;
+        let has_waiting = self.notices.due_at_ms < i64::MAX || !self.notices.given_up.is_empty();
         if has_waiting && now_ms >= self.notices.judge_at_ms {
             self.notices.judge_at_ms = now_ms + JUDGE_EVERY_MS;
             self.judge_undelivered(now_ms)?;

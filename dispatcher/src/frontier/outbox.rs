@@ -1,9 +1,13 @@
 //! The outbox: notices of watches that wait to be delivered, and what has been told. A notice is put there
 //! in the transaction that notes what it tells as told, so each thing is told once; it stays until it is
-//! delivered, under the same key, so that no death loses it. Bounded: of each watch [`MOST_WAITING`] wait.
+//! delivered, under the same key, so that no death loses it. Bounded: of each watch [`MOST_WAITING`] wait, with
+//! [`MOST_BYTES`], and [`MOST_BYTES_IN_ALL`] of all watches together. The bodies stand apart, and only as long
+//! as their notices wait: what is looked at each second stays small.
 //!
 //! The functions work on any connection to the file: `webfill watch run FILE` has no dispatcher any more when
 //! its run has ended.
+
+use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use serde_json::{Value, json};
@@ -12,6 +16,17 @@ use webfill_notices::{Delivery, SiteTrouble, Told, Verdict};
 
 /// So many notices of a watch wait at most; then the oldest is given up.
 const MOST_WAITING: i64 = 1_000;
+
+/// So many bytes of notices wait at most, of a watch and of all; then the oldest of the watch is given up.
+const MOST_BYTES: i64 = 32 << 20;
+const MOST_BYTES_IN_ALL: i64 = 512 << 20;
+
+/// Of a target the oldest notice goes first, so that what is heard last is true. After so many tries it goes
+/// behind the others: it may be one that the target never takes.
+const TRIES_IN_ORDER: i64 = 10;
+
+/// So many settled notices of a watch are kept.
+const MOST_SETTLED: i64 = 100;
 
 /// A notice that could not be delivered for so long is given up.
 const GIVEN_UP_AFTER_MS: i64 = 3 * 86_400_000;
@@ -24,6 +39,7 @@ const MOST_SITES: i64 = 100;
 
 const OUTBOX_FULL: &str = "too many notices wait: the oldest are given up";
 const TOO_OLD: &str = "it could not be delivered for three days";
+const WITHDRAWN: &str = "its target was taken out of the watch";
 
 /// A target, by the name of its watch and its JSON.
 pub type TargetKey = (String, String);
@@ -37,24 +53,84 @@ pub struct Undelivered {
 }
 
 /// Puts a notice for one target into the outbox. After a failure it waits with the others of the target.
+/// Returns what had to be given up for it.
 pub fn put(
     db: &Connection,
     watch: &str,
     target: &NoticeTarget,
     notice: &Value,
     now_ms: i64,
-) -> Result<()> {
-    let sql = "INSERT INTO notices (key, watch, target, notice, made_ms, due_ms)
-               SELECT lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, max(?4, ifnull(min(due_ms), ?4))
+) -> Result<Vec<Undelivered>> {
+    let body = notice.to_string();
+    let subject = notice["subject"].as_str().unwrap_or_default();
+    let sql = "INSERT INTO notices (key, watch, target, subject, bytes, made_ms, due_ms)
+               SELECT lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, ?5, max(?5, ifnull(min(due_ms), ?5))
                FROM notices WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL AND tries > 0";
-    let values = params![watch, target_json(target), notice.to_string(), now_ms];
+    let target = target_json(target);
+    let values = params![watch, target, subject, body.len() as i64, now_ms];
     db.prepare_cached(sql)?.execute(values)?;
-    let sql = "UPDATE notices SET due_ms = NULL, settled_ms = ?3, why = ?4
-               WHERE id IN (SELECT id FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL
-                            ORDER BY id DESC LIMIT -1 OFFSET ?2)";
-    let values = params![watch, MOST_WAITING, now_ms, OUTBOX_FULL];
-    if db.prepare_cached(sql)?.execute(values)? > 0 {
-        tracing::error!(event = "notices_given_up", watch, "{OUTBOX_FULL}");
+    let sql = "INSERT INTO notice_bodies (notice, body) VALUES (?1, ?2)";
+    db.prepare_cached(sql)?
+        .execute(params![db.last_insert_rowid(), body])?;
+    let mut given_up = Vec::new();
+    while !has_room(db, watch)? {
+        let oldest = "SELECT min(id) FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+        let oldest: Option<i64> = db
+            .prepare_cached(oldest)?
+            .query_row([watch], |row| row.get(0))?;
+        let Some(id) = oldest else { break };
+        given_up.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
+    }
+    Ok(given_up)
+}
+
+fn has_room(db: &Connection, watch: &str) -> Result<bool> {
+    let sql = "SELECT count(*), ifnull(sum(bytes), 0) FROM notices
+               WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let (waiting, bytes): (i64, i64) = db.prepare_cached(sql)?.query_row([watch], read)?;
+    let sql = "SELECT ifnull(sum(bytes), 0) FROM notices WHERE due_ms IS NOT NULL";
+    let in_all: i64 = db.prepare_cached(sql)?.query_row((), |row| row.get(0))?;
+    Ok(waiting <= MOST_WAITING && bytes <= MOST_BYTES && in_all <= MOST_BYTES_IN_ALL)
+}
+
+/// Settles a notice that waits as one that is not delivered.
+fn give_up(db: &Connection, id: i64, why: &str, now_ms: i64) -> Result<Option<Undelivered>> {
+    let sql = "UPDATE notices SET due_ms = NULL, settled_ms = ?2, why = ?3
+               WHERE id = ?1 AND due_ms IS NOT NULL RETURNING watch, target";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let target: Option<TargetKey> = db
+        .prepare_cached(sql)?
+        .query_row(params![id, now_ms, why], read)
+        .optional()?;
+    drop_body(db, id)?;
+    Ok(target.map(|target| Undelivered {
+        target,
+        since_ms: now_ms,
+        why: why.to_owned(),
+    }))
+}
+
+fn drop_body(db: &Connection, id: i64) -> Result<()> {
+    let sql = "DELETE FROM notice_bodies WHERE notice = ?1";
+    db.prepare_cached(sql)?.execute([id]).map(drop)
+}
+
+/// What waits for targets that are not among these is not delivered: somebody has taken them out.
+pub fn withdraw(
+    db: &Connection,
+    watch: &str,
+    targets: &BTreeSet<String>,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "SELECT id, target FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let mut select = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+    let waiting: Vec<(i64, String)> = select.query_map([watch], read)?.collect::<Result<_>>()?;
+    for (id, target) in waiting {
+        if !targets.contains(&target) {
+            give_up(db, id, WITHDRAWN, now_ms)?;
+        }
     }
     Ok(())
 }
@@ -76,9 +152,18 @@ pub fn keep_told(db: &Connection, watch: &str, time: NoticeTime, told: &Told) ->
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
+/// Nothing is told any more at this time.
+pub fn forget_told(db: &Connection, watch: &str, time: NoticeTime) -> Result<()> {
+    let sql = "DELETE FROM watch_told WHERE watch = ?1 AND time = ?2";
+    let values = params![watch, time.as_str()];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
 /// Of a watch that is removed: its settled notices stay until they are too old.
 pub fn forget(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
+        "DELETE FROM notice_bodies WHERE notice IN
+             (SELECT id FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL)",
         "DELETE FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL",
         "DELETE FROM watch_told WHERE watch = ?1",
         "DELETE FROM undelivered WHERE watch = ?1",
@@ -94,7 +179,7 @@ pub fn begin(db: &Connection, now_ms: i64) -> Result<()> {
     db.prepare_cached(sql)?.execute([now_ms]).map(drop)
 }
 
-/// What is due: of each target the notice with the fewest tries, the oldest first.
+/// What is due: of each target one, the oldest first.
 pub fn due(
     db: &Connection,
     now_ms: i64,
@@ -102,9 +187,9 @@ pub fn due(
     is_busy: impl Fn(&TargetKey) -> bool,
 ) -> Result<Vec<(TargetKey, Delivery)>> {
     let sql = "SELECT id, watch, target FROM notices WHERE due_ms IS NOT NULL AND due_ms <= ?1
-               ORDER BY tries, id";
+               ORDER BY tries >= ?2, id";
     let mut select = db.prepare_cached(sql)?;
-    let mut rows = select.query([now_ms])?;
+    let mut rows = select.query([now_ms, TRIES_IN_ORDER])?;
     let mut found: Vec<(TargetKey, Delivery)> = Vec::new();
     while let Some(row) = rows.next()?
         && found.len() < most
@@ -127,7 +212,8 @@ pub fn next_due_ms(db: &Connection) -> Result<Option<i64>> {
 }
 
 fn delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
-    let sql = "SELECT key, watch, target, notice FROM notices WHERE id = ?1";
+    let sql = "SELECT key, watch, target, body FROM notices
+               JOIN notice_bodies ON notice = id WHERE id = ?1";
     let mut select = db.prepare_cached(sql)?;
     let text = |row: &Row<'_>, column| row.get::<_, String>(column);
     let row = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?));
@@ -162,13 +248,23 @@ pub fn settle(
                WHERE id = ?1 AND due_ms IS NOT NULL";
     let values = params![id, why, is_settled, again_ms, now_ms];
     db.prepare_cached(sql)?.execute(values)?;
-    if !is_settled {
-        let sql = "UPDATE notices SET due_ms = max(due_ms, ?3)
-                   WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL";
-        let values = params![target.0, target.1, again_ms];
-        db.prepare_cached(sql)?.execute(values)?;
+    if is_settled {
+        drop_body(db, id)?;
+        return forget_settled(db, &target.0);
     }
-    Ok(())
+    let sql = "UPDATE notices SET due_ms = max(due_ms, ?3)
+               WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL";
+    let values = params![target.0, target.1, again_ms];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Keeps the last ones only.
+fn forget_settled(db: &Connection, watch: &str) -> Result<()> {
+    let sql = "DELETE FROM notices WHERE id IN
+                   (SELECT id FROM notices WHERE watch = ?1 AND settled_ms IS NOT NULL
+                    ORDER BY id DESC LIMIT -1 OFFSET ?2)";
+    let values = params![watch, MOST_SETTLED];
+    db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
 /// Targets that have waiting notices of before a time, each with the oldest.
@@ -213,18 +309,19 @@ pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Gives up what is too old, and drops what was settled long ago.
-pub fn sweep(db: &Connection, now_ms: i64) -> Result<()> {
-    let sql = "UPDATE notices SET due_ms = NULL, settled_ms = ?1, why = ?3
-               WHERE due_ms IS NOT NULL AND made_ms < ?2";
-    let values = params![now_ms, now_ms - GIVEN_UP_AFTER_MS, TOO_OLD];
-    if db.prepare_cached(sql)?.execute(values)? > 0 {
-        tracing::error!(event = "notices_given_up", "{TOO_OLD}");
+/// Gives up what is too old, and drops what was settled long ago. Call it only once all was tried: nobody may
+/// have been there to deliver it for long. Returns what is given up.
+pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
+    let sql = "SELECT id FROM notices WHERE due_ms IS NOT NULL AND made_ms < ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let old = select.query_map([now_ms - GIVEN_UP_AFTER_MS], |row| row.get(0))?;
+    let mut given_up = Vec::new();
+    for id in old.collect::<Result<Vec<i64>>>()? {
+        given_up.extend(give_up(db, id, TOO_OLD, now_ms)?);
     }
     let sql = "DELETE FROM notices WHERE settled_ms IS NOT NULL AND settled_ms < ?1";
-    db.prepare_cached(sql)?
-        .execute([now_ms - KEPT_MS])
-        .map(drop)
+    db.prepare_cached(sql)?.execute([now_ms - KEPT_MS])?;
+    Ok(given_up)
 }
 
 /// How many notices wait, and the last ones of a watch as people are told; times are seconds since the
@@ -234,7 +331,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
     let waiting: i64 = db
         .prepare_cached(sql)?
         .query_row([watch], |row| row.get(0))?;
-    let sql = "SELECT key, target, notice ->> 'subject', made_ms, tries, settled_ms, why
+    let sql = "SELECT key, target, subject, made_ms, tries, settled_ms, why
                FROM notices WHERE watch = ?1 ORDER BY id DESC LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let seconds = |ms: i64| ms as f64 / 1_000.0;
@@ -248,7 +345,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
         Ok(json!({
             "key": row.get::<_, String>(0)?,
             "target": shown(&row.get::<_, String>(1)?),
-            "subject": row.get::<_, Option<String>>(2)?,
+            "subject": row.get::<_, String>(2)?,
             "at": seconds(row.get(3)?),
             "tries": row.get::<_, i64>(4)?,
             "state": state,

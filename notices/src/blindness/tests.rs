@@ -24,7 +24,38 @@ fn judged(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> 
         blind_after: 3,
         sites,
         alarms: &[],
+        standing: &BTreeMap::new(),
     })
+}
+
+fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
+    let standing = standing.iter().map(|name| (name.to_string(), "why".into()));
+    let known = Known {
+        runs,
+        blind_after: 3,
+        sites: &[],
+        alarms: &[],
+        standing: &standing.collect(),
+    };
+    judge(&known).into_keys().collect()
+}
+
+#[test]
+fn what_stands_ends_only_by_a_run_that_has_found_some() {
+    let empty = runs("fields", &[0; RUNS_JUDGED as usize]);
+    assert_eq!(
+        still(&empty, &["no_fields"]),
+        ["no_fields"],
+        "nobody knows more"
+    );
+    let mut gone = runs("fields", &[5, 5, 5, 0, 0]);
+    gone[0].counts.insert("pages".into(), json!(0));
+    assert_eq!(still(&gone, &["no_fields"]), ["no_fields", "no_pages"]);
+    let mut stopped = runs("fields", &[0]);
+    stopped[0].how = Some(RunEnd::Stopped);
+    let standing = ["no_fields", "not_finished"];
+    assert_eq!(still(&stopped, &standing), standing, "it was broken off");
+    assert_eq!(still(&runs("fields", &[0, 1]), &standing), [""; 0]);
 }
 
 fn names(what: &str, found: &[u64]) -> Vec<String> {
@@ -159,6 +190,7 @@ fn an_alarm_of_a_mapping_or_fewer_pages_are_likely_reasons() {
         blind_after: 3,
         sites: &[],
         alarms: &alarms,
+        standing: &BTreeMap::new(),
     };
     assert!(judge(&known)["no_fields"].contains("the layout changed for the mapping shop"));
     judged_runs[0].counts.insert("pages".into(), json!(2));

@@ -49,6 +49,13 @@ impl RunNotices {
         rights.check(watch, "$").map_err(refused)
     }
 
+    /// Before the run begins: only what comes from now on is told.
+    pub fn begin(&self) -> Result<(), Fault> {
+        let runs = RunFile::of(&self.state, &self.watch.name).ended(1)?;
+        let last = runs.first().map_or(0, |run| run.number);
+        LocalNotices::open(&self.state)?.begin(&self.watch, last, now_ms())
+    }
+
     /// Tells what is new, and delivers it. A fault of this does not make the run a failure.
     pub fn deliver(self, ended: &Result<(Summary, End), Fault>) {
         let (name, tells) = (self.watch.name.clone(), self.tells);
@@ -77,7 +84,7 @@ impl RunNotices {
         notices.tell(&RunEnded {
             watch: &self.watch,
             runs: &runs,
-            alarms: &alarms(ended),
+            alarms: alarms(ended).as_deref(),
             now_ms: now_ms(),
         })?;
         notices.deliver(self.rights, WITHIN, now_ms, || {
@@ -86,11 +93,10 @@ impl RunNotices {
     }
 }
 
-/// The alarms that stand of the mappings that have read its pages.
-fn alarms(ended: &Result<(Summary, End), Fault>) -> Vec<Value> {
-    let findings = ended.as_ref().ok();
-    let findings = findings.and_then(|(summary, _)| summary.findings.as_ref());
-    let alarms = findings.into_iter().flat_map(|findings| &findings.alarms);
+/// The alarms that stand of the mappings that have read its pages; `None`: they were not looked at.
+fn alarms(ended: &Result<(Summary, End), Fault>) -> Option<Vec<Value>> {
+    let (summary, _) = ended.as_ref().ok()?;
+    let alarms = summary.findings.as_ref()?.alarms.iter();
     let row = alarms.map(|alarm| {
         json!({
             "mapping": alarm.mapping,
@@ -98,5 +104,5 @@ fn alarms(ended: &Result<(Summary, End), Fault>) -> Vec<Value> {
             "fields": alarm.names().join(", "),
         })
     });
-    row.collect()
+    Some(row.collect())
 }

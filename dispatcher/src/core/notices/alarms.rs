@@ -18,7 +18,8 @@ impl Core {
         };
         let before_ms = now_ms - rights.config.undelivered_after_ms();
         let overdue = self.frontier.beside(|db| outbox::overdue(db, before_ms))?;
-        for one in overdue {
+        let given_up = std::mem::take(&mut self.notices.given_up);
+        for one in given_up.into_iter().chain(overdue) {
             self.raise_undelivered(one, now_ms)?;
         }
         let standing = self
@@ -47,7 +48,8 @@ impl Core {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let mut standing = self.notices.undelivered.iter();
-        if standing.any(|standing| standing.target == one.target) {
+        let stands = standing.any(|standing| standing.target == one.target);
+        if stands || !self.is_target(&one.target) {
             return Ok(());
         }
         self.frontier.beside(|db| outbox::raise(db, &one))?;
@@ -126,12 +128,12 @@ impl Core {
             let notice = compose(watch, notify.when, &notify.about, &event, now_ms)?;
             Some((&notify.target, notice))
         });
-        self.frontier.beside(|db| {
-            for (target, notice) in told {
-                outbox::put(db, &watch.name, target, &notice, now_ms)?;
-            }
-            Ok(())
+        let given_up = self.frontier.beside(|db| {
+            let put =
+                told.map(|(target, notice)| outbox::put(db, &watch.name, target, &notice, now_ms));
+            put.collect::<rusqlite::Result<Vec<_>>>()
         })?;
+        self.notices.given_up.extend(given_up.into_iter().flatten());
         self.notices.due_at_ms = now_ms;
         Ok(())
     }

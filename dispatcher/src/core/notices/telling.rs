@@ -13,27 +13,41 @@ use crate::frontier::FrontierError;
 use crate::frontier::outbox;
 
 impl Core {
-    /// What was before is not told to who asks only now.
-    pub(in crate::core) fn begin_telling(&mut self, name: &str) -> Result<(), FrontierError> {
+    /// What was before is not told to who asks only now, and nothing more to who does not ask any more.
+    pub(in crate::core) fn begin_telling(
+        &mut self,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
         let Some(watched) = self.watches.by_name.get(name) else {
             return Ok(());
         };
-        let run = watched.last_ended();
-        for time in times(watched) {
+        let fresh = Told {
+            run: watched.last_ended(),
+            ..Told::default()
+        };
+        let fresh = fresh.with_alarms(&self.alarms_of(watched).unwrap_or_default());
+        let asked = times(watched);
+        let targets = watched.watch.notify.iter();
+        let targets = targets.map(|notify| outbox::target_json(&notify.target));
+        let targets: BTreeSet<String> = targets.collect();
+        self.frontier
+            .beside(|db| outbox::withdraw(db, name, &targets, now_ms))?;
+        for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
+            let key = (name.to_owned(), time);
+            if !asked.contains(&time) {
+                self.notices.told.remove(&key);
+                self.frontier
+                    .beside(|db| outbox::forget_told(db, name, time))?;
+                continue;
+            }
             let kept = self.frontier.beside(|db| outbox::told(db, name, time))?;
-            let told = match kept {
-                Some(told) => told,
-                None => {
-                    let told = Told {
-                        run,
-                        ..Told::default()
-                    };
-                    self.frontier
-                        .beside(|db| outbox::keep_told(db, name, time, &told))?;
-                    told
-                }
-            };
-            self.notices.told.insert((name.to_owned(), time), told);
+            if kept.is_none() {
+                self.frontier
+                    .beside(|db| outbox::keep_told(db, name, time, &fresh))?;
+            }
+            let told = kept.unwrap_or_else(|| fresh.clone());
+            self.notices.told.insert(key, told);
         }
         Ok(())
     }
@@ -42,6 +56,7 @@ impl Core {
     pub(in crate::core) fn forget_telling(&mut self, name: &str) -> Result<(), FrontierError> {
         self.notices.told.retain(|(watch, _), _| watch != name);
         self.notices.undelivered.retain(|one| one.target.0 != name);
+        self.notices.failures.retain(|(watch, _), _| watch != name);
         self.frontier.beside(|db| outbox::forget(db, name))
     }
 
@@ -95,14 +110,17 @@ impl Core {
             now_ms,
         });
         let asking = watch.notify.iter().filter(|notify| notify.when == time);
-        self.frontier.beside(|db| {
+        let given_up = self.frontier.beside(|db| {
+            let mut given_up = Vec::new();
             for notify in asking {
                 if let Some(notice) = compose(&watch, time, &notify.about, &events, now_ms) {
-                    outbox::put(db, name, &notify.target, &notice, now_ms)?;
+                    given_up.extend(outbox::put(db, name, &notify.target, &notice, now_ms)?);
                 }
             }
-            outbox::keep_told(db, name, time, &told)
+            outbox::keep_told(db, name, time, &told)?;
+            Ok(given_up)
         })?;
+        self.notices.given_up.extend(given_up);
         self.notices.told.insert(key, told);
         self.notices.due_at_ms = now_ms;
         Ok(())

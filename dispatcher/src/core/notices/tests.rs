@@ -185,3 +185,85 @@ fn alarms_that_are_not_read_yet_are_not_taken_for_cleared() {
     let told = world.tick(9_000);
     assert_eq!(told[0].notice["events"][0]["event"], "layout_alarm_cleared");
 }
+
+#[test]
+fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alarm() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    for one in &first {
+        world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
+    }
+    let hook = |host: &str| json!({"webhook": format!("https://{host}/secret"), "about": ["runs"]});
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+                       "notify": [hook("b.example"), hook("d.example")]});
+    world.ask(json!({"action": "watch_add", "watch": watch}), 3_000);
+    let mut told = Vec::new();
+    for minute in 1..30 {
+        for one in world.tick(minute * MINUTE_MS) {
+            let target = one.target.shown();
+            assert!(!target.contains("a.example"), "it was taken out");
+            if target.contains("d.example") {
+                world.ended(one.id, Verdict::Delivered, minute * MINUTE_MS);
+                told.push(one.notice["events"][0]["event"].clone());
+            }
+        }
+        let rows = world.core.undelivered_rows();
+        assert!(rows.len() <= 1, "{rows:?}");
+    }
+    assert_eq!(told, ["notices_undelivered"], "once, of b.example alone");
+}
+
+#[test]
+fn what_is_old_is_tried_once_more_after_a_start() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    let World { folder, core } = world;
+    drop(core);
+    let week_ms = 7 * 24 * 60 * MINUTE_MS;
+    let core = core_in(&folder, week_ms);
+    let mut world = World { folder, core };
+    let again = world.tick(week_ms);
+    assert_eq!(again, first);
+    assert!(
+        world.core.undelivered_rows().is_empty(),
+        "nobody has tried yet"
+    );
+    let failed = || Verdict::Failed("it answers 500".into());
+    again
+        .iter()
+        .for_each(|one| world.ended(one.id, failed(), week_ms + 1_000));
+    world.tick(week_ms + 61 * MINUTE_MS);
+    world.tick(week_ms + 61 * MINUTE_MS + 2_000);
+    assert_eq!(world.core.undelivered_rows().len(), 2);
+    assert_eq!(
+        world.show()["notices"]["waiting"],
+        4,
+        "what tells the others of it"
+    );
+}
+
+#[test]
+fn what_was_before_is_not_told_to_who_asks_later() {
+    let mut world = World::new();
+    world.fail_a_run(1, 1_000);
+    let alarm = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
+                       "crawls": ["watches/w", "others/secret"]});
+    world.core.layout_alarms = Some([alarm.clone()].into());
+    let watch = |when: &str| {
+        let hook = json!({"webhook": "https://d.example/x", "when": when,
+                          "about": ["health", "runs"]});
+        json!({"action": "watch_add", "watch": {"name": "w", "urls": ["http://a.org/"],
+               "schedule": "0 0 29 2 *", "notify": [hook]}})
+    };
+    world.ask(watch("at_once"), 2_000);
+    assert!(world.tick(3_000).is_empty());
+    world.ask(watch("digest"), 4_000);
+    let mut other = alarm;
+    other["mapping"] = "n".into();
+    world.core.layout_alarms = Some([other].into());
+    world.ask(watch("at_once"), 5_000);
+    assert!(world.tick(6_000).is_empty(), "also who has asked before");
+    world.core.layout_alarms = Some([].into());
+    let told = world.tick(7_000);
+    assert!(!told[0].notice.to_string().contains("others/secret"));
+}

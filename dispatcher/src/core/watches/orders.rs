@@ -93,7 +93,7 @@ impl Core {
         self.frontier.keep_watch(&name, &watched.kept())?;
         let mut told = told(watched, now_ms);
         told["changed"] = is_changed.into();
-        self.begin_telling(&name)?;
+        self.begin_telling(&name, now_ms)?;
         Ok(Ok(told))
     }
 

@@ -44,27 +44,69 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         .unwrap();
     assert_eq!(
         due_now(&db, 1_010),
-        ["notice 2", "notice 4"],
-        "what has failed goes last"
+        ["notice 1", "notice 4"],
+        "in their order"
     );
     begin(&db, 20).unwrap();
     assert_eq!(
         due_now(&db, 20),
-        ["notice 2", "notice 4"],
+        ["notice 1", "notice 4"],
         "at a start all is tried"
     );
     let again = due(&db, 20, 1, |key| key.1.contains("\"b\""))
         .unwrap()
         .remove(0)
         .1;
+    assert_eq!(again.key, first.key, "the same key at each try");
     settle(&db, (again.id, &key("a")), &Verdict::Delivered, (21, 0)).unwrap();
-    assert_eq!(due_now(&db, 30), ["notice 3", "notice 4"]);
-    let same = delivery(&db, first.id).unwrap().unwrap();
-    assert_eq!(same.key, first.key, "the same key at each try");
+    assert_eq!(due_now(&db, 30), ["notice 2", "notice 4"]);
     let (waiting, shown) = of_watch(&db, "w", 10).unwrap();
     assert_eq!(waiting, 3);
-    assert_eq!(shown[2]["state"], "delivered");
-    assert_eq!(shown[3]["why"], "it answers 500");
+    assert_eq!(shown[3]["state"], "delivered");
+    assert_eq!(shown[3]["tries"], 2);
+    let second = again.id + 1;
+    for _ in 0..TRIES_IN_ORDER {
+        settle(&db, (second, &key("a")), &failed, (30, 30)).unwrap();
+    }
+    assert_eq!(
+        due_now(&db, 30),
+        ["notice 3", "notice 4"],
+        "it may be the notice"
+    );
+}
+
+#[test]
+fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
+    let db = outbox();
+    put_one(&db, "a", 1);
+    put_one(&db, "b", 2);
+    withdraw(&db, "w", &[key("b").1].into(), 3).unwrap();
+    assert_eq!(due_now(&db, 10), ["notice 2"]);
+    let (_, shown) = of_watch(&db, "w", 10).unwrap();
+    assert_eq!(shown[1]["why"], WITHDRAWN);
+}
+
+#[test]
+fn the_bodies_are_bounded_and_only_as_long_as_their_notices_wait() {
+    let db = outbox();
+    let huge = json!({"subject": "x", "text": "x".repeat(1 << 20)});
+    let mut given_up = 0;
+    for number in 0..40 {
+        given_up += put(&db, "w", &target("a"), &huge, number).unwrap().len();
+    }
+    let bodies = || {
+        let sql = "SELECT count(*), ifnull(sum(length(body)), 0) FROM notice_bodies";
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as usize, row.get::<_, i64>(1)?));
+        db.query_row(sql, (), read).unwrap()
+    };
+    assert_eq!(bodies().0, 40 - given_up);
+    assert!(given_up > 0 && bodies().1 <= MOST_BYTES);
+    for one in due(&db, 100, 1, |_| false).unwrap() {
+        settle(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
+    }
+    assert_eq!(bodies().0, 39 - given_up);
+    forget(&db, "w").unwrap();
+    assert_eq!(bodies().0, 0);
 }
 
 #[test]
@@ -80,7 +122,8 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
         ["notice 5"],
         "the oldest are given up"
     );
-    sweep(&db, GIVEN_UP_AFTER_MS + 10).unwrap();
+    let given_up = sweep(&db, GIVEN_UP_AFTER_MS + 10).unwrap();
+    assert_eq!(given_up.len(), 5);
     assert_eq!(due_now(&db, i64::MAX), ["notice 10"]);
     let (_, kept) = of_watch(&db, "w", 10_000).unwrap();
     assert_eq!(kept.len(), 1_000, "shown at most");

@@ -2,9 +2,14 @@ use webfill_wire::Delivery;
 
 use super::*;
 
+/// What version 5 had not.
+const TO_VERSION_5: &str = "
+    DROP TABLE notices; DROP TABLE notice_bodies; DROP TABLE watch_told; DROP TABLE undelivered;
+    PRAGMA user_version = 5;";
+
 /// What version 4 had, and this one has otherwise. The others go back from there.
 const TO_VERSION_4: &str = "
-    DROP TABLE notices; DROP TABLE watch_told; DROP TABLE undelivered;
+    DROP TABLE notices; DROP TABLE notice_bodies; DROP TABLE watch_told; DROP TABLE undelivered;
     UPDATE task_rows SET url = (SELECT url FROM tasks WHERE tasks.id = task_rows.id);
     DROP VIEW tasks; ALTER TABLE task_rows RENAME TO tasks;
     ALTER TABLE seen_runs DROP COLUMN packed; ALTER TABLE crawls DROP COLUMN changed_at_ms;
@@ -86,6 +91,23 @@ fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
     records.sort();
     assert_eq!(records, [["unnamed/a"], ["unnamed/unnamed/a"]]);
     fixture.assert_conserved();
+}
+
+#[test]
+fn a_file_of_version_5_gets_an_outbox_and_keeps_its_tasks() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    fixture.frontier.commit().unwrap();
+    let dir = fixture.dir;
+    drop(fixture.frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
+    drop(db);
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let waiting = frontier.beside(|db| outbox::of_watch(db, "w", 10)).unwrap();
+    assert_eq!(waiting, (0, vec![]));
+    let status = frontier.crawl_status(fixture.crawl).unwrap();
+    assert_eq!(status.queued, 1);
 }
 
 #[test]

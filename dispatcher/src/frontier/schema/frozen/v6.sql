@@ -4,9 +4,10 @@ CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
     WHERE top_priority > 0;
 CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
-CREATE INDEX notices_due ON notices (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX notices_due ON notices (due_ms, bytes) WHERE due_ms IS NOT NULL;
 CREATE INDEX notices_of_watch ON notices (watch, id);
 CREATE INDEX notices_settled ON notices (settled_ms) WHERE settled_ms IS NOT NULL;
+CREATE INDEX notices_waiting ON notices (watch, target, made_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
 CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
@@ -61,12 +62,17 @@ CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value ANY
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE notice_bodies (                  -- of those that wait
+    notice INTEGER PRIMARY KEY,
+    body   TEXT NOT NULL                      -- JSON
+) STRICT;
 CREATE TABLE notices (                        -- the outbox: a notice for each of its targets
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     key        TEXT NOT NULL UNIQUE,          -- the same at each try
     watch      TEXT NOT NULL,
     target     TEXT NOT NULL,                 -- JSON
-    notice     TEXT NOT NULL,                 -- JSON
+    subject    TEXT NOT NULL,
+    bytes      INTEGER NOT NULL,              -- of its body
     made_ms    INTEGER NOT NULL,
     tries      INTEGER NOT NULL DEFAULT 0,
     due_ms     INTEGER,                       -- when it is tried next; NULL: it is settled
