@@ -130,14 +130,14 @@ fn what_was_left_is_delivered_after_the_next_run() {
 }
 
 #[test]
-fn a_site_that_is_gone_makes_a_watch_blind_until_it_is_back() {
+fn a_watch_that_reads_nothing_any_more_is_blind_until_it_sees_again() {
     let watched = Watched::new(json!([{"file": "told.jsonl"}]));
     for _ in 0..3 {
         watched.once().finish().expect(0);
     }
     assert!(watched.lines("told.jsonl").is_empty(), "all is well");
     let site = watched.web.site("people.example");
-    site.serve("/ada", page("Sorry"));
+    site.serve("/ada", page(""));
     for _ in 0..3 {
         assert!(watched.lines("told.jsonl").is_empty());
         watched.once().finish().expect(0);

@@ -1,5 +1,7 @@
 //! Targets that notices do not reach.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use webfill_api::About;
 use webfill_notices::{Event, compose};
@@ -10,8 +12,7 @@ use crate::frontier::outbox::{self, TargetKey, Undelivered};
 use crate::outgoing::OutgoingMessage;
 
 impl Core {
-    /// Raises the alarm of targets that notices have not reached for long, and drops that of targets that
-    /// are none any more.
+    /// Raises the alarm of targets that notices have not reached for long.
     pub(super) fn judge_undelivered(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let Some(rights) = &self.notices.rights else {
             return Ok(());
@@ -22,13 +23,20 @@ impl Core {
         for one in given_up.into_iter().chain(overdue) {
             self.raise_undelivered(one, now_ms)?;
         }
-        let standing = self
-            .notices
-            .undelivered
-            .iter()
-            .map(|one| one.target.clone());
-        let gone: Vec<TargetKey> = standing.filter(|key| !self.is_target(key)).collect();
-        for target in gone {
+        Ok(())
+    }
+
+    /// Drops the alarms of targets that were taken out of a watch.
+    pub(super) fn forget_taken_out(
+        &mut self,
+        name: &str,
+        targets: &BTreeSet<String>,
+    ) -> Result<(), FrontierError> {
+        let standing = self.notices.undelivered.iter().map(|one| &one.target);
+        let taken_out =
+            standing.filter(|(watch, target)| watch == name && !targets.contains(target));
+        let taken_out: Vec<TargetKey> = taken_out.cloned().collect();
+        for target in taken_out {
             self.forget_undelivered(&target)?;
         }
         Ok(())

@@ -33,6 +33,7 @@ impl Core {
         let targets: BTreeSet<String> = targets.collect();
         self.frontier
             .beside(|db| outbox::withdraw(db, name, &targets, now_ms))?;
+        self.forget_taken_out(name, &targets)?;
         for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
             let key = (name.to_owned(), time);
             if !asked.contains(&time) {

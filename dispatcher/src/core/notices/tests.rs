@@ -214,6 +214,25 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alarm() {
 }
 
 #[test]
+fn an_alarm_ends_when_its_target_is_taken_out() {
+    let mut world = World::new();
+    for one in world.fail_a_run(1, 1_000) {
+        world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
+    }
+    world.tick(12 * MINUTE_MS);
+    assert_eq!(world.core.undelivered_rows().len(), 2);
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+                       "notify": [{"webhook": "https://b.example/secret", "about": ["runs"]}]});
+    world.ask(
+        json!({"action": "watch_add", "watch": watch}),
+        13 * MINUTE_MS,
+    );
+    let rows = world.core.undelivered_rows();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["target"], "webhook https://b.example/***");
+}
+
+#[test]
 fn what_is_old_is_tried_once_more_after_a_start() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
