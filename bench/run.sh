@@ -2,14 +2,14 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
-#     bench/run.sh [extraction | blocks | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | names]...
+#     bench/run.sh [extraction | blocks | changes | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | names]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction blocks frontier dispatch revisit restart small real pace memory mongodb demand dead durability names}
+wanted=${*:-extraction blocks changes frontier dispatch revisit restart small real pace memory mongodb demand dead durability names}
 cache=.cache
 missed=0
 
@@ -53,6 +53,11 @@ names() {
         "$cache/resolv.conf" "$programs/crawl" names
 }
 
+# Of made pages; the test has the limits.
+changes() {
+    cargo test --locked -q -p webfill-changes --test made_pages -- --nocapture
+}
+
 conditions
 mkdir -p "$cache"
 bench/extraction/fetch-pages "$cache/pages"
@@ -93,6 +98,7 @@ if wants blocks; then
     # shellcheck disable=SC2086 # one argument for each folder
     run "$programs/blocks" "$cache/pages" $manuals
 fi
+if wants changes; then run changes; fi
 if wants frontier; then run "$programs/frontier"; fi
 if wants dispatch; then run "$programs/dispatch"; fi
 if wants revisit; then run "$programs/revisit"; fi

@@ -130,6 +130,12 @@ pub(crate) const KEYS: &[Key] = &[
                   read, and the pages that they list crawled as if they had been asked for. Default \
                   false.",
     },
+    Key {
+        name: "changes",
+        required: false,
+        rule: Rule::Flag,
+        meaning: "Whether changes of the crawl's pages are looked for. Default false.",
+    },
 ];
 
 /// The names of all keys of a crawl request.

@@ -67,6 +67,6 @@ pub use self::schema::{SCHEMA, schema};
 pub use self::spec_changes::SpecChanges;
 pub use self::spider::Spider;
 pub use self::watch::{
-    CrawlFlag, RunEnd, WATCH_SCHEMA, Watch, WatchAction, WatchOrder, WatchRecords, WatchRun,
-    watch_schema,
+    About, CrawlFlag, NoticeTarget, NoticeTime, Notify, RunEnd, WATCH_SCHEMA, Watch, WatchAction,
+    WatchOrder, WatchRecords, WatchRun, watch_schema,
 };

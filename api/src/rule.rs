@@ -58,6 +58,10 @@ pub(crate) enum Rule {
     Statuses(usize),
     /// An object of at most this many bytes of JSON.
     Object(usize),
+    /// A list of at most the first number of objects, with at most the second number of bytes of JSON.
+    Objects(usize, usize),
+    /// A list of these words, at least one.
+    Words(&'static [&'static str]),
     Flag,
 }
 
@@ -193,6 +197,19 @@ impl Rule {
                 check_list(value, most, |item| Rule::Whole(least, greatest).check(item))
             }
             Rule::Object(most) => check_object(value, most),
+            Rule::Objects(most, most_bytes) => {
+                let list = value.as_array().ok_or("expected a list of objects")?;
+                if list.len() > most {
+                    return Err(format!("expected at most {most} objects").into());
+                }
+                match value.to_string().len() > most_bytes {
+                    true => Err(format!("expected at most {most_bytes} bytes of JSON").into()),
+                    false => Ok(()),
+                }
+            }
+            Rule::Words(words) => {
+                check_list(value, words.len(), |item| Rule::Word(words).check(item))
+            }
             Rule::Flag if value.is_boolean() => Ok(()),
             Rule::Flag => Err("expected true or false".into()),
         }
@@ -238,6 +255,11 @@ impl Rule {
                 json!({"type": "array", "minItems": 1, "maxItems": most, "items": items})
             }
             Rule::Object(_) => json!({"type": "object"}),
+            Rule::Objects(most, _) => {
+                json!({"type": "array", "maxItems": most, "items": {"type": "object"}})
+            }
+            Rule::Words(words) => json!({"type": "array", "minItems": 1, "maxItems": words.len(),
+                                         "items": {"enum": words}}),
             Rule::Flag => json!({"type": "boolean"}),
         }
     }

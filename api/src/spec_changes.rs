@@ -24,6 +24,7 @@ pub struct SpecChanges {
     domain_max_pages: Option<u64>,
     body: Option<bool>,
     sitemaps: Option<bool>,
+    changes: Option<bool>,
 }
 
 impl SpecChanges {
@@ -46,6 +47,7 @@ impl SpecChanges {
         over(&mut self.domain_max_pages, later.domain_max_pages);
         over(&mut self.body, later.body);
         over(&mut self.sitemaps, later.sitemaps);
+        over(&mut self.changes, later.changes);
     }
 
     /// Changes the settings of a crawl.
@@ -62,6 +64,7 @@ impl SpecChanges {
         set(&mut spec.deny_regex, &self.deny_regex);
         set(&mut spec.body, &self.body);
         set(&mut spec.sitemaps, &self.sitemaps);
+        set(&mut spec.changes, &self.changes);
         if self.deny_extensions.is_some() {
             spec.deny_extensions.clone_from(&self.deny_extensions);
         }

@@ -6,6 +6,7 @@
 
 mod action;
 mod keys;
+mod notify;
 mod run;
 mod spec;
 #[cfg(test)]
@@ -16,7 +17,9 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::action::parse_watch_action;
 pub use self::action::{WatchAction, WatchOrder};
-use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, RECORDS_KEYS, WATCH_KEYS};
+use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, NOTIFY_KEYS, RECORDS_KEYS, WATCH_KEYS};
+pub use self::notify::{About, NoticeTarget, NoticeTime, Notify};
+use self::notify::{notify_of, shown_url};
 pub use self::run::{RunEnd, WatchRun};
 use crate::refusal::Refusal;
 use crate::rule::{Key, check};
@@ -26,6 +29,9 @@ use crate::scope::{ScopeError, check_domains, check_patterns};
 
 /// The application of a watch that names none.
 const DEFAULT_APP: &str = "watches";
+
+/// After so many runs without what a watch usually finds, it is blind, unless it says otherwise.
+const BLIND_AFTER: u64 = 3;
 
 /// The published schema of a watch. A test compares it with [`watch_schema`].
 pub const WATCH_SCHEMA: &str = include_str!("../../docs/watch.schema.json");
@@ -47,6 +53,10 @@ pub struct Watch {
     pub window_ms: Option<i64>,
     /// How many pages a run may fetch.
     pub max_pages: Option<u64>,
+    /// Who is told of it.
+    pub notify: Vec<Notify>,
+    /// It is blind when so many runs in a row have found nothing.
+    pub blind_after: u64,
     /// As it was given.
     pub json: Value,
 }
@@ -122,6 +132,11 @@ impl Watch {
             schedule: schedule_of(members, path)?,
             window_ms: duration(members, "window"),
             max_pages: budget.and_then(|budget| budget.get("pages")?.as_u64()),
+            notify: notify_of(members, path)?,
+            blind_after: members
+                .get("blind_after")
+                .and_then(Value::as_u64)
+                .unwrap_or(BLIND_AFTER),
             json: message.clone(),
         };
         watch.check_input(path)?;
@@ -173,6 +188,21 @@ impl Watch {
         Ok(())
     }
 
+    /// As it may be shown: without passwords, and without what else may be a secret.
+    pub fn shown(&self) -> Value {
+        let mut shown = self.json.clone();
+        if let Some(records) = &self.records {
+            shown["records"]["uri"] = without_password(&records.uri).into();
+        }
+        let items = shown.get_mut("notify").and_then(Value::as_array_mut);
+        for item in items.into_iter().flatten() {
+            if let Some(Value::String(url)) = item.get_mut("webhook") {
+                *url = shown_url(url);
+            }
+        }
+        shown
+    }
+
     pub fn flag(&self, key: &str) -> Option<&Value> {
         let flag = self.flags.iter().find(|flag| flag.key == key);
         flag.map(|flag| &flag.value)
@@ -205,9 +235,19 @@ impl Watch {
             give("write-back", &records.write_back);
         }
         arguments.extend(self.flags.iter().flat_map(CrawlFlag::arguments));
+        if self.flag("changes").is_none() {
+            arguments.push("--changes".into());
+        }
         arguments.push("--".into());
         arguments.extend(self.urls.iter().cloned());
         arguments
+    }
+}
+
+impl Watch {
+    /// A watch looks for changes unless it says that it does not.
+    pub(crate) fn looks_for_changes(&self) -> bool {
+        self.flag("changes") != Some(&Value::Bool(false))
     }
 }
 
@@ -221,6 +261,17 @@ impl WatchRecords {
             projection: json("projection"),
             write_back: text(members, "write_back"),
         }
+    }
+}
+
+/// An address as it may be shown: its password is nobody's business.
+fn without_password(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return "***".into();
+    };
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}://***@{place}"),
+        None => uri.to_owned(),
     }
 }
 
@@ -291,6 +342,9 @@ pub fn watch_schema() -> Value {
         schema["properties"][name] = object_schema(keys);
         schema["properties"][name]["description"] = described;
     }
+    let described = schema["properties"]["notify"]["description"].take();
+    schema["properties"]["notify"]["items"] = object_schema(NOTIFY_KEYS);
+    schema["properties"]["notify"]["description"] = described;
     let mut titled = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill watch",

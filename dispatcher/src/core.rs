@@ -24,6 +24,7 @@ use crate::store_writer::StoreWrite;
 
 mod handing_out;
 mod machines;
+mod notices;
 mod outcomes;
 mod recalls;
 mod reloading;
@@ -33,6 +34,7 @@ mod supervisors;
 mod watches;
 
 use self::handing_out::UnderservedCrawls;
+use self::notices::Notices;
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
 use self::site_states::SiteStateWrites;
@@ -98,7 +100,7 @@ pub struct Core {
     /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
     /// Mappings whose pages have changed, for people.
-    pub(crate) layout_alarms: StandingAlarms,
+    pub(crate) layout_alarms: Option<StandingAlarms>,
     /// A disk has too little room, in words: nothing is handed out or fed.
     pub(crate) low_disk: Option<String>,
     /// When the next crawl expires.
@@ -116,6 +118,7 @@ pub struct Core {
     watches: Watches,
     /// By how much the wall clock, which watches go by, is ahead of the caller's.
     pub(crate) wall_ahead_ms: i64,
+    notices: Notices,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
 }
@@ -155,7 +158,7 @@ impl Core {
             end_asked: None,
             drains: Drains::default(),
             store_is_behind: false,
-            layout_alarms: StandingAlarms::from([]),
+            layout_alarms: None,
             low_disk: None,
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),
@@ -165,6 +168,7 @@ impl Core {
             rests_told: RestsTold::default(),
             watches: Watches::default(),
             wall_ahead_ms: 0,
+            notices: Notices::default(),
             refusals: RefusalLog::default(),
         };
         for crawl in core.frontier.unfinished_crawls()? {
@@ -253,6 +257,7 @@ impl Core {
         self.advance_reopening(now_ms)?;
         self.advance_pruning()?;
         self.advance_watches(now_ms)?;
+        self.advance_notices(now_ms)?;
         self.answer_waiting(now_ms)?;
         self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {

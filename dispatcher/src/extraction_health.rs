@@ -47,7 +47,7 @@ pub(crate) type StandingAlarms = Arc<[Value]>;
 /// The thread's handle.
 pub(crate) struct ExtractionHealth {
     stop: oneshot::Sender<()>,
-    standing: Arc<RwLock<StandingAlarms>>,
+    standing: Arc<RwLock<Option<StandingAlarms>>>,
     /// The mappings in force: an alarm of another one is of no use to anybody.
     mappings: Vec<String>,
     thread: JoinHandle<()>,
@@ -70,7 +70,7 @@ impl ExtractionHealth {
             .build()
             .map_err(failed)?;
         let (stop, stopped) = oneshot::channel();
-        let standing = Arc::new(RwLock::new(StandingAlarms::from([])));
+        let standing = Arc::new(RwLock::new(None));
         let follower = Follower {
             uri: store,
             store: None,
@@ -96,10 +96,11 @@ impl ExtractionHealth {
         self.mappings = mappings;
     }
 
-    /// The alarms that stand of mappings in force, as far as they are stored.
-    pub(crate) fn standing(&self) -> StandingAlarms {
+    /// The alarms that stand of mappings in force, as far as they are stored; `None`: they were not read yet.
+    pub(crate) fn standing(&self) -> Option<StandingAlarms> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
-        of_mappings(&standing, &self.mappings)
+        let standing = standing.as_ref()?;
+        Some(of_mappings(standing, &self.mappings))
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
@@ -121,7 +122,7 @@ struct Follower {
     store: Option<Arc<dyn Store>>,
     judged: Judged,
     notices: Notices,
-    standing: Arc<RwLock<StandingAlarms>>,
+    standing: Arc<RwLock<Option<StandingAlarms>>>,
     /// The store could not be read last time.
     is_away: bool,
 }
@@ -240,7 +241,7 @@ impl Follower {
         *self
             .standing
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = alarms;
+            .unwrap_or_else(PoisonError::into_inner) = Some(alarms);
     }
 }
 

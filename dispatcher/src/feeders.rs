@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use webfill_notices::Rights;
 use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus as Code, Fault};
 
@@ -29,6 +30,8 @@ pub struct FeederSetup {
     pub config_file: PathBuf,
     /// What watches may read.
     pub sources: WatchSources,
+    /// What their notices may use.
+    pub notices: Rights,
 }
 
 /// A feeder that has ended and is not started again.
@@ -211,6 +214,7 @@ mod tests {
             endpoint: String::new(),
             config_file: PathBuf::new(),
             sources: WatchSources::default(),
+            notices: Rights::of_fleet(webfill_notices::NoticesConfig::default()),
         };
         let mut feeder = Feeder {
             child: Command::new("sleep").arg("1000").spawn().ok(),

@@ -56,6 +56,7 @@ mod looking_again;
 mod looks;
 mod names;
 mod on_demand;
+pub mod outbox;
 mod pruning;
 mod recovery;
 mod reopen;
@@ -83,7 +84,6 @@ pub use self::answers::{
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
 pub use self::forgiving::Standing;
-pub use self::looks::{Found, Look};
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::reopen::{EndedTasks, ReopenWalk};
@@ -161,6 +161,11 @@ pub struct Frontier {
     changes: u64,
     /// An error has rolled back calls whose effects are still in memory: all further calls fail.
     closed: bool,
+}
+
+/// Opens the file of a state folder for what stands beside the frontier, while nobody has the frontier open.
+pub(crate) fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
+    schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
 }
 
 impl Frontier {

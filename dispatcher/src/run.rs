@@ -2,23 +2,25 @@
 //! leases due tasks, commits everything in one transaction (group commit), and only then sends what
 //! follows from it.
 
-use std::io::ErrorKind;
-use std::net::TcpListener;
+mod sockets;
+
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use webfill_changes::Look;
+use webfill_notices::Ended;
 use webfill_startup::disk::Disks;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec;
-use webfill_wire::keys::Role;
-use webfill_wire::socket::{
-    Arrived, Outbox, Pattern, SocketError, SocketName, SocketSpec, Sockets,
-};
+use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
+use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::clock::SteadyClock;
-use crate::config::{DispatcherSetup, Endpoints};
+use crate::config::DispatcherSetup;
+use crate::content_changes::ContentChanges;
 use crate::core::{Core, CoreSettings};
+use crate::delivery::Deliveries;
 use crate::excluded_sites::ExcludedSites;
 use crate::extraction_health::ExtractionHealth;
 use crate::feeders::Feeders;
@@ -34,18 +36,14 @@ use crate::reload::{ReadAgain, ReloadEnded, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::store_writer::{StoreWriter, WriteResult};
 
-const TASKS: SocketName = 1;
-const OUTCOMES: SocketName = 2;
-const CONTROL: SocketName = 3;
-const FIREHOSE: SocketName = 4;
-const FEEDERS: SocketName = 5;
-
 /// An event that the loop reacts to.
 enum Event {
     Frame(Arrived),
     Request(ClientRequest),
     WriteResult(WriteResult),
     Reload(ReloadEnded),
+    Delivery(Ended),
+    Looks(Vec<Look>),
 }
 
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
@@ -70,6 +68,7 @@ pub fn run(
     let clock = SteadyClock::start();
     let written = events.clone();
     let (by_socket, by_http, by_reload) = (events.clone(), events.clone(), events.clone());
+    let (by_courier, by_judge) = (events.clone(), events.clone());
     // Sends fail only while the process ends: the loop outlives the sockets.
     let is_private = setup.endpoints.control.starts_with("ipc://");
     let request_reader = RequestReader::start(clock, is_private, move |request| {
@@ -90,6 +89,7 @@ pub fn run(
     let mut core = open(&setup, mappings, clock)?;
     if let Some(feeders) = &setup.feeders {
         core.attend_watches(feeders.sources.clone(), clock.now_ms())
+            .and_then(|()| core.attend_notices(feeders.notices.clone(), clock.now_ms()))
             .map_err(frontier_fault)?;
     }
     let subscriptions = Subscriptions::default();
@@ -112,10 +112,20 @@ pub fn run(
         firehose.notices(),
         setup.mapping_order.0.clone(),
     )?;
+    let content_changes = ContentChanges::start(
+        setup.store.clone(),
+        firehose.notices(),
+        Box::new(move |looks| drop(by_judge.send(Event::Looks(looks)))),
+    )?;
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
+    let notices = firehose.notices();
+    let deliveries = Deliveries::start(setup.feeders.as_ref(), notices, move |ended| {
+        let _ = by_courier.send(Event::Delivery(ended));
+    })?;
     let mut process = Process {
+        deliveries,
         reloader,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
@@ -126,6 +136,7 @@ pub fn run(
         store_writer,
         firehose,
         extraction_health,
+        content_changes,
         pending_requests,
         health,
         ends_alone: setup.ends_alone,
@@ -178,6 +189,7 @@ fn open(setup: &DispatcherSetup, mappings: Mappings, clock: SteadyClock) -> Resu
 
 /// The core with its sockets, threads and clock.
 struct Process {
+    deliveries: Deliveries,
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
@@ -188,6 +200,7 @@ struct Process {
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
+    content_changes: ContentChanges,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
@@ -223,6 +236,7 @@ impl Process {
             self.health.note_turn(self.core.holds(now_ms).as_deref());
             self.send(to_send);
             self.advance_feeders()?;
+            self.deliveries.advance(&mut self.core);
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -322,6 +336,8 @@ impl Process {
                     self.finish_reload(ended);
                     Ok(())
                 }
+                Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
+                Event::Looks(looks) => self.core.looked(&looks, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {
                     backfill,
@@ -391,6 +407,7 @@ impl Process {
         self.store_writer.finish();
         // The last pages are stored by now, and so are the states of their sites.
         self.extraction_health.finish();
+        self.content_changes.finish();
         self.firehose.finish();
         closed
     }
@@ -402,39 +419,6 @@ fn outcome_bytes(event: &Event) -> Option<usize> {
         Event::Frame(frame) if frame.socket == OUTCOMES => Some(frame.frame.len()),
         _ => None,
     }
-}
-
-/// So that a port in use fails before the frontier is touched.
-fn check_ports(at: &Endpoints) -> Result<(), Fault> {
-    for endpoint in [&at.tasks, &at.outcomes, &at.control, &at.firehose] {
-        let Some(address) = endpoint.strip_prefix("tcp://") else {
-            continue;
-        };
-        if let Err(error) = TcpListener::bind(address)
-            && error.kind() == ErrorKind::AddrInUse
-        {
-            let endpoint = endpoint.clone();
-            return Err(Fault::error(SocketError::InUse { endpoint }));
-        }
-    }
-    Ok(())
-}
-
-fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
-    let at = &setup.endpoints;
-    let keys = setup.keys.as_ref();
-    let mut specs = vec![
-        SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
-        SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
-        SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client),
-        SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
-    ];
-    if let Some(feeders) = &setup.feeders {
-        // In a folder that only this user can access: it needs no keys.
-        let endpoint = &feeders.endpoint;
-        specs.push(SocketSpec::bind(FEEDERS, Pattern::Router, endpoint).serve(None, Role::Client));
-    }
-    specs
 }
 
 fn frontier_fault(error: FrontierError) -> Fault {

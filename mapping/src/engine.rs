@@ -40,6 +40,11 @@ impl Engine {
         &self.set
     }
 
+    /// The bounds of parsing a page.
+    pub fn document_limits(&self) -> &webfill_document::Limits {
+        &self.limits.document
+    }
+
     /// Extracts by the mapping that matches the page's URL. Parses only what is needed: nothing, if
     /// no mapping matches and the page's links are not wanted.
     ///

@@ -51,6 +51,41 @@ pub fn kill_group(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// Whether the child ends within `limit`. It is not waited for, so its id stays its own.
+pub fn has_ended_within(child: &Child, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if has_ended(child) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    has_ended(child)
+}
+
+fn has_ended(child: &Child) -> bool {
+    // SAFETY: a plain system call that fills in what it is given.
+    #[allow(unsafe_code)]
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        let asked = libc::waitid(libc::P_PID, child.id(), &mut info, options);
+        asked != 0 || info.si_pid() != 0
+    }
+}
+
+/// Kills the process group that a child leads, whether that itself has ended or not. The child must not
+/// have been waited for.
+pub fn end_group(child: &Child) {
+    if let Ok(group) = libc::pid_t::try_from(child.id()) {
+        // SAFETY: a plain system call. The child was not waited for, so the id is still its own.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::kill(-group, libc::SIGKILL)
+        };
+    }
+}
+
 /// Waits for the end of the child for at most `limit`; `None` if it still runs then.
 pub fn wait_at_most(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
     let deadline = Instant::now() + limit;

@@ -13,6 +13,7 @@
 //! MongoDB they are dates, which its queries and TTL indexes need.
 
 mod cache;
+mod change;
 mod claim;
 mod crawl;
 mod cursor;
@@ -38,6 +39,10 @@ pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
     SITE_KEPT_MS, SiteEntry,
 };
+pub use change::{
+    Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES,
+    Versions,
+};
 pub use claim::{CrawlClaim, LAPSES_AFTER, RENEW_EVERY};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
@@ -59,6 +64,6 @@ pub use source_document::{
 pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
-pub use timestamp::iso_time;
+pub use timestamp::{iso_time, parse_iso_time};
 pub use uri::{Backends, StoreUri, back_up, open, open_existing};
 pub use validators::{KnownPage, Validators};

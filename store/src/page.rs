@@ -68,6 +68,8 @@ pub struct Page {
     pub document: Option<Map<String, Value>>,
     /// With which the page can be asked for conditionally.
     pub validators: Option<Validators>,
+    /// If changes are looked for: what it is compared by, compressed (Zstandard).
+    pub look: Option<Vec<u8>>,
 }
 
 impl Page {
@@ -103,6 +105,7 @@ impl Page {
             sample: None,
             document: None,
             validators: None,
+            look: None,
         }
     }
 

@@ -1,11 +1,13 @@
 //! The [`Store`] trait: records, pages, crawls and states of sites.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
@@ -89,6 +91,9 @@ pub struct ExportFilter {
     /// Only pages with the outcome `ok` that a mapping has read, each with what its extraction is judged by.
     /// Only [`Store::changes`] heeds it.
     pub extractions: bool,
+    /// Only pages that were [looked at](crate::Page::look) for changes, each with what it is compared by; `look` is
+    /// in Base64. Only [`Store::changes`] heeds it.
+    pub looks: bool,
 }
 
 /// Why an export ended early.
@@ -218,6 +223,34 @@ pub trait Store: Send + Sync {
 
     /// The values of records that no page has brought, by the records' keys; nothing of unknown records.
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError>;
+
+    /// Up to which page looks are judged.
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError>;
+
+    /// What the pages with these keys are compared with, in any order.
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
+
+    /// Whether there is something to compare the page with this key with.
+    async fn has_versions(&self, id: String) -> Result<bool, StoreError>;
+
+    /// Stores what looks have shown, all of it or nothing, and only onto the judgement before it; whether it is
+    /// stored. A writer that got no answer may repeat itself.
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError>;
+
+    /// The changes of pages after a number, in the order of their numbers, at most `limit`. Those that are not
+    /// visible yet will have greater numbers.
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError>;
+
+    /// How many changes of each kind there are.
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
     /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
     /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so

@@ -12,7 +12,7 @@ pub fn iso_time(at_ms: i64) -> String {
 }
 
 /// Reads a time that [`iso_time`] wrote, or any other ISO 8601 time with an offset.
-pub(crate) fn parse_iso_time(text: &str) -> Option<i64> {
+pub fn parse_iso_time(text: &str) -> Option<i64> {
     let timestamp: Timestamp = text.parse().ok()?;
     Some(timestamp.as_millisecond())
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use webfill_store::{
-    Backends, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, StoreUri, UNNAMED_DATASET,
-    Validators, open,
+    Backends, ChangeFilter, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, StoreUri,
+    UNNAMED_DATASET, Validators, open,
 };
 use webfill_wire::Outcome;
 
@@ -313,4 +313,39 @@ async fn pages_of_version_7_are_asked_for_without_conditions() {
     page.started_at_ms += 1;
     save(page).await.remove(0).unwrap();
     assert_eq!(store.known_pages(ids).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_store_of_version_7_keeps_its_cursors_and_gets_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v7.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('abcd', 4, 2);
+        INSERT INTO pages (position, _id, app_id, crawl_id, url, site, depth, outcome, bytes,
+            started_at, elapsed_ms, attempts, worker, tries, fields, links) VALUES (5, 'app/c1/0',
+            'app', 'c1', 'https://a.org/', 'a.org', 0, 'ok', 1,
+            '2020-01-01T12:00:00.000Z', 1, 1, 'w', '[]', '{}', '[]');
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 7;",
+    )
+    .unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    let mut pages = 0;
+    let mut each = |_, _: Value| {
+        pages += 1;
+        Ok(())
+    };
+    let after: Cursor = "abcd-4".parse().unwrap();
+    let everything = ExportFilter::default();
+    let end = store.changes(&after, &everything, &mut each).await.unwrap();
+    assert_eq!(end.to_string(), "abcd-5");
+    assert_eq!(pages, 1);
+    let cut: Cursor = "abcd-1".parse().unwrap();
+    let mut none = |_, _: Value| Ok(());
+    assert!(store.changes(&cut, &everything, &mut none).await.is_err());
+    let all = ChangeFilter::default();
+    assert_eq!(store.content_changes(&all, 0, 9).await.unwrap(), []);
 }

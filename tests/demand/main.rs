@@ -17,6 +17,7 @@ mod intake;
 mod keys;
 mod lanes;
 mod machine;
+mod notices;
 mod priorities;
 mod pruning;
 mod readiness;

@@ -5,7 +5,7 @@
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
 //! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
-//!   `tests/released.sh` builds the released webfill, or that in which `tests/warc/install.sh` notes what
+//!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh` and `tests/mail/install.sh` note what
 //!   it has installed;
 //! - an environment variable that names or demands one of them.
 //!
@@ -23,7 +23,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 14] = [
+const REQUIREMENTS: [Requirement; 15] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -38,6 +38,11 @@ const REQUIREMENTS: [Requirement; 14] = [
         name: "warc_tools",
         is_met: || warc_tools().join("tools").is_file(),
         reason: "needs warcio and pywb: run tests/warc/install.sh",
+    },
+    Requirement {
+        name: "mail_tools",
+        is_met: || mail_tools().join("tools").is_file(),
+        reason: "needs aiosmtpd: run tests/mail/install.sh",
     },
     Requirement {
         name: "chromium",
@@ -117,7 +122,7 @@ fn main() {
 fn watch() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={RELEASED_IS_REQUIRED}");
-    for folder in [fetched_servers(), released(), warc_tools()] {
+    for folder in [fetched_servers(), released(), warc_tools(), mail_tools()] {
         create_old_folder(&folder);
         println!("cargo::rerun-if-changed={}", folder.display());
     }
@@ -149,6 +154,10 @@ fn released() -> PathBuf {
 
 fn warc_tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/warc-tools/installed")
+}
+
+fn mail_tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mail-tools/installed")
 }
 
 fn has_released() -> bool {

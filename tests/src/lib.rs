@@ -19,6 +19,7 @@ pub mod name_server;
 pub mod office;
 pub mod older_file;
 pub mod process;
+pub mod receiver;
 pub mod run;
 pub mod site;
 pub mod socks;

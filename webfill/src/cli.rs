@@ -12,6 +12,7 @@ use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane, Outcome};
 
 use crate::backup::BackupOptions;
+use crate::changes::ChangesOptions;
 use crate::crawl::{FailOn, WatchedRun};
 use crate::dataset::DatasetOptions;
 use crate::demand::{
@@ -72,6 +73,8 @@ pub enum Command {
     Dump(DumpOptions),
     /// Tell how the extractions of mappings are doing: which fields fall, since when
     Health(HealthOptions),
+    /// Tell what has changed on pages
+    Changes(ChangesOptions),
     /// Write the pages or records of a store as JSON lines or CSV
     Export(ExportOptions),
     /// Copy the dispatcher's file and the store into a folder, while the fleet is at work
@@ -173,6 +176,9 @@ pub struct CrawlOptions {
     /// Folder in which the bytes of documents are kept, once each; implies --documents [default: none are kept]
     #[arg(long, value_name = "DIR")]
     pub keep_documents: Option<PathBuf>,
+    /// Look for changes: pages that are new, changed, gone or back are told by `webfill changes`
+    #[arg(long)]
+    pub changes: bool,
     /// Links followed: those of url_parsers, every link, or none
     #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
     pub follow: Follow,

@@ -10,6 +10,7 @@ mod claim;
 mod feeding_run;
 mod findings;
 mod flags;
+mod notices;
 mod retry;
 mod run_record;
 mod verdict;
@@ -45,6 +46,7 @@ use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use feeding_run::feed_run;
 pub use flags::require_contact;
+use notices::RunNotices;
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
 pub use verdict::FailOn;
@@ -99,6 +101,9 @@ impl Crawl {
             dataset.as_ref(),
         )?;
         flags::require_contact(&settings)?;
+        if let Some(run) = &options.watched_run {
+            RunNotices::check(&run.watch, &settings)?;
+        }
         let mappings = load_mappings(&settings.mappings)?;
         let spec = flags::spec_of(&options, &settings);
         Scope::compile(&spec).map_err(flags::scope_fault)?;
@@ -155,9 +160,23 @@ impl Crawl {
         self.spec.run_period_ms = record.period_ms();
         let window_over = record.window_over();
         self.options.max_time = window_over.map(|left| started.elapsed() + left);
+        let notices = self.notices();
+        if let Some(notices) = &notices {
+            notices.begin()?;
+        }
         let ended = self.crawl(started, &told_state, store, dataset, claim, runtime);
         record.end(&ended)?;
+        if let Some(notices) = notices {
+            notices.deliver(&ended);
+        }
         ended
+    }
+
+    /// The notices of the run, if somebody is to be told of it.
+    fn notices(&self) -> Option<RunNotices> {
+        let run = self.options.watched_run.as_ref()?;
+        let tells = self.options.progress != ProgressStyle::None;
+        RunNotices::of(&run.watch, &self.settings, tells)
     }
 
     /// The work, between the opening of the store and the summary.
@@ -219,7 +238,15 @@ impl Crawl {
         // Who interrupts a crawl does not want to wait for what it has found so far.
         let findings = match end {
             End::Interrupted => None,
-            _ => findings::count(&watch.runtime, &*watch.store, &watch.id, self.fields),
+            _ => findings::count(
+                &watch.runtime,
+                &*watch.store,
+                &watch.id,
+                self.fields,
+                self.spec
+                    .changes
+                    .then(|| self.spec.run_began_ms.unwrap_or_default()),
+            ),
         };
         let summary = Summary {
             crawl_id: self.spec.crawl_id,

@@ -185,6 +185,7 @@ fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
         crawl_id: Some(crawl_id.to_owned()),
         dataset: None,
         extractions: false,
+        looks: false,
     };
     let mut print = |record: serde_json::Value| {
         tell(format_args!(

@@ -75,6 +75,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         crawl_id: options.crawl,
         dataset: options.dataset.map(|name| name.as_str().to_owned()),
         extractions: false,
+        looks: false,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

@@ -1,6 +1,7 @@
 //! The `webfill` command: parses the command line, runs the subcommand, and returns its exit status.
 
 mod backup;
+mod changes;
 mod cli;
 mod control_client;
 mod crawl;
@@ -67,6 +68,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Sites(options) => demand::sites(options),
         Command::Dump(options) => demand::dump(options),
         Command::Health(options) => health::run(options),
+        Command::Changes(options) => changes::run(options),
         Command::Export(options) => export::run(options),
         Command::Backup(options) => backup::run(options),
         Command::Mapping(command) => mapping_command::run(command),

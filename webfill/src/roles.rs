@@ -6,6 +6,7 @@ use std::path::Path;
 use webfill_dispatcher::frontier::Restored;
 use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
 use webfill_mapping::MappingSet;
+use webfill_notices::Rights;
 use webfill_startup::disk::Disks;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
@@ -105,6 +106,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
         endpoint: format!("ipc://{}/dispatcher-feeders", sockets.display()),
         config_file,
         sources: settings.watch_sources()?,
+        notices: Rights::of_fleet(settings.notices),
     })
 }
 

@@ -13,6 +13,7 @@ use toml::Table;
 use webfill_dispatcher::{
     ApplicationLimits, DispatcherConfig, RestTable, RetryTable, WatchSources, WatchesConfig,
 };
+use webfill_notices::NoticesConfig;
 use webfill_startup::Fault;
 use webfill_startup::disk::DiskConfig;
 use webfill_startup::log::LogConfig;
@@ -44,6 +45,8 @@ pub struct Settings {
     pub dispatcher: DispatcherConfig,
     /// What the watches of a fleet may read.
     pub watches: WatchesConfig,
+    /// How notices of watches leave this machine, and what they may use of it.
+    pub notices: NoticesConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
@@ -77,6 +80,7 @@ impl Default for Settings {
             keys: None,
             dispatcher: DispatcherConfig::default(),
             watches: WatchesConfig::default(),
+            notices: NoticesConfig::default(),
             supervisor: SupervisorConfig::default(),
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),

@@ -134,7 +134,12 @@ fn read_as(task: &Task, crawl: &Crawl) -> String {
     let follows = task.depth < crawl.max_depth;
     let links = if follows { crawl.follow.as_str() } else { "no" };
     let mut read_as = format!("{} {links} links", env!("CARGO_PKG_VERSION"));
-    for (is_kept, what) in [(crawl.body, " body"), (crawl.headers, " headers")] {
+    for (is_kept, what) in [
+        (crawl.body, " body"),
+        (crawl.headers, " headers"),
+        (crawl.has(Feature::Changes), " look"),
+        (crawl.has(Feature::Sitemaps), " feeds"),
+    ] {
         if is_kept {
             read_as.push_str(what);
         }

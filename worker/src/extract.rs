@@ -20,6 +20,7 @@ use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::documents::ReadDocument;
+use crate::look;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
 use crate::sitemaps;
@@ -202,12 +203,13 @@ fn extract(
         text: &text,
     };
     let extracted = engine.extract(input, wants(&result, page_deadline));
-    drop(memory);
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
     if is_read {
         result.sample = sampler.sample(&result, &text);
+        result.look = look::of_page(&result, kind, &text, engine.document_limits());
     }
+    drop(memory);
     result
 }
 
@@ -239,8 +241,13 @@ fn extract_document(
     };
     let metadata: Vec<_> = document.metadata.entries().collect();
     let extracted = engine.extract_document(input, &metadata, wants(&result, page_deadline));
+    let has_text = document.status == Status::Text && extracted.is_ok();
+    let mut result = with_extracted(result, extracted);
+    if has_text {
+        result.look = look::of_page(&result, Kind::Text, &text, engine.document_limits());
+    }
     drop(memory);
-    with_extracted(result, extracted)
+    result
 }
 
 fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {

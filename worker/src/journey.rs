@@ -10,7 +10,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +21,7 @@ use webfill_startup::Fault;
 use webfill_startup::log::task_span;
 use webfill_store::{Cache, Store};
 use webfill_urls::Url;
-use webfill_wire::{
-    CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, ReturnCause, SiteClock, Task,
-    TaskReturned,
-};
+use webfill_wire::{CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, Task, TaskReturned};
 
 use crate::archive::{Archive, Exchange};
 use crate::block_outcome;
@@ -38,6 +34,7 @@ use crate::extract::{FetchedPage, Work};
 use crate::fetch::{Fetched, PageRequest};
 use crate::fetch_slots::FetchSlots;
 use crate::gate::Gate;
+use crate::look;
 use crate::memory::{Memory, Share};
 use crate::now::{Now, now_ms};
 use crate::permission::{Knowledge, Permission, PermissionCheck};
@@ -57,6 +54,7 @@ pub use self::address::address_to_count;
 mod address;
 mod conditional;
 mod document;
+mod giving_back;
 mod rendering;
 mod robots_fetch;
 mod sitemaps;
@@ -369,6 +367,7 @@ impl Journey {
             if is_ok {
                 page.result.body = page.result.crawl.body.then(|| "".into());
             }
+            page.result.look = look::without_page(&page.result);
             return self.report(page.result).await;
         }
         // The channel closes only after the last runner is done.
@@ -401,48 +400,6 @@ impl Journey {
             result.memory = Some(memory);
         }
         let _ = self.results.send(result).await;
-    }
-
-    /// Gives a task back whose page was not requested. `delay` is the delay in force, if it is
-    /// known.
-    fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
-        let sites = self.sites.borrow();
-        let clock = delay.map(|delay| sites.clock(site, delay, Now::read()));
-        drop(sites);
-        self.return_as(ReturnCause::Unstarted, task, clock);
-    }
-
-    /// Gives a task back before any request for it, so that the dispatcher counts it for this address.
-    fn return_counted_elsewhere(&self, task: &Task, address: IpAddr) {
-        let returned = returned(ReturnCause::Unstarted, task, None);
-        (self.give_back)(vec![TaskReturned {
-            address: Some(address),
-            ..returned
-        }]);
-    }
-
-    /// Gives a task back whose request was broken off because this process was stopped meanwhile, or
-    /// whose robots.txt fetch was denied after a redirect. The page is not to blame.
-    fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
-        self.note_use(site);
-        let mut sites = self.sites.borrow_mut();
-        let clock = sites.request_cut_short(site, delay, Now::read());
-        drop(sites);
-        self.return_as(ReturnCause::CutShort, task, Some(clock));
-    }
-
-    fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
-        (self.give_back)(vec![returned(cause, task, clock)]);
-    }
-}
-
-fn returned(cause: ReturnCause, task: &Task, clock: Option<SiteClock>) -> TaskReturned {
-    TaskReturned {
-        task: task.task,
-        delivery: task.delivery,
-        cause,
-        clock,
-        address: None,
     }
 }
 

@@ -22,6 +22,7 @@ mod fetch_error;
 mod fetch_slots;
 mod gate;
 mod journey;
+mod look;
 mod memory;
 mod now;
 mod permission;

@@ -113,6 +113,7 @@ impl Saver {
         }
         result.headers = None;
         result.sample = None;
+        result.look = None;
         result.outcome = Outcome::ExtractError;
         result.error = Some(refusal.to_string());
         result.fields.clear();
@@ -157,6 +158,7 @@ impl Saver {
                 .clone()
                 // What a sitemap lists is not stored with it, and would be lost if it has not changed.
                 .filter(|_| is_page(result.outcome) && result.listed.is_empty()),
+            look: result.look.clone(),
         };
         Save {
             page,

@@ -50,6 +50,8 @@ pub struct TaskResult {
     pub validators: Option<Validators>,
     /// Of a page that has not changed: the size of the stored one.
     pub stored_bytes: Option<u64>,
+    /// If the crawl looks for changes: what the page is compared by.
+    pub look: Option<Vec<u8>>,
     pub redirect: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
@@ -86,6 +88,7 @@ impl TaskResult {
             document: None,
             validators: None,
             stored_bytes: None,
+            look: None,
             redirect: None,
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,
@@ -126,7 +129,8 @@ impl TaskResult {
         let body = self.body.as_ref().map_or(0, |body| body.len());
         let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
         let document = self.document.as_ref().map_or(0, memory_of_object);
-        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample)
+        let look = self.look.as_ref().map_or(0, Vec::len);
+        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample + look)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all

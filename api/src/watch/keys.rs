@@ -1,5 +1,6 @@
 //! The keys of a watch, and of the objects within it.
 
+use super::notify::{ABOUT, WHEN};
 use crate::rule::{Key, Rule};
 
 const fn key(name: &'static str, rule: Rule, meaning: &'static str) -> Key {
@@ -75,6 +76,52 @@ pub(super) const WATCH_KEYS: &[Key] = &[
         Rule::Object(OBJECT_BYTES),
         "What a run may use; it is ended politely then.",
     ),
+    key(
+        "notify",
+        Rule::Objects(20, OBJECT_BYTES),
+        "Who is told what of it: each item names one target.",
+    ),
+    key(
+        "blind_after",
+        Rule::Whole(1, 100),
+        "After so many runs without what it usually finds it is blind; 3 by default.",
+    ),
+];
+
+/// The keys of an item of `notify`.
+pub(super) const NOTIFY_KEYS: &[Key] = &[
+    key("webhook", Rule::Text(4_096), "A URL to post JSON to."),
+    key(
+        "secret_file",
+        Rule::Text(4_096),
+        "The file with the key that signs what is posted.",
+    ),
+    key("mail", Rule::Text(254), "An address of mail."),
+    key(
+        "command",
+        Rule::Texts(64, 4_096),
+        "A program and its arguments; it gets JSON on standard input.",
+    ),
+    key(
+        "file",
+        Rule::Text(4_096),
+        "A file that lines of JSON are appended to.",
+    ),
+    key(
+        "firehose",
+        Rule::Flag,
+        "Notices are published on the firehose; `true`.",
+    ),
+    key(
+        "when",
+        Rule::Word(WHEN),
+        "One digest at the end of each run (the default), or each thing at once.",
+    ),
+    key(
+        "about",
+        Rule::Words(ABOUT),
+        "What is told; `changes`, `health` and `blindness` by default.",
+    ),
 ];
 
 pub(super) const BUDGET_KEYS: &[Key] = &[key(
@@ -149,6 +196,11 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
         "conditional",
         Rule::Flag,
         "As the flag of `webfill crawl`; `true` by default.",
+    ),
+    key(
+        "changes",
+        Rule::Flag,
+        "Whether changes of pages are looked for, as by the flag of `webfill crawl`. Default true.",
     ),
     key("config", PATH, OF_MACHINE),
     key("mappings", PATH, OF_MACHINE),

@@ -131,7 +131,7 @@ fn a_watch_is_the_command_line_of_its_runs() {
     let expected = "--crawl=news --app=watches --max-pages=7 --records=mongodb://h/d \
                     --records-collection=c --records-query={\"open\":true} --depth=2 \
                     --allowed-domains=a.org --allowed-domains=b.org --refresh --delay=0.5 \
-                    -- http://a.org/";
+                    --changes -- http://a.org/";
     assert_eq!(watch.unwrap().arguments().join(" "), expected);
 }
 

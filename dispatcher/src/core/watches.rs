@@ -17,6 +17,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use webfill_api::{RunEnd, Watch, WatchRun};
+use webfill_changes::Look;
 use webfill_wire::CrawlKey;
 
 use super::Core;
@@ -39,13 +40,13 @@ const MOST_FAILURES: u64 = 7;
 /// All watches.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    by_name: BTreeMap<String, Watched>,
+    pub(super) by_name: BTreeMap<String, Watched>,
     /// When they are to be looked at next.
     look_at_ms: i64,
     /// Feeders that are to be started.
     feeders: Vec<FeederOrder>,
     /// The watches whose last feeder has not ended: it must not feed another run.
-    fed: BTreeSet<String>,
+    pub(super) fed: BTreeSet<String>,
     /// Whether this dispatcher has watches at all: that of `webfill crawl` has none.
     are_attended: bool,
     /// What they may read.
@@ -60,9 +61,9 @@ pub(crate) struct FeederOrder {
 }
 
 #[derive(Debug)]
-struct Watched {
+pub(super) struct Watched {
     /// As it was given last: its next run begins with this.
-    watch: Watch,
+    pub(super) watch: Watch,
     paused: bool,
     since_ms: i64,
     /// The last run, ended or under way.
@@ -149,6 +150,22 @@ impl Watched {
         self.plan();
     }
 
+    /// The number of the last run that has ended, 0 if none has.
+    pub(super) fn last_ended(&self) -> u64 {
+        match &self.last {
+            Some(run) if run.ended_ms.is_some() => run.number,
+            Some(run) => run.number - 1,
+            None => 0,
+        }
+    }
+
+    /// When the run was due that does not begin, if that was before a time.
+    pub(super) fn held_since(&self, before_ms: i64) -> Option<i64> {
+        let is_held = self.under_way.is_none() && !self.paused;
+        self.next_due_ms
+            .filter(|due_ms| is_held && *due_ms <= before_ms)
+    }
+
     fn is_due(&self, now_ms: i64) -> bool {
         let by_schedule = self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
         self.under_way.is_none() && (self.is_asked || (by_schedule && !self.paused))
@@ -214,6 +231,12 @@ impl Core {
         }
         self.watches.look_at_ms = self.watches.next_look_ms(now_ms, self.wall_ahead_ms);
         Ok(())
+    }
+
+    /// What looks at the pages of watches have shown; their times are those of wall clocks.
+    pub fn looked(&mut self, looks: &[Look], now_ms: i64) -> Result<(), FrontierError> {
+        let wall_ms = self.wall_ms(now_ms);
+        self.frontier.looked(looks, wall_ms)
     }
 
     /// What the wall clock shows.

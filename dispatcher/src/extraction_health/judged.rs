@@ -1,6 +1,6 @@
 //! [`Judged`]: the state of all mappings, and up to which page it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -315,6 +315,7 @@ impl Judged {
                 "mapping": alarm.mapping,
                 "layout_changed": alarm.raised_at,
                 "fields": alarm.names().join(", "),
+                "crawls": crawls_of(alarm),
             })
         };
         alarms.map(row).collect()
@@ -396,6 +397,12 @@ impl Mapping {
         });
         told.collect()
     }
+}
+
+/// The crawls whose pages show an alarm: `APPID/CRAWLID`.
+fn crawls_of(alarm: &Alarm) -> BTreeSet<&str> {
+    let ids = alarm.after.iter().map(|page| page.id.as_str());
+    ids.filter_map(|id| Some(id.rsplit_once('/')?.0)).collect()
 }
 
 fn is_within(since: Option<Instant>, time: std::time::Duration) -> bool {

@@ -14,7 +14,7 @@ fn follower(uri: &StoreUri) -> Follower {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         },
-        standing: Arc::new(RwLock::new(StandingAlarms::from([]))),
+        standing: Arc::new(RwLock::new(None)),
         is_away: false,
     }
 }

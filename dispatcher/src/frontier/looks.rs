@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_api::CrawlSpec;
+use webfill_changes::{Look, Verdict};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Outcome, TaskDone};
 
@@ -28,23 +29,21 @@ const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
 /// What a look at a page has found, compared with the look before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+enum Found {
     /// There was none before that it could be compared with.
     First,
     Unchanged,
     Changed,
 }
 
-/// A look at a page. Errors and blocks are none.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Look {
-    pub app_id: String,
-    pub crawl_id: String,
-    /// Canonical.
-    pub url: String,
-    /// When the page was fetched, in milliseconds since the epoch.
-    pub at_ms: i64,
-    pub found: Found,
+impl From<Verdict> for Found {
+    fn from(verdict: Verdict) -> Found {
+        match verdict {
+            Verdict::New => Found::First,
+            Verdict::Unchanged => Found::Unchanged,
+            Verdict::Changed | Verdict::Gone | Verdict::Back => Found::Changed,
+        }
+    }
 }
 
 /// What is known of a page.
@@ -149,7 +148,7 @@ impl Frontier {
                 let mut kept = read(&frontier.db, task)?;
                 let before = kept.map(|kept| kept.slot);
                 let kept = kept.get_or_insert(Kept::usual(class_of_url(&look.url)));
-                match kept.note(look.at_ms.min(now_ms), look.found) {
+                match kept.note(look.at_ms.min(now_ms), look.verdict.into()) {
                     true => write(&frontier.db, (crawl, site, task), kept, before),
                     false => Ok(()),
                 }

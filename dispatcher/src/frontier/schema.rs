@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
+use self::notices::SINCE_6_NOTICES;
 use self::since_6::SINCE_6_WATCHES;
 use super::stored_urls::WHOLE_URL;
 use super::{FrontierConfig, FrontierError};
@@ -370,6 +371,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          {SINCE_4}
          {}
          {SINCE_6_WATCHES}
+         {SINCE_6_NOTICES}
          COMMIT;",
         since_5()
     ))
@@ -387,7 +389,8 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
     let steps: String = steps.flatten().collect();
     let to_5 = if found < 5 { since_5() } else { String::new() };
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {steps} {to_5} {SINCE_6_WATCHES} PRAGMA user_version = {VERSION}; COMMIT;"
+        "BEGIN IMMEDIATE; {steps} {to_5} {SINCE_6_WATCHES} {SINCE_6_NOTICES}
+         PRAGMA user_version = {VERSION}; COMMIT;"
     ))
     .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }
@@ -408,9 +411,15 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.pragma_update(None, "journal_size_limit", 2 * CHECKPOINT_PAGES * 4_096)
 }
 
-mod since_6;
+/// The tables alone.
+#[cfg(test)]
+pub(super) fn create_for_tests(db: &Connection) {
+    create(db).unwrap();
+}
 
+mod notices;
 #[cfg(test)]
 pub(super) mod plans;
+mod since_6;
 #[cfg(test)]
 mod tests;

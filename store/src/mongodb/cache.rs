@@ -4,16 +4,24 @@
 //! `sites.forget_at`, but with some delay. Until then, reads skip them.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{DateTime, RawBinaryRef, RawDocument, RawDocumentBuf, rawdoc};
 
+use super::Mongo;
 use super::command::{Db, Updated};
 use super::fault::Fault;
 use super::pages::{date, is_not_older, replace_if};
+use super::reservations;
 use super::value::or_null;
-use crate::cache::{RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use crate::cache::{
+    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SITE_KEPT_MS,
+    SiteEntry,
+};
+use crate::error::StoreError;
 use crate::site_clock::{HeldReservation, SiteClock, clamped};
 
 /// The robots.txt files of origins, unless too old.
@@ -162,5 +170,53 @@ impl Updated {
             None => Ok(()),
             Some((_, code, message)) => Err(Fault::of_statement(*code, message)),
         }
+    }
+}
+
+#[async_trait]
+impl Cache for Mongo {
+    fn call_pace(&self, processes: u16) -> Duration {
+        super::pace(processes)
+    }
+
+    async fn robots_of(
+        &self,
+        origins: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
+        self.call(async move |db: Db| robots_of(&db, &origins, now_ms).await)
+            .await
+    }
+
+    /// The server deletes expired entries by itself, by its own clock.
+    async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
+        self.call(async move |db: Db| put_robots(&db, &entries).await)
+            .await
+    }
+
+    async fn sites(
+        &self,
+        sites: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+        self.call(async move |db: Db| self::sites(&db, &sites, now_ms).await)
+            .await
+    }
+
+    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+        self.call(async move |db: Db| put_sites(&db, &entries).await)
+            .await
+    }
+
+    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
+        let request = request.clone();
+        self.call(async move |db: Db| reservations::reserve(&db, &request).await)
+            .await
+    }
+
+    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
+        let release = release.clone();
+        self.call(async move |db: Db| reservations::release(&db, &release).await)
+            .await
     }
 }

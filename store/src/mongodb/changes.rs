@@ -1,7 +1,7 @@
 //! Reads pages in the order in which they became visible, by the entries of [`page_log`].
 
 use mongodb::Collection;
-use mongodb::bson::{RawDocumentBuf, doc};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -31,6 +31,25 @@ const EXTRACTIONS: [&str; 13] = [
     "content_hash",
     "started_at",
     "attempts",
+];
+
+/// What changes of pages are judged by.
+const LOOKS: [&str; 15] = [
+    "app_id",
+    "crawl_id",
+    "url",
+    "site",
+    "outcome",
+    "status_code",
+    "mapping",
+    "mapping_version",
+    "fields",
+    "content_hash",
+    "started_at",
+    "epoch",
+    "task",
+    "attempts",
+    "look",
 ];
 
 /// Some pages, each with the cursor that continues after it.
@@ -161,14 +180,14 @@ impl Reader<'_> {
         if let Some(crawl_id) = &self.filter.crawl_id {
             which.insert("crawl_id", crawl_id);
         }
-        let mut shown = doc! {};
         if self.filter.extractions {
             which.insert("outcome", "ok");
             which.insert("mapping", doc! {"$type": "string"});
-            for name in EXTRACTIONS {
-                shown.insert(name, 1);
-            }
         }
+        if self.filter.looks {
+            which.insert("look", doc! {"$exists": true});
+        }
+        let shown = shown(&self.filter);
         let find = pages
             .find(which)
             .projection(shown)
@@ -236,6 +255,21 @@ impl Reader<'_> {
             (Err(_), _) => Cursor::new(&self.store, (entry - 1).unsigned_abs(), 0),
         }
     }
+}
+
+/// The members of a page that a reader gets.
+fn shown(filter: &ExportFilter) -> Document {
+    let names: &[&str] = match filter {
+        ExportFilter { looks: true, .. } => &LOOKS,
+        ExportFilter {
+            extractions: true, ..
+        } => &EXTRACTIONS,
+        _ => return doc! {"look": 0},
+    };
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), 1.into()))
+        .collect()
 }
 
 fn is_let_through(wanted: Option<&str>, id: Option<&str>) -> bool {

@@ -6,6 +6,8 @@
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
 //! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
+//! | `changes` | `app_id`, `crawl_id` | changes of a crawl's pages, in the order of their numbers |
+//! | `changes`, `versions` | `at`, `looked_at` | those that are too old; only of a store that drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
@@ -22,6 +24,9 @@ use crate::uri::Uses;
 /// The index of `records` by which webfill recognises its own collection.
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
 
+/// Collections whose old documents go with old pages, each with the member that holds the time.
+pub(super) const OF_CHANGES: [(&str, &str); 2] = [("changes", "at"), ("versions", "looked_at")];
+
 /// The indexes that should exist, each with its collection.
 fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
     let mut wanted = Vec::new();
@@ -29,10 +34,13 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let resolved = doc! {"name": OF_RECORDS, "key": {"crawls": 1, "resolved_at": 1}};
         let started = doc! {"name": "crawl_id_started_at", "key": {"crawl_id": 1, "started_at": 1}};
         let unwritten = doc! {"name": "unwritten", "key": {"unwritten": 1}, "sparse": true};
+        let changed =
+            doc! {"name": "app_id_crawl_id", "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
         wanted.extend([
             ("records", resolved),
             ("records", unwritten),
             ("pages", started),
+            ("changes", changed),
         ]);
     }
     if uses.includes_cache() {
@@ -53,10 +61,15 @@ pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the index by which old pages are found, unless it exists.
+/// Creates the indexes by which old pages, changes and versions are found, unless they exist.
 pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
     let started = doc! {"name": "started_at", "key": {"started_at": 1}};
-    create_one(db, "pages", started).await
+    create_one(db, "pages", started).await?;
+    for (collection, time) in OF_CHANGES {
+        let index = doc! {"name": time, "key": {time: 1}};
+        create_one(db, collection, index).await?;
+    }
+    Ok(())
 }
 
 async fn create_one(db: &Db, collection: &str, index: Document) -> Result<(), Fault> {

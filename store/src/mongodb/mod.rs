@@ -15,6 +15,7 @@ mod changes;
 mod claims;
 mod command;
 mod connection;
+mod content_changes;
 mod crawls;
 mod dataset;
 mod export;
@@ -36,6 +37,7 @@ mod uri;
 mod validators;
 mod value;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -44,9 +46,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use crate::cache::{
-    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
-};
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
@@ -301,6 +301,46 @@ impl Store for Mongo {
             .await
     }
 
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
+        self.call(async move |db: Db| content_changes::judged_to(&db).await)
+            .await
+    }
+
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+        self.call(async move |db: Db| content_changes::versions(&db, &ids).await)
+            .await
+    }
+
+    async fn has_versions(&self, id: String) -> Result<bool, StoreError> {
+        self.call(async move |db: Db| content_changes::has_versions(&db, &id).await)
+            .await
+    }
+
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
+        self.call(async move |db: Db| content_changes::put(&db, &judgement).await)
+            .await
+    }
+
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError> {
+        let filter = filter.clone();
+        self.call(async move |db: Db| content_changes::read(&db, &filter, after, limit).await)
+            .await
+    }
+
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError> {
+        let filter = filter.clone();
+        self.call(async move |db: Db| content_changes::count(&db, &filter).await)
+            .await
+    }
+
     async fn export(
         &self,
         kind: ExportKind,
@@ -371,54 +411,6 @@ impl Store for Mongo {
 
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
         self.call(async move |db: Db| retention::drop_old(&db, cutoff).await)
-            .await
-    }
-}
-
-#[async_trait]
-impl Cache for Mongo {
-    fn call_pace(&self, processes: u16) -> Duration {
-        pace(processes)
-    }
-
-    async fn robots_of(
-        &self,
-        origins: Vec<String>,
-        now_ms: i64,
-    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
-        self.call(async move |db: Db| cache::robots_of(&db, &origins, now_ms).await)
-            .await
-    }
-
-    /// The server deletes expired entries by itself, by its own clock.
-    async fn put_robots(&self, entries: Vec<RobotsEntry>, _now_ms: i64) -> Result<(), StoreError> {
-        self.call(async move |db: Db| cache::put_robots(&db, &entries).await)
-            .await
-    }
-
-    async fn sites(
-        &self,
-        sites: Vec<String>,
-        now_ms: i64,
-    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
-        self.call(async move |db: Db| cache::sites(&db, &sites, now_ms).await)
-            .await
-    }
-
-    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
-        self.call(async move |db: Db| cache::put_sites(&db, &entries).await)
-            .await
-    }
-
-    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
-        let request = request.clone();
-        self.call(async move |db: Db| reservations::reserve(&db, &request).await)
-            .await
-    }
-
-    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
-        let release = release.clone();
-        self.call(async move |db: Db| reservations::release(&db, &release).await)
             .await
     }
 }

@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::page_log;
 use super::records;
 use super::samples;
-use super::value::{self, bson, document, or_null, texts};
+use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{MappingOrder, PageValues, RecordState};
@@ -199,6 +199,9 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
     let validators = page.validators.as_ref().map(validators).transpose()?;
     stored.append(cstr!("validators"), or_null(validators));
+    if let Some(look) = &page.look {
+        stored.append(cstr!("look"), binary(look));
+    }
     stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
     stored.append(cstr!("task"), clamped(page.task));
     Ok(stored)

@@ -5,7 +5,8 @@
 //! pages knows that none was missing. The newest entry always stays: the next one is numbered after it.
 
 use mongodb::Collection;
-use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::raw::CString;
+use mongodb::bson::{Document, RawArrayBuf, RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
@@ -35,6 +36,9 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
         let (pages, has_more) = delete_pages(db, pages_ms).await?;
         dropped.pages = pages;
         dropped.has_more |= has_more;
+        for (collection, time) in indexes::OF_CHANGES {
+            dropped.has_more |= delete_changes(db, collection, time, pages_ms).await?;
+        }
     }
     Ok(dropped)
 }
@@ -114,6 +118,42 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     };
     let deleted = delete(db, "pages", some).await?;
     Ok((deleted, ids.len() as i64 == PAGES))
+}
+
+/// Deletes some of the changes, or versions, that are as old as pages that are dropped; whether there may be more.
+async fn delete_changes(
+    db: &Db,
+    collection: &str,
+    time: &str,
+    before_ms: i64,
+) -> Result<bool, Fault> {
+    let old: Collection<RawDocumentBuf> = db.database.collection(collection);
+    let is_old = doc! {time: {"$lt": date(before_ms)}};
+    let find = async {
+        let find = old.find(is_old).sort(doc! {time: 1}).limit(PAGES);
+        let mut cursor = find.projection(doc! {"_id": 1}).await?;
+        let mut keys = RawArrayBuf::new();
+        let mut count = 0;
+        while cursor.advance().await? {
+            if let Ok(Some(key)) = cursor.current().get("_id") {
+                keys.push(key);
+                count += 1;
+            }
+        }
+        Ok((keys, count))
+    };
+    let (keys, count) = with_timeout(find).await?;
+    if count == 0 {
+        return Ok(false);
+    }
+    // Once more with the time: a page may have been looked at again meanwhile.
+    let mut some = rawdoc! {"_id": {"$in": keys}};
+    some.append(
+        CString::try_from(time).expect("no NUL is in it"),
+        rawdoc! {"$lt": date(before_ms)},
+    );
+    delete(db, collection, some).await?;
+    Ok(count == PAGES)
 }
 
 async fn delete(db: &Db, collection: &str, query: RawDocumentBuf) -> Result<u64, Fault> {

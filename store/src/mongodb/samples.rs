@@ -2,15 +2,14 @@
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
-use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::{Binary, RawDocument, RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::{RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
 use super::cache::time;
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::pages::date;
-use super::value::{self, or_null, texts};
+use super::value::{self, binary, or_null, texts};
 use crate::sample::Sample;
 
 const SAMPLES: &str = "samples";
@@ -33,11 +32,7 @@ fn statement(sample: &Sample) -> RawDocumentBuf {
         "at": date(sample.at_ms),
     };
     stored.append(cstr!("fields"), texts(&sample.fields));
-    let text = Binary {
-        subtype: BinarySubtype::Generic,
-        bytes: sample.text.clone(),
-    };
-    stored.append(cstr!("text"), text);
+    stored.append(cstr!("text"), binary(&sample.text));
     rawdoc! {"q": {"_id": sample.id.as_str()}, "u": stored, "upsert": true}
 }
 
@@ -73,7 +68,7 @@ fn read(stored: &RawDocument) -> Sample {
     let optional = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
     let text = |name: &str| optional(name).unwrap_or_default();
     let fields = members.get("fields").cloned().unwrap_or_default();
-    let binary = stored.get_binary("text").ok();
+    let stored_text = stored.get_binary("text").ok();
     Sample {
         id: text("_id"),
         mapping: text("mapping"),
@@ -82,7 +77,7 @@ fn read(stored: &RawDocument) -> Sample {
         url: text("url"),
         at_ms: time(stored, "at").unwrap_or_default(),
         fields: serde_json::from_value(fields).unwrap_or_default(),
-        text: binary
+        text: stored_text
             .map(|binary| binary.bytes.to_vec())
             .unwrap_or_default(),
     }

@@ -6,7 +6,11 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use mongodb::bson::Binary;
 use mongodb::bson::raw::{CStr, CString};
+use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde_json::{Map, Number, Value};
 
@@ -67,6 +71,14 @@ pub(super) fn texts(texts: &[String]) -> RawArrayBuf {
     texts.iter().map(String::as_str).collect()
 }
 
+/// Bytes.
+pub(super) fn binary(bytes: &[u8]) -> Binary {
+    Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: bytes.to_vec(),
+    }
+}
+
 fn nested_document(object: &Map<String, Value>, depth: usize) -> Result<RawDocumentBuf, Fault> {
     let mut document = RawDocumentBuf::new();
     for (name, value) in object {
@@ -125,7 +137,8 @@ fn bson_number(number: &Number) -> RawBson {
     }
 }
 
-/// A stored document as an object. Dates become text, and so do types that webfill never writes.
+/// A stored document as an object. Dates become text, bytes Base64, and
+/// types that webfill never writes text as well.
 pub(super) fn object(document: &RawDocument) -> Map<String, Value> {
     let members = document.iter().filter_map(Result::ok);
     members
@@ -149,6 +162,7 @@ pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
         RawBsonRef::Int64(integer) => Value::from(integer),
         RawBsonRef::DateTime(time) => Value::String(iso_time(time.timestamp_millis())),
         RawBsonRef::ObjectId(id) => Value::String(id.to_hex()),
+        RawBsonRef::Binary(binary) => Value::String(BASE64_STANDARD.encode(binary.bytes)),
         RawBsonRef::Decimal128(number) => Value::String(number.to_string()),
         other => Value::String(format!("{other:?}")),
     }

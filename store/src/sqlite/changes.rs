@@ -31,10 +31,17 @@ SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_vers
     fields, content_hash, started_at, attempts
 FROM pages";
 
+/// What changes of pages are judged by.
+const LOOKS: &str = "
+SELECT position, _id, app_id, crawl_id, url, site, outcome, status_code, mapping, mapping_version, fields,
+    content_hash, started_at, epoch, task, attempts, look
+FROM pages";
+
 const CHANGED: &str = "
 WHERE position > ?1 AND position <= ?2
     AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)
     AND (NOT ?5 OR (outcome = 'ok' AND mapping NOT NULL))
+    AND (NOT ?6 OR look NOT NULL)
 ORDER BY position";
 
 /// The most positions that one step examines, also if the filter lets few pages through: during a
@@ -45,7 +52,7 @@ const STEP_POSITIONS: i64 = 10_000;
 /// highest position so far.
 fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
     let sql = "SELECT store, cut, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
-        FROM changes";
+        FROM positions";
     let mut statement = conn.prepare_cached(sql)?;
     Ok(statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
 }
@@ -141,14 +148,23 @@ fn read_step(
     to: i64,
     filter: &ExportFilter,
 ) -> Result<(Pages, bool), Fault> {
-    let columns = if filter.extractions {
-        EXTRACTIONS
-    } else {
-        COLUMNS
+    let columns = match filter {
+        ExportFilter { looks: true, .. } => LOOKS,
+        ExportFilter {
+            extractions: true, ..
+        } => EXTRACTIONS,
+        _ => COLUMNS,
     };
     let mut statement = conn.prepare_cached(&format!("{columns}{CHANGED}"))?;
     let (app_id, crawl_id) = (&filter.app_id, &filter.crawl_id);
-    let mut rows = statement.query(params![from, to, app_id, crawl_id, filter.extractions])?;
+    let mut rows = statement.query(params![
+        from,
+        to,
+        app_id,
+        crawl_id,
+        filter.extractions,
+        filter.looks
+    ])?;
     let mut pages = Vec::new();
     let mut bytes = 0;
     while pages.len() < STEP_ROWS && bytes < STEP_BYTES {

@@ -6,6 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
@@ -136,6 +138,10 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
             ValueRef::Text(text) => {
                 *bytes += text.len();
                 text_value(name, text)?
+            }
+            ValueRef::Blob(blob) => {
+                *bytes += blob.len();
+                Value::String(BASE64.encode(blob))
             }
             _ => Value::Null,
         };

@@ -15,6 +15,7 @@ mod changes;
 mod claims;
 mod connection;
 mod connection_thread;
+mod content_changes;
 mod crawls;
 mod export;
 mod fault;
@@ -30,6 +31,7 @@ mod site_states;
 mod source_documents;
 mod validators;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -41,6 +43,7 @@ use serde_json::{Map, Value};
 use crate::cache::{
     Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
 };
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::cursor::Cursor;
@@ -279,6 +282,53 @@ impl Store for Sqlite {
     async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
         self.thread
             .call(move |db| db.read(|conn| health::given_values(conn, &keys)))
+            .await?
+    }
+
+    async fn judged_to(&self) -> Result<JudgedTo, StoreError> {
+        self.thread
+            .call(|db| db.read(content_changes::judged_to))
+            .await?
+    }
+
+    async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| content_changes::versions(conn, &ids)))
+            .await?
+    }
+
+    async fn has_versions(&self, id: String) -> Result<bool, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| content_changes::has_versions(conn, &id)))
+            .await?
+    }
+
+    /// One transaction.
+    async fn put_judgement(&self, judgement: Judgement) -> Result<bool, StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| content_changes::put(conn, &judgement)))
+            .await?
+    }
+
+    async fn content_changes(
+        &self,
+        filter: &ChangeFilter,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Change>, StoreError> {
+        let filter = filter.clone();
+        self.thread
+            .call(move |db| db.read(|conn| content_changes::read(conn, &filter, after, limit)))
+            .await?
+    }
+
+    async fn count_content_changes(
+        &self,
+        filter: &ChangeFilter,
+    ) -> Result<BTreeMap<ChangeKind, u64>, StoreError> {
+        let filter = filter.clone();
+        self.thread
+            .call(move |db| db.read(|conn| content_changes::count(conn, &filter)))
             .await?
     }
 

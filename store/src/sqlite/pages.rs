@@ -18,10 +18,10 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, validators, position)
+    template, records, document, validators, look, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
-    (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32,
+    (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM positions))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
     final_url = excluded.final_url, site = excluded.site, depth = excluded.depth,
@@ -33,7 +33,7 @@ ON CONFLICT (_id) DO UPDATE SET
     tries = excluded.tries, headers = excluded.headers, body = excluded.body,
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     template = excluded.template, records = excluded.records, document = excluded.document,
-    validators = excluded.validators,
+    validators = excluded.validators, look = excluded.look,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -80,7 +80,8 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
         body,
     ];
     let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
-    let bytes = page.url.len() + fields.len() + links.len() + optional_bytes;
+    let look_bytes = page.look.as_ref().map_or(0, Vec::len);
+    let bytes = page.url.len() + fields.len() + links.len() + optional_bytes + look_bytes;
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
             "what is to be kept takes {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a page"
@@ -124,6 +125,7 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
         to_json(&records)?,
         document,
         validators,
+        page.look,
     ])?;
     Ok(())
 }

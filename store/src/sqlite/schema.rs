@@ -226,6 +226,46 @@ const SINCE_8_VALIDATORS: &str = "
 ALTER TABLE pages ADD COLUMN validators TEXT; -- {etag, last_modified, fetched_at_ms, read_as}
 ";
 
+/// What version 8 added: what has changed on pages. The table of the store's id, which was called `changes`, has
+/// another name since.
+const CHANGES: &str = "
+DROP TRIGGER page_deleted;
+ALTER TABLE changes RENAME TO positions;
+CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
+    UPDATE positions SET deleted = max(deleted, OLD.position);
+END;
+ALTER TABLE pages ADD COLUMN look BLOB; -- what it is compared by, compressed; NULL: changes are not looked for
+CREATE TABLE versions (
+    _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
+    looked_at TEXT NOT NULL,     -- the last time
+    state BLOB NOT NULL          -- compressed JSON
+) STRICT;
+CREATE INDEX versions_by_look ON versions (looked_at);
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY,
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    page TEXT NOT NULL,          -- its _id
+    site TEXT NOT NULL,
+    kind TEXT NOT NULL,          -- new, changed, gone, back
+    at TEXT NOT NULL,            -- when the fetch began that has shown it
+    mapping TEXT,                -- whose fields were compared; NULL: the text was
+    old TEXT,                    -- JSON
+    new TEXT,                    -- JSON
+    difference TEXT NOT NULL     -- for people
+) STRICT;
+CREATE INDEX changes_by_crawl ON changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON changes (at);
+-- One row: up to which page looks are judged.
+CREATE TABLE judged (
+    revision INTEGER NOT NULL,   -- counts the judgements
+    writer TEXT NOT NULL,        -- the process that has made the last one
+    cursor TEXT NOT NULL,
+    last_number INTEGER NOT NULL -- of the last change
+) STRICT;
+";
+
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -368,6 +408,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             HEALTH,
             DOCUMENTS,
             SINCE_8_VALIDATORS,
+            CHANGES,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -404,11 +445,11 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
             }
         }
         if version < 7 {
-            for statements in [HEALTH, DOCUMENTS] {
-                conn.execute_batch(statements)?;
-            }
+            conn.execute_batch(HEALTH)?;
+            conn.execute_batch(DOCUMENTS)?;
         }
         conn.execute_batch(SINCE_8_VALIDATORS)?;
+        conn.execute_batch(CHANGES)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -8,6 +8,7 @@ pub(crate) mod caching;
 pub(crate) mod changing;
 pub(crate) mod choosing;
 pub(crate) mod claiming;
+pub(crate) mod content_changes;
 pub(crate) mod counting;
 pub(crate) mod dropping;
 pub(crate) mod exporting;
@@ -67,6 +68,9 @@ macro_rules! conformance_tests {
             choosing: the_mapping_that_comes_first_wins_whenever_it_arrives,
             choosing: what_the_user_gave_has_no_candidates,
             choosing: candidates_are_bounded_in_number_and_size,
+            content_changes: a_judgement_is_stored_onto_the_one_before_it,
+            content_changes: changes_are_read_by_crawl_time_and_number,
+            content_changes: pages_that_were_looked_at_are_told_with_their_looks,
             counting: records_are_counted_once_however_often_put,
             counting: fields_are_counted_by_mapping_and_crawl,
             counting: the_crawl_before_is_the_last_of_its_application,

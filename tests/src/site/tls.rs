@@ -43,6 +43,15 @@ impl Certificates {
         self.folder.path().join("ca.pem")
     }
 
+    /// What a server of another program shows, and its key.
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.path().join("server.pem")
+    }
+
+    pub fn key(&self) -> PathBuf {
+        self.folder.path().join("server.key")
+    }
+
     /// Terminates TLS with the certificate, and offers these protocols by ALPN.
     pub(super) fn acceptor(&self, protocols: &[&str]) -> TlsAcceptor {
         let pem =

@@ -9,22 +9,24 @@ use webfill_mapping::MappingSet;
 use webfill_startup::signals::{self, Asked};
 use webfill_store::{CrawlId, FieldCounts, Store, StoreError};
 
+use crate::changes;
 use crate::health;
 use crate::summary::{FieldsByMapping, Findings};
 
 /// How often somebody who will not wait is listened to.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Reads the crawl's pages in the store. `None` if the store fails, which its log tells, or if
+/// Reads the crawl's pages in the store, and the changes of pages since a time, if they were looked for. `None` if the store fails, which its log tells, or if
 /// somebody asks for a stop meanwhile.
 pub fn count(
     runtime: &Runtime,
     store: &dyn Store,
     crawl: &CrawlId,
     fields: FieldsByMapping,
+    changed_since_ms: Option<i64>,
 ) -> Option<Findings> {
     let counted = runtime.block_on(async {
-        let mut counting = std::pin::pin!(read(store, crawl));
+        let mut counting = std::pin::pin!(read(store, crawl, changed_since_ms));
         loop {
             match tokio::time::timeout(LOOK_EVERY, &mut counting).await {
                 Ok(counted) => return Some(counted),
@@ -42,7 +44,11 @@ pub fn count(
     }
 }
 
-async fn read(store: &dyn Store, crawl: &CrawlId) -> Result<Findings, StoreError> {
+async fn read(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    changed_since_ms: Option<i64>,
+) -> Result<Findings, StoreError> {
     let counts = store.field_counts(crawl).await?;
     let before = match store.crawl_before(crawl).await? {
         Some(before) => {
@@ -56,6 +62,10 @@ async fn read(store: &dyn Store, crawl: &CrawlId) -> Result<Findings, StoreError
         counts,
         before,
         alarms,
+        changes: match changed_since_ms {
+            Some(since_ms) => Some(changes::counts(store, crawl, since_ms).await?),
+            None => None,
+        },
         ..Findings::default()
     })
 }

@@ -56,7 +56,7 @@ pub fn give_watch_a_folder(settings: &mut Settings, options: &CrawlOptions) {
     if let Some(run) = &options.watched_run
         && settings.state == Settings::default().state
     {
-        settings.state = settings.state.join("watches").join(&run.name);
+        settings.state = settings.state.join("watches").join(&run.watch.name);
     }
 }
 
@@ -122,6 +122,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         refresh_after_ms: refresh(options).after_ms,
         conditional: is_conditional(options),
         sitemaps: options.sitemaps,
+        changes: options.changes,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }

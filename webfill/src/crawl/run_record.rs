@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use webfill_api::{RunEnd, Schedule, WatchRun};
+use webfill_api::{RunEnd, Schedule, Watch, WatchRun};
 use webfill_startup::Fault;
 
 use super::watch::{End, Limit};
@@ -18,10 +18,7 @@ use crate::summary::Summary;
 /// What a crawl must know of the watch whose run it is.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
-    /// The watch's name.
-    pub name: String,
-    pub schedule: Schedule,
-    pub window: Option<Duration>,
+    pub watch: Watch,
     /// When the run was due; `None`: it was asked for now.
     pub due_ms: Option<i64>,
 }
@@ -48,6 +45,19 @@ impl RunFile {
         };
         let mut runs = text.lines().rev();
         Ok(runs.find_map(|line| serde_json::from_str(line).ok()))
+    }
+
+    /// The last runs that have ended, the latest first.
+    pub fn ended(&self, most: u64) -> Result<Vec<WatchRun>, Fault> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(self.fault("read", &error)),
+        };
+        let runs = text.lines().rev();
+        let runs = runs.filter_map(|line| serde_json::from_str::<WatchRun>(line).ok());
+        let ended = runs.filter(|run| run.ended_ms.is_some());
+        Ok(ended.take(most as usize).collect())
     }
 
     /// Appends a line, and waits until it is on the disk.
@@ -85,10 +95,11 @@ impl RunRecord {
     /// Begins the next run, or goes on with one that has not ended. The state folder is locked, so no
     /// other process is at it.
     pub fn begin(watched: &WatchedRun, state: &Path) -> Result<RunRecord, Fault> {
-        let file = RunFile::of(state, &watched.name);
+        let watch = &watched.watch;
+        let file = RunFile::of(state, &watch.name);
         let last = file.last()?;
         let now_ms = now_ms();
-        let window_ms = watched.window.map(|window| window.as_millis() as i64);
+        let window_ms = watch.window_ms;
         let mut over_ms = None;
         let run = match last {
             Some(run) if run.ended_ms.is_none() => {
@@ -103,7 +114,7 @@ impl RunRecord {
                 let number = last.map_or(1, |last| last.number + 1);
                 let due_ms = watched.due_ms.unwrap_or(began_ms);
                 let mut run = WatchRun::begun(number, due_ms, began_ms);
-                run.missed = watched.schedule.due_between(due_ms, began_ms);
+                run.missed = watch.schedule.due_between(due_ms, began_ms);
                 file.add(&run)?;
                 run
             }
@@ -111,8 +122,8 @@ impl RunRecord {
         Ok(RunRecord {
             file,
             run,
-            schedule: watched.schedule.clone(),
-            window: watched.window,
+            schedule: watch.schedule.clone(),
+            window: watch.window_ms.map(|ms| Duration::from_millis(ms as u64)),
             over_ms,
         })
     }

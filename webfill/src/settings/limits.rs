@@ -18,6 +18,7 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     check_numbers(settings)?;
     settings.dispatcher.http_address().map_err(Fault::usage)?;
     settings.watches.check().map_err(Fault::usage)?;
+    settings.notices.check().map_err(Fault::usage)?;
     settings.retries.check().map_err(Fault::usage)?;
     settings.rests.check().map_err(Fault::usage)?;
     for (app, limits) in &settings.applications {

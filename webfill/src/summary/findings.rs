@@ -27,6 +27,8 @@ pub struct Findings {
     pub fields: FieldsByMapping,
     /// Alarms that stand, of mappings that have read pages of the crawl.
     pub alarms: Vec<Alarm>,
+    /// Pages that have changed, by kind, if changes were looked for.
+    pub changes: Option<BTreeMap<&'static str, u64>>,
 }
 
 /// A field of a mapping: pages with a value and without one.
@@ -86,6 +88,7 @@ impl Findings {
             "unmatched": self.counts.unmatched,
             "missing": self.counts.missing,
             "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
+            "changes": self.changes,
             "before": self.before.as_ref().map(|(crawl, _)| crawl),
         })
     }
@@ -113,6 +116,17 @@ impl Findings {
             mappings.len().saturating_sub(MAPPINGS_TOLD),
             "mappings",
         );
+        if let Some(changes) = &self.changes {
+            let kinds: Vec<String> = changes
+                .iter()
+                .map(|(kind, pages)| format!("{pages} {kind}"))
+                .collect();
+            let kinds = match kinds.is_empty() {
+                true => String::from("none"),
+                false => format!("{}; see `webfill changes`", kinds.join(", ")),
+            };
+            let _ = writeln!(text, "  changes   {kinds}");
+        }
         for alarm in &self.alarms {
             let told = alarm.text().escape_debug().to_string();
             let _ = writeln!(text, "  ALARM     {told}; see `webfill health`");
@@ -207,6 +221,7 @@ mod tests {
         let names = ["born", "name"].map(str::to_owned);
         Findings {
             alarms: Vec::new(),
+            changes: None,
             counts: counts(4, 3),
             before: before.map(|counts| ("first".to_owned(), counts)),
             fields: [("people".to_owned(), names.into())].into(),

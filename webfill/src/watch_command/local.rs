@@ -83,9 +83,7 @@ fn crawl_options(watch: &Watch, options: &RunOptions, file: &Path) -> Result<Cra
     crawl.summary = options.summary;
     crawl.progress = options.progress;
     crawl.watched_run = Some(WatchedRun {
-        name: watch.name.clone(),
-        schedule: watch.schedule.clone(),
-        window: watch.window_ms.map(|ms| Duration::from_millis(ms as u64)),
+        watch: watch.clone(),
         due_ms: options.due_ms,
     });
     Ok(crawl)

@@ -201,8 +201,14 @@ impl Core {
         if let Some(shortage) = &self.low_disk {
             answer["paused"] = shortage.as_str().into();
         }
-        if !self.layout_alarms.is_empty() {
-            answer["alarms"] = self.layout_alarms.to_vec().into();
+        if let Some(alarms) = &self.layout_alarms
+            && !alarms.is_empty()
+        {
+            answer["alarms"] = alarms.to_vec().into();
+        }
+        let undelivered = self.undelivered_rows();
+        if !undelivered.is_empty() {
+            answer["undelivered"] = undelivered.into();
         }
         if let Some(uuid) = uuid {
             answer["uuid"] = uuid.into();

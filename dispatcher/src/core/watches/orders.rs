@@ -57,6 +57,11 @@ impl Core {
         if let Err(refusal) = self.watches.sources.check(&watch, "$.watch") {
             return Ok(Err(refusal));
         }
+        if let Some(rights) = &self.notices.rights
+            && let Err(refusal) = rights.check(&watch, "$.watch")
+        {
+            return Ok(Err(refusal));
+        }
         let name = watch.name.clone();
         let is_full = self.watches.by_name.len() >= MOST_WATCHES;
         let known = self.watches.by_name.get_mut(&name);
@@ -90,6 +95,7 @@ impl Core {
         self.frontier.keep_watch(&name, &watched.kept())?;
         let mut told = told(watched, now_ms);
         told["changed"] = is_changed.into();
+        self.begin_telling(&name, now_ms)?;
         Ok(Ok(told))
     }
 
@@ -109,9 +115,11 @@ impl Core {
             return Ok(Err(no_such_watch()));
         };
         let mut shown = told(watched, now_ms);
-        shown["watch"] = watched.watch.json.clone();
-        if let Some(records) = &watched.watch.records {
-            shown["watch"]["records"]["uri"] = without_password(&records.uri).into();
+        shown["watch"] = watched.watch.shown();
+        if let (Value::Object(shown), Value::Object(notices)) =
+            (&mut shown, self.show_notices(name)?)
+        {
+            shown.extend(notices);
         }
         let runs = self.frontier.runs_of(name, runs)?;
         shown["runs"] = runs.iter().map(|run| run.told()).collect();
@@ -163,6 +171,7 @@ impl Core {
             self.end_run(name, Some(status), (RunEnd::Stopped, None), now_ms)?;
         }
         self.watches.by_name.remove(name);
+        self.forget_telling(name)?;
         // Also one that could not be read at the start.
         match self.frontier.forget_watch(name)? {
             true => Ok(Ok(json!({"name": name}))),
@@ -196,15 +205,4 @@ fn told(watched: &Watched, now_ms: i64) -> Value {
         "next": next_ms.map(|ms| ms as f64 / 1_000.0),
         "last_run": watched.last.as_ref().map(|run| run.told()),
     })
-}
-
-/// An address as it may be shown: its password is nobody's business.
-fn without_password(uri: &str) -> String {
-    let Some((scheme, rest)) = uri.split_once("://") else {
-        return "***".into();
-    };
-    match rest.rsplit_once('@') {
-        Some((_, place)) => format!("{scheme}://***@{place}"),
-        None => uri.to_owned(),
-    }
 }

@@ -11,14 +11,16 @@ use rusqlite::{Connection, OptionalExtension};
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What may be walked as a whole: it is small, or all of it is wanted.
-const SMALL: [&str; 10] = [
+const SMALL: [&str; 12] = [
     "CONSTANT ROW",
     "crawls",
     "epochs",
     "json_each",
+    "notices",
     "seen_runs",
     "site_states",
     "supervisors",
+    "undelivered",
     "unsaved",
     "unsaved_site_states",
     "watches",

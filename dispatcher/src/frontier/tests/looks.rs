@@ -1,5 +1,5 @@
 use super::*;
-use crate::frontier::{Found, Look};
+use webfill_changes::{Look, Verdict};
 
 const DAY_MS: i64 = 86_400_000;
 const LIST: &str = "http://a.org/list";
@@ -41,13 +41,13 @@ fn look_at(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     looked_at
 }
 
-fn look(url: &str, day: i64, found: Found) -> Look {
+fn look(url: &str, day: i64, verdict: Verdict) -> Look {
     Look {
         app_id: "app".into(),
         crawl_id: "crawl".into(),
         url: url.into(),
         at_ms: day * DAY_MS,
-        found,
+        verdict,
     }
 }
 
@@ -131,7 +131,10 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
     fixture.feed_for(&urls[..5], &[], DAY_MS + 1);
     look_at(&mut fixture, 100, 1);
     for url in &urls[..5] {
-        let looks = [look(url, 1, Found::First), look(url, 60, Found::Unchanged)];
+        let looks = [
+            look(url, 1, Verdict::New),
+            look(url, 60, Verdict::Unchanged),
+        ];
         fixture.frontier.looked(&looks, i64::MAX).unwrap();
     }
     begin(&mut fixture, 2);
@@ -151,9 +154,9 @@ fn what_changes_often_comes_first_and_each_look_counts_once() {
     fixture.feed_for(&urls, &[], DAY_MS + 1);
     look_at(&mut fixture, 100, 1);
     let found = |url: &str, day| match (day, url) {
-        (1, _) => Found::First,
-        (_, "http://a.org/3") => Found::Changed,
-        _ => Found::Unchanged,
+        (1, _) => Verdict::New,
+        (_, "http://a.org/3") => Verdict::Changed,
+        _ => Verdict::Unchanged,
     };
     for _ in 0..2 {
         for day in 1..=9 {
@@ -215,9 +218,9 @@ fn what_servers_say_does_not_count_where_pages_are_compared() {
     look_once(&mut fixture, 1, Outcome::NotModified);
     look_once(&mut fixture, 2, Outcome::Ok);
     assert_eq!(numbers(&mut fixture, "SELECT looks FROM looks"), [0]);
-    let looks = [look("http://a.org/1", 999, Found::First)];
+    let looks = [look("http://a.org/1", 999, Verdict::New)];
     fixture.frontier.looked(&looks, 3 * DAY_MS).unwrap();
-    let looks = [look("http://a.org/1", 4, Found::Changed)];
+    let looks = [look("http://a.org/1", 4, Verdict::Changed)];
     fixture.frontier.looked(&looks, 4 * DAY_MS).unwrap();
     let changes = numbers(&mut fixture, "SELECT changes FROM looks");
     assert_eq!(changes, [1], "a clock was ahead once");
@@ -229,9 +232,9 @@ fn looks_at_what_is_not_watched_or_not_known_change_nothing() {
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
     fixture.done(&task, &["/2"]);
-    let mut of_nobody = look("http://a.org/1", 1, Found::Changed);
+    let mut of_nobody = look("http://a.org/1", 1, Verdict::Changed);
     of_nobody.crawl_id = "other".into();
-    let looks = [look("http://a.org/1", 1, Found::Changed), of_nobody];
+    let looks = [look("http://a.org/1", 1, Verdict::Changed), of_nobody];
     fixture.frontier.looked(&looks, i64::MAX).unwrap();
     assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [0]);
     let ranks = numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");

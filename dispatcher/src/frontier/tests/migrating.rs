@@ -8,6 +8,7 @@ const TO_VERSION_5: &str = "
     DROP INDEX tasks_ranked; DROP TABLE looks; DROP TABLE look_rates;
     ALTER TABLE task_rows RENAME COLUMN rank TO seen_at_ms;
     ALTER TABLE watches DROP COLUMN asked;
+    DROP TABLE notices; DROP TABLE notice_bodies; DROP TABLE watch_told; DROP TABLE undelivered;
     PRAGMA user_version = 5;";
 
 /// What version 4 had, and version 5 has otherwise.
@@ -94,6 +95,23 @@ fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
     records.sort();
     assert_eq!(records, [["unnamed/a"], ["unnamed/unnamed/a"]]);
     fixture.assert_conserved();
+}
+
+#[test]
+fn a_file_of_version_5_gets_an_outbox_and_keeps_its_tasks() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    fixture.frontier.commit().unwrap();
+    let dir = fixture.dir;
+    drop(fixture.frontier);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_5).unwrap();
+    drop(db);
+    let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
+    let waiting = frontier.beside(|db| outbox::of_watch(db, "w", 10)).unwrap();
+    assert_eq!(waiting, (0, vec![]));
+    let status = frontier.crawl_status(fixture.crawl).unwrap();
+    assert_eq!(status.queued, 1);
 }
 
 #[test]

@@ -4,6 +4,10 @@ CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
     WHERE top_priority > 0;
 CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
     WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
+CREATE INDEX notices_due ON notices (due_ms, bytes) WHERE due_ms IS NOT NULL;
+CREATE INDEX notices_of_watch ON notices (watch, id);
+CREATE INDEX notices_settled ON notices (settled_ms) WHERE settled_ms IS NOT NULL;
+CREATE INDEX notices_waiting ON notices (watch, target, made_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
 CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
@@ -78,6 +82,23 @@ CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value ANY
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE notice_bodies (                  -- of those that wait
+    notice INTEGER PRIMARY KEY,
+    body   TEXT NOT NULL                      -- JSON
+) STRICT;
+CREATE TABLE notices (                        -- the outbox: a notice for each of its targets
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    key        TEXT NOT NULL UNIQUE,          -- the same at each try
+    watch      TEXT NOT NULL,
+    target     TEXT NOT NULL,                 -- JSON
+    subject    TEXT NOT NULL,
+    bytes      INTEGER NOT NULL,              -- of its body
+    made_ms    INTEGER NOT NULL,
+    tries      INTEGER NOT NULL DEFAULT 0,
+    due_ms     INTEGER,                       -- when it is tried next; NULL: it is settled
+    settled_ms INTEGER,
+    why        TEXT                           -- why the last try has failed
+) STRICT;
 CREATE TABLE outcomes (
     crawl   INTEGER NOT NULL,
     outcome TEXT NOT NULL,
@@ -168,6 +189,13 @@ CREATE TABLE tries (                          -- those that were followed by ano
     status_code INTEGER, counts INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (task, ended_at_ms)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE undelivered (                    -- targets that notices do not reach: an alarm each
+    watch    TEXT NOT NULL,
+    target   TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    why      TEXT NOT NULL,
+    PRIMARY KEY (watch, target)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE unsaved_site_states (            -- changed since the store got them
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
     site   INTEGER NOT NULL UNIQUE
@@ -177,6 +205,12 @@ CREATE TABLE watch_runs (       -- they stay when their watch is removed
     number INTEGER NOT NULL,
     record TEXT NOT NULL,                     -- JSON
     PRIMARY KEY (watch, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE watch_told (                     -- what has been told of watches
+    watch TEXT NOT NULL,
+    time  TEXT NOT NULL,                      -- digest, at_once
+    told  TEXT NOT NULL,                      -- JSON
+    PRIMARY KEY (watch, time)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE watches (          -- crawls that are run again and again
     name     TEXT PRIMARY KEY,

@@ -1,9 +1,22 @@
+CREATE INDEX changes_by_crawl ON changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON changes (at);
 CREATE INDEX robots_by_expiry ON robots (expires_at);
 CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
+CREATE INDEX versions_by_look ON versions (looked_at);
 CREATE TABLE changes (
-    store TEXT NOT NULL,
-    deleted INTEGER NOT NULL
-, cut INTEGER NOT NULL DEFAULT 0) STRICT;
+    number INTEGER PRIMARY KEY,
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    page TEXT NOT NULL,          -- its _id
+    site TEXT NOT NULL,
+    kind TEXT NOT NULL,          -- new, changed, gone, back
+    at TEXT NOT NULL,            -- when the fetch began that has shown it
+    mapping TEXT,                -- whose fields were compared; NULL: the text was
+    old TEXT,                    -- JSON
+    new TEXT,                    -- JSON
+    difference TEXT NOT NULL     -- for people
+) STRICT;
 CREATE TABLE claims (
     _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
     owner TEXT NOT NULL,         -- the process
@@ -39,6 +52,12 @@ CREATE TABLE health (
     cursor TEXT NOT NULL,        -- up to which page it is
     state TEXT NOT NULL          -- JSON
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE judged (
+    revision INTEGER NOT NULL,   -- counts the judgements
+    writer TEXT NOT NULL,        -- the process that has made the last one
+    cursor TEXT NOT NULL,
+    last_number INTEGER NOT NULL -- of the last change
+) STRICT;
 CREATE TABLE origins (
     record TEXT NOT NULL,
     crawl INTEGER NOT NULL,
@@ -74,7 +93,11 @@ CREATE TABLE pages (
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}
     body TEXT
-, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT) STRICT;
+, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT, look BLOB) STRICT;
+CREATE TABLE "positions" (
+    store TEXT NOT NULL,
+    deleted INTEGER NOT NULL
+, cut INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,        -- dataset, '/', record id
     dataset TEXT NOT NULL,
@@ -124,6 +147,11 @@ CREATE TABLE sites (
     slot_granted_at TEXT,
     slot_lapses_at TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE versions (
+    _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
+    looked_at TEXT NOT NULL,     -- the last time
+    state BLOB NOT NULL          -- compressed JSON
+) STRICT;
 CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
-    UPDATE changes SET deleted = max(deleted, OLD.position);
+    UPDATE positions SET deleted = max(deleted, OLD.position);
 END;

@@ -1,0 +1,219 @@
+//! Who is told what of a watch: the items of `notify`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::keys::NOTIFY_KEYS;
+use super::{object, text, texts};
+use crate::refusal::Refusal;
+use crate::rule::check;
+
+/// The keys that name a target; an item has exactly one of them.
+const TARGETS: [&str; 5] = ["webhook", "mail", "command", "file", "firehose"];
+
+/// The words of `about`.
+pub(super) const ABOUT: &[&str] = &["changes", "health", "blindness", "runs"];
+
+/// The words of `when`.
+pub(super) const WHEN: &[&str] = &["digest", "at_once"];
+
+/// One who is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notify {
+    pub target: NoticeTarget,
+    pub when: NoticeTime,
+    pub about: Vec<About>,
+}
+
+/// Where notices go.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeTarget {
+    Webhook {
+        url: String,
+        /// The file of the key that signs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secret_file: Option<String>,
+    },
+    Mail(String),
+    /// A program and its arguments.
+    Command(Vec<String>),
+    File(String),
+    Firehose,
+}
+
+/// When notices go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeTime {
+    /// One at the end of a run, with all that it has brought.
+    Digest,
+    AtOnce,
+}
+
+impl NoticeTime {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NoticeTime::Digest => "digest",
+            NoticeTime::AtOnce => "at_once",
+        }
+    }
+}
+
+/// What is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// Pages that are new, changed, gone, or back.
+    Changes,
+    /// Alarms of extractions.
+    Health,
+    /// It finds nothing any more, or does not run.
+    Blindness,
+    /// Each run that has ended.
+    Runs,
+    /// Notices that could not be delivered: told to all.
+    Delivery,
+}
+
+impl NoticeTarget {
+    /// For people and logs: without what may be secret, as the path of many webhooks is.
+    pub fn shown(&self) -> String {
+        match self {
+            NoticeTarget::Webhook { url, .. } => format!("webhook {}", shown_url(url)),
+            NoticeTarget::Mail(address) => format!("mail {address}"),
+            NoticeTarget::Command(argv) => {
+                format!("command {}", argv.first().map_or("", String::as_str))
+            }
+            NoticeTarget::File(file) => format!("file {file}"),
+            NoticeTarget::Firehose => "firehose".into(),
+        }
+    }
+}
+
+/// An address of a webhook as it may be shown: its path and query may be a secret.
+pub(super) fn shown_url(url: &str) -> String {
+    match webfill_urls::Url::parse(url) {
+        Ok(url) => {
+            let origin = url.origin().ascii_serialization();
+            match url.path() {
+                "" | "/" if url.query().is_none() => format!("{origin}/"),
+                _ => format!("{origin}/***"),
+            }
+        }
+        Err(_) => "***".into(),
+    }
+}
+
+/// Reads the items of `notify`; `path` is the place of the watch.
+pub(super) fn notify_of(members: &Map<String, Value>, path: &str) -> Result<Vec<Notify>, Refusal> {
+    let items = members.get("notify").and_then(Value::as_array);
+    let items = items.into_iter().flatten().enumerate();
+    items
+        .map(|(index, item)| item_of(item, &format!("{path}.notify[{index}]")))
+        .collect()
+}
+
+fn item_of(item: &Value, path: &str) -> Result<Notify, Refusal> {
+    let members = object(item, path)?;
+    check(NOTIFY_KEYS, members, path)?;
+    let target = target_of(members, path)?;
+    let when = match text(members, "when").as_deref() {
+        Some("at_once") => NoticeTime::AtOnce,
+        _ => NoticeTime::Digest,
+    };
+    let about = match members.get("about") {
+        None => vec![About::Changes, About::Health, About::Blindness],
+        Some(_) => texts(members, "about")
+            .iter()
+            .filter_map(|word| about_of(word))
+            .collect(),
+    };
+    Ok(Notify {
+        target,
+        when,
+        about,
+    })
+}
+
+fn about_of(word: &str) -> Option<About> {
+    match word {
+        "changes" => Some(About::Changes),
+        "health" => Some(About::Health),
+        "blindness" => Some(About::Blindness),
+        "runs" => Some(About::Runs),
+        _ => None,
+    }
+}
+
+fn target_of(members: &Map<String, Value>, path: &str) -> Result<NoticeTarget, Refusal> {
+    let named: Vec<&str> = TARGETS
+        .into_iter()
+        .filter(|key| members.contains_key(*key))
+        .collect();
+    let [name] = named[..] else {
+        let why = format!("expected one of {}", TARGETS.join(", "));
+        return Err(Refusal::new(path, why));
+    };
+    if name != "webhook" && members.contains_key("secret_file") {
+        let why = "only webhooks are signed";
+        return Err(Refusal::new(&format!("{path}.secret_file"), why));
+    }
+    let at = format!("{path}.{name}");
+    let text = text(members, name).unwrap_or_default();
+    match name {
+        "webhook" => {
+            check_webhook(&text).map_err(|why| Refusal::new(&at, why))?;
+            Ok(NoticeTarget::Webhook {
+                url: text,
+                secret_file: super::text(members, "secret_file"),
+            })
+        }
+        "mail" => match is_address(&text) {
+            true => Ok(NoticeTarget::Mail(text)),
+            false => Err(Refusal::new(
+                &at,
+                "expected one address such as a@b.example",
+            )),
+        },
+        "command" => match texts(members, "command") {
+            argv if argv.is_empty() => Err(Refusal::new(&at, "expected a program")),
+            argv if !argv[0].starts_with('/') => Err(Refusal::new(
+                &format!("{at}[0]"),
+                "expected the whole path of a program: there is no shell that would look for it",
+            )),
+            argv if argv.iter().any(|word| word.contains('\0')) => {
+                Err(Refusal::new(&at, "expected no NUL"))
+            }
+            argv => Ok(NoticeTarget::Command(argv)),
+        },
+        "file" => Ok(NoticeTarget::File(text)),
+        _ if members["firehose"] == true => Ok(NoticeTarget::Firehose),
+        _ => Err(Refusal::new(&at, "expected true, or leave the item out")),
+    }
+}
+
+fn check_webhook(text: &str) -> Result<(), &'static str> {
+    let url = webfill_urls::Url::parse(text).map_err(|_| "expected a URL")?;
+    if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
+        return Err("expected a URL with https or http");
+    }
+    match url.username().is_empty() && url.password().is_none() {
+        true => Ok(()),
+        false => Err("expected no user and password: sign with `secret_file`"),
+    }
+}
+
+/// One plain address: what would end a line, or name a second address, is none.
+fn is_address(text: &str) -> bool {
+    let Some((user, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let is_plain = |text: &str, more: &str| {
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    is_plain(user, ".!#$%&'*+-/=?^_`{|}~") && is_plain(domain, ".-") && text.len() <= 254
+}

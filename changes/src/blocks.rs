@@ -1,0 +1,380 @@
+//! The text of a page in blocks: what stands in one paragraph, heading, item or cell.
+//!
+//! Left out by rule: scripts, styles and what else is never read, navigation, dialogs (such as those about
+//! cookies), and what the page itself hides.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use webfill_document::{Document, NodeRef};
+
+use crate::{hash, masks};
+
+/// Text and blocks that are kept of a page; the rest counts as one block, of which only the hash is kept.
+const MOST_TEXT_BYTES: usize = 128 << 10;
+const MOST_BLOCKS: usize = 4_000;
+
+/// Behind so much text, no times are masked: it takes long.
+const MOST_MASKED_BYTES: usize = 1 << 20;
+
+/// A block with more bytes is split at the ends of sentences.
+const LONG_BLOCK_BYTES: usize = 1_000;
+
+/// The names that lead to a value of JSON are cut here; it may be passed by one more name.
+const MOST_PATH_BYTES: usize = 200;
+
+/// Deeper elements are read as if they stood at this level.
+const MOST_DEPTH: usize = 256;
+
+/// Elements whose text belongs to the block around them.
+const INLINE: [&str; 41] = [
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
+    "font", "i", "ins", "kbd", "label", "mark", "meter", "nobr", "output", "q", "rp", "rt", "ruby",
+    "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var",
+    "wbr", "picture", "slot",
+];
+
+const LEFT_OUT: [&str; 15] = [
+    "script", "style", "noscript", "template", "iframe", "object", "svg", "canvas", "audio",
+    "video", "map", "nav", "dialog", "meta", "link",
+];
+
+const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "search", "menu"];
+
+/// A piece of a page's text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Where it stands: the names, ids and classes of the elements around it.
+    pub place: u32,
+    /// With single spaces.
+    pub text: String,
+}
+
+/// The blocks of a tree.
+pub(crate) fn of_tree(document: &Document, at_ms: i64) -> Vec<Block> {
+    let mut blocks = Blocks::new(at_ms);
+    blocks.walk(document.root(), 0, 0);
+    blocks.end(0);
+    blocks.kept()
+}
+
+/// The blocks of plain text: its paragraphs.
+pub(crate) fn of_text(text: &str, at_ms: i64) -> Vec<Block> {
+    let mut blocks = Blocks::new(at_ms);
+    for line in text.lines() {
+        match line.trim().is_empty() {
+            true => blocks.end(0),
+            false => {
+                blocks.open.push_str(line);
+                blocks.open.push('\n');
+            }
+        }
+    }
+    blocks.end(0);
+    blocks.kept()
+}
+
+/// The blocks of JSON: each value with the names that lead to it. What is no JSON is read as text.
+pub(crate) fn of_json(text: &str, at_ms: i64) -> Vec<Block> {
+    let Ok(value) = serde_json::from_str(text) else {
+        return of_text(text, at_ms);
+    };
+    let mut blocks = Blocks::new(at_ms);
+    blocks.members(&value, &mut String::new());
+    blocks.kept()
+}
+
+/// What is read of a page. It is bounded while it grows: JSON may say much more than its bytes.
+struct Blocks {
+    at_ms: i64,
+    blocks: Vec<Block>,
+    /// Of the text of the blocks.
+    bytes: usize,
+    /// The hash of what is behind the bounds, if there is something.
+    rest: Option<u64>,
+    /// The text of the block that is being read.
+    open: String,
+}
+
+impl Blocks {
+    fn new(at_ms: i64) -> Blocks {
+        Blocks {
+            at_ms,
+            blocks: Vec::new(),
+            bytes: 0,
+            rest: None,
+            open: String::new(),
+        }
+    }
+
+    fn walk(&mut self, node: NodeRef<'_>, place: u32, depth: usize) {
+        for child in node.children() {
+            if child.is_text() {
+                self.open.push_str(child.text());
+                continue;
+            }
+            let Some(tag) = child.tag() else { continue };
+            if is_left_out(child, tag) {
+                continue;
+            }
+            if depth >= MOST_DEPTH {
+                self.open.push_str(child.text());
+                continue;
+            }
+            if INLINE.contains(&tag) {
+                self.walk(child, place, depth + 1);
+                continue;
+            }
+            self.end(place);
+            let inner = place_of(child, tag, place);
+            self.walk(child, inner, depth + 1);
+            self.end(inner);
+        }
+    }
+
+    fn members(&mut self, value: &Value, path: &mut String) {
+        let length = path.len();
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    if path.len() < MOST_PATH_BYTES {
+                        path.push('.');
+                        path.push_str(&name[..name.floor_char_boundary(MOST_PATH_BYTES)]);
+                    }
+                    self.members(member, path);
+                    path.truncate(length);
+                }
+            }
+            Value::Array(items) => {
+                if path.len() < MOST_PATH_BYTES {
+                    path.push_str("[]");
+                }
+                items.iter().for_each(|item| self.members(item, path));
+                path.truncate(length);
+            }
+            Value::String(text) => self.member(path, text),
+            other => self.member(path, &other.to_string()),
+        }
+    }
+
+    fn member(&mut self, path: &str, text: &str) {
+        self.open = format!("{path}: {text}");
+        self.end(hash(path) as u32);
+    }
+
+    /// Ends the block that is being read.
+    fn end(&mut self, place: u32) {
+        let text = single_spaced(&self.open);
+        self.open.clear();
+        if !text.chars().any(char::is_alphanumeric) {
+            return;
+        }
+        sentences(&text, |part| self.add(place, part));
+    }
+
+    fn add(&mut self, place: u32, text: &str) {
+        self.bytes += text.len();
+        let fits = self.bytes <= MOST_TEXT_BYTES && self.blocks.len() < MOST_BLOCKS;
+        if fits && self.rest.is_none() {
+            let text = text.to_owned();
+            self.blocks.push(Block { place, text });
+            return;
+        }
+        let before = self.rest.unwrap_or_default();
+        let text = match self.bytes <= MOST_MASKED_BYTES {
+            true => hash(&masks::masked(text, self.at_ms)),
+            false => hash(text),
+        };
+        self.rest = Some(before.rotate_left(5) ^ text);
+    }
+
+    fn kept(mut self) -> Vec<Block> {
+        if let Some(rest) = self.rest {
+            let text = format!("(the rest of the page, {rest:016x})");
+            self.blocks.push(Block { place: 0, text });
+        }
+        self.blocks
+    }
+}
+
+fn is_left_out(element: NodeRef<'_>, tag: &str) -> bool {
+    if LEFT_OUT.contains(&tag) {
+        return true;
+    }
+    element
+        .attributes()
+        .any(|attribute| match attribute.name() {
+            "hidden" => true,
+            "aria-hidden" => attribute.value() == "true",
+            "role" => LEFT_OUT_ROLES.contains(&attribute.value()),
+            "style" => is_hiding(attribute.value()),
+            _ => false,
+        })
+}
+
+fn is_hiding(style: &str) -> bool {
+    let mut rules = style.split(';').filter_map(|rule| rule.split_once(':'));
+    rules.any(|(name, value)| name.trim() == "display" && value.trim().starts_with("none"))
+}
+
+/// The place below another one. Parts of names with digits in them are often made anew for each answer.
+fn place_of(element: NodeRef<'_>, tag: &str, around: u32) -> u32 {
+    let mut name = format!("{around}/{tag}");
+    for attribute in ["id", "class"] {
+        let value = element.attribute(attribute).unwrap_or_default();
+        let mut words: Vec<String> = value.split_whitespace().map(without_numbers).collect();
+        words.sort_unstable();
+        name.push('.');
+        name.push_str(&words.join("."));
+    }
+    hash(&name) as u32
+}
+
+fn without_numbers(word: &str) -> String {
+    let part = |part: &str| match part.contains(|letter: char| letter.is_ascii_digit()) {
+        true => String::from("#"),
+        false => part.to_owned(),
+    };
+    let parts: Vec<String> = word.split(['-', '_']).map(part).collect();
+    parts.join("-")
+}
+
+fn single_spaced(text: &str) -> String {
+    let is_seen =
+        |letter: &char| !matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}');
+    let mut spaced = String::with_capacity(text.len());
+    let mut has_space = false;
+    for letter in text.chars().filter(is_seen) {
+        match letter.is_whitespace() || letter.is_control() {
+            true => has_space = !spaced.is_empty(),
+            false => {
+                if std::mem::take(&mut has_space) {
+                    spaced.push(' ');
+                }
+                spaced.push(letter);
+            }
+        }
+    }
+    spaced
+}
+
+/// Passes the sentences of a long block; a short one as it is.
+fn sentences(text: &str, mut each: impl FnMut(&str)) {
+    let mut rest = text;
+    while rest.len() > LONG_BLOCK_BYTES {
+        let (sentence, others) = rest.split_at(sentence_end(rest));
+        each(sentence.trim_end());
+        rest = others;
+    }
+    if !rest.is_empty() {
+        each(rest);
+    }
+}
+
+/// Where the next sentence of a long text begins; the next word, in a text without sentences; or, in one without
+/// words, where it is cut. No more than the beginning is looked at.
+fn sentence_end(text: &str) -> usize {
+    let beginning = &text[..text.floor_char_boundary(4 * LONG_BLOCK_BYTES)];
+    let is_end = |pair: &[u8]| matches!(pair, [b'.' | b'!' | b'?' | b';', b' ']);
+    let end = beginning.as_bytes().windows(2).position(is_end);
+    let word = || beginning[..beginning.floor_char_boundary(LONG_BLOCK_BYTES)].rfind(' ');
+    match end {
+        Some(end) => end + 2,
+        None => word().map_or(beginning.len(), |space| space + 1),
+    }
+}
+
+/// The blocks at each place, with their order there.
+pub(crate) fn by_place(blocks: &[Block]) -> BTreeMap<u32, Vec<&Block>> {
+    let mut places: BTreeMap<u32, Vec<&Block>> = BTreeMap::new();
+    for block in blocks {
+        places.entry(block.place).or_default().push(block);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use webfill_document::Limits;
+
+    use super::*;
+
+    fn texts(page: &str) -> Vec<String> {
+        let document = Document::parse_html(page, &Limits::default());
+        let blocks = of_tree(&document, 0);
+        blocks.into_iter().map(|block| block.text).collect()
+    }
+
+    #[test]
+    fn blocks_are_what_people_read() {
+        let page = "<title>Shop</title><script>var a</script><nav>Home</nav><h1>A  <b>red</b>\n lamp</h1>\
+            <p hidden>x<p>It\u{ad}em 7<br>in stock<ul><li>one<li>two</ul>tail<div role=dialog>Cookies?</div>\
+            <p style='color: red; display : none'>y<p>\u{2022}";
+        let read = [
+            "Shop",
+            "A red lamp",
+            "Item 7",
+            "in stock",
+            "one",
+            "two",
+            "tail",
+        ];
+        assert_eq!(texts(page), read);
+    }
+
+    #[test]
+    fn a_place_is_the_same_with_another_number() {
+        let places = |page: &str| {
+            let document = Document::parse_html(page, &Limits::default());
+            of_tree(&document, 0)[0].place
+        };
+        let one = places("<div id=ad-8371 class='b a'><p>x");
+        assert_eq!(one, places("<div id=ad-77 class='a b'><p>y"));
+        assert_ne!(one, places("<div id=text class='a b'><p>y"));
+    }
+
+    #[test]
+    fn a_long_page_is_bounded_and_its_end_still_counts() {
+        let page = |end: &str| format!("{}<p>{end}", "<p>A paragraph of some words.".repeat(6_000));
+        let (one, other) = (texts(&page("one")), texts(&page("other")));
+        assert!(one.len() <= MOST_BLOCKS + 1);
+        assert_eq!(one[..MOST_BLOCKS - 1], other[..MOST_BLOCKS - 1]);
+        assert_ne!(one.last(), other.last());
+        let words = "word ".repeat(100_000);
+        let split = texts(&format!("<p>{words}"));
+        assert!(split.iter().all(|text| text.len() <= LONG_BLOCK_BYTES));
+    }
+
+    #[test]
+    fn what_takes_long_or_much_is_read_in_bounds() {
+        let name = "n".repeat(1 << 20);
+        let values = "1,".repeat(1 << 20);
+        let json = of_json(&format!("{{\"{name}\":[{values}1]}}"), 0);
+        assert!(json.len() <= MOST_BLOCKS + 1);
+        for text in ["a. ", "word ", "\u{6f22}"] {
+            let blocks = of_text(&text.repeat(1 << 20), 0);
+            let bytes: usize = blocks.iter().map(|block| block.text.len()).sum();
+            assert!(blocks.len() > 2 && bytes <= MOST_TEXT_BYTES + 100, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_block_is_split_at_its_sentences() {
+        let long = format!(
+            "First one. {} Last one here",
+            "And more words follow. ".repeat(60)
+        );
+        let parts = texts(&format!("<p>{long}"));
+        assert_eq!(parts[0], "First one.");
+        assert_eq!(parts.join(" "), single_spaced(&long));
+    }
+
+    #[test]
+    fn json_is_read_by_its_names() {
+        let read = of_json(r#"{"a": [{"b": 1}, {"b": "x"}]}"#, 0);
+        let texts: Vec<&str> = read.iter().map(|block| &*block.text).collect();
+        assert_eq!(texts, [".a[].b: 1", ".a[].b: x"]);
+        assert_eq!(read[0].place, read[1].place);
+    }
+}

@@ -1,0 +1,89 @@
+//! Fields that a mapping has read, bounded for keeping and compared by value.
+
+use serde_json::{Map, Value};
+
+use crate::hash;
+
+/// A longer value is kept by its beginning and its hash.
+const MOST_VALUE_BYTES: usize = 8 << 10;
+
+/// What is kept of all names and values together; of those behind it the hash.
+const MOST_BYTES: usize = 128 << 10;
+
+const MOST_FIELDS: usize = 2_000;
+
+/// Of a long value, characters that are kept.
+const BEGINNING: usize = 500;
+
+/// The fields as they are kept.
+pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
+    let mut bytes = 0;
+    let mut kept = Map::new();
+    let mut rest = None;
+    for (name, value) in fields {
+        let text = value.to_string();
+        bytes += name.len() + text.len().min(MOST_VALUE_BYTES);
+        if kept.len() >= MOST_FIELDS || bytes > MOST_BYTES {
+            let before = rest.unwrap_or_default();
+            rest = Some(hash(&format!("{before:x} {name} {text}")));
+            continue;
+        }
+        let value = match text.len() <= MOST_VALUE_BYTES {
+            true => value.clone(),
+            false => {
+                let beginning: String = text.chars().take(BEGINNING).collect();
+                format!("{beginning}… ({} bytes, {:016x})", text.len(), hash(&text)).into()
+            }
+        };
+        kept.insert(name.clone(), value);
+    }
+    if let Some(rest) = rest {
+        kept.insert("(further fields)".into(), format!("{rest:016x}").into());
+    }
+    kept
+}
+
+/// Whether no field has a value.
+pub(crate) fn are_empty(fields: &Map<String, Value>) -> bool {
+    fields.values().all(|value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    })
+}
+
+/// The fields that differ, as they were and as they are.
+pub(crate) fn differing(
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+) -> (Map<String, Value>, Map<String, Value>) {
+    let without = |all: &Map<String, Value>, others: &Map<String, Value>| {
+        let differs = |(name, value): &(&String, &Value)| others.get(*name) != Some(*value);
+        let some = all.iter().filter(differs);
+        some.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    (without(old, new), without(new, old))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_fields_are_bounded_and_their_end_still_counts() {
+        let fields = |last: &str| -> Map<String, Value> {
+            let all =
+                (0..3_000).map(|number| (format!("{}{number:05}", "n".repeat(900)), last.into()));
+            all.collect()
+        };
+        let (one, other) = (kept(&fields("one")), kept(&fields("one")));
+        assert_eq!(one, other);
+        assert!(Value::from(one.clone()).to_string().len() < 2 * MOST_BYTES);
+        let mut changed = fields("one");
+        changed.insert("z".into(), 1.into());
+        let (old, new) = differing(&one, &kept(&changed));
+        assert_eq!((old.len(), new.len()), (1, 1));
+    }
+}

@@ -1,0 +1,33 @@
+//! What has changed on a page.
+//!
+//! A look at a page sees its text in [`Block`]s, or the fields that a mapping has read. [`PageVersions`] keeps
+//! the last versions of the page and says what a look has shown; [`SiteBlocks`] keeps what comes and goes on all
+//! pages of a site at once, which is no change of a page. What two fetches of a page moments apart have shown
+//! differently is left out ([`Seen::of_two_fetches`]), and so are times that only say when the page was served.
+//!
+//! All is plain state that the caller stores: no I/O, no clock, no threads. Each part is bounded, whatever
+//! pages come. How often a change is told that is none, and how often one is missed, is measured in
+//! `changes/tests/made_pages.rs` and told in `docs/changes.md`.
+
+mod blocks;
+mod compare;
+mod difference;
+mod fields;
+mod look;
+mod masks;
+mod page;
+mod seen;
+mod site;
+
+pub use blocks::Block;
+pub use look::{Look, Verdict};
+pub use page::{Answer, Judged, LookAt, LookKey, PageVersions};
+pub use seen::{Broken, Seen};
+pub use site::SiteBlocks;
+
+/// FNV: the same number for the same text, in every process and release, because it is stored.
+pub(crate) fn hash(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    hash ^ (hash >> 32)
+}

@@ -1,0 +1,286 @@
+//! [`PageVersions`]: the last versions of a page, and what a look at it has shown.
+//!
+//! States: *unknown* (no version), *there*, *missing* (not found at the last look), *gone* (not found at two
+//! looks in a row). A look is known by its delivery and time, so that a page that is passed twice is judged once.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::blocks::Block;
+use crate::compare::{Side, Unsteady, compare};
+use crate::look::Verdict;
+use crate::seen::{self, Broken, Seen};
+use crate::site::SiteBlocks;
+use crate::{difference, fields};
+
+/// Versions that are kept.
+const MOST_VERSIONS: usize = 5;
+
+/// Looks without the page after which it is gone.
+const MISSES: u32 = 2;
+
+/// Which look it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookKey {
+    pub epoch: u64,
+    pub task: u64,
+    /// Counts the deliveries of the task, from 1, over all runs.
+    pub number: u64,
+    /// Start of the fetch, milliseconds since the epoch.
+    pub at_ms: i64,
+}
+
+/// How a look was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Page,
+    /// The server said that the page is as it was (304).
+    NotModified,
+    /// The server said that there is no such page (404, 410).
+    Missing,
+}
+
+/// What a look has brought.
+#[derive(Debug, Clone)]
+pub struct LookAt<'a> {
+    pub key: LookKey,
+    pub answer: Answer,
+    pub content_hash: Option<&'a str>,
+    /// The mapping that has read it, and its version.
+    pub mapping: Option<&'a str>,
+    pub mapping_version: Option<&'a str>,
+    pub fields: &'a Map<String, Value>,
+    pub seen: Seen,
+}
+
+/// What a look has shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// What has changed, as it was and as it is, and both for people.
+    pub old: Option<Value>,
+    pub new: Option<Value>,
+    pub difference: String,
+}
+
+impl Judged {
+    fn only(verdict: Verdict) -> Judged {
+        Judged {
+            verdict,
+            old: None,
+            new: None,
+            difference: String::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Version {
+    at_ms: i64,
+    #[serde(default)]
+    hash: Option<String>,
+    #[serde(default)]
+    mapping: Option<String>,
+    #[serde(default)]
+    mapping_version: Option<String>,
+    #[serde(default)]
+    fields: Map<String, Value>,
+    #[serde(default)]
+    blocks: Vec<Block>,
+}
+
+impl Version {
+    fn of(look: &LookAt<'_>) -> Version {
+        let is_mapped = look.mapping.is_some();
+        Version {
+            at_ms: look.key.at_ms,
+            hash: look.content_hash.map(str::to_owned),
+            mapping: look.mapping.map(str::to_owned),
+            mapping_version: look.mapping_version.map(str::to_owned),
+            fields: match is_mapped {
+                true => fields::kept(look.fields),
+                false => Map::new(),
+            },
+            blocks: match is_mapped {
+                true => Vec::new(),
+                false => look.seen.blocks.clone(),
+            },
+        }
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side {
+            blocks: &self.blocks,
+            at_ms: self.at_ms,
+        }
+    }
+
+    fn is_read_as(&self, other: &Version) -> bool {
+        (&self.mapping, &self.mapping_version) == (&other.mapping, &other.mapping_version)
+    }
+
+    fn has_hash_of(&self, other: &Version) -> bool {
+        self.hash.is_some() && self.hash == other.hash
+    }
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PageVersions {
+    /// The one that was seen last first.
+    versions: VecDeque<Version>,
+    #[serde(default)]
+    unsteady: Unsteady,
+    /// Looks in a row at which it was not found.
+    #[serde(default)]
+    misses: u32,
+    last: LookKey,
+}
+
+impl PageVersions {
+    /// Takes a look in. `None` if it shows nothing (yet), or was taken in before.
+    pub fn judge(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+        if self.last == look.key {
+            return None;
+        }
+        self.last = look.key;
+        if look.answer == Answer::Missing {
+            self.misses = self.misses.saturating_add(1);
+            let is_gone = self.misses == MISSES && !self.versions.is_empty();
+            return is_gone.then(|| Judged::only(Verdict::Gone));
+        }
+        let is_empty = match (look.answer, look.mapping) {
+            (Answer::NotModified, _) => self.versions.is_empty(),
+            (_, Some(_)) => fields::are_empty(look.fields),
+            (_, None) => look.seen.is_empty(),
+        };
+        if is_empty {
+            return None;
+        }
+        let was_gone = std::mem::take(&mut self.misses) >= MISSES;
+        let judged = match look.answer {
+            Answer::NotModified => Some(Judged::only(Verdict::Unchanged)),
+            _ => self.judge_found(look, site),
+        };
+        let is_new = judged
+            .as_ref()
+            .is_some_and(|judged| judged.verdict == Verdict::New);
+        if was_gone && !is_new {
+            return Some(Judged {
+                verdict: Verdict::Back,
+                ..judged.unwrap_or(Judged::only(Verdict::Back))
+            });
+        }
+        judged
+    }
+
+    /// `None` if it was never read this way before: what differs may be the mapping's doing.
+    fn judge_found(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
+        if let Some(unsteady) = &look.seen.unsteady {
+            self.unsteady = unsteady.clone();
+        }
+        let new = Version::of(look);
+        if new.mapping.is_none() {
+            site.note(new.at_ms);
+        }
+        if self.versions.is_empty() {
+            let fields = (!new.fields.is_empty()).then(|| new.fields.clone().into());
+            self.add(new);
+            return Some(Judged {
+                new: fields,
+                ..Judged::only(Verdict::New)
+            });
+        }
+        let Some(last) = self.versions.iter().position(|one| one.is_read_as(&new)) else {
+            self.add(new);
+            return None;
+        };
+        Some(match new.mapping.is_some() {
+            true => self.judge_fields(last, new),
+            false => self.judge_blocks(last, new, site),
+        })
+    }
+
+    /// Fields are compared with the last version: who has named them wants to know that a price is back.
+    fn judge_fields(&mut self, last: usize, new: Version) -> Judged {
+        let (old_fields, new_fields) = fields::differing(&self.versions[last].fields, &new.fields);
+        if old_fields.is_empty() && new_fields.is_empty() {
+            return self.seen_again(last, new);
+        }
+        let judged = Judged {
+            verdict: Verdict::Changed,
+            difference: difference::of_fields(&old_fields, &new_fields),
+            old: Some(old_fields.into()),
+            new: Some(new_fields.into()),
+        };
+        self.add(new);
+        judged
+    }
+
+    /// Text is compared with all versions: of a page that has two forms in turn, each is told once.
+    fn judge_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> Judged {
+        let is_same = |version: &Version| {
+            version.is_read_as(&new)
+                && (version.has_hash_of(&new)
+                    || compare(version.side(), new.side(), &self.unsteady).is_empty())
+        };
+        let same = self.versions.iter().position(is_same);
+        let mut differing = compare(self.versions[last].side(), new.side(), &self.unsteady);
+        site.judge(&mut differing);
+        if let Some(same) = same {
+            return self.seen_again(same, new);
+        }
+        if differing.is_empty() {
+            return self.seen_again(last, new);
+        }
+        fn texts<'b>(blocks: &[&'b Block]) -> Vec<&'b str> {
+            blocks.iter().map(|block| &*block.text).collect()
+        }
+        let (gone, come) = (texts(&differing.gone), texts(&differing.come));
+        let judged = Judged {
+            verdict: Verdict::Changed,
+            old: Some(difference::told(&gone)),
+            new: Some(difference::told(&come)),
+            difference: difference::of_texts(&gone, &come),
+        };
+        self.add(new);
+        judged
+    }
+
+    /// A version was met again. Its newest form is kept: ages become dates after a while.
+    fn seen_again(&mut self, version: usize, new: Version) -> Judged {
+        self.versions.remove(version);
+        self.versions.push_front(new);
+        Judged::only(Verdict::Unchanged)
+    }
+
+    fn add(&mut self, new: Version) {
+        self.versions.push_front(new);
+        self.versions.truncate(MOST_VERSIONS);
+    }
+
+    /// Whether nothing but a missing page was seen: that is not worth keeping.
+    pub fn is_unknown(&self) -> bool {
+        self.versions.is_empty()
+    }
+
+    /// Compressed, for the store. If it takes more bytes, the oldest versions are left out.
+    pub fn packed(&mut self, most_bytes: usize) -> Vec<u8> {
+        while self.versions.len() > 1 {
+            if let Some(packed) = seen::packed_within(self, most_bytes) {
+                return packed;
+            }
+            self.versions.pop_back();
+        }
+        seen::packed(self)
+    }
+
+    pub fn unpacked(bytes: &[u8]) -> Result<PageVersions, Broken> {
+        seen::unpacked(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,296 @@
+//! Pages over several looks.
+
+use serde_json::json;
+
+use super::*;
+
+struct Web {
+    page: PageVersions,
+    site: SiteBlocks,
+    nights: u64,
+}
+
+impl Web {
+    fn new() -> Web {
+        Web {
+            page: PageVersions::default(),
+            site: SiteBlocks::default(),
+            nights: 0,
+        }
+    }
+
+    fn look(&mut self, change: impl FnOnce(&mut LookAt<'_>)) -> Option<Judged> {
+        self.nights += 1;
+        let nothing = Map::new();
+        let mut look = LookAt {
+            key: LookKey {
+                task: self.nights,
+                number: 1,
+                at_ms: self.nights as i64 * 86_400_000,
+                ..LookKey::default()
+            },
+            answer: Answer::Page,
+            content_hash: None,
+            mapping: None,
+            mapping_version: None,
+            fields: &nothing,
+            seen: Seen::nothing(),
+        };
+        change(&mut look);
+        let judged = self.page.judge(&look, &mut self.site);
+        let packed = self.page.packed(1 << 20);
+        assert_eq!(PageVersions::unpacked(&packed).unwrap(), self.page);
+        judged
+    }
+
+    fn text(&mut self, text: &str) -> Verdict {
+        self.look(|look| look.seen = Seen::of_text(text, look.key.at_ms))
+            .unwrap()
+            .verdict
+    }
+
+    fn missing(&mut self) -> Option<Verdict> {
+        self.look(|look| look.answer = Answer::Missing)
+            .map(|judged| judged.verdict)
+    }
+
+    fn fields(&mut self, fields: Value, version: &str) -> Option<Judged> {
+        let fields = fields.as_object().cloned().unwrap();
+        self.nights += 1;
+        let look = LookAt {
+            key: LookKey {
+                task: self.nights,
+                number: 1,
+                ..LookKey::default()
+            },
+            answer: Answer::Page,
+            content_hash: None,
+            mapping: Some("shop"),
+            mapping_version: Some(version),
+            fields: &fields,
+            seen: Seen::nothing(),
+        };
+        self.page.judge(&look, &mut self.site)
+    }
+}
+
+#[test]
+fn a_page_is_new_then_unchanged_then_changed() {
+    let mut web = Web::new();
+    assert_eq!(web.text("one word"), Verdict::New);
+    assert_eq!(web.text("one word"), Verdict::Unchanged);
+    assert_eq!(web.text("one other word"), Verdict::Changed);
+}
+
+#[test]
+fn two_forms_in_turn_are_told_once() {
+    let mut web = Web::new();
+    web.text("form A");
+    assert_eq!(web.text("form B"), Verdict::Changed);
+    for form in ["form A", "form B", "form B", "form A"] {
+        assert_eq!(web.text(form), Verdict::Unchanged);
+    }
+    for number in 0..5 {
+        assert_eq!(web.text(&format!("other {number}")), Verdict::Changed);
+    }
+    assert_eq!(web.text("form A"), Verdict::Changed, "it was forgotten");
+}
+
+#[test]
+fn a_page_is_gone_at_the_second_look_and_back_with_what_has_changed() {
+    let mut web = Web::new();
+    web.text("text");
+    assert_eq!(web.missing(), None);
+    assert_eq!(web.text("text"), Verdict::Unchanged, "it was missing once");
+    assert_eq!(web.missing(), None);
+    assert_eq!(web.missing(), Some(Verdict::Gone));
+    assert_eq!(web.missing(), None, "told once");
+    let back = web
+        .look(|look| look.seen = Seen::of_text("another text", 0))
+        .unwrap();
+    assert_eq!(back.verdict, Verdict::Back);
+    assert!(!back.difference.is_empty());
+    assert_eq!(web.missing(), None);
+    assert_eq!(web.missing(), Some(Verdict::Gone));
+    assert_eq!(web.text("another text"), Verdict::Back);
+}
+
+#[test]
+fn a_page_that_never_was_is_not_gone() {
+    let mut web = Web::new();
+    assert_eq!((web.missing(), web.missing()), (None, None));
+    assert!(web.page.is_unknown());
+    assert_eq!(web.text("text"), Verdict::New);
+}
+
+#[test]
+fn a_look_is_judged_once() {
+    let mut web = Web::new();
+    web.text("text");
+    let again = web.look(|look| {
+        look.key = LookKey {
+            task: 1,
+            number: 1,
+            at_ms: 86_400_000,
+            ..LookKey::default()
+        };
+        look.seen = Seen::of_text("other", 0);
+    });
+    assert_eq!(again, None);
+}
+
+#[test]
+fn a_page_that_is_as_it_was_is_there() {
+    let mut web = Web::new();
+    let not_modified = |web: &mut Web| {
+        let judged = web.look(|look| look.answer = Answer::NotModified);
+        judged.map(|judged| judged.verdict)
+    };
+    assert_eq!(not_modified(&mut web), None);
+    web.text("text");
+    assert_eq!(web.missing(), None);
+    assert_eq!(not_modified(&mut web), Some(Verdict::Unchanged));
+    assert_eq!(web.missing(), None, "it was there in between");
+}
+
+#[test]
+fn an_empty_page_shows_nothing() {
+    let mut web = Web::new();
+    web.text("text");
+    assert_eq!(web.look(|_| {}), None);
+    assert_eq!(web.text("text"), Verdict::Unchanged);
+}
+
+#[test]
+fn fields_are_compared_by_value_and_another_mapping_begins_anew() {
+    let mut web = Web::new();
+    web.fields(json!({"price": 10, "name": "Lamp"}), "v1");
+    let judged = web
+        .fields(json!({"price": 12, "name": "Lamp"}), "v1")
+        .unwrap();
+    assert_eq!(judged.old, Some(json!({"price": 10})));
+    assert_eq!(judged.new, Some(json!({"price": 12})));
+    let back = web
+        .fields(json!({"price": 10, "name": "Lamp"}), "v1")
+        .unwrap();
+    assert_eq!(
+        back.verdict,
+        Verdict::Changed,
+        "a price that is back is told"
+    );
+    let other = web.fields(json!({"cost": 10}), "v2");
+    assert_eq!(other, None, "it was never read so before");
+    assert_eq!(web.fields(json!({"cost": null}), "v2"), None);
+    let again = web.fields(json!({"price": 9, "name": "Lamp"}), "v1");
+    assert_eq!(again.unwrap().old, Some(json!({"price": 10})));
+}
+
+/// Pages of one site, as they are looked at night after night.
+struct Pages {
+    site: SiteBlocks,
+    pages: Vec<PageVersions>,
+    nights: i64,
+}
+
+impl Pages {
+    fn new(count: usize) -> Pages {
+        Pages {
+            site: SiteBlocks::default(),
+            pages: vec![PageVersions::default(); count],
+            nights: 0,
+        }
+    }
+
+    /// The pages that are told as changed, with their differences.
+    fn look(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
+        self.nights += 1;
+        let nothing = Map::new();
+        let mut told = Vec::new();
+        for (number, page) in self.pages.iter_mut().enumerate() {
+            let look = LookAt {
+                key: LookKey {
+                    epoch: 1,
+                    task: self.nights as u64,
+                    number: 1,
+                    at_ms: self.nights * 86_400_000 + number as i64,
+                },
+                answer: Answer::Page,
+                content_hash: None,
+                mapping: None,
+                mapping_version: None,
+                fields: &nothing,
+                seen: Seen::of_text(&text(number), 0),
+            };
+            let judged = page.judge(&look, &mut self.site).unwrap();
+            if judged.verdict == Verdict::Changed {
+                told.push((number, judged.difference));
+            }
+        }
+        told
+    }
+}
+
+fn numbers(told: &[(usize, String)]) -> Vec<usize> {
+    told.iter().map(|(number, _)| *number).collect()
+}
+
+#[test]
+fn what_comes_to_all_pages_is_told_of_the_first_ones_only() {
+    let mut pages = Pages::new(20);
+    let mut look = |night: usize| {
+        pages.look(|number| {
+            let is_sold = night == 3 && number == 15;
+            let own = if is_sold { "sold out" } else { "in stock" };
+            format!("Thing {number}\n\n{own}\n\nHeadline of night {night}")
+        })
+    };
+    assert_eq!(numbers(&look(1)), [0; 0]);
+    assert_eq!(numbers(&look(2)), [0, 1, 2, 3]);
+    let told = look(3);
+    assert_eq!(numbers(&told), [0, 1, 2, 3, 15]);
+    assert_eq!(told[4].1, "- in stock\n+ sold out");
+}
+
+#[test]
+fn what_comes_to_some_pages_is_told_of_each() {
+    let mut pages = Pages::new(20);
+    let mut look = |sold: &[usize]| {
+        let told = pages.look(|number| match sold.contains(&number) {
+            true => format!("Thing {number}\n\nsold out"),
+            false => format!("Thing {number}\n\nin stock"),
+        });
+        numbers(&told)
+    };
+    look(&[]);
+    let some = [1, 2, 3, 7, 9, 12, 16];
+    assert_eq!(look(&some), some, "several in one night");
+    let one_more = [1, 2, 3, 7, 8, 9, 12, 16];
+    assert_eq!(look(&one_more), [8], "one in another night");
+    let mut few = Pages::new(5);
+    few.look(|number| format!("Thing {number}\n\nin stock"));
+    let told = few.look(|number| format!("Thing {number}\n\nsold out"));
+    assert_eq!(
+        numbers(&told),
+        [0, 1, 2, 3, 4],
+        "of a small site each is told"
+    );
+}
+
+#[test]
+fn after_a_headline_its_words_on_a_single_page_are_told() {
+    let mut pages = Pages::new(20);
+    let mut look = |has: &dyn Fn(usize) -> bool| {
+        let told = pages.look(|number| match has(number) {
+            true => format!("Thing {number}\n\nClosed today"),
+            false => format!("Thing {number}"),
+        });
+        numbers(&told)
+    };
+    look(&|_| false);
+    look(&|_| true);
+    for _ in 0..5 {
+        look(&|_| false);
+    }
+    // Those that were told of the headline know the text from their versions.
+    assert_eq!(look(&|number| number == 12), [12]);
+}

@@ -1,0 +1,113 @@
+//! [`Seen`]: what a look has seen of a page, as the worker that fetched it keeps it with the page.
+
+use serde::{Deserialize, Serialize};
+use webfill_document::Document;
+
+use crate::blocks::{self, Block};
+use crate::compare::{Side, Unsteady, unsteady_places};
+
+/// What is kept is no larger, before it is compressed.
+const MOST_BYTES: usize = 4 << 20;
+
+const LEVEL: i32 = 3;
+
+/// The blocks of a page; none if its fields are compared, or if it is missing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    #[serde(default, rename = "b")]
+    pub blocks: Vec<Block>,
+    /// Where two fetches of it in a row differed; only if there were two.
+    #[serde(default, rename = "u", skip_serializing_if = "Option::is_none")]
+    pub(crate) unsteady: Option<Unsteady>,
+}
+
+/// What is stored cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken(String);
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "what is kept of a look cannot be read: {}", self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Seen {
+    /// Nothing: the fields of the page are compared, or it is missing.
+    pub fn nothing() -> Seen {
+        Seen::default()
+    }
+
+    pub fn of_tree(document: &Document, at_ms: i64) -> Seen {
+        Seen::of_blocks(blocks::of_tree(document, at_ms))
+    }
+
+    pub fn of_text(text: &str, at_ms: i64) -> Seen {
+        Seen::of_blocks(blocks::of_text(text, at_ms))
+    }
+
+    pub fn of_json(text: &str, at_ms: i64) -> Seen {
+        Seen::of_blocks(blocks::of_json(text, at_ms))
+    }
+
+    fn of_blocks(blocks: Vec<Block>) -> Seen {
+        Seen {
+            blocks,
+            unsteady: None,
+        }
+    }
+
+    /// The first of two fetches, moments apart; each with its start. What they differ in is not compared from now
+    /// on.
+    pub fn of_two_fetches(self, at_ms: i64, second: &Seen, second_at_ms: i64) -> Seen {
+        let side = |blocks, at_ms| Side { blocks, at_ms };
+        let unsteady = unsteady_places(
+            side(&self.blocks, at_ms),
+            side(&second.blocks, second_at_ms),
+        );
+        Seen {
+            unsteady: Some(unsteady),
+            ..self
+        }
+    }
+
+    /// Whether there is nothing to read on the page.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Compressed, for the store.
+    pub fn packed(&self) -> Vec<u8> {
+        packed(self)
+    }
+
+    pub fn unpacked(bytes: &[u8]) -> Result<Seen, Broken> {
+        unpacked(bytes)
+    }
+}
+
+pub(crate) fn packed(state: &impl Serialize) -> Vec<u8> {
+    compressed(&json(state))
+}
+
+/// `None` if it could not be read again, or takes more bytes.
+pub(crate) fn packed_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
+    let json = json(state);
+    let packed = (json.len() <= MOST_BYTES).then(|| compressed(&json))?;
+    (packed.len() <= most_bytes).then_some(packed)
+}
+
+fn json(state: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(state).expect("its keys are texts")
+}
+
+fn compressed(json: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(json, LEVEL).expect("memory is enough for what is bounded")
+}
+
+pub(crate) fn unpacked<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Broken> {
+    let broken = |error: &dyn std::fmt::Display| Broken(error.to_string());
+    let json = zstd::bulk::decompress(bytes, MOST_BYTES).map_err(|error| broken(&error))?;
+    serde_json::from_slice(&json).map_err(|error| broken(&error))
+}

@@ -1,0 +1,364 @@
+//! Judges what has changed on pages, on a thread of its own beside the crawl: it follows the store's order of
+//! saves, compares each look at a page with the versions of before, and stores changes, versions and the
+//! position up to which all is judged, together. Nothing waits for it; what it has not read when the dispatcher
+//! ends, the next one reads.
+//!
+//! A judgement is stored as a whole, and only onto the one that it was made of. So a death at any moment
+//! neither loses nor doubles a change, and of two dispatchers with one store one comes too late and begins again
+//! with what the other has stored. What is stored is told afterwards: in the log, on the firehose, to who
+//! learns how often pages change. After a crash in between it is told by the store only.
+
+mod judging;
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use webfill_changes::Look;
+use webfill_startup::Fault;
+use webfill_store::{
+    Change, Cursor, ExportError, ExportFilter, JudgedTo, Judgement, Store, StoreError, StoreUri,
+    iso_time,
+};
+
+use crate::firehose::Notices;
+use judging::{Batch, Judging};
+
+/// How often the store is asked for further looks.
+const FOLLOW_EVERY: Duration = Duration::from_secs(2);
+
+/// Looks that are read at once, and bytes of what they are compared by.
+const CHUNK_LOOKS: usize = 64;
+const CHUNK_BYTES: usize = 2 << 20;
+
+/// While there are no looks, the position is stored so often.
+const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
+
+/// How long a dispatcher that ends goes on reading.
+const LAST_READ: Duration = Duration::from_secs(10);
+
+/// Is told of each look once what it has shown is stored. It must not wait.
+pub(crate) type LookListener = Box<dyn Fn(Vec<Look>) + Send>;
+
+/// The thread's handle.
+pub(crate) struct ContentChanges {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl ContentChanges {
+    /// Starts the thread. The store exists.
+    pub(crate) fn start(
+        store: StoreUri,
+        notices: Notices,
+        listener: LookListener,
+    ) -> Result<ContentChanges, Fault> {
+        let failed = |error: io::Error| {
+            Fault::error(format!(
+                "cannot start the thread that judges what has changed: {error}"
+            ))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (stop, stopped) = oneshot::channel();
+        let follower = Follower::new(store, notices, listener);
+        let thread = std::thread::Builder::new()
+            .name("changes".into())
+            .spawn(move || runtime.block_on(follower.run(stopped)))
+            .map_err(failed)?;
+        Ok(ContentChanges { stop, thread })
+    }
+
+    /// Reads what is stored by now, if that does not take long, and ends the thread.
+    pub(crate) fn finish(self) {
+        // The thread is gone only if it panicked.
+        let _ = self.stop.send(());
+        if self.thread.join().is_err() {
+            tracing::error!(
+                event = "changes_panicked",
+                "the thread that judges what has changed panicked"
+            );
+        }
+    }
+}
+
+/// The state of the thread.
+struct Follower {
+    uri: StoreUri,
+    store: Option<Arc<dyn Store>>,
+    notices: Notices,
+    listener: LookListener,
+    /// Names this process as the writer of a judgement.
+    writer: String,
+    /// What is stored; `None`: it is to be read.
+    stored: Option<JudgedTo>,
+    /// A judgement whose storing has failed, if it has: it may be stored all the same, and is stored again.
+    pending: Option<(Judgement, Vec<Look>)>,
+    /// Up to where there was nothing to judge behind it.
+    position: Cursor,
+    position_stored: Instant,
+    /// The store could not be read last time.
+    is_away: bool,
+}
+
+/// Some looks, each with the cursor behind it.
+#[derive(Default)]
+struct Chunk {
+    looks: Vec<(Cursor, Value)>,
+    bytes: usize,
+    /// Where to continue, if these are the last ones.
+    end: Option<Cursor>,
+}
+
+impl Follower {
+    fn new(uri: StoreUri, notices: Notices, listener: LookListener) -> Follower {
+        Follower {
+            uri,
+            store: None,
+            notices,
+            listener,
+            writer: writer(),
+            stored: None,
+            pending: None,
+            position: Cursor::start(),
+            position_stored: Instant::now(),
+            is_away: false,
+        }
+    }
+
+    async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+        loop {
+            let is_last = tokio::time::timeout(FOLLOW_EVERY, &mut stopped)
+                .await
+                .is_ok();
+            let until = is_last.then(|| Instant::now() + LAST_READ);
+            match self.catch_up(until, &mut stopped).await {
+                Ok(()) => self.is_away = false,
+                Err(error) => self.note_failure(&error),
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    fn note_failure(&mut self, error: &StoreError) {
+        // What is in memory may not be what is stored.
+        self.stored = None;
+        if !std::mem::replace(&mut self.is_away, true) {
+            tracing::warn!(event = "changes_wait", %error, "what has changed is not judged until the store can be read");
+        }
+    }
+
+    /// Judges what is stored by now.
+    async fn catch_up(
+        &mut self,
+        until: Option<Instant>,
+        stopped: &mut oneshot::Receiver<()>,
+    ) -> Result<(), StoreError> {
+        let store = self.open_store().await?;
+        if let Some((judgement, looks)) = self.pending.take() {
+            self.put(&*store, judgement, looks).await?;
+        }
+        loop {
+            let began = Instant::now();
+            let stored = self.load(&*store).await?;
+            let chunk = self.read(&*store).await?;
+            let is_end = chunk.end.is_some();
+            let is_whole = self.take(&*store, stored, chunk, until.is_some()).await?;
+            let is_over = match until {
+                Some(until) => Instant::now() >= until,
+                None => !stopped.is_empty(),
+            };
+            if is_over || (is_end && is_whole) {
+                return Ok(());
+            }
+            if until.is_none() {
+                // A long store is read with half of a core.
+                tokio::time::sleep(began.elapsed()).await;
+            }
+        }
+    }
+
+    /// The judgement that is stored.
+    async fn load(&mut self, store: &dyn Store) -> Result<JudgedTo, StoreError> {
+        if let Some(stored) = &self.stored {
+            return Ok(stored.clone());
+        }
+        let stored = store.judged_to().await?;
+        self.position = stored.cursor.clone();
+        self.stored = Some(stored.clone());
+        Ok(stored)
+    }
+
+    /// Judges and stores a chunk, and tells what it has shown. False if there is more of it.
+    async fn take(
+        &mut self,
+        store: &dyn Store,
+        stored: JudgedTo,
+        chunk: Chunk,
+        is_last: bool,
+    ) -> Result<bool, StoreError> {
+        let end = chunk.end.clone();
+        let count = chunk.looks.len();
+        let mut batch = Judging::load(store, &chunk.looks)
+            .await?
+            .judge(&chunk.looks);
+        let is_whole = batch.judged == count;
+        if let Some(end) = end.filter(|_| is_whole) {
+            batch.cursor = Some(end);
+        }
+        let Some(cursor) = batch.cursor.clone() else {
+            return Ok(is_whole);
+        };
+        self.position = cursor.clone();
+        let is_due = is_last || self.position_stored.elapsed() >= STORE_POSITION_EVERY;
+        if count > 0 || (is_due && cursor != stored.cursor) {
+            self.store(store, stored, cursor, batch).await?;
+        }
+        Ok(is_whole)
+    }
+
+    async fn store(
+        &mut self,
+        store: &dyn Store,
+        stored: JudgedTo,
+        cursor: Cursor,
+        batch: Batch,
+    ) -> Result<(), StoreError> {
+        let Batch {
+            versions,
+            mut changes,
+            looks,
+            ..
+        } = batch;
+        let mut last_number = stored.last_number;
+        for change in &mut changes {
+            last_number += 1;
+            change.number = last_number;
+        }
+        let judgement = Judgement {
+            to: JudgedTo {
+                revision: stored.revision + 1,
+                cursor,
+                last_number,
+            },
+            writer: self.writer.clone(),
+            versions,
+            changes,
+        };
+        self.put(store, judgement, looks).await
+    }
+
+    /// Stores a judgement, and tells of it what is stored for sure.
+    async fn put(
+        &mut self,
+        store: &dyn Store,
+        judgement: Judgement,
+        looks: Vec<Look>,
+    ) -> Result<(), StoreError> {
+        self.position_stored = Instant::now();
+        match store.put_judgement(judgement.clone()).await {
+            Ok(true) => {}
+            Ok(false) => {
+                // Another process has judged these looks.
+                self.stored = None;
+                return Ok(());
+            }
+            Err(error) => {
+                self.pending = Some((judgement, looks));
+                return Err(error);
+            }
+        }
+        self.position = judgement.to.cursor.clone();
+        self.stored = Some(judgement.to);
+        judgement
+            .changes
+            .iter()
+            .for_each(|change| self.tell(change));
+        (self.listener)(looks);
+        Ok(())
+    }
+
+    /// Tells the log, and the application whose page it is.
+    fn tell(&self, change: &Change) {
+        tracing::info!(
+            event = "page_changed",
+            url = change.url,
+            crawl_id = change.crawl_id,
+            kind = change.kind.as_str(),
+            "a page has changed"
+        );
+        let notice = json!({
+            "action": "page_changed",
+            "appid": change.app_id,
+            "crawlid": change.crawl_id,
+            "number": change.number,
+            "kind": change.kind.as_str(),
+            "url": change.url,
+            "at": iso_time(change.at_ms),
+            "mapping": change.mapping,
+            "old": change.old,
+            "new": change.new,
+            "difference": change.difference,
+        });
+        self.notices.publish(&change.app_id, &notice);
+    }
+
+    /// Reads some looks after the position.
+    async fn read(&mut self, store: &dyn Store) -> Result<Chunk, StoreError> {
+        let filter = ExportFilter {
+            looks: true,
+            ..ExportFilter::default()
+        };
+        let mut chunk = Chunk::default();
+        let mut each = |cursor: Cursor, page: Value| {
+            let look = page["look"].as_str().map_or(0, str::len);
+            chunk.bytes += look
+                + page["fields"]
+                    .as_object()
+                    .map_or(0, |fields| 100 * fields.len());
+            chunk.looks.push((cursor, page));
+            match chunk.looks.len() >= CHUNK_LOOKS || chunk.bytes >= CHUNK_BYTES {
+                true => Err(io::ErrorKind::Interrupted.into()),
+                false => Ok(()),
+            }
+        };
+        match store.changes(&self.position, &filter, &mut each).await {
+            Ok(end) => chunk.end = Some(end),
+            Err(ExportError::Output(_)) => {}
+            Err(ExportError::Store(error))
+                if error.is_fatal() && self.position != Cursor::start() =>
+            {
+                tracing::warn!(event = "changes_begin_again", %error, "pages were dropped before they were judged");
+                self.position = Cursor::start();
+            }
+            Err(ExportError::Store(error)) => return Err(error),
+        }
+        Ok(chunk)
+    }
+
+    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(store) = &self.store {
+            return Ok(Arc::clone(store));
+        }
+        let store = webfill_store::open_existing(&self.uri).await?;
+        self.store = Some(Arc::clone(&store));
+        Ok(store)
+    }
+}
+
+/// Different for each process and each start.
+fn writer() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(std::process::id());
+    format!("{random:016x}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! A chunk of looks, and what they are compared with.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value};
+use webfill_changes::{
+    Answer, Judged, Look, LookAt, LookKey, PageVersions, Seen, SiteBlocks, Verdict,
+};
+use webfill_store::{
+    Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES, Store, StoreError,
+    Versions, parse_iso_time,
+};
+
+/// What looks have shown.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) versions: Vec<Versions>,
+    pub(super) changes: Vec<Change>,
+    pub(super) looks: Vec<Look>,
+    /// Looks that were judged; fewer than there are if the judgement would be too large to store.
+    pub(super) judged: usize,
+    /// Behind the last of them.
+    pub(super) cursor: Option<Cursor>,
+}
+
+/// What the looks of a chunk are compared with.
+#[derive(Default)]
+pub(super) struct Judging {
+    pages: BTreeMap<String, PageVersions>,
+    sites: BTreeMap<String, SiteBlocks>,
+    /// Crawls whose new pages are told, with when the run began from which on they are.
+    tells_new: BTreeMap<(String, String), i64>,
+}
+
+fn text<'p>(page: &'p Value, name: &str) -> &'p str {
+    page[name].as_str().unwrap_or_default()
+}
+
+/// Where what comes and goes on a site is kept, for each crawl.
+fn site_id(page: &Value) -> String {
+    let of = |name| text(page, name);
+    format!("{}/{}/site/{}", of("app_id"), of("crawl_id"), of("site"))
+}
+
+impl Judging {
+    pub(super) async fn load(
+        store: &dyn Store,
+        looks: &[(Cursor, Value)],
+    ) -> Result<Judging, StoreError> {
+        let mut judging = Judging::default();
+        let mut ids = BTreeSet::new();
+        let mut crawls = BTreeSet::new();
+        for (_, page) in looks {
+            ids.extend([text(page, "_id").to_owned(), site_id(page)]);
+            crawls.insert((
+                text(page, "app_id").to_owned(),
+                text(page, "crawl_id").to_owned(),
+            ));
+        }
+        if ids.is_empty() {
+            return Ok(judging);
+        }
+        for stored in store.versions(ids.into_iter().collect()).await? {
+            judging.take(stored);
+        }
+        for (app_id, crawl_id) in crawls {
+            if let Some(began_ms) = later_run(store, &app_id, &crawl_id).await? {
+                judging.tells_new.insert((app_id, crawl_id), began_ms);
+            }
+        }
+        Ok(judging)
+    }
+
+    /// What cannot be read begins anew.
+    fn take(&mut self, stored: Versions) {
+        // Keys of pages have three parts.
+        let read = match stored.id.splitn(4, '/').count() == 4 {
+            true => SiteBlocks::unpacked(&stored.state).map(|site| {
+                self.sites.insert(stored.id.clone(), site);
+            }),
+            false => PageVersions::unpacked(&stored.state).map(|page| {
+                self.pages.insert(stored.id.clone(), page);
+            }),
+        };
+        if let Err(error) = read {
+            tracing::warn!(event = "versions_begin_again", page = stored.id, %error, "what a page is compared with begins anew");
+        }
+    }
+
+    pub(super) fn judge(mut self, looks: &[(Cursor, Value)]) -> Batch {
+        let mut batch = Batch::default();
+        let mut touched: BTreeMap<String, Versions> = BTreeMap::new();
+        let mut bytes = 0;
+        for (cursor, page) in looks {
+            if bytes > MAX_JUDGEMENT_BYTES / 2 {
+                break;
+            }
+            let changes = batch.changes.len();
+            if let Some(versions) = self.judge_look(page, &mut batch) {
+                bytes += versions.state.len();
+                touched.insert(versions.id.clone(), versions);
+            }
+            let told = batch.changes[changes..].iter();
+            bytes += told.map(|change| bytes_of(change)).sum::<usize>();
+            batch.judged += 1;
+            batch.cursor = Some(cursor.clone());
+        }
+        for (_, page) in &looks[..batch.judged] {
+            let id = site_id(page);
+            if let Some(site) = self.sites.get(&id).filter(|site| !site.is_empty()) {
+                let looked_at_ms = at_ms(page);
+                let state = site.packed();
+                touched.insert(
+                    id.clone(),
+                    Versions {
+                        id,
+                        looked_at_ms,
+                        state,
+                    },
+                );
+            }
+        }
+        batch.versions = touched.into_values().collect();
+        batch
+    }
+
+    /// Judges one look; what is to be stored of its page.
+    fn judge_look(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
+        let id = text(page, "_id").to_owned();
+        let nothing = Map::new();
+        let look = match look_at(page, &nothing) {
+            Ok(look) => look,
+            Err(error) => {
+                tracing::warn!(event = "look_passed_over", url = text(page, "url"), %error, "a look at a page was not judged");
+                return None;
+            }
+        };
+        let versions = self.pages.entry(id.clone()).or_default();
+        let site = self.sites.entry(site_id(page)).or_default();
+        let judged = versions.judge(&look, site);
+        let at_ms = look.key.at_ms;
+        let stored = (!versions.is_unknown()).then(|| Versions {
+            id,
+            looked_at_ms: at_ms,
+            state: versions.packed(MAX_LOOK_BYTES),
+        });
+        if let Some(judged) = judged {
+            batch.looks.push(Look {
+                app_id: text(page, "app_id").to_owned(),
+                crawl_id: text(page, "crawl_id").to_owned(),
+                url: text(page, "url").to_owned(),
+                at_ms,
+                verdict: judged.verdict,
+            });
+            let change = self.change(page, at_ms, judged);
+            batch.changes.extend(change);
+        }
+        stored
+    }
+
+    /// What is told of a look, if it is.
+    fn change(&self, page: &Value, at_ms: i64, judged: Judged) -> Option<Change> {
+        let of = |name: &str| text(page, name).to_owned();
+        let kind = match judged.verdict {
+            Verdict::Unchanged => return None,
+            Verdict::New => {
+                let crawl = (of("app_id"), of("crawl_id"));
+                // A look of the first run may be judged only now.
+                let began_ms = *self.tells_new.get(&crawl)?;
+                (at_ms >= began_ms).then_some(ChangeKind::New)?
+            }
+            Verdict::Changed => ChangeKind::Changed,
+            Verdict::Gone => ChangeKind::Gone,
+            Verdict::Back => ChangeKind::Back,
+        };
+        Some(Change {
+            // Given when it is stored.
+            number: 0,
+            app_id: of("app_id"),
+            crawl_id: of("crawl_id"),
+            url: of("url"),
+            page_id: of("_id"),
+            site: of("site"),
+            kind,
+            at_ms,
+            mapping: page["mapping"].as_str().map(str::to_owned),
+            old: judged.old,
+            new: judged.new,
+            difference: judged.difference,
+        })
+    }
+}
+
+/// In its first run a watch meets all of its pages, and a crawl that is none of a watch has one run: their
+/// pages are not told as new. Of a later run: when it began.
+async fn later_run(
+    store: &dyn Store,
+    app_id: &str,
+    crawl_id: &str,
+) -> Result<Option<i64>, StoreError> {
+    let crawl = store.get_crawl(&CrawlId::new(app_id, crawl_id)).await?;
+    Ok(crawl.and_then(|crawl| {
+        let run_began_ms = crawl.request["run_began_ms"].as_i64();
+        run_began_ms.filter(|began_ms| *began_ms > crawl.started_at_ms)
+    }))
+}
+
+fn at_ms(page: &Value) -> i64 {
+    parse_iso_time(text(page, "started_at")).unwrap_or_default()
+}
+
+fn look_at<'p>(page: &'p Value, nothing: &'p Map<String, Value>) -> Result<LookAt<'p>, String> {
+    let number = |name: &str| page[name].as_u64().unwrap_or_default();
+    let answer = match text(page, "outcome") {
+        "ok" => Answer::Page,
+        "not_modified" => Answer::NotModified,
+        _ => Answer::Missing,
+    };
+    let packed = BASE64_STANDARD.decode(text(page, "look"));
+    let packed = packed.map_err(|error| error.to_string())?;
+    Ok(LookAt {
+        key: LookKey {
+            epoch: number("epoch"),
+            task: number("task"),
+            number: number("attempts"),
+            at_ms: at_ms(page),
+        },
+        answer,
+        content_hash: page["content_hash"].as_str(),
+        mapping: page["mapping"].as_str(),
+        mapping_version: page["mapping_version"].as_str(),
+        fields: page["fields"].as_object().unwrap_or(nothing),
+        seen: Seen::unpacked(&packed).map_err(|error| error.to_string())?,
+    })
+}
+
+/// About the bytes of a change in the store.
+fn bytes_of(change: &Change) -> usize {
+    let value = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
+    500 + value(&change.old) + value(&change.new) + change.difference.len()
+}

@@ -1,0 +1,227 @@
+use std::sync::Mutex;
+
+use webfill_changes::{Seen, Verdict};
+use webfill_store::{ChangeFilter, ChangeKind, Crawl, CrawlId, CrawlState, Page, Save};
+use webfill_wire::{Delivery, Outcome};
+
+use super::*;
+use crate::firehose::Subscriptions;
+
+/// A store, and what its follower has told of looks.
+struct Scene {
+    _folder: tempfile::TempDir,
+    uri: StoreUri,
+    store: Arc<dyn Store>,
+    looks: Arc<Mutex<Vec<Look>>>,
+}
+
+impl Scene {
+    async fn new() -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
+        let store = webfill_store::open(&uri, None).await.unwrap().store;
+        Scene {
+            _folder: folder,
+            uri,
+            store,
+            looks: Arc::default(),
+        }
+    }
+
+    fn follower(&self) -> Follower {
+        let notices = Notices {
+            subscriptions: Subscriptions::default(),
+            publish: Arc::new(|_, _| {}),
+        };
+        let looks = Arc::clone(&self.looks);
+        let listener = Box::new(move |more: Vec<Look>| looks.lock().unwrap().extend(more));
+        Follower::new(self.uri.clone(), notices, listener)
+    }
+
+    /// A run of the crawl's watch begins.
+    async fn begin_run(&self, night: i64) {
+        let crawl = Crawl {
+            id: CrawlId::new("app", "c1"),
+            request: json!({"run_began_ms": night * 1_000}),
+            state: CrawlState::Running,
+            counts: serde_json::Map::new(),
+            started_at_ms: night * 1_000 + 1,
+            updated_at_ms: 0,
+            finished_at_ms: None,
+        };
+        self.store.put_crawl(crawl).await.unwrap();
+    }
+
+    async fn save(&self, page: Page) {
+        let save = Save {
+            page,
+            records: Vec::new(),
+        };
+        self.store.save(vec![save]).await.remove(0).unwrap();
+    }
+
+    async fn text(&self, night: i64, number: u32, text: &str) {
+        let look = Seen::of_text(text, 0).packed();
+        self.save(page(night, number, Outcome::Ok, Some(look)))
+            .await;
+    }
+
+    async fn missing(&self, night: i64, number: u32) {
+        let look = Seen::nothing().packed();
+        let page = page(night, number, Outcome::HttpError, Some(look));
+        self.save(page).await;
+    }
+
+    /// Kinds and numbers of pages.
+    async fn changes(&self) -> Vec<(ChangeKind, String)> {
+        let filter = ChangeFilter::default();
+        let changes = self.store.content_changes(&filter, 0, 10_000).await;
+        let changes = changes.unwrap();
+        let numbers: Vec<u64> = changes.iter().map(|change| change.number).collect();
+        let expected: Vec<u64> = (1..=changes.len() as u64).collect();
+        assert_eq!(numbers, expected, "no number is missing or there twice");
+        let told = |change: Change| {
+            let number = change.url.rsplit('/').next().unwrap_or_default().to_owned();
+            (change.kind, number)
+        };
+        changes.into_iter().map(told).collect()
+    }
+}
+
+fn page(night: i64, number: u32, outcome: Outcome, look: Option<Vec<u8>>) -> Page {
+    Page {
+        look,
+        started_at_ms: night * 1_000 + 10,
+        task: night as u64,
+        delivery: Delivery::new(1, 1),
+        ..Page::new(
+            &CrawlId::new("app", "c1"),
+            &format!("https://a.example/{number}"),
+            "a.example",
+            outcome,
+        )
+    }
+}
+
+async fn catch_up(follower: &mut Follower) {
+    let (_stop, mut stopped) = oneshot::channel();
+    follower.catch_up(None, &mut stopped).await.unwrap();
+}
+
+#[tokio::test]
+async fn pages_are_told_as_changed_gone_back_and_new_from_the_second_run_on() {
+    let scene = Scene::new().await;
+    let mut follower = scene.follower();
+    scene.begin_run(1).await;
+    scene.text(1, 0, "one").await;
+    scene.text(1, 1, "other").await;
+    catch_up(&mut follower).await;
+    assert_eq!(scene.changes().await, []);
+    for night in 2..=3 {
+        scene.begin_run(night).await;
+        scene.text(night, 0, "one word").await;
+        scene.missing(night, 1).await;
+        scene.save(page(night, 2, Outcome::Blocked, None)).await;
+        catch_up(&mut follower).await;
+    }
+    scene.begin_run(4).await;
+    scene.text(4, 1, "other").await;
+    scene.text(4, 3, "third").await;
+    catch_up(&mut follower).await;
+    let told = |kind, number: &str| (kind, number.to_owned());
+    assert_eq!(
+        scene.changes().await,
+        [
+            told(ChangeKind::Changed, "0"),
+            told(ChangeKind::Gone, "1"),
+            told(ChangeKind::Back, "1"),
+            told(ChangeKind::New, "3"),
+        ]
+    );
+    let looks = scene.looks.lock().unwrap();
+    let verdicts: Vec<Verdict> = looks.iter().map(|look| look.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [
+            Verdict::New,
+            Verdict::New,
+            Verdict::Changed,
+            Verdict::Unchanged,
+            Verdict::Gone,
+            Verdict::Back,
+            Verdict::New,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_the_first_run_has_left_is_not_told_as_new_in_the_second() {
+    let scene = Scene::new().await;
+    scene.begin_run(1).await;
+    scene.text(1, 0, "one").await;
+    scene.begin_run(2).await;
+    scene.text(2, 1, "other").await;
+    catch_up(&mut scene.follower()).await;
+    assert_eq!(scene.changes().await, [(ChangeKind::New, "1".to_owned())]);
+}
+
+#[tokio::test]
+async fn each_look_is_judged_once_whoever_judges_it() {
+    let scene = Scene::new().await;
+    let (mut one, mut other) = (scene.follower(), scene.follower());
+    for night in 1..=5 {
+        scene.begin_run(night).await;
+        for number in 0..100 {
+            scene.text(night, number, &format!("night {night}")).await;
+        }
+        catch_up(&mut one).await;
+        // Both judge the next look, and one of them stores it first.
+        scene.text(night, 1_000, &format!("night {night}")).await;
+        catch_up(&mut other).await;
+        catch_up(&mut one).await;
+        // One dies, and its successor has read what was stored.
+        one = scene.follower();
+    }
+    catch_up(&mut other).await;
+    let looks = scene.looks.lock().unwrap().len();
+    assert_eq!(looks, 5 * 101);
+    // What comes to all pages of a site is told of the first ones only.
+    let changed = scene.changes().await;
+    assert!(!changed.is_empty() && changed.len() < 5 * 10, "{changed:?}");
+}
+
+#[tokio::test]
+async fn fields_that_a_mapping_has_read_are_compared_by_value() {
+    let scene = Scene::new().await;
+    let mut follower = scene.follower();
+    for (night, price) in [(1, 10), (2, 12), (3, 12)] {
+        let fields = json!({"price": price, "name": "Lamp"});
+        scene
+            .save(Page {
+                mapping: Some("shop".into()),
+                mapping_version: Some("v1".into()),
+                fields: fields.as_object().cloned().unwrap(),
+                ..page(night, 0, Outcome::Ok, Some(Seen::nothing().packed()))
+            })
+            .await;
+        catch_up(&mut follower).await;
+    }
+    let all = ChangeFilter::default();
+    let changes = scene.store.content_changes(&all, 0, 9).await.unwrap();
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0].old, Some(json!({"price": 10})));
+    assert_eq!(changes[0].new, Some(json!({"price": 12})));
+    assert_eq!(changes[0].difference, "~ price: [-10-]{+12+}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_passed_over() {
+    let scene = Scene::new().await;
+    let mut follower = scene.follower();
+    let broken = page(1, 0, Outcome::Ok, Some(b"no look".to_vec()));
+    scene.save(broken).await;
+    scene.text(1, 1, "text").await;
+    catch_up(&mut follower).await;
+    assert_eq!(scene.looks.lock().unwrap().len(), 1);
+}

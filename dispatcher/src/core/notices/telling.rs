@@ -1,0 +1,157 @@
+//! What is new of watches becomes notices.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use webfill_api::{NoticeTime, WatchRun};
+use webfill_notices::blindness::{LATE_MS, RUNS_JUDGED};
+use webfill_notices::{Facts, Told, compose};
+
+use crate::core::Core;
+use crate::core::watches::Watched;
+use crate::frontier::FrontierError;
+use crate::frontier::outbox;
+
+impl Core {
+    /// What was before is not told to who asks only now, and nothing more to who does not ask any more.
+    pub(in crate::core) fn begin_telling(
+        &mut self,
+        name: &str,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let Some(watched) = self.watches.by_name.get(name) else {
+            return Ok(());
+        };
+        let fresh = Told {
+            run: watched.last_ended(),
+            ..Told::default()
+        };
+        let fresh = fresh.with_alarms(&self.alarms_of(watched).unwrap_or_default());
+        let asked = times(watched);
+        let targets = watched.watch.notify.iter();
+        let targets = targets.map(|notify| outbox::target_json(&notify.target));
+        let targets: BTreeSet<String> = targets.collect();
+        self.frontier
+            .beside(|db| outbox::withdraw(db, name, &targets, now_ms))?;
+        self.forget_taken_out(name, &targets)?;
+        for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
+            let key = (name.to_owned(), time);
+            if !asked.contains(&time) {
+                self.notices.told.remove(&key);
+                self.frontier
+                    .beside(|db| outbox::forget_told(db, name, time))?;
+                continue;
+            }
+            let kept = self.frontier.beside(|db| outbox::told(db, name, time))?;
+            if kept.is_none() {
+                self.frontier
+                    .beside(|db| outbox::keep_told(db, name, time, &fresh))?;
+            }
+            let told = kept.unwrap_or_else(|| fresh.clone());
+            self.notices.told.insert(key, told);
+        }
+        Ok(())
+    }
+
+    /// Nothing more is told of a watch.
+    pub(in crate::core) fn forget_telling(&mut self, name: &str) -> Result<(), FrontierError> {
+        self.notices.told.retain(|(watch, _), _| watch != name);
+        self.notices.undelivered.retain(|one| one.target.0 != name);
+        self.notices.failures.retain(|(watch, _), _| watch != name);
+        self.frontier.beside(|db| outbox::forget(db, name))
+    }
+
+    pub(super) fn tell_news(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let told: Vec<(String, NoticeTime)> = self.notices.told.keys().cloned().collect();
+        for (name, time) in told {
+            self.tell(&name, time, now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Tells what is new of a watch, if something may be.
+    fn tell(&mut self, name: &str, time: NoticeTime, now_ms: i64) -> Result<(), FrontierError> {
+        let key = (name.to_owned(), time);
+        let (Some(watched), Some(told)) =
+            (self.watches.by_name.get(name), self.notices.told.get(&key))
+        else {
+            return Ok(());
+        };
+        // What its feeder has counted belongs to the run.
+        let is_counted = !self.watches.fed.contains(name);
+        let has_new_run = is_counted && watched.last_ended() > told.run;
+        let held = self.why_held(name, watched, now_ms);
+        let alarms = self.alarms_of(watched);
+        let is_alarmed = time == NoticeTime::AtOnce
+            && alarms.as_ref().is_some_and(|now| !told.knows_alarms(now));
+        if !has_new_run && !is_alarmed && held.is_some() == told.is_held() {
+            return Ok(());
+        }
+        let (watch, told) = (watched.watch.clone(), told.clone());
+        let runs = match has_new_run {
+            true => self.frontier.runs_of(name, RUNS_JUDGED)?,
+            false => Vec::new(),
+        };
+        let runs: Vec<WatchRun> = runs
+            .into_iter()
+            .filter(|run| run.ended_ms.is_some())
+            .collect();
+        let crawl = (&*watch.app, &*watch.name);
+        let sites = self
+            .frontier
+            .beside(|db| outbox::sites_in_trouble(db, crawl, now_ms))?;
+        let held = held.as_ref().map(|(due_ms, why)| (*due_ms, why.as_str()));
+        let (events, told) = told.news(&Facts {
+            watch: &watch,
+            runs: &runs,
+            alarms: alarms.as_deref().filter(|_| has_new_run || is_alarmed),
+            sites: &sites,
+            changes: None,
+            held,
+            now_ms,
+        });
+        let asking = watch.notify.iter().filter(|notify| notify.when == time);
+        let given_up = self.frontier.beside(|db| {
+            let mut given_up = Vec::new();
+            for notify in asking {
+                if let Some(notice) = compose(&watch, time, &notify.about, &events, now_ms) {
+                    given_up.extend(outbox::put(db, name, &notify.target, &notice, now_ms)?);
+                }
+            }
+            outbox::keep_told(db, name, time, &told)?;
+            Ok(given_up)
+        })?;
+        self.notices.given_up.extend(given_up);
+        self.notices.told.insert(key, told);
+        self.notices.due_at_ms = now_ms;
+        Ok(())
+    }
+
+    /// Since when a run is due that does not begin, and why, if that is so for long.
+    fn why_held(&self, name: &str, watched: &Watched, now_ms: i64) -> Option<(i64, String)> {
+        let due_ms = watched.held_since(now_ms - LATE_MS)?;
+        let why = match (&self.low_disk, self.watches.fed.contains(name)) {
+            (Some(shortage), _) => shortage.clone(),
+            (None, true) => "the process that feeds the last one has not ended".into(),
+            (None, false) => "the dispatcher is about to end".into(),
+        };
+        Some((due_ms, why))
+    }
+
+    /// The standing alarms that pages of a watch show; `None`: they are not known yet, as after a start.
+    fn alarms_of(&self, watched: &Watched) -> Option<Vec<Value>> {
+        let standing = self.layout_alarms.as_ref()?;
+        let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
+        let is_of_watch = |alarm: &&Value| {
+            let crawls = alarm["crawls"].as_array();
+            crawls.into_iter().flatten().any(|one| *one == *crawl)
+        };
+        Some(standing.iter().filter(is_of_watch).cloned().collect())
+    }
+}
+
+/// The times at which somebody is told of a watch.
+fn times(watched: &Watched) -> BTreeSet<NoticeTime> {
+    let notify = watched.watch.notify.iter();
+    notify.map(|notify| notify.when).collect()
+}

@@ -1,0 +1,288 @@
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use webfill_api::{Action, parse_action};
+use webfill_notices::{Delivery, Ended, NoticesConfig, Rights, Verdict};
+
+use crate::core::{Core, CoreSettings};
+use crate::frontier::{Frontier, FrontierConfig};
+use crate::mappings::Mappings;
+use crate::watch_sources::WatchSources;
+
+const MINUTE_MS: i64 = 60_000;
+
+struct World {
+    folder: TempDir,
+    core: Core,
+}
+
+fn core_in(folder: &TempDir, now_ms: i64) -> Core {
+    let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms).unwrap();
+    let settings = CoreSettings {
+        default_delay_ms: 1_000,
+        lease_ms: 10_000,
+        window_sites: 100,
+        group_bounds: None,
+        quiet_ms: 0,
+    };
+    let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
+    core.attend_watches(WatchSources::default(), now_ms)
+        .unwrap();
+    let rights = Rights::of_fleet(NoticesConfig::default());
+    core.attend_notices(rights, now_ms).unwrap();
+    core
+}
+
+impl World {
+    /// With a watch that two webhooks are told of, and one more that only wants to know of changes.
+    fn new() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let core = core_in(&folder, 0);
+        let mut world = World { folder, core };
+        let hook = |host: &str, about: &str| json!({"webhook": format!("https://{host}/secret"), "about": [about]});
+        let watch = json!({
+            "name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+            "notify": [hook("a.example", "runs"), hook("b.example", "runs"), hook("c.example", "changes")],
+        });
+        let added = world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+        assert_eq!(added.get("error"), None, "{added}");
+        world
+    }
+
+    fn ask(&mut self, action: Value, now_ms: i64) -> Value {
+        let Ok(Action::Watch(action)) = parse_action(action) else {
+            panic!("it is one of watches")
+        };
+        let answer = self.core.act_on_watches(action, now_ms).unwrap();
+        self.commit(now_ms);
+        answer
+    }
+
+    fn show(&mut self) -> Value {
+        self.ask(json!({"action": "watch_show", "name": "w"}), 0)
+    }
+
+    fn commit(&mut self, now_ms: i64) {
+        drop(self.core.commit(now_ms).unwrap());
+    }
+
+    /// What is to be delivered.
+    fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
+        self.core.notices.look_at_ms = now_ms;
+        self.core.on_tick(now_ms).unwrap();
+        self.commit(now_ms);
+        drop(self.core.take_feeder_orders());
+        self.core.take_deliveries()
+    }
+
+    /// A run that fails.
+    fn fail_a_run(&mut self, number: u64, now_ms: i64) -> Vec<Delivery> {
+        self.ask(json!({"action": "watch_run", "name": "w"}), now_ms);
+        assert!(self.tick(now_ms).is_empty());
+        let why = Some("no such file".into());
+        self.core.feeder_ended("w", number, why).unwrap();
+        let mut told = self.tick(now_ms + 300);
+        told.extend(self.tick(now_ms + 900));
+        told
+    }
+
+    fn ended(&mut self, id: i64, verdict: Verdict, now_ms: i64) {
+        let ended = Ended { id, verdict };
+        self.core.delivery_ended(&ended, now_ms).unwrap();
+        self.commit(now_ms);
+    }
+}
+
+#[test]
+fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    assert_eq!(first.len(), 2, "the third wants to know of changes only");
+    assert_eq!(first[0].notice["events"][0]["event"], "run_failed");
+    assert!(
+        first[0].notice["subject"]
+            .to_string()
+            .contains("no such file")
+    );
+    assert!(world.tick(5_000).is_empty(), "they are under way");
+    world.ended(first[0].id, Verdict::Delivered, 6_000);
+    let World { folder, core } = world;
+    drop(core);
+    let core = core_in(&folder, 7_000);
+    let mut world = World { folder, core };
+    let again = world.tick(7_000);
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0], first[1], "nothing else is told again");
+}
+
+#[test]
+fn a_target_that_is_not_reached_is_an_alarm_told_by_the_others() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    world.ended(first[1].id, Verdict::Delivered, 2_000);
+    let failed = || Verdict::Failed("it answers 500".into());
+    world.ended(first[0].id, failed(), 2_000);
+    assert!(world.tick(2_500).is_empty(), "it waits a second");
+    let again = world.tick(3_100);
+    assert_eq!(again[0].key, first[0].key);
+    world.ended(again[0].id, failed(), 10 * MINUTE_MS);
+    let told = world.tick(12 * MINUTE_MS);
+    let names: Vec<&Value> = told
+        .iter()
+        .map(|one| &one.notice["events"][0]["event"])
+        .collect();
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| **name == "notices_undelivered")
+            .count(),
+        2,
+        "{names:?}"
+    );
+    assert_eq!(
+        names.iter().filter(|name| **name == "run_failed").count(),
+        1,
+        "it is tried again"
+    );
+    let rows = world.core.undelivered_rows();
+    assert_eq!(rows[0]["target"], "webhook https://a.example/***");
+    let run = told.iter().find(|one| one.key == first[0].key).unwrap().id;
+    world.ended(run, Verdict::Delivered, 13 * MINUTE_MS);
+    assert!(world.core.undelivered_rows().is_empty());
+    assert_eq!(world.show()["notices"]["undelivered"], json!([]));
+}
+
+#[test]
+fn a_removed_watch_tells_nothing_more() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    world.ask(json!({"action": "watch_remove", "name": "w"}), 2_000);
+    world.ended(first[0].id, Verdict::Failed("x".into()), 3_000);
+    assert!(world.tick(60 * MINUTE_MS).is_empty());
+    assert!(world.core.undelivered_rows().is_empty());
+}
+
+#[test]
+fn alarms_that_are_not_read_yet_are_not_taken_for_cleared() {
+    let mut world = World::new();
+    let hook = json!({"webhook": "https://d.example/x", "when": "at_once", "about": ["health"]});
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+                       "notify": [hook]});
+    world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+    let alarm = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
+                       "crawls": ["watches/w"]});
+    world.core.layout_alarms = Some([alarm.clone()].into());
+    let told = world.tick(1_000);
+    assert_eq!(told[0].notice["events"][0]["event"], "layout_changed");
+    world.ended(told[0].id, Verdict::Delivered, 2_500);
+    let World { folder, core } = world;
+    drop(core);
+    let core = core_in(&folder, 3_000);
+    let mut world = World { folder, core };
+    assert!(world.tick(5_000).is_empty(), "nothing is known yet");
+    world.core.layout_alarms = Some([alarm].into());
+    assert!(world.tick(7_000).is_empty(), "it stands as before");
+    world.core.layout_alarms = Some([].into());
+    let told = world.tick(9_000);
+    assert_eq!(told[0].notice["events"][0]["event"], "layout_alarm_cleared");
+}
+
+#[test]
+fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alarm() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    for one in &first {
+        world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
+    }
+    let hook = |host: &str| json!({"webhook": format!("https://{host}/secret"), "about": ["runs"]});
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+                       "notify": [hook("b.example"), hook("d.example")]});
+    world.ask(json!({"action": "watch_add", "watch": watch}), 3_000);
+    let mut told = Vec::new();
+    for minute in 1..30 {
+        for one in world.tick(minute * MINUTE_MS) {
+            let target = one.target.shown();
+            assert!(!target.contains("a.example"), "it was taken out");
+            if target.contains("d.example") {
+                world.ended(one.id, Verdict::Delivered, minute * MINUTE_MS);
+                told.push(one.notice["events"][0]["event"].clone());
+            }
+        }
+        let rows = world.core.undelivered_rows();
+        assert!(rows.len() <= 1, "{rows:?}");
+    }
+    assert_eq!(told, ["notices_undelivered"], "once, of b.example alone");
+}
+
+#[test]
+fn an_alarm_ends_when_its_target_is_taken_out() {
+    let mut world = World::new();
+    for one in world.fail_a_run(1, 1_000) {
+        world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
+    }
+    world.tick(12 * MINUTE_MS);
+    assert_eq!(world.core.undelivered_rows().len(), 2);
+    let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
+                       "notify": [{"webhook": "https://b.example/secret", "about": ["runs"]}]});
+    world.ask(
+        json!({"action": "watch_add", "watch": watch}),
+        13 * MINUTE_MS,
+    );
+    let rows = world.core.undelivered_rows();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["target"], "webhook https://b.example/***");
+}
+
+#[test]
+fn what_is_old_is_tried_once_more_after_a_start() {
+    let mut world = World::new();
+    let first = world.fail_a_run(1, 1_000);
+    let World { folder, core } = world;
+    drop(core);
+    let week_ms = 7 * 24 * 60 * MINUTE_MS;
+    let core = core_in(&folder, week_ms);
+    let mut world = World { folder, core };
+    let again = world.tick(week_ms);
+    assert_eq!(again, first);
+    assert!(
+        world.core.undelivered_rows().is_empty(),
+        "nobody has tried yet"
+    );
+    let failed = || Verdict::Failed("it answers 500".into());
+    again
+        .iter()
+        .for_each(|one| world.ended(one.id, failed(), week_ms + 1_000));
+    world.tick(week_ms + 61 * MINUTE_MS);
+    world.tick(week_ms + 61 * MINUTE_MS + 2_000);
+    assert_eq!(world.core.undelivered_rows().len(), 2);
+    assert_eq!(
+        world.show()["notices"]["waiting"],
+        4,
+        "what tells the others of it"
+    );
+}
+
+#[test]
+fn what_was_before_is_not_told_to_who_asks_later() {
+    let mut world = World::new();
+    world.fail_a_run(1, 1_000);
+    let alarm = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
+                       "crawls": ["watches/w", "others/secret"]});
+    world.core.layout_alarms = Some([alarm.clone()].into());
+    let watch = |when: &str| {
+        let hook = json!({"webhook": "https://d.example/x", "when": when,
+                          "about": ["health", "runs"]});
+        json!({"action": "watch_add", "watch": {"name": "w", "urls": ["http://a.org/"],
+               "schedule": "0 0 29 2 *", "notify": [hook]}})
+    };
+    world.ask(watch("at_once"), 2_000);
+    assert!(world.tick(3_000).is_empty());
+    world.ask(watch("digest"), 4_000);
+    let mut other = alarm;
+    other["mapping"] = "n".into();
+    world.core.layout_alarms = Some([other].into());
+    world.ask(watch("at_once"), 5_000);
+    assert!(world.tick(6_000).is_empty(), "also who has asked before");
+    world.core.layout_alarms = Some([].into());
+    let told = world.tick(7_000);
+    assert!(!told[0].notice.to_string().contains("others/secret"));
+}

@@ -1,0 +1,35 @@
+//! Hands notices of watches to the thread that delivers them.
+
+use std::sync::Arc;
+
+use webfill_notices::{Courier, Ended};
+use webfill_startup::Fault;
+
+use crate::core::Core;
+use crate::feeders::FeederSetup;
+use crate::firehose::Notices;
+
+/// Delivers notices, if this dispatcher has watches.
+pub(crate) struct Deliveries(Option<Courier>);
+
+impl Deliveries {
+    pub(crate) fn start(
+        setup: Option<&FeederSetup>,
+        notices: Notices,
+        on_end: impl Fn(Ended) + Send + Sync + 'static,
+    ) -> Result<Deliveries, Fault> {
+        let courier = setup.map(|feeders| {
+            let publish = move |app: &str, notice: &_| notices.publish(app, notice);
+            Courier::start(feeders.notices.clone(), Some(Arc::new(publish)), on_end)
+        });
+        courier.transpose().map(Deliveries)
+    }
+
+    /// Delivers what is due, after its commit.
+    pub(crate) fn advance(&self, core: &mut Core) {
+        if let Some(courier) = &self.0 {
+            let deliveries = core.take_deliveries().into_iter();
+            deliveries.for_each(|delivery| courier.deliver(delivery));
+        }
+    }
+}

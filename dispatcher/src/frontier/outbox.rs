@@ -1,0 +1,408 @@
+//! The outbox: notices of watches that wait to be delivered, and what has been told. A notice is put there
+//! in the transaction that notes what it tells as told, so each thing is told once; it stays until it is
+//! delivered, under the same key, so that no death loses it. Bounded: of each watch [`MOST_WAITING`] wait, with
+//! [`MOST_BYTES`], and [`MOST_BYTES_IN_ALL`] of all watches together. The bodies stand apart, and only as long
+//! as their notices wait: what is looked at each second stays small.
+//!
+//! The functions work on any connection to the file: `webfill watch run FILE` has no dispatcher any more when
+//! its run has ended.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use serde_json::{Value, json};
+use webfill_api::{NoticeTarget, NoticeTime};
+use webfill_notices::{Delivery, SiteTrouble, Told, Verdict};
+
+/// So many notices of a watch wait at most; then the oldest is given up.
+const MOST_WAITING: i64 = 1_000;
+
+/// So many bytes of notices wait at most, of a watch and of all; then the oldest of the watch is given up.
+const MOST_BYTES: i64 = 32 << 20;
+const MOST_BYTES_IN_ALL: i64 = 512 << 20;
+
+/// Of a target the oldest notice goes first, so that what is heard last is true. After so many tries it goes
+/// behind the others: it may be one that the target never takes.
+const TRIES_IN_ORDER: i64 = 10;
+
+/// So many settled notices of a watch are kept.
+const MOST_SETTLED: i64 = 100;
+
+/// A notice that could not be delivered for so long is given up.
+const GIVEN_UP_AFTER_MS: i64 = 3 * 86_400_000;
+
+/// Settled notices are kept so long, to be looked at.
+const KEPT_MS: i64 = 7 * 86_400_000;
+
+/// So many sites in trouble are told of.
+const MOST_SITES: i64 = 100;
+
+const OUTBOX_FULL: &str = "too many notices wait: the oldest are given up";
+const TOO_OLD: &str = "it could not be delivered for three days";
+const WITHDRAWN: &str = "its target was taken out of the watch";
+
+/// A target, by the name of its watch and its JSON.
+pub type TargetKey = (String, String);
+
+/// A target that notices have not reached for some time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Undelivered {
+    pub target: TargetKey,
+    pub since_ms: i64,
+    pub why: String,
+}
+
+/// Puts a notice for one target into the outbox. After a failure it waits with the others of the target.
+/// Returns what had to be given up for it.
+pub fn put(
+    db: &Connection,
+    watch: &str,
+    target: &NoticeTarget,
+    notice: &Value,
+    now_ms: i64,
+) -> Result<Vec<Undelivered>> {
+    let body = notice.to_string();
+    let subject = notice["subject"].as_str().unwrap_or_default();
+    let sql = "INSERT INTO notices (key, watch, target, subject, bytes, made_ms, due_ms)
+               SELECT lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, ?5, max(?5, ifnull(min(due_ms), ?5))
+               FROM notices WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL AND tries > 0";
+    let target = target_json(target);
+    let values = params![watch, target, subject, body.len() as i64, now_ms];
+    db.prepare_cached(sql)?.execute(values)?;
+    let sql = "INSERT INTO notice_bodies (notice, body) VALUES (?1, ?2)";
+    db.prepare_cached(sql)?
+        .execute(params![db.last_insert_rowid(), body])?;
+    let mut given_up = Vec::new();
+    while !has_room(db, watch)? {
+        let oldest = "SELECT min(id) FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+        let oldest: Option<i64> = db
+            .prepare_cached(oldest)?
+            .query_row([watch], |row| row.get(0))?;
+        let Some(id) = oldest else { break };
+        given_up.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
+    }
+    Ok(given_up)
+}
+
+fn has_room(db: &Connection, watch: &str) -> Result<bool> {
+    let sql = "SELECT count(*), ifnull(sum(bytes), 0) FROM notices
+               WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let (waiting, bytes): (i64, i64) = db.prepare_cached(sql)?.query_row([watch], read)?;
+    let sql = "SELECT ifnull(sum(bytes), 0) FROM notices WHERE due_ms IS NOT NULL";
+    let in_all: i64 = db.prepare_cached(sql)?.query_row((), |row| row.get(0))?;
+    Ok(waiting <= MOST_WAITING && bytes <= MOST_BYTES && in_all <= MOST_BYTES_IN_ALL)
+}
+
+/// Settles a notice that waits as one that is not delivered.
+fn give_up(db: &Connection, id: i64, why: &str, now_ms: i64) -> Result<Option<Undelivered>> {
+    let sql = "UPDATE notices SET due_ms = NULL, settled_ms = ?2, why = ?3
+               WHERE id = ?1 AND due_ms IS NOT NULL RETURNING watch, target";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let target: Option<TargetKey> = db
+        .prepare_cached(sql)?
+        .query_row(params![id, now_ms, why], read)
+        .optional()?;
+    drop_body(db, id)?;
+    Ok(target.map(|target| Undelivered {
+        target,
+        since_ms: now_ms,
+        why: why.to_owned(),
+    }))
+}
+
+fn drop_body(db: &Connection, id: i64) -> Result<()> {
+    let sql = "DELETE FROM notice_bodies WHERE notice = ?1";
+    db.prepare_cached(sql)?.execute([id]).map(drop)
+}
+
+/// What waits for targets that are not among these is not delivered: somebody has taken them out.
+pub fn withdraw(
+    db: &Connection,
+    watch: &str,
+    targets: &BTreeSet<String>,
+    now_ms: i64,
+) -> Result<()> {
+    let sql = "SELECT id, target FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let mut select = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+    let waiting: Vec<(i64, String)> = select.query_map([watch], read)?.collect::<Result<_>>()?;
+    for (id, target) in waiting {
+        if !targets.contains(&target) {
+            give_up(db, id, WITHDRAWN, now_ms)?;
+        }
+    }
+    Ok(())
+}
+
+/// What has been told of a watch; `None`: nothing yet.
+pub fn told(db: &Connection, watch: &str, time: NoticeTime) -> Result<Option<Told>> {
+    let sql = "SELECT told FROM watch_told WHERE watch = ?1 AND time = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let told = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
+    Ok(told
+        .optional()?
+        .and_then(|told| serde_json::from_str(&told).ok()))
+}
+
+pub fn keep_told(db: &Connection, watch: &str, time: NoticeTime, told: &Told) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO watch_told (watch, time, told) VALUES (?1, ?2, ?3)";
+    let told = json!(told).to_string();
+    let values = params![watch, time.as_str(), told];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Nothing is told any more at this time.
+pub fn forget_told(db: &Connection, watch: &str, time: NoticeTime) -> Result<()> {
+    let sql = "DELETE FROM watch_told WHERE watch = ?1 AND time = ?2";
+    let values = params![watch, time.as_str()];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Of a watch that is removed: its settled notices stay until they are too old.
+pub fn forget(db: &Connection, watch: &str) -> Result<()> {
+    for sql in [
+        "DELETE FROM notice_bodies WHERE notice IN
+             (SELECT id FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL)",
+        "DELETE FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL",
+        "DELETE FROM watch_told WHERE watch = ?1",
+        "DELETE FROM undelivered WHERE watch = ?1",
+    ] {
+        db.prepare_cached(sql)?.execute([watch])?;
+    }
+    Ok(())
+}
+
+/// At a start all that waits is tried at once.
+pub fn begin(db: &Connection, now_ms: i64) -> Result<()> {
+    let sql = "UPDATE notices SET due_ms = ?1 WHERE due_ms IS NOT NULL";
+    db.prepare_cached(sql)?.execute([now_ms]).map(drop)
+}
+
+/// What is due: of each target one, the oldest first.
+pub fn due(
+    db: &Connection,
+    now_ms: i64,
+    most: usize,
+    is_busy: impl Fn(&TargetKey) -> bool,
+) -> Result<Vec<(TargetKey, Delivery)>> {
+    let sql = "SELECT id, watch, target FROM notices WHERE due_ms IS NOT NULL AND due_ms <= ?1
+               ORDER BY tries >= ?2, id";
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query([now_ms, TRIES_IN_ORDER])?;
+    let mut found: Vec<(TargetKey, Delivery)> = Vec::new();
+    while let Some(row) = rows.next()?
+        && found.len() < most
+    {
+        let key: TargetKey = (row.get(1)?, row.get(2)?);
+        if is_busy(&key) || found.iter().any(|(found, _)| *found == key) {
+            continue;
+        }
+        if let Some(delivery) = delivery(db, row.get(0)?)? {
+            found.push((key, delivery));
+        }
+    }
+    Ok(found)
+}
+
+/// When the next notice is due.
+pub fn next_due_ms(db: &Connection) -> Result<Option<i64>> {
+    let sql = "SELECT min(due_ms) FROM notices WHERE due_ms IS NOT NULL";
+    db.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}
+
+fn delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
+    let sql = "SELECT key, watch, target, body FROM notices
+               JOIN notice_bodies ON notice = id WHERE id = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let text = |row: &Row<'_>, column| row.get::<_, String>(column);
+    let row = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?));
+    let Some((key, watch, target, notice)) = select.query_row([id], row).optional()? else {
+        return Ok(None);
+    };
+    let read = serde_json::from_str(&target).ok();
+    let read = read.zip(serde_json::from_str(&notice).ok());
+    Ok(read.map(|(target, notice)| Delivery {
+        id,
+        key,
+        watch,
+        target,
+        notice,
+    }))
+}
+
+/// Notes what has become of a try. After a failure all notices for the target wait until `again_ms`.
+pub fn settle(
+    db: &Connection,
+    (id, target): (i64, &TargetKey),
+    verdict: &Verdict,
+    (now_ms, again_ms): (i64, i64),
+) -> Result<()> {
+    let (why, is_settled) = match verdict {
+        Verdict::Delivered => (None, true),
+        Verdict::GivenUp(why) => (Some(why), true),
+        Verdict::Failed(why) => (Some(why), false),
+    };
+    let sql = "UPDATE notices SET tries = tries + 1, why = ?2,
+                   due_ms = iif(?3, NULL, ?4), settled_ms = iif(?3, ?5, NULL)
+               WHERE id = ?1 AND due_ms IS NOT NULL";
+    let values = params![id, why, is_settled, again_ms, now_ms];
+    db.prepare_cached(sql)?.execute(values)?;
+    if is_settled {
+        drop_body(db, id)?;
+        return forget_settled(db, &target.0);
+    }
+    let sql = "UPDATE notices SET due_ms = max(due_ms, ?3)
+               WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL";
+    let values = params![target.0, target.1, again_ms];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Keeps the last ones only.
+fn forget_settled(db: &Connection, watch: &str) -> Result<()> {
+    let sql = "DELETE FROM notices WHERE id IN
+                   (SELECT id FROM notices WHERE watch = ?1 AND settled_ms IS NOT NULL
+                    ORDER BY id DESC LIMIT -1 OFFSET ?2)";
+    let values = params![watch, MOST_SETTLED];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Targets that have waiting notices of before a time, each with the oldest.
+pub fn overdue(db: &Connection, before_ms: i64) -> Result<Vec<Undelivered>> {
+    let sql = "SELECT watch, target, min(made_ms), max(why) FROM notices
+               WHERE due_ms IS NOT NULL GROUP BY watch, target HAVING min(made_ms) <= ?1";
+    read_undelivered(db, sql, &[&before_ms])
+}
+
+/// The targets whose alarm stands.
+pub fn undelivered(db: &Connection) -> Result<Vec<Undelivered>> {
+    let sql = "SELECT watch, target, since_ms, why FROM undelivered";
+    read_undelivered(db, sql, &[])
+}
+
+fn read_undelivered(
+    db: &Connection,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<Undelivered>> {
+    let mut select = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| {
+        Ok(Undelivered {
+            target: (row.get(0)?, row.get(1)?),
+            since_ms: row.get(2)?,
+            why: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        })
+    };
+    select.query_map(values, read)?.collect()
+}
+
+pub fn raise(db: &Connection, one: &Undelivered) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO undelivered (watch, target, since_ms, why)
+               VALUES (?1, ?2, ?3, ?4)";
+    let values = params![one.target.0, one.target.1, one.since_ms, one.why];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
+    let sql = "DELETE FROM undelivered WHERE watch = ?1 AND target = ?2";
+    let values = params![target.0, target.1];
+    db.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Gives up what is too old, and drops what was settled long ago. Call it only once all was tried: nobody may
+/// have been there to deliver it for long. Returns what is given up.
+pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
+    let sql = "SELECT id FROM notices WHERE due_ms IS NOT NULL AND made_ms < ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let old = select.query_map([now_ms - GIVEN_UP_AFTER_MS], |row| row.get(0))?;
+    let mut given_up = Vec::new();
+    for id in old.collect::<Result<Vec<i64>>>()? {
+        given_up.extend(give_up(db, id, TOO_OLD, now_ms)?);
+    }
+    let sql = "DELETE FROM notices WHERE settled_ms IS NOT NULL AND settled_ms < ?1";
+    db.prepare_cached(sql)?.execute([now_ms - KEPT_MS])?;
+    Ok(given_up)
+}
+
+/// How many notices wait, and the last ones of a watch as people are told; times are seconds since the
+/// epoch.
+pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
+    let sql = "SELECT count(*) FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let waiting: i64 = db
+        .prepare_cached(sql)?
+        .query_row([watch], |row| row.get(0))?;
+    let sql = "SELECT key, target, subject, made_ms, tries, settled_ms, why
+               FROM notices WHERE watch = ?1 ORDER BY id DESC LIMIT ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let seconds = |ms: i64| ms as f64 / 1_000.0;
+    let read = |row: &Row<'_>| {
+        let (settled_ms, why): (Option<i64>, Option<String>) = (row.get(5)?, row.get(6)?);
+        let state = match (settled_ms, &why) {
+            (None, _) => "waiting",
+            (Some(_), None) => "delivered",
+            (Some(_), Some(_)) => "given_up",
+        };
+        Ok(json!({
+            "key": row.get::<_, String>(0)?,
+            "target": shown(&row.get::<_, String>(1)?),
+            "subject": row.get::<_, String>(2)?,
+            "at": seconds(row.get(3)?),
+            "tries": row.get::<_, i64>(4)?,
+            "state": state,
+            "why": why,
+        }))
+    };
+    let last = select.query_map(params![watch, most.min(1_000) as i64], read)?;
+    Ok((waiting as u64, last.collect::<Result<_>>()?))
+}
+
+/// How many notices wait, and why one of them does; `None` if none does.
+pub fn left(db: &Connection) -> Result<Option<(u64, String)>> {
+    let sql = "SELECT count(*), max(why) FROM notices WHERE due_ms IS NOT NULL";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?));
+    let (waiting, why) = db.prepare_cached(sql)?.query_row([], read)?;
+    Ok((waiting > 0).then(|| (waiting as u64, why.unwrap_or_default())))
+}
+
+/// A target as it is kept.
+pub fn target_json(target: &NoticeTarget) -> String {
+    json!(target).to_string()
+}
+
+/// A kept target, for people.
+pub fn shown(target: &str) -> String {
+    let read: Option<NoticeTarget> = serde_json::from_str(target).ok();
+    read.map_or_else(|| "***".into(), |target| target.shown())
+}
+
+/// The sites of a crawl that rest or are given up.
+pub fn sites_in_trouble(
+    db: &Connection,
+    (app, crawl): (&str, &str),
+    now_ms: i64,
+) -> Result<Vec<SiteTrouble>> {
+    let sql = "SELECT sites.name, reason, since_ms, given_up_to IS NOT NULL, sign, url
+               FROM crawls CROSS JOIN crawl_sites ON crawl_sites.crawl = crawls.id
+               CROSS JOIN site_states ON site_states.site = crawl_sites.site
+               CROSS JOIN sites ON sites.id = site_states.site
+               WHERE app_id = ?1 AND crawl_id = ?2
+               AND (given_up_to IS NOT NULL OR rest_until_ms > ?3)
+               ORDER BY since_ms LIMIT ?4";
+    let mut select = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| {
+        Ok(SiteTrouble {
+            site: row.get(0)?,
+            reason: row.get(1)?,
+            since_ms: row.get(2)?,
+            given_up: row.get(3)?,
+            sign: row.get(4)?,
+            url: row.get(5)?,
+        })
+    };
+    select
+        .query_map(params![app, crawl, now_ms, MOST_SITES], read)?
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

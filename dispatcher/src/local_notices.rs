@@ -1,0 +1,197 @@
+//! The notices of a watch on one machine. When its run has ended there is no dispatcher any more, so the
+//! process of the run itself tells what is new, and delivers it, out of the file that the dispatcher had.
+//! What cannot be delivered in time is tried again at the next run.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::Value;
+use webfill_api::{NoticeTime, Watch, WatchRun};
+use webfill_notices::{Courier, Ended, Facts, Rights, Told, Verdict, compose, wait_ms};
+use webfill_startup::Fault;
+
+use crate::frontier::open_file;
+use crate::frontier::outbox::{self, TargetKey};
+
+/// How often it is looked whether more is due.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What was begun in time is waited for: a command may take a minute.
+const UNDER_WAY: Duration = Duration::from_secs(70);
+
+/// So many notices are under way at once.
+const MOST_UNDER_WAY: usize = 32;
+
+/// What is known when a run has ended.
+pub struct RunEnded<'a> {
+    pub watch: &'a Watch,
+    /// Those that have ended, the latest first.
+    pub runs: &'a [WatchRun],
+    /// The alarms that stand of its mappings, as `status` tells them; `None`: they were not looked at.
+    pub alarms: Option<&'a [Value]>,
+    pub now_ms: i64,
+}
+
+/// The outbox of a watch on one machine.
+pub struct LocalNotices {
+    db: Connection,
+}
+
+impl LocalNotices {
+    /// Opens the outbox in a state folder, which no dispatcher has.
+    pub fn open(state: &Path) -> Result<LocalNotices, Fault> {
+        let db = open_file(state).map_err(Fault::error)?;
+        Ok(LocalNotices { db })
+    }
+
+    /// Before a run: what was before is not told to who asks only now, and nothing more to who does not ask
+    /// any more. `last` is the last run that has ended.
+    pub fn begin(&self, watch: &Watch, last: u64, now_ms: i64) -> Result<(), Fault> {
+        let targets = watch.notify.iter();
+        let targets = targets.map(|notify| outbox::target_json(&notify.target));
+        let begun = outbox::withdraw(&self.db, &watch.name, &targets.collect(), now_ms);
+        begun
+            .and_then(|()| self.begin_telling(watch, last))
+            .map_err(fault)
+    }
+
+    fn begin_telling(&self, watch: &Watch, last: u64) -> rusqlite::Result<()> {
+        for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
+            if !watch.notify.iter().any(|notify| notify.when == time) {
+                outbox::forget_told(&self.db, &watch.name, time)?;
+            } else if outbox::told(&self.db, &watch.name, time)?.is_none() {
+                let fresh = Told {
+                    run: last,
+                    ..Told::default()
+                };
+                outbox::keep_told(&self.db, &watch.name, time, &fresh)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what is new into the outbox, once.
+    pub fn tell(&self, ended: &RunEnded<'_>) -> Result<(), Fault> {
+        self.told(ended).map_err(fault)
+    }
+
+    fn told(&self, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
+        self.db.execute_batch("BEGIN IMMEDIATE")?;
+        let times: BTreeSet<NoticeTime> = ended
+            .watch
+            .notify
+            .iter()
+            .map(|notify| notify.when)
+            .collect();
+        for time in times {
+            self.tell_at(time, ended)
+                .inspect_err(|_| drop(self.db.execute_batch("ROLLBACK")))?;
+        }
+        self.db.execute_batch("COMMIT")
+    }
+
+    fn tell_at(&self, time: NoticeTime, ended: &RunEnded<'_>) -> rusqlite::Result<()> {
+        let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
+        let told = outbox::told(db, &watch.name, time)?.unwrap_or_default();
+        let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
+        let (events, told) = told.news(&Facts {
+            watch,
+            runs: ended.runs,
+            alarms: ended.alarms,
+            sites: &sites,
+            changes: None,
+            held: None,
+            now_ms,
+        });
+        for notify in watch.notify.iter().filter(|notify| notify.when == time) {
+            if let Some(notice) = compose(watch, time, &notify.about, &events, now_ms) {
+                outbox::put(db, &watch.name, &notify.target, &notice, now_ms)?;
+            }
+        }
+        outbox::keep_told(db, &watch.name, time, &told)
+    }
+
+    /// Delivers what waits, for at most `within` and what was begun by then to its end, and returns how many
+    /// notices are left or given up, with the reason of one. `give_up` ends it early.
+    pub fn deliver(
+        &self,
+        rights: Rights,
+        within: Duration,
+        now_ms: impl Fn() -> i64,
+        give_up: impl Fn() -> bool,
+    ) -> Result<Option<(u64, String)>, Fault> {
+        let until = Instant::now() + within;
+        outbox::begin(&self.db, now_ms()).map_err(fault)?;
+        if outbox::next_due_ms(&self.db).map_err(fault)?.is_none() {
+            return Ok(None);
+        }
+        let (tell, told) = mpsc::channel();
+        let courier = Courier::start(rights, None, move |ended| drop(tell.send(ended)))?;
+        let mut round = Round {
+            notices: self,
+            courier,
+            under_way: HashMap::new(),
+            failures: HashMap::new(),
+        };
+        while !give_up() && Instant::now() < until + UNDER_WAY {
+            let is_over = match Instant::now() < until {
+                true => round.order(now_ms()).map_err(fault)?,
+                false => round.under_way.is_empty(),
+            };
+            if is_over {
+                break;
+            }
+            if let Ok(ended) = told.recv_timeout(LOOK_EVERY) {
+                round.settle(&ended, now_ms()).map_err(fault)?;
+            }
+        }
+        let given_up = outbox::sweep(&self.db, now_ms()).map_err(fault)?;
+        match (outbox::left(&self.db).map_err(fault)?, given_up.first()) {
+            (None, Some(one)) => Ok(Some((given_up.len() as u64, one.why.clone()))),
+            (left, _) => Ok(left),
+        }
+    }
+}
+
+/// Deliveries under way.
+struct Round<'a> {
+    notices: &'a LocalNotices,
+    courier: Courier,
+    under_way: HashMap<i64, TargetKey>,
+    failures: HashMap<TargetKey, u32>,
+}
+
+impl Round<'_> {
+    /// Begins what is due, and returns whether nothing waits any more.
+    fn order(&mut self, now_ms: i64) -> rusqlite::Result<bool> {
+        let db = &self.notices.db;
+        let free = MOST_UNDER_WAY.saturating_sub(self.under_way.len());
+        let is_busy = |key: &TargetKey| self.under_way.values().any(|busy| busy == key);
+        let due = outbox::due(db, now_ms, free, is_busy)?;
+        for (target, delivery) in due {
+            self.under_way.insert(delivery.id, target);
+            self.courier.deliver(delivery);
+        }
+        Ok(self.under_way.is_empty() && outbox::next_due_ms(db)?.is_none())
+    }
+
+    fn settle(&mut self, ended: &Ended, now_ms: i64) -> rusqlite::Result<()> {
+        let Some(target) = self.under_way.remove(&ended.id) else {
+            return Ok(());
+        };
+        let failures = self.failures.entry(target.clone()).or_default();
+        *failures = match &ended.verdict {
+            Verdict::Delivered => 0,
+            Verdict::Failed(_) | Verdict::GivenUp(_) => *failures + 1,
+        };
+        let at = (now_ms, now_ms + wait_ms(*failures));
+        outbox::settle(&self.notices.db, (ended.id, &target), &ended.verdict, at)
+    }
+}
+
+fn fault(error: rusqlite::Error) -> Fault {
+    Fault::error(format!("the outbox of notices cannot be used: {error}"))
+}

@@ -1,0 +1,49 @@
+//! The dispatcher's sockets, and who may speak on them.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
+use webfill_startup::Fault;
+use webfill_wire::keys::Role;
+use webfill_wire::socket::{Pattern, SocketError, SocketName, SocketSpec};
+
+use crate::config::{DispatcherSetup, Endpoints};
+
+pub(super) const TASKS: SocketName = 1;
+pub(super) const OUTCOMES: SocketName = 2;
+pub(super) const CONTROL: SocketName = 3;
+pub(super) const FIREHOSE: SocketName = 4;
+pub(super) const FEEDERS: SocketName = 5;
+
+/// So that a port in use fails before the frontier is touched.
+pub(super) fn check_ports(at: &Endpoints) -> Result<(), Fault> {
+    for endpoint in [&at.tasks, &at.outcomes, &at.control, &at.firehose] {
+        let Some(address) = endpoint.strip_prefix("tcp://") else {
+            continue;
+        };
+        if let Err(error) = TcpListener::bind(address)
+            && error.kind() == ErrorKind::AddrInUse
+        {
+            let endpoint = endpoint.clone();
+            return Err(Fault::error(SocketError::InUse { endpoint }));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
+    let at = &setup.endpoints;
+    let keys = setup.keys.as_ref();
+    let mut specs = vec![
+        SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
+        SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
+        SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client),
+        SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
+    ];
+    if let Some(feeders) = &setup.feeders {
+        // In a folder that only this user can access: it needs no keys.
+        let endpoint = &feeders.endpoint;
+        specs.push(SocketSpec::bind(FEEDERS, Pattern::Router, endpoint).serve(None, Role::Client));
+    }
+    specs
+}

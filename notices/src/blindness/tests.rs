@@ -1,0 +1,199 @@
+use serde_json::json;
+
+use super::*;
+
+/// Runs by what they have found, the latest last.
+fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
+    let runs = found.iter().enumerate().map(|(index, found)| {
+        let mut run = WatchRun::begun(index as u64 + 1, 0, 0);
+        run.ended_ms = Some(1);
+        run.how = Some(RunEnd::Finished);
+        run.counts.insert("pages".into(), json!(10));
+        run.counts.insert("outcomes".into(), json!({"ok": 10}));
+        run.counts.insert(what.into(), json!(found));
+        run
+    });
+    let mut runs: Vec<WatchRun> = runs.collect();
+    runs.reverse();
+    runs
+}
+
+fn judged(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> {
+    judge(&Known {
+        runs,
+        blind_after: 3,
+        sites,
+        alarms: &[],
+        standing: &BTreeMap::new(),
+    })
+}
+
+fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
+    let standing = standing.iter().map(|name| (name.to_string(), "why".into()));
+    let known = Known {
+        runs,
+        blind_after: 3,
+        sites: &[],
+        alarms: &[],
+        standing: &standing.collect(),
+    };
+    judge(&known).into_keys().collect()
+}
+
+#[test]
+fn what_stands_ends_only_by_a_run_that_has_found_some() {
+    let empty = runs("fields", &[0; RUNS_JUDGED as usize]);
+    assert_eq!(
+        still(&empty, &["no_fields"]),
+        ["no_fields"],
+        "nobody knows more"
+    );
+    let mut gone = runs("fields", &[5, 5, 5, 0, 0]);
+    gone[0].counts.insert("pages".into(), json!(0));
+    assert_eq!(still(&gone, &["no_fields"]), ["no_fields", "no_pages"]);
+    let mut stopped = runs("fields", &[0]);
+    stopped[0].how = Some(RunEnd::Stopped);
+    let standing = ["no_fields", "not_finished"];
+    assert_eq!(still(&stopped, &standing), standing, "it was broken off");
+    assert_eq!(still(&runs("fields", &[0, 1]), &standing), [""; 0]);
+}
+
+fn names(what: &str, found: &[u64]) -> Vec<String> {
+    judged(&runs(what, found), &[]).into_keys().collect()
+}
+
+#[test]
+fn it_is_blind_after_three_runs_without_what_it_always_finds() {
+    for what in ["documents", "changes", "fields"] {
+        let blind = [format!("no_{what}")];
+        assert_eq!(names(what, &[4, 2, 9, 0, 0]), [""; 0], "{what}");
+        assert_eq!(names(what, &[4, 2, 9, 0, 0, 0]), blind, "{what}");
+        assert_eq!(names(what, &[4, 2, 9, 0, 0, 0, 0]), blind, "it stands");
+        assert_eq!(
+            names(what, &[4, 2, 9, 0, 0, 0, 1]),
+            [""; 0],
+            "it sees again"
+        );
+        assert_eq!(
+            names(what, &[4, 2, 0, 0, 0, 0]),
+            [""; 0],
+            "not usual: twice only"
+        );
+    }
+}
+
+#[test]
+fn pages_that_are_as_they_were_do_not_make_it_blind() {
+    let mut runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
+    for run in &mut runs[..3] {
+        let outcomes = json!({"ok": 1, "not_modified": 9});
+        run.counts.insert("outcomes".into(), outcomes);
+    }
+    assert!(judged(&runs, &[]).is_empty());
+}
+
+#[test]
+fn what_is_found_now_and_then_takes_longer() {
+    let mut found = vec![1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1];
+    found.extend([0; 4]);
+    assert_eq!(names("changes", &found), [""; 0], "that happens by chance");
+    found.extend([0; 4]);
+    assert_eq!(names("changes", &found), ["no_changes"]);
+}
+
+#[test]
+fn a_run_without_pages_is_told_at_once_and_alone() {
+    let mut runs = runs("pages", &[8, 9, 7, 0]);
+    for run in &mut runs[1..] {
+        run.counts.insert("fields".into(), json!(5));
+    }
+    runs[0].counts.insert("outcomes".into(), json!({}));
+    let blind = judged(&runs, &[]);
+    assert_eq!(blind.keys().collect::<Vec<_>>(), ["no_pages"]);
+    let told = &blind["no_pages"];
+    assert!(told.contains("the last run has found no pages"), "{told}");
+    assert!(told.contains("the seeds are empty"), "{told}");
+    runs[0].how = Some(RunEnd::Interrupted);
+    assert!(judged(&runs, &[]).is_empty(), "it was broken off");
+}
+
+#[test]
+fn the_likely_reason_is_what_most_requests_tell() {
+    let mut runs = runs("pages", &[8, 9, 7, 0]);
+    for (outcomes, reason) in [
+        (json!({"dns_error": 4}), "DNS"),
+        (
+            json!({"disallowed": 4, "http_error": 1}),
+            "robots.txt disallows",
+        ),
+        (json!({"http_error": 4}), "404"),
+        (json!({"blocked": 2, "timeout": 1}), "blocks"),
+    ] {
+        runs[0].counts.insert("outcomes".into(), outcomes);
+        let told = &judged(&runs, &[])["no_pages"];
+        assert!(told.contains(reason), "{told}");
+    }
+    let blocking = SiteTrouble {
+        site: "a.example".into(),
+        reason: "blocked".into(),
+        since_ms: 1_700_000_000_000,
+        given_up: false,
+        sign: "cf-mitigated: challenge".into(),
+        url: "https://a.example/".into(),
+    };
+    let blind = judged(&runs, std::slice::from_ref(&blocking));
+    assert!(
+        blind["no_pages"].contains("a.example rests since 2023-11-14"),
+        "{blind:?}"
+    );
+    assert!(blind["site_blocked"].contains("cf-mitigated"), "{blind:?}");
+}
+
+#[test]
+fn sites_are_told_of_by_reason_and_few_are_named() {
+    let site = |n: usize, reason: &str| SiteTrouble {
+        site: format!("s{n}.example"),
+        reason: reason.into(),
+        since_ms: 0,
+        given_up: n == 0,
+        sign: String::new(),
+        url: String::new(),
+    };
+    let mut sites: Vec<SiteTrouble> = (0..10).map(|n| site(n, "dns")).collect();
+    sites.push(site(10, "blocked"));
+    let blind = judged(&runs("pages", &[1]), &sites);
+    assert_eq!(
+        blind.keys().collect::<Vec<_>>(),
+        ["site_blocked", "site_dns"]
+    );
+    assert!(blind["site_dns"].contains("s0.example is given up"));
+    assert!(blind["site_dns"].ends_with("; and 7 more"), "{blind:?}");
+}
+
+#[test]
+fn a_run_that_did_not_come_to_its_end_is_told_of() {
+    let mut runs = runs("pages", &[5]);
+    runs[0].how = Some(RunEnd::Window);
+    runs[0].counts.insert("queued".into(), json!(77));
+    assert!(judged(&runs, &[])["not_finished"].contains("window with 77 pages left"));
+    runs[0].how = Some(RunEnd::Failed);
+    runs[0].why = Some("no such file".into());
+    assert!(judged(&runs, &[])["not_finished"].contains("has failed: no such file"));
+}
+
+#[test]
+fn an_alarm_of_a_mapping_or_fewer_pages_are_likely_reasons() {
+    let mut judged_runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
+    let alarms = [json!({"mapping": "shop", "layout_changed": "2026-01-01T00:00:00Z"})];
+    let known = Known {
+        runs: &judged_runs,
+        blind_after: 3,
+        sites: &[],
+        alarms: &alarms,
+        standing: &BTreeMap::new(),
+    };
+    assert!(judge(&known)["no_fields"].contains("the layout changed for the mapping shop"));
+    judged_runs[0].counts.insert("pages".into(), json!(2));
+    let told = &judged(&judged_runs, &[])["no_fields"];
+    assert!(told.contains("fetches 2 pages, usually 10"), "{told}");
+}

@@ -1,0 +1,136 @@
+//! The settings of notices (`[notices]`).
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::smtp_address::SmtpAddress;
+
+/// What the notices of a fleet's watches may use of the dispatcher's machine, and how mail leaves it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NoticesConfig {
+    /// The server that mail is handed to: `smtps://HOST[:PORT]`, `smtp://HOST[:PORT]`, or
+    /// `plain://127.0.0.1[:PORT]`; without it, there is no mail.
+    pub smtp: Option<String>,
+    pub smtp_user: Option<String>,
+    pub smtp_password_file: Option<PathBuf>,
+    /// The sender.
+    pub mail_from: Option<String>,
+    /// Addresses that watches of a fleet may write to, or `@DOMAIN` for all of a domain.
+    pub mail_to: Vec<String>,
+    /// Programs that watches of a fleet may run.
+    pub commands: Vec<PathBuf>,
+    /// The folder of files that watches of a fleet may append to.
+    pub files_dir: Option<PathBuf>,
+    /// The folder of keys that watches of a fleet may sign with, each in the folder of its host.
+    pub secrets_dir: Option<PathBuf>,
+    /// Watches of a fleet may post to private addresses.
+    pub allow_private_webhooks: bool,
+    /// Further authorities whose certificates are accepted, in PEM.
+    pub ca_file: Option<PathBuf>,
+    /// After so many seconds a notice that could not be delivered is an alarm.
+    pub undelivered_after: f64,
+}
+
+impl Default for NoticesConfig {
+    fn default() -> Self {
+        NoticesConfig {
+            smtp: None,
+            smtp_user: None,
+            smtp_password_file: None,
+            mail_from: None,
+            mail_to: Vec::new(),
+            commands: Vec::new(),
+            files_dir: None,
+            secrets_dir: None,
+            allow_private_webhooks: false,
+            ca_file: None,
+            undelivered_after: 600.0,
+        }
+    }
+}
+
+impl NoticesConfig {
+    /// The error names the key.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(smtp) = &self.smtp {
+            SmtpAddress::parse(smtp).map_err(|why| format!("notices.smtp = \"{smtp}\": {why}"))?;
+            if self.mail_from.is_none() {
+                return Err(
+                    "notices.mail_from: mail needs a sender such as webfill@b.example".into(),
+                );
+            }
+        }
+        if let Some(from) = &self.mail_from
+            && from.parse::<lettre::Address>().is_err()
+        {
+            return Err(format!(
+                "notices.mail_from = \"{from}\": expected an address of mail"
+            ));
+        }
+        if self.smtp_user.is_some() != self.smtp_password_file.is_some() {
+            return Err("notices.smtp_user and notices.smtp_password_file need each other".into());
+        }
+        if let Some(command) = self.commands.iter().find(|command| !command.is_absolute()) {
+            let command = command.display();
+            return Err(format!(
+                "notices.commands: `{command}`: expected a whole path"
+            ));
+        }
+        match (1.0..=86_400.0).contains(&self.undelivered_after) {
+            true => Ok(()),
+            false => Err(format!(
+                "notices.undelivered_after = {}: expected 1 to 86400 seconds",
+                self.undelivered_after
+            )),
+        }
+    }
+
+    pub fn undelivered_after_ms(&self) -> i64 {
+        (self.undelivered_after * 1_000.0) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        let refused = |change: fn(&mut NoticesConfig)| {
+            let mut config = NoticesConfig::default();
+            change(&mut config);
+            config.check().unwrap_err()
+        };
+        assert_eq!(NoticesConfig::default().check(), Ok(()));
+        for (why, key) in [
+            (
+                refused(|config| config.smtp = Some("mx".into())),
+                "notices.smtp",
+            ),
+            (
+                refused(|config| config.smtp = Some("smtp://mx".into())),
+                "notices.mail_from",
+            ),
+            (
+                refused(|config| config.mail_from = Some("me".into())),
+                "notices.mail_from",
+            ),
+            (
+                refused(|config| config.smtp_user = Some("me".into())),
+                "notices.smtp_user",
+            ),
+            (
+                refused(|config| config.commands = vec!["mail".into()]),
+                "notices.commands",
+            ),
+            (
+                refused(|config| config.undelivered_after = 0.0),
+                "notices.undelivered_after",
+            ),
+        ] {
+            assert!(why.contains(key), "{why}");
+        }
+    }
+}

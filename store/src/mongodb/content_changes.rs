@@ -1,0 +1,275 @@
+//! The collections `changes`, `versions` and `judged`.
+//!
+//! There are no transactions, so a judgement is written ahead: the one document of `judged` takes its position
+//! together with its versions and changes, and only then these are copied to their collections. Who reads the
+//! position copies once more what may not be there yet. A copy is idempotent, and one that comes late replaces
+//! nothing that is newer.
+
+use std::collections::BTreeMap;
+
+use mongodb::Collection;
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
+use serde_json::Value;
+
+use super::cache::{integer, time};
+use super::command::{Db, with_timeout};
+use super::fault::{DUPLICATE_KEY, Fault};
+use super::pages::{date, replace_if};
+use super::value::{self, binary, bson, or_null};
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::site_clock::clamped;
+
+const JUDGED: &str = "judged";
+const CHANGES: &str = "changes";
+const VERSIONS: &str = "versions";
+
+/// The key of the one document of `judged`.
+const LAST: &str = "last";
+
+/// The position, after everything that was judged up to it has been copied.
+pub(super) async fn judged_to(db: &Db) -> Result<JudgedTo, Fault> {
+    // Once they are copied, the versions and changes are not in it any more.
+    let Some(stored) = db.find_one(JUDGED, LAST).await? else {
+        return Ok(JudgedTo::default());
+    };
+    let to = position(&stored)?;
+    if !stored.get_bool("is_copied").unwrap_or_default() {
+        copy(db, &stored, to.revision).await?;
+    }
+    Ok(to)
+}
+
+/// The number up to which all changes are in their collection.
+async fn visible(db: &Db) -> Result<i64, Fault> {
+    let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
+    let find = judged
+        .find_one(doc! {"_id": LAST})
+        .projection(doc! {"visible": 1});
+    let found = with_timeout(async { find.await }).await?;
+    let number = found.and_then(|judged| integer(&judged, "visible"));
+    Ok(number.unwrap_or_default())
+}
+
+pub(super) async fn has_versions(db: &Db, id: &str) -> Result<bool, Fault> {
+    let versions: Collection<RawDocumentBuf> = db.database.collection(VERSIONS);
+    let find = versions
+        .find_one(doc! {"_id": id})
+        .projection(doc! {"_id": 1});
+    Ok(with_timeout(async { find.await }).await?.is_some())
+}
+
+fn position(stored: &RawDocument) -> Result<JudgedTo, Fault> {
+    let broken = || Fault::InvalidEntry("the stored judgement is not as webfill writes it".into());
+    let number = |name| integer(stored, name).map(i64::unsigned_abs);
+    let cursor = stored.get_str("cursor").map_err(|_| broken())?;
+    Ok(JudgedTo {
+        revision: number("revision").ok_or_else(broken)?,
+        cursor: cursor.parse().map_err(|_| broken())?,
+        last_number: number("last_number").ok_or_else(broken)?,
+    })
+}
+
+pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<Versions>, Fault> {
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let found = db.find_all(VERSIONS, &ids).await?;
+    let read = |stored: &RawDocumentBuf| Versions {
+        id: stored.get_str("_id").unwrap_or_default().to_owned(),
+        looked_at_ms: time(stored, "looked_at").unwrap_or_default(),
+        state: stored
+            .get_binary("state")
+            .map(|state| state.bytes.to_vec())
+            .unwrap_or_default(),
+    };
+    Ok(found.iter().map(read).collect())
+}
+
+/// Whether it came right after the one that is stored.
+pub(super) async fn put(db: &Db, judgement: &Judgement) -> Result<bool, Fault> {
+    let stored = document(judgement)?;
+    let revision = clamped(judgement.to.revision);
+    // The same one of the same writer: a command may be sent twice.
+    let statement = rawdoc! {
+        "q": {"_id": LAST, "$or": [
+            {"revision": revision - 1},
+            {"revision": revision, "writer": judgement.writer.as_str()},
+        ]},
+        "u": stored.clone(),
+        "upsert": revision == 1,
+    };
+    let updated = db.update(JUDGED, &[statement]).await?;
+    let is_other = |failed: &&(usize, i32, String)| failed.1 != DUPLICATE_KEY;
+    if let Some((_, code, message)) = updated.failed.iter().find(is_other) {
+        return Err(Fault::of_statement(*code, message));
+    }
+    let is_next = updated.failed.is_empty() && updated.matched == 1;
+    if is_next {
+        copy(db, &stored, judgement.to.revision).await?;
+    }
+    Ok(is_next)
+}
+
+fn document(judgement: &Judgement) -> Result<RawDocumentBuf, Fault> {
+    let to = &judgement.to;
+    let mut versions = RawArrayBuf::new();
+    for one in &judgement.versions {
+        versions.push(rawdoc! {
+            "_id": one.id.as_str(),
+            "looked_at": date(one.looked_at_ms),
+            "state": binary(&one.state),
+            "revision": clamped(to.revision),
+        });
+    }
+    let mut changes = RawArrayBuf::new();
+    for change in &judgement.changes {
+        changes.push(stored_change(change)?);
+    }
+    let mut document = rawdoc! {
+        "_id": LAST,
+        "revision": clamped(to.revision),
+        "writer": judgement.writer.as_str(),
+        "cursor": to.cursor.to_string(),
+        "last_number": clamped(to.last_number),
+        "visible": clamped(to.last_number) - judgement.changes.len() as i64,
+        "is_copied": false,
+    };
+    document.append(cstr!("versions"), versions);
+    document.append(cstr!("changes"), changes);
+    Ok(document)
+}
+
+/// Copies the versions and changes of a judgement to their collections, and notes that they are there.
+async fn copy(db: &Db, judged: &RawDocument, revision: u64) -> Result<(), Fault> {
+    let versions = members(judged, "versions").map(|one| {
+        let id = one.get_str("_id").unwrap_or_default();
+        let is_newer = rawdoc! {"$gte": [clamped(revision), "$revision"]};
+        replace_if(id, is_newer, one.to_owned())
+    });
+    let versions: Vec<RawDocumentBuf> = versions.collect();
+    let changes = members(judged, "changes").map(|one| {
+        let number = integer(one, "_id").unwrap_or_default();
+        rawdoc! {"q": {"_id": number}, "u": {"$setOnInsert": one.to_owned()}, "upsert": true}
+    });
+    let changes: Vec<RawDocumentBuf> = changes.collect();
+    let (versions, changes) =
+        tokio::try_join!(db.upsert(VERSIONS, &versions), db.upsert(CHANGES, &changes))?;
+    versions.into_result()?;
+    changes.into_result()?;
+    let last = integer(judged, "last_number").unwrap_or_default();
+    let copied = rawdoc! {
+        "q": {"_id": LAST, "revision": clamped(revision)},
+        "u": {"$set": {"is_copied": true, "visible": last}, "$unset": {"versions": 1, "changes": 1}},
+    };
+    db.update(JUDGED, &[copied]).await?.into_result()
+}
+
+fn members<'a>(stored: &'a RawDocument, name: &str) -> impl Iterator<Item = &'a RawDocument> {
+    let array = stored.get_array(name).ok().into_iter();
+    let items = array.flat_map(|array| array.into_iter());
+    items.filter_map(|item| item.ok()?.as_document())
+}
+
+fn stored_change(change: &Change) -> Result<RawDocumentBuf, Fault> {
+    Ok(rawdoc! {
+        "_id": clamped(change.number),
+        "app_id": change.app_id.as_str(),
+        "crawl_id": change.crawl_id.as_str(),
+        "url": change.url.as_str(),
+        "page": change.page_id.as_str(),
+        "site": change.site.as_str(),
+        "kind": change.kind.as_str(),
+        "at": date(change.at_ms),
+        "mapping": or_null(change.mapping.as_deref()),
+        "old": or_null(change.old.as_ref().map(bson).transpose()?),
+        "new": or_null(change.new.as_ref().map(bson).transpose()?),
+        "difference": change.difference.as_str(),
+    })
+}
+
+/// Only those up to the last one below which none is missing.
+pub(super) async fn read(
+    db: &Db,
+    filter: &ChangeFilter,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Change>, Fault> {
+    let which = which(filter, after, visible(db).await?);
+    let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
+    let find = async {
+        let find = changes.find(which).sort(doc! {"_id": 1});
+        let mut cursor = find.limit(i64::from(limit)).await?;
+        let mut found = Vec::new();
+        while cursor.advance().await? {
+            found.push(cursor.current().to_owned());
+        }
+        Ok(found)
+    };
+    let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
+    found.iter().map(|stored| change(stored)).collect()
+}
+
+pub(super) async fn count(
+    db: &Db,
+    filter: &ChangeFilter,
+) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
+    let pipeline = [
+        doc! {"$match": which(filter, 0, visible(db).await?)},
+        doc! {"$group": {"_id": "$kind", "pages": {"$sum": 1}}},
+    ];
+    let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
+    let counting = async {
+        let mut cursor = changes.aggregate(pipeline).await?;
+        let mut found = Vec::new();
+        while cursor.advance().await? {
+            found.push(cursor.current().to_owned());
+        }
+        Ok(found)
+    };
+    let found: Vec<RawDocumentBuf> = with_timeout(counting).await?;
+    let count = |group: &RawDocumentBuf| {
+        let count = integer(group, "pages").unwrap_or_default();
+        Ok((kind(group, "_id")?, count.unsigned_abs()))
+    };
+    found.iter().map(count).collect()
+}
+
+fn which(filter: &ChangeFilter, after: u64, visible: i64) -> Document {
+    let mut which = doc! {"_id": {"$gt": clamped(after), "$lte": visible}};
+    if let Some(app_id) = &filter.app_id {
+        which.insert("app_id", app_id);
+    }
+    if let Some(crawl_id) = &filter.crawl_id {
+        which.insert("crawl_id", crawl_id);
+    }
+    if let Some(since_ms) = filter.since_ms {
+        which.insert("at", doc! {"$gte": date(since_ms)});
+    }
+    which
+}
+
+fn kind(stored: &RawDocument, member: &str) -> Result<ChangeKind, Fault> {
+    let name = stored.get_str(member).unwrap_or_default();
+    let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
+    ChangeKind::of_name(name).ok_or_else(none)
+}
+
+fn change(stored: &RawDocument) -> Result<Change, Fault> {
+    let mut members = value::object(stored);
+    let optional = |name: &str| stored.get_str(name).ok().map(str::to_owned);
+    let text = |name: &str| optional(name).unwrap_or_default();
+    let mut given = |name: &str| members.remove(name).filter(|value| *value != Value::Null);
+    Ok(Change {
+        number: integer(stored, "_id").unwrap_or_default().unsigned_abs(),
+        app_id: text("app_id"),
+        crawl_id: text("crawl_id"),
+        url: text("url"),
+        page_id: text("page"),
+        site: text("site"),
+        kind: kind(stored, "kind")?,
+        at_ms: time(stored, "at").unwrap_or_default(),
+        mapping: optional("mapping"),
+        old: given("old"),
+        new: given("new"),
+        difference: text("difference"),
+    })
+}

@@ -1,0 +1,190 @@
+//! The tables `changes`, `versions` and `judged`.
+
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, Row, params, params_from_iter};
+use serde_json::Value;
+
+use super::crawls::time;
+use super::fault::Fault;
+use super::records::to_json;
+use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
+use crate::cursor::Cursor;
+use crate::site_clock::clamped;
+use crate::timestamp::iso_time;
+
+const PUT_VERSIONS: &str =
+    "INSERT OR REPLACE INTO versions (_id, looked_at, state) VALUES (?1, ?2, ?3)";
+
+const PUT_CHANGE: &str = "
+INSERT INTO changes
+    (number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+const CHANGES: &str = "
+SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM changes";
+
+pub(super) fn judged_to(conn: &Connection) -> Result<JudgedTo, Fault> {
+    let mut statement = conn.prepare_cached("SELECT revision, cursor, last_number FROM judged")?;
+    let mut rows = statement.query(())?;
+    let Some(row) = rows.next()? else {
+        return Ok(JudgedTo::default());
+    };
+    Ok(JudgedTo {
+        revision: row.get::<_, i64>(0)?.unsigned_abs(),
+        cursor: cursor(&row.get::<_, String>(1)?)?,
+        last_number: row.get::<_, i64>(2)?.unsigned_abs(),
+    })
+}
+
+fn cursor(text: &str) -> Result<Cursor, Fault> {
+    text.parse()
+        .map_err(|error| Fault::InvalidEntry(format!("a stored cursor: {error}")))
+}
+
+pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions>, Fault> {
+    let sql = "SELECT _id, looked_at, state FROM versions WHERE _id = ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for id in ids {
+        let mut rows = statement.query([id])?;
+        if let Some(row) = rows.next()? {
+            found.push(Versions {
+                id: row.get(0)?,
+                looked_at_ms: time(&row.get::<_, String>(1)?)?,
+                state: row.get(2)?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn has_versions(conn: &Connection, id: &str) -> Result<bool, Fault> {
+    let mut statement = conn.prepare_cached("SELECT 1 FROM versions WHERE _id = ?1")?;
+    Ok(statement.exists([id])?)
+}
+
+/// Whether it came right after the one that is stored, or is that one.
+pub(super) fn put(conn: &Connection, judgement: &Judgement) -> Result<bool, Fault> {
+    let to = &judgement.to;
+    let stored = judged_to(conn)?.revision;
+    if stored + 1 != to.revision {
+        let sql = "SELECT 1 FROM judged WHERE revision = ?1 AND writer = ?2";
+        let of_writer = params![clamped(to.revision), judgement.writer];
+        return Ok(conn.prepare_cached(sql)?.exists(of_writer)?);
+    }
+    let mut put = conn.prepare_cached(PUT_VERSIONS)?;
+    for one in &judgement.versions {
+        put.execute(params![one.id, iso_time(one.looked_at_ms), one.state])?;
+    }
+    for change in &judgement.changes {
+        put_change(conn, change)?;
+    }
+    conn.prepare_cached("DELETE FROM judged")?.execute(())?;
+    let sql = "INSERT INTO judged (revision, writer, cursor, last_number) VALUES (?1, ?2, ?3, ?4)";
+    conn.prepare_cached(sql)?.execute(params![
+        clamped(to.revision),
+        judgement.writer,
+        to.cursor.to_string(),
+        clamped(to.last_number),
+    ])?;
+    Ok(true)
+}
+
+fn put_change(conn: &Connection, change: &Change) -> Result<(), Fault> {
+    conn.prepare_cached(PUT_CHANGE)?.execute(params![
+        clamped(change.number),
+        change.app_id,
+        change.crawl_id,
+        change.url,
+        change.page_id,
+        change.site,
+        change.kind.as_str(),
+        iso_time(change.at_ms),
+        change.mapping,
+        change.old.as_ref().map(to_json).transpose()?,
+        change.new.as_ref().map(to_json).transpose()?,
+        change.difference,
+    ])?;
+    Ok(())
+}
+
+pub(super) fn read(
+    conn: &Connection,
+    filter: &ChangeFilter,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<Change>, Fault> {
+    let (which, values) = which(filter, after);
+    let sql = format!("{CHANGES} {which} ORDER BY number LIMIT {limit}");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut changes = Vec::new();
+    while let Some(row) = rows.next()? {
+        changes.push(change(row)?);
+    }
+    Ok(changes)
+}
+
+pub(super) fn count(
+    conn: &Connection,
+    filter: &ChangeFilter,
+) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
+    let (which, values) = which(filter, 0);
+    let sql = format!("SELECT kind, count(*) FROM changes {which} GROUP BY kind");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut counts = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let count = row.get::<_, i64>(1)?.unsigned_abs();
+        counts.insert(kind(&row.get::<_, String>(0)?)?, count);
+    }
+    Ok(counts)
+}
+
+/// The condition, of what is asked only, so that there is an index for it.
+fn which(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
+    let mut conditions = String::from("WHERE number > ?");
+    let mut values = vec![Sql::Integer(clamped(after))];
+    let since = filter.since_ms.map(iso_time);
+    for (condition, value) in [
+        (" AND app_id = ?", &filter.app_id),
+        (" AND crawl_id = ?", &filter.crawl_id),
+        (" AND at >= ?", &since),
+    ] {
+        if let Some(value) = value {
+            conditions.push_str(condition);
+            values.push(Sql::Text(value.clone()));
+        }
+    }
+    (conditions, values)
+}
+
+fn kind(name: &str) -> Result<ChangeKind, Fault> {
+    let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
+    ChangeKind::of_name(name).ok_or_else(none)
+}
+
+fn change(row: &Row<'_>) -> Result<Change, Fault> {
+    let value = |column| -> Result<Option<Value>, Fault> {
+        let text: Option<String> = row.get(column)?;
+        let broken = |error| Fault::InvalidEntry(format!("a stored change: {error}"));
+        text.map(|text| serde_json::from_str(&text).map_err(broken))
+            .transpose()
+    };
+    Ok(Change {
+        number: row.get::<_, i64>(0)?.unsigned_abs(),
+        app_id: row.get(1)?,
+        crawl_id: row.get(2)?,
+        url: row.get(3)?,
+        page_id: row.get(4)?,
+        site: row.get(5)?,
+        kind: kind(&row.get::<_, String>(6)?)?,
+        at_ms: time(&row.get::<_, String>(7)?)?,
+        mapping: row.get(8)?,
+        old: value(9)?,
+        new: value(10)?,
+        difference: row.get(11)?,
+    })
+}

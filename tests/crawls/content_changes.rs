@@ -1,0 +1,193 @@
+//! What has changed: a small site is watched for several runs, and who asks is told what its pages did.
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Site, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+/// No mapping reads its pages, and one does.
+const UNMAPPED: &str = "shop.test";
+const MAPPED: &str = "shop.example";
+
+/// A watch over a test web, in a workplace.
+struct Watched {
+    web: Web,
+    work: Workplace,
+    store: String,
+    host: &'static str,
+}
+
+impl Watched {
+    fn new(host: &'static str, store: Option<&str>) -> Watched {
+        let (web, work) = (Web::start(), Workplace::new());
+        let in_file = format!("sqlite:{}", work.path("store.db").display());
+        let store = store.map_or(in_file, str::to_owned);
+        Watched {
+            web,
+            work,
+            store,
+            host,
+        }
+    }
+
+    fn site(&self) -> Site {
+        self.web.site(self.host)
+    }
+
+    /// One run, over these paths.
+    fn run(&self, paths: &[&str], crawl: &Value) -> Finished {
+        let resolve: Vec<String> = self.web.resolve_args();
+        let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
+        let mut settings = json!({
+            "store": self.store, "state": "state", "mappings": "mappings", "delay": 0.1,
+            "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "none",
+        });
+        for (key, value) in crawl.as_object().into_iter().flatten() {
+            settings[key] = value.clone();
+        }
+        let urls: Vec<String> = paths
+            .iter()
+            .map(|path| format!("http://{}{path}", self.host))
+            .collect();
+        let watch = json!({
+            "name": "shop", "urls": urls, "schedule": "0 2 * * *", "crawl": settings,
+        });
+        let file = self.work.write_json("watch.json", &watch);
+        let run = Run::new(["watch", "run"]).arg(file).arg("--once");
+        run.args(["--progress", "none", "--summary", "json"])
+            .finish()
+            .expect(0)
+    }
+
+    fn changes(&self, more: &[&str]) -> Vec<Value> {
+        let run = Run::new(["changes", "--store", &self.store, "--json"]).args(more);
+        let told = run.finish().expect(0).stdout;
+        told.lines()
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect()
+    }
+}
+
+/// What the summary of a run tells of its pages.
+fn found(run: &Finished) -> Value {
+    let summary: Value = serde_json::from_str(&run.stdout).expect("a summary");
+    summary["found"].clone()
+}
+
+fn text(words: &str) -> webfill_tests::site::Page {
+    page("Shop").html(format!(
+        "<nav>Menu</nav><p>{words}</p><p>Posted 3 hours ago</p><script>var a = 1</script>"
+    ))
+}
+
+/// A night on which a word changes, one page goes, one comes, and one cannot be had.
+fn nights(watched: &Watched) {
+    let site = watched.site();
+    site.serve("/lamp", text("The lamp costs 10 euro"));
+    site.serve("/chair", text("A chair"));
+    site.serve("/table", text("A table"));
+    let paths = ["/lamp", "/chair", "/table"];
+    let first = found(&watched.run(&paths, &json!({})));
+    assert_eq!(
+        first["changes"],
+        json!({}),
+        "in the first run all pages are new"
+    );
+    site.serve("/lamp", text("The lamp costs 12 euro"));
+    site.serve("/chair", status(404));
+    site.serve("/table", status(403));
+    site.serve("/bench", text("A bench"));
+    let paths = ["/lamp", "/chair", "/table", "/bench"];
+    let second = found(&watched.run(&paths, &json!({})));
+    assert_eq!(second["changes"], json!({"changed": 1, "new": 1}));
+    site.serve("/table", text("A table"));
+    let third = found(&watched.run(&paths, &json!({})));
+    assert_eq!(third["changes"], json!({"gone": 1}));
+    site.serve("/chair", text("A chair"));
+    watched.run(&paths, &json!({}));
+}
+
+fn told(watched: &Watched) {
+    let changes = watched.changes(&["--watch", "shop"]);
+    let mut kinds: Vec<(&str, &str)> = changes
+        .iter()
+        .map(|change| {
+            let url = change["url"].as_str().unwrap();
+            let path = url.rsplit('/').next().unwrap();
+            (change["kind"].as_str().unwrap(), path)
+        })
+        .collect();
+    kinds[..2].sort_unstable();
+    let expected = [
+        ("changed", "lamp"),
+        ("new", "bench"),
+        ("gone", "chair"),
+        ("back", "chair"),
+    ];
+    assert_eq!(kinds, expected);
+    let lamp = changes.iter().find(|change| change["kind"] == "changed");
+    let lamp = lamp.unwrap();
+    assert_eq!(lamp["difference"], "~ The lamp costs [-10-]{+12+} euro");
+    assert_eq!(lamp["old"], json!(["The lamp costs 10 euro"]));
+    assert_eq!(lamp["new"], json!(["The lamp costs 12 euro"]));
+    assert_eq!(watched.changes(&["--crawl", "other"]), [Value::Null; 0]);
+    assert_eq!(
+        watched.changes(&["--since", "2999-01-01"]),
+        [Value::Null; 0]
+    );
+    assert_eq!(watched.changes(&["--since", "1h"]).len(), 4);
+    let people = Run::new(["changes", "--store", &watched.store]);
+    let people = people.finish().expect(0).stdout;
+    assert!(
+        people.contains("    ~ The lamp costs [-10-]{+12+} euro"),
+        "{people}"
+    );
+}
+
+#[test]
+fn a_watch_tells_what_is_new_changed_gone_and_back() {
+    let watched = Watched::new(UNMAPPED, None);
+    nights(&watched);
+    told(&watched);
+}
+
+#[needs(mongod)]
+#[test]
+fn a_watch_with_its_store_in_mongodb_tells_the_same() {
+    let database = fresh_database();
+    let watched = Watched::new(UNMAPPED, Some(database.uri()));
+    nights(&watched);
+    told(&watched);
+}
+
+#[test]
+fn a_watch_can_do_without() {
+    let watched = Watched::new(UNMAPPED, None);
+    for price in [10, 12] {
+        watched
+            .site()
+            .serve("/lamp", text(&format!("{price} euro")));
+        let found = found(&watched.run(&["/lamp"], &json!({"changes": false})));
+        assert_eq!(found["changes"], Value::Null);
+    }
+    assert_eq!(watched.changes(&[]), [Value::Null; 0]);
+}
+
+#[test]
+fn fields_are_compared_where_a_mapping_reads_the_page() {
+    let watched = Watched::new(MAPPED, None);
+    for name in ["Ada Byron", "Ada King"] {
+        let served = page("Ada")
+            .field("name", name)
+            .html(format!("<p>{name} {name}</p>"));
+        watched.site().serve("/ada", served);
+        watched.run(&["/ada"], &json!({}));
+    }
+    assert_eq!(watched.web.visits().pages().len(), 2, "each time once");
+    let changes = watched.changes(&[]);
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0]["old"], json!({"name": "Ada Byron"}));
+    assert_eq!(changes[0]["new"], json!({"name": "Ada King"}));
+}

@@ -1,0 +1,160 @@
+//! Notices of a fleet's watches: they are delivered whatever dies, where the settings allow it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::receiver::{Posted, Receiver};
+use webfill_tests::site::page;
+
+use crate::fleet::{Fleet, wait_for};
+
+const SITE: &str = "people.example";
+
+const PRIVATE: (&str, &str) = ("NOTICES_ALLOW_PRIVATE_WEBHOOKS", "true");
+
+/// A watch of one page that never runs by itself.
+fn watch(fleet: &Fleet, notify: Value) -> Value {
+    let site = fleet.web.site(SITE);
+    site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+    json!({"name": "people", "urls": [format!("http://{SITE}/ada")], "schedule": "0 0 29 2 *",
+           "notify": notify})
+}
+
+fn ask(fleet: &Fleet, action: Value) -> Value {
+    fleet.client().ask(&action)
+}
+
+fn add(fleet: &Fleet, notify: Value) -> Value {
+    ask(
+        fleet,
+        json!({"action": "watch_add", "watch": watch(fleet, notify)}),
+    )
+}
+
+fn run(fleet: &Fleet) {
+    let begun = || ask(fleet, json!({"action": "watch_run", "name": "people"}));
+    wait_for("a run begins", || {
+        (begun()["error"] == Value::Null).then_some(())
+    });
+}
+
+fn show(fleet: &Fleet) -> Value {
+    ask(fleet, json!({"action": "watch_show", "name": "people"}))
+}
+
+fn hook(receiver: &Receiver) -> Value {
+    json!({"webhook": receiver.url(), "when": "at_once", "about": ["runs", "blindness"]})
+}
+
+fn key(posted: &Posted) -> String {
+    posted.header("idempotency-key").to_owned()
+}
+
+#[test]
+fn a_notice_is_repeated_under_its_key_until_it_is_taken() {
+    let fleet = Fleet::with(&[PRIVATE]);
+    let receiver = Receiver::start();
+    receiver.answer(&[500, 302]);
+    let added = add(&fleet, json!([hook(&receiver)]));
+    assert_eq!(added["name"], "people", "{added}");
+    run(&fleet);
+    let delivered = receiver.wait_for(1).remove(0);
+    assert_eq!(delivered.events(), ["run_ended"]);
+    let notice = delivered.json();
+    assert_eq!(notice["watch"], "people");
+    assert_eq!(notice["key"], *key(&delivered));
+    assert_eq!(
+        notice["events"][0]["detail"]["counts"]["pages"], 1,
+        "{notice}"
+    );
+    let posted = receiver.posted();
+    assert_eq!(posted.len(), 3, "a redirect is not followed");
+    assert!(posted.iter().all(|one| key(one) == key(&posted[0])));
+    assert!(posted.iter().all(|one| one.body == posted[0].body));
+    wait_for("it is settled", || {
+        let last = show(&fleet)["notices"]["last"][0].clone();
+        (last["state"] == "delivered" && last["tries"] == 3).then_some(())
+    });
+}
+
+#[test]
+fn a_killed_dispatcher_loses_no_notice() {
+    let mut fleet = Fleet::with(&[PRIVATE]);
+    let receiver = Receiver::start();
+    receiver.set_dead(true);
+    add(&fleet, json!([hook(&receiver)]));
+    run(&fleet);
+    wait_for("it is tried", || receiver.posted().pop());
+    let first = receiver.posted().remove(0);
+    fleet.kill_dispatcher();
+    receiver.set_dead(false);
+    fleet.start_dispatcher();
+    let delivered = receiver.wait_for(1);
+    assert_eq!(key(&delivered[0]), key(&first));
+    assert_eq!(delivered[0].json(), first.json());
+    fleet.kill_dispatcher();
+    fleet.start_dispatcher();
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(receiver.delivered().len(), 1, "a run is told once");
+}
+
+#[test]
+fn what_cannot_be_delivered_is_an_alarm_itself() {
+    let files = tempfile::tempdir().unwrap();
+    let folder = files.path().display().to_string();
+    let settings = [
+        PRIVATE,
+        ("NOTICES_UNDELIVERED_AFTER", "2"),
+        ("NOTICES_FILES_DIR", &folder),
+    ];
+    let fleet = Fleet::with(&settings);
+    let receiver = Receiver::start();
+    receiver.set_dead(true);
+    let added = add(&fleet, json!([hook(&receiver), {"file": "out.jsonl"}]));
+    assert_eq!(added["name"], "people", "{added}");
+    run(&fleet);
+    let told = |event: &str| {
+        wait_for(event, || {
+            let text = std::fs::read_to_string(files.path().join("out.jsonl")).unwrap_or_default();
+            text.contains(event).then_some(())
+        });
+    };
+    told("notices_undelivered");
+    let status = ask(&fleet, json!({"action": "status"}));
+    assert_eq!(status["undelivered"][0]["watch"], "people", "{status}");
+    assert!(!status.to_string().contains("/hook"), "it may be a secret");
+    let shown = show(&fleet);
+    assert_eq!(shown["notices"]["undelivered"].as_array().unwrap().len(), 1);
+    assert!(!shown.to_string().contains("/hook"), "{shown}");
+    receiver.set_dead(false);
+    told("notices_delivered_again");
+    let status = ask(&fleet, json!({"action": "status"}));
+    assert_eq!(status["undelivered"], Value::Null, "{status}");
+}
+
+#[test]
+fn nothing_of_the_machine_is_used_that_is_not_allowed() {
+    let fleet = Fleet::start();
+    for (notify, key) in [
+        (json!({"file": "/tmp/out.jsonl"}), "file"),
+        (json!({"command": ["/bin/true"]}), "command"),
+        (json!({"mail": "a@b.example"}), "mail"),
+        (
+            json!({"webhook": "https://a.example/", "secret_file": "/etc/passwd"}),
+            "secret_file",
+        ),
+    ] {
+        let refused = add(&fleet, json!([notify]));
+        let path = format!("$.watch.notify[0].{key}");
+        assert_eq!(refused["error"]["path"], path, "{refused}");
+    }
+    let receiver = Receiver::start();
+    add(&fleet, json!([hook(&receiver)]));
+    run(&fleet);
+    wait_for("it is refused", || {
+        let why = show(&fleet)["notices"]["last"][0]["why"].clone();
+        let why = why.as_str().unwrap_or_default().to_owned();
+        why.contains("is a private address").then_some(())
+    });
+    assert!(receiver.posted().is_empty());
+}

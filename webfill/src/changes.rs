@@ -1,0 +1,208 @@
+//! `webfill changes`: what has changed on pages, as the dispatchers of a store have judged them. It reads the
+//! store alone; a change is in it a few seconds after the page was fetched.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{
+    Change, ChangeFilter, CrawlId, Store, StoreError, StoreUri, iso_time, open_existing,
+    parse_iso_time,
+};
+
+use crate::cli::duration;
+use crate::demand::table::visible;
+use crate::feeding::now_ms;
+use crate::stdout::tell;
+
+#[derive(Debug, Args)]
+pub struct ChangesOptions {
+    /// The store to read
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "sqlite:webfill.db",
+        env = "WEBFILL_STORE"
+    )]
+    pub store: String,
+    /// Only of this watch
+    #[arg(long, value_name = "NAME", conflicts_with = "crawl")]
+    pub watch: Option<String>,
+    /// Only of this application [default with --watch: watches]
+    #[arg(long, value_name = "ID")]
+    pub app: Option<String>,
+    /// Only of this crawl
+    #[arg(long, value_name = "ID")]
+    pub crawl: Option<String>,
+    /// Only what was fetched since then: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<i64>,
+    /// Go on with what changes from now on
+    #[arg(long)]
+    pub follow: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The application of watches that name none.
+const WATCHES: &str = "watches";
+
+/// Changes that are read at once.
+const AT_ONCE: u32 = 500;
+
+/// How often a follower asks the store, how often it looks for signals meanwhile, and how often it says that
+/// the store is away.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(20);
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// Milliseconds since the epoch.
+fn since(text: &str) -> Result<i64, String> {
+    let midnight = || parse_iso_time(&format!("{text}T00:00:00Z"));
+    if let Some(at_ms) = parse_iso_time(text).or_else(midnight) {
+        return Ok(at_ms);
+    }
+    let ago = duration(text).map_err(|_| {
+        String::from("give a day (2026-11-20), a time (2026-11-20T08:00:00Z), or how long ago (3d)")
+    })?;
+    Ok(now_ms() - i64::try_from(ago.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Runs the command.
+pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
+    let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
+    let is_of_watch = options.watch.is_some();
+    let filter = ChangeFilter {
+        app_id: options
+            .app
+            .or_else(|| is_of_watch.then(|| WATCHES.to_owned())),
+        crawl_id: options.watch.or(options.crawl),
+        since_ms: options.since,
+    };
+    if options.follow {
+        signals::install();
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let store = runtime
+        .block_on(open_existing(&uri))
+        .map_err(Fault::error)?;
+    let mut after = 0;
+    let mut told: Option<Instant> = None;
+    loop {
+        let read = runtime.block_on(store.content_changes(&filter, after, AT_ONCE));
+        let is_full = read
+            .as_ref()
+            .is_ok_and(|changes| changes.len() == AT_ONCE as usize);
+        match read {
+            Ok(changes) => {
+                told = None;
+                for change in changes {
+                    tell_one(&change, options.json)?;
+                    after = change.number;
+                }
+            }
+            Err(error) if options.follow && error.is_retry() => {
+                if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
+                    eprintln!("webfill: {error}, waiting for it");
+                    told = Some(Instant::now());
+                }
+            }
+            Err(error) => return Err(Fault::error(error)),
+        }
+        if is_full {
+            continue;
+        }
+        if !options.follow || !sleep_unless_interrupted() {
+            return Ok(ExitStatus::Done);
+        }
+    }
+}
+
+/// Sleeps until the next look; false if a signal has come.
+fn sleep_unless_interrupted() -> bool {
+    let until = Instant::now() + LOOK_EVERY;
+    while signals::asked() == Asked::Nothing {
+        if Instant::now() >= until {
+            return true;
+        }
+        // Blocking is fine: the thread has nothing else to do.
+        thread::sleep(TICK);
+    }
+    false
+}
+
+fn tell_one(change: &Change, as_json: bool) -> Result<(), Fault> {
+    match as_json {
+        true => tell(to_json(change)),
+        false => tell(paragraph(change)),
+    }
+}
+
+fn to_json(change: &Change) -> Value {
+    json!({
+        "number": change.number,
+        "app_id": change.app_id,
+        "crawl_id": change.crawl_id,
+        "url": change.url,
+        "page": change.page_id,
+        "site": change.site,
+        "kind": change.kind.as_str(),
+        "at": iso_time(change.at_ms),
+        "mapping": change.mapping,
+        "old": change.old,
+        "new": change.new,
+        "difference": change.difference,
+    })
+}
+
+/// What went stands behind `-` or in `[-…-]`, what came behind `+` or in `{+…+}`. The text is a foreign page's:
+/// nothing in it may steer the terminal.
+fn paragraph(change: &Change) -> String {
+    let kind = change.kind.as_str();
+    let (url, at) = (visible(&change.url), iso_time(change.at_ms));
+    let mut text = format!("{at}  {kind:<8}{url}\n");
+    for line in change.difference.lines() {
+        text.push_str(&format!("    {}\n", visible(line)));
+    }
+    text
+}
+
+/// Changes of a crawl's pages since a time, by their kinds.
+pub async fn counts(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    since_ms: i64,
+) -> Result<BTreeMap<&'static str, u64>, StoreError> {
+    let filter = ChangeFilter {
+        app_id: Some(crawl.app_id.clone()),
+        crawl_id: Some(crawl.crawl_id.clone()),
+        since_ms: Some(since_ms),
+    };
+    let counts = store.count_content_changes(&filter).await?;
+    let named = counts
+        .into_iter()
+        .map(|(kind, count)| (kind.as_str(), count));
+    Ok(named.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_days_moments_or_ages() {
+        assert_eq!(since("1970-01-02"), Ok(86_400_000));
+        assert_eq!(since("1970-01-01T00:00:01Z"), Ok(1_000));
+        let ago = since("3d").unwrap();
+        assert!((now_ms() - ago - 3 * 86_400_000).abs() < 60_000);
+        assert!(since("lately").unwrap_err().contains("2026-11-20"));
+    }
+}

@@ -1,0 +1,53 @@
+//! Tasks that are given back without an outcome.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use webfill_wire::{ReturnCause, SiteClock, Task, TaskReturned};
+
+use super::Journey;
+use crate::now::Now;
+
+impl Journey {
+    /// Gives a task back whose page was not requested. `delay` is the delay in force, if it is
+    /// known.
+    pub(super) fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
+        let sites = self.sites.borrow();
+        let clock = delay.map(|delay| sites.clock(site, delay, Now::read()));
+        drop(sites);
+        self.return_as(ReturnCause::Unstarted, task, clock);
+    }
+
+    /// Gives a task back before any request for it, so that the dispatcher counts it for this address.
+    pub(super) fn return_counted_elsewhere(&self, task: &Task, address: IpAddr) {
+        let returned = returned(ReturnCause::Unstarted, task, None);
+        (self.give_back)(vec![TaskReturned {
+            address: Some(address),
+            ..returned
+        }]);
+    }
+
+    /// Gives a task back whose request was broken off because this process was stopped meanwhile, or
+    /// whose robots.txt fetch was denied after a redirect. The page is not to blame.
+    pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
+        self.note_use(site);
+        let mut sites = self.sites.borrow_mut();
+        let clock = sites.request_cut_short(site, delay, Now::read());
+        drop(sites);
+        self.return_as(ReturnCause::CutShort, task, Some(clock));
+    }
+
+    pub(super) fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
+        (self.give_back)(vec![returned(cause, task, clock)]);
+    }
+}
+
+fn returned(cause: ReturnCause, task: &Task, clock: Option<SiteClock>) -> TaskReturned {
+    TaskReturned {
+        task: task.task,
+        delivery: task.delivery,
+        cause,
+        clock,
+        address: None,
+    }
+}

@@ -1,0 +1,47 @@
+//! What is kept of a page so that later looks can be compared with this one: its fields if a mapping has read
+//! it, else the blocks of its text; or that it was not found. An error is no look, and neither is a block.
+
+use webfill_changes::Seen;
+use webfill_document::{Document, Limits};
+use webfill_store::MAX_LOOK_BYTES;
+use webfill_wire::{Feature, Outcome};
+
+use crate::charset::Kind;
+use crate::task_result::TaskResult;
+
+/// Of a page that was read.
+pub(crate) fn of_page(
+    result: &TaskResult,
+    kind: Kind,
+    text: &str,
+    limits: &Limits,
+) -> Option<Vec<u8>> {
+    if !result.crawl.has(Feature::Changes) || result.outcome != Outcome::Ok {
+        return None;
+    }
+    if result.mapping.is_some() {
+        return Some(Seen::nothing().packed());
+    }
+    let at_ms = result.started_at_ms;
+    let seen = match kind {
+        Kind::Html => Seen::of_tree(&Document::parse_html(text, limits), at_ms),
+        Kind::Xml => Seen::of_tree(&Document::parse_xml(text, limits), at_ms),
+        Kind::Json => Seen::of_json(text, at_ms),
+        Kind::Text | Kind::Unsupported => Seen::of_text(text, at_ms),
+    };
+    packed(&seen)
+}
+
+/// Of an answer without a page.
+pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
+    let is_missing =
+        result.outcome == Outcome::HttpError && matches!(result.status_code, Some(404 | 410));
+    let is_look = is_missing || result.outcome == Outcome::NotModified;
+    (is_look && result.crawl.has(Feature::Changes)).then(|| Seen::nothing().packed())
+}
+
+/// Nothing of an empty page, and nothing that would be too long to keep.
+fn packed(seen: &Seen) -> Option<Vec<u8>> {
+    let packed = (!seen.is_empty()).then(|| seen.packed())?;
+    (packed.len() <= MAX_LOOK_BYTES).then_some(packed)
+}
