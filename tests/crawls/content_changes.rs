@@ -1,5 +1,8 @@
 //! What has changed: a small site is watched for several runs, and who asks is told what its pages did.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
@@ -190,4 +193,62 @@ fn fields_are_compared_where_a_mapping_reads_the_page() {
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0]["old"], json!({"name": "Ada Byron"}));
     assert_eq!(changes[0]["new"], json!({"name": "Ada King"}));
+}
+
+/// A page that says something else at each fetch, beside its own text.
+fn serve_noisy(watched: &Watched, path: &str, words: &'static str) {
+    let fetches = AtomicUsize::new(0);
+    watched.site().serve_with(path, move |_| {
+        let number = fetches.fetch_add(1, Ordering::SeqCst);
+        let counter = format!("<div class=visits><p>Visitor {number}</p></div>");
+        page("Shop").html(format!("<p>{words}</p>{counter}")).into()
+    });
+}
+
+#[test]
+fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
+    let watched = Watched::new(UNMAPPED, None);
+    let paths = ["/lamp", "/chair"];
+    let visits = || watched.web.visits().pages();
+    serve_noisy(&watched, "/lamp", "The lamp costs 10 euro");
+    watched.site().serve("/chair", text("A chair"));
+    let first = watched.run(&paths, &json!({"delay": 0.5}));
+    let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
+    assert_eq!(summary["pages"], 2, "a page counts once");
+    assert_eq!(visits().of_path("/lamp").len(), 2);
+    assert_eq!(visits().of_path("/chair").len(), 2);
+    watched
+        .web
+        .visits()
+        .assert_polite(Duration::from_millis(500));
+    for run in 3..=4 {
+        watched.run(&paths, &json!({"delay": 0.5}));
+        assert_eq!(visits().of_path("/lamp").len(), run);
+        assert_eq!(visits().of_path("/chair").len(), run);
+    }
+    assert_eq!(watched.changes(&[]), [Value::Null; 0]);
+    serve_noisy(&watched, "/lamp", "The lamp costs 12 euro");
+    watched.run(&paths, &json!({"delay": 0.5}));
+    let changes = watched.changes(&[]);
+    assert_eq!(changes.len(), 1);
+    let difference = "~ The lamp costs [-10-]{+12+} euro";
+    assert_eq!(changes[0]["difference"], difference);
+}
+
+#[test]
+fn if_the_second_fetch_fails_the_first_stands() {
+    let watched = Watched::new(UNMAPPED, None);
+    let fetches = AtomicUsize::new(0);
+    watched.site().serve_with("/lamp", move |_| {
+        match fetches.fetch_add(1, Ordering::SeqCst) {
+            1 => status(500).into(),
+            number => text(if number == 0 { "10 euro" } else { "12 euro" }).into(),
+        }
+    });
+    let first = watched.run(&["/lamp"], &json!({}));
+    let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
+    assert_eq!(summary["outcomes"], json!({"ok": 1}));
+    watched.run(&["/lamp"], &json!({}));
+    assert_eq!(watched.web.visits().pages().len(), 3);
+    assert_eq!(watched.changes(&[]).len(), 1);
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use webfill_mapping::{
     Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Wants,
 };
@@ -42,6 +42,8 @@ pub struct FetchedPage {
     pub document: Option<Box<ReadDocument>>,
     /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
     pub is_rendered: bool,
+    /// Who gets the result, if that is not the saver.
+    pub answer: Option<oneshot::Sender<TaskResult>>,
     /// The body's share of the worker's memory.
     pub memory: Share,
 }
@@ -120,13 +122,14 @@ pub fn start(
             let mut engine = None;
             let mut sampler = Sampler::default();
             while let Some(next) = work.blocking_recv() {
-                let page = match next {
+                let mut page = match next {
                     Work::Mappings(set) => {
                         engine = Some(Engine::new(set, Limits::within(memory.page)));
                         continue;
                     }
                     Work::Page(page) => *page,
                 };
+                let answer = page.answer.take();
                 let _span = page.result.span().entered();
                 crash_marker.set(page.result.task.task);
                 page_timer.begin();
@@ -139,6 +142,11 @@ pub fn start(
                 };
                 page_timer.end();
                 crash_marker.clear();
+                if let Some(answer) = answer {
+                    // Who waits for it is gone only if the process ends.
+                    let _ = answer.send(result);
+                    continue;
+                }
                 // The page is gone; its result may wait here for the saver.
                 result.memory = Some(memory.results.take_blocking(result.memory_bytes()));
                 if results.blocking_send(result).is_err() {
@@ -159,6 +167,7 @@ fn extract(
         body,
         document,
         is_rendered,
+        answer: _,
         mut memory,
     } = page;
     if let Some(document) = document {

@@ -57,6 +57,7 @@ mod document;
 mod giving_back;
 mod rendering;
 mod robots_fetch;
+mod second_fetch;
 mod sitemaps;
 mod turns;
 
@@ -94,6 +95,8 @@ pub struct Journey {
     pub broken: mpsc::Sender<Fault>,
     /// For the bodies of answers.
     pub bodies: Memory,
+    /// For results that wait for a second fetch of their page.
+    pub held: Memory,
     /// For what waits to be saved.
     pub results_memory: Memory,
     pub extraction: mpsc::Sender<Work>,
@@ -150,6 +153,7 @@ impl Journey {
             // Nor does this.
             return self.return_task(site, &task, None);
         }
+        let is_first_look = self.is_first_look(&task, &crawl).await;
         // The requests for robots.txt and the page share one look-up.
         let _name = self.resolver.hold(&url);
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
@@ -221,6 +225,9 @@ impl Journey {
                 Ok(page) => page,
                 Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
             };
+        }
+        if is_first_look {
+            return self.look_twice(page, slot, &url, permit).await;
         }
         self.hand_on(page).await;
         drop((slot, place));
@@ -333,6 +340,7 @@ impl Journey {
             body: fetched.body,
             document: None,
             is_rendered: false,
+            answer: None,
             memory,
         }
     }

@@ -32,6 +32,15 @@ pub(crate) fn of_page(
     packed(&seen)
 }
 
+/// Notes in a page's look where a second fetch of it differs.
+pub(crate) fn note_second(first: &mut TaskResult, second: &TaskResult) {
+    let seen = |result: &TaskResult| Seen::unpacked(result.look.as_ref()?).ok();
+    if let (None, Some(one), Some(other)) = (&second.mapping, seen(first), seen(second)) {
+        let seen = one.of_two_fetches(first.started_at_ms, &other, second.started_at_ms);
+        first.look = packed(&seen).or(first.look.take());
+    }
+}
+
 /// Of an answer without a page.
 pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
     let is_missing =

@@ -1,5 +1,5 @@
 //! The memory budget of a worker (`worker.memory_mib`): what pages in flight may take, from the first
-//! byte of a body to the confirmation of the store. It has three parts ([`Parts`]):
+//! byte of a body to the confirmation of the store. It has four parts ([`Parts`]):
 //!
 //! - *bodies*: each fetch has a share, which it takes before its request and enlarges as its body
 //!   grows. New requests wait until there is room, and until every body that grows has found room.
@@ -7,6 +7,8 @@
 //!   sees it. One body may always grow, beyond the budget if need be, so that something always ends.
 //! - *the page being read*: its text and trees. There is one at a time, so nothing waits; a page that
 //!   needs more is cut.
+//! - *held*: results that wait for a second fetch of their page. Nothing waits for room: without it, there is
+//!   none.
 //! - *results*, until they are in the store. The extraction waits for room, and so does everything
 //!   behind it.
 //!
@@ -32,7 +34,15 @@ const EXPECTATION_WEIGHT: usize = 8;
 pub struct Parts {
     pub bodies: usize,
     pub page: usize,
+    pub held: usize,
     pub results: usize,
+}
+
+/// The memory that a journey takes shares of.
+pub struct Room {
+    pub bodies: Memory,
+    pub held: Memory,
+    pub results: Memory,
 }
 
 impl Parts {
@@ -41,7 +51,8 @@ impl Parts {
         Parts {
             bodies: total / 4,
             page: total / 2,
-            results: total / 4,
+            held: total / 16,
+            results: total * 3 / 16,
         }
     }
 }
@@ -112,6 +123,20 @@ impl Memory {
     pub async fn take(&self, bytes: usize) -> Share {
         let granted = self.queue(Need::ToBegin, bytes).granted().await;
         self.share(granted)
+    }
+
+    /// A share of this size, if there is room and nobody waits for it.
+    pub fn try_take(&self, bytes: usize) -> Option<Share> {
+        let mut state = self.lock();
+        if !state.waiting.is_empty() || state.used + bytes > state.total {
+            return None;
+        }
+        state.used += bytes;
+        drop(state);
+        Some(self.share(Granted {
+            bytes,
+            overdraws: false,
+        }))
     }
 
     /// The same, on a thread that may block.
@@ -305,6 +330,16 @@ mod tests {
         assert_eq!(used(&memory), MIB);
         drop(second);
         assert_eq!(used(&memory), 0);
+    }
+
+    #[test]
+    fn who_only_tries_takes_no_more_than_there_is() {
+        let memory = Memory::new(10 * MIB);
+        let some = memory.try_take(6 * MIB).expect("there is room");
+        assert!(memory.try_take(5 * MIB).is_none());
+        drop(some);
+        assert!(memory.try_take(11 * MIB).is_none(), "even if it is alone");
+        assert!(memory.try_take(10 * MIB).is_some());
     }
 
     #[test]

@@ -42,7 +42,7 @@ use crate::fetch::Fetcher;
 use crate::fetch_slots::FetchSlots;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
-use crate::memory::{Memory, Parts};
+use crate::memory::{Memory, Parts, Room};
 use crate::now::Now;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
@@ -136,7 +136,11 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         broken,
         archive,
         &reporter,
-        (Memory::new(parts.bodies), results_memory),
+        Room {
+            bodies: Memory::new(parts.bodies),
+            held: Memory::new(parts.held),
+            results: results_memory,
+        },
     )?);
     reporter.ready();
 
@@ -205,7 +209,7 @@ fn journey(
     broken: mpsc::Sender<Fault>,
     archive: Option<Archive>,
     reporter: &SupervisorReporter,
-    (bodies, results_memory): (Memory, Memory),
+    room: Room,
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
@@ -246,8 +250,9 @@ fn journey(
         documents,
         browser,
         broken,
-        bodies,
-        results_memory,
+        bodies: room.bodies,
+        held: room.held,
+        results_memory: room.results,
         extraction,
         results,
         draining: Cell::new(false),
