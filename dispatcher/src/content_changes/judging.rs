@@ -103,7 +103,7 @@ impl Judging {
                 touched.insert(versions.id.clone(), versions);
             }
             let told = batch.changes[changes..].iter();
-            bytes += told.map(|change| bytes_of(change)).sum::<usize>();
+            bytes += told.map(bytes_of).sum::<usize>();
             batch.judged += 1;
             batch.cursor = Some(cursor.clone());
         }
