@@ -75,9 +75,12 @@ impl Plan {
     /// A supervisor or worker is stopped or cut off for no longer than a lease, and during that time
     /// an order is given. It does not hear of the order, and violates it if it still starts tasks.
     pub(crate) fn add_orders_to_the_deaf(&mut self, dice: &mut Dice) {
-        if !dice.once_in(4) {
-            return;
+        if dice.once_in(4) {
+            self.add_order_to_the_deaf(dice);
         }
+    }
+
+    pub(crate) fn add_order_to_the_deaf(&mut self, dice: &mut Dice) {
         let supervisor = dice.between(0, self.supervisors as u64 - 1) as usize;
         let slot = dice.between(0, u64::from(self.workers) - 1) as u16;
         let at_ms = dice.between(0, self.estimate_ms);

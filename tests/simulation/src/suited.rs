@@ -22,6 +22,7 @@ impl Plan {
             }
             Sabotage::LastRequestsAreNotTold => plan.forgets_what_supervisors_learnt(dice),
             Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
+            Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
             _ => {}
         }
         plan
@@ -94,5 +95,15 @@ impl Plan {
             for_ms: dice.between(60_000, 150_000),
         };
         self.faults.push((dice.between(500, 8_000), fault));
+    }
+
+    /// Supervisors and workers do not hear of orders, and have tasks waiting that these are about.
+    fn orders_the_deaf(&mut self, dice: &mut Dice) {
+        self.default_delay_ms = 1_000;
+        self.calm_down(dice);
+        self.lease_ms = dice.magnitude(5_000, 20_000);
+        for _ in 0..6 {
+            self.add_order_to_the_deaf(dice);
+        }
     }
 }
