@@ -124,7 +124,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
         socket.send(greeting(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
         // No version, the session of the hello, and what the dispatcher speaks.
-        assert_eq!(answer, [0, 92, 6, 7]);
+        assert_eq!(answer, [0, 92, 6, 8]);
     }
     let told = wait_for("it is told", || {
         Some(fleet.told("no_common_version")).filter(|told| !told.is_empty())

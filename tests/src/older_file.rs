@@ -26,9 +26,11 @@ pub fn make_older(path: &Path, tables: &str, version: i64, then: &str) {
     ) {
         if !table.starts_with("sqlite_") {
             let columns = format!("SELECT name FROM pragma_table_info('{table}', 'main')");
-            let columns = names(&db, &columns).join(", ");
+            let columns = names(&db, &columns);
+            let (from, read) = of_today(&table, &columns);
+            let columns = columns.join(", ");
             run(&format!(
-                "INSERT INTO main.{table} ({columns}) SELECT {columns} FROM today.{table}"
+                "INSERT INTO main.{table} ({columns}) SELECT {read} FROM today.{from}"
             ));
         }
     }
@@ -43,6 +45,17 @@ pub fn make_older(path: &Path, tables: &str, version: i64, then: &str) {
         // What is left of today's file.
         let _ = std::fs::remove_file(format!("{}{end}", path.display()));
     }
+}
+
+/// The table that holds today what an older one holds, and what its columns are read from.
+fn of_today<'a>(table: &'a str, columns: &[String]) -> (&'a str, String) {
+    let is_identity = table == "changes" && columns.iter().any(|column| column == "store");
+    let from = if is_identity { "positions" } else { table };
+    let read = columns.iter().map(|column| match &**column {
+        "seen_at_ms" => "0",
+        column => column,
+    });
+    (from, read.collect::<Vec<_>>().join(", "))
 }
 
 /// Frozen tables stand behind what belongs to them.
