@@ -174,7 +174,11 @@ impl Journey {
             let named = sitemaps::sitemaps_of(&url, rules.as_deref());
             return self.end_with_sitemaps(site, task, crawl, named).await;
         }
-        let condition = self.condition(&task, &crawl).await;
+        // A page without a version has to come whole, or there would never be one.
+        let condition = match is_first_look {
+            true => conditional::Condition::default(),
+            false => self.condition(&task, &crawl).await,
+        };
         let place = match browser {
             Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
             None => None,

@@ -50,12 +50,15 @@ impl Journey {
         if !has_text(&page) {
             return self.hand_on(page).await;
         }
+        // Without room for its result, which is hardly longer, the first fetch has to do.
+        let Some(mut held) = self.held.try_take(page.body.len()) else {
+            return self.hand_on(page).await;
+        };
         let Some(mut first) = self.read(page, slot).await else {
             return;
         };
-        // Without room for it, the first fetch has to do.
-        let held = self.held.try_take(first.memory_bytes());
-        if held.is_some() && first.mapping.is_none() && first.look.is_some() {
+        held.set(first.memory_bytes());
+        if first.mapping.is_none() && first.look.is_some() {
             if let Some(second) = self.fetch_again(&first, url, permit).await {
                 look::note_second(&mut first, &second);
             }
