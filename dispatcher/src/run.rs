@@ -136,7 +136,7 @@ pub fn run(
         store_writer,
         firehose,
         extraction_health,
-        content_changes,
+        content_changes: Some(content_changes),
         pending_requests,
         health,
         ends_alone: setup.ends_alone,
@@ -156,7 +156,7 @@ pub fn run(
     process.health.note_turn(holds.as_deref());
     eprintln!("ready");
     let ended = process.run_until_ended(&arrived);
-    let closed = process.close();
+    let closed = process.close(&arrived);
     drop(sockets);
     ended.and_then(|status| closed.map(|()| status))
 }
@@ -200,7 +200,8 @@ struct Process {
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
-    content_changes: ContentChanges,
+    /// Until the process closes.
+    content_changes: Option<ContentChanges>,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
@@ -397,8 +398,20 @@ impl Process {
 
     /// Sends the final counters and the final states of the crawls, and ends the threads. After a
     /// fault of the frontier nothing more can be committed, and so nothing more leaves.
-    fn close(mut self) -> Result<(), Fault> {
-        let closed = self.core.close(self.clock.now_ms());
+    fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
+        // Workers store a page before they tell of it, so all that has come is judged.
+        if let Some(content_changes) = self.content_changes.take() {
+            content_changes.finish();
+        }
+        let now_ms = self.clock.now_ms();
+        let looks = arrived.try_iter().filter_map(|event| match event {
+            Event::Looks(looks) => Some(looks),
+            _ => None,
+        });
+        let mut looked = looks.map(|looks| self.core.looked(&looks, now_ms));
+        let closed = looked.try_for_each(|counted| counted);
+        drop(looked);
+        let closed = closed.and_then(|()| self.core.close(now_ms));
         let closed = closed.map(|last| self.send(last)).map_err(|error| {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
             frontier_fault(error)
@@ -407,7 +420,6 @@ impl Process {
         self.store_writer.finish();
         // The last pages are stored by now, and so are the states of their sites.
         self.extraction_health.finish();
-        self.content_changes.finish();
         self.firehose.finish();
         closed
     }
