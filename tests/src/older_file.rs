@@ -27,10 +27,10 @@ pub fn make_older(path: &Path, tables: &str, version: i64, then: &str) {
         if !table.starts_with("sqlite_") {
             let columns = format!("SELECT name FROM pragma_table_info('{table}', 'main')");
             let columns = names(&db, &columns);
-            let (from, read) = of_today(&table, &columns);
+            let read = of_today(&columns);
             let columns = columns.join(", ");
             run(&format!(
-                "INSERT INTO main.{table} ({columns}) SELECT {read} FROM today.{from}"
+                "INSERT INTO main.{table} ({columns}) SELECT {read} FROM today.{table}"
             ));
         }
     }
@@ -47,15 +47,13 @@ pub fn make_older(path: &Path, tables: &str, version: i64, then: &str) {
     }
 }
 
-/// The table that holds today what an older one holds, and what its columns are read from.
-fn of_today<'a>(table: &'a str, columns: &[String]) -> (&'a str, String) {
-    let is_identity = table == "changes" && columns.iter().any(|column| column == "store");
-    let from = if is_identity { "positions" } else { table };
+/// What today's columns are read as, so that they fit older ones.
+fn of_today(columns: &[String]) -> String {
     let read = columns.iter().map(|column| match &**column {
         "seen_at_ms" => "0",
         column => column,
     });
-    (from, read.collect::<Vec<_>>().join(", "))
+    read.collect::<Vec<_>>().join(", ")
 }
 
 /// Frozen tables stand behind what belongs to them.

@@ -52,7 +52,7 @@ const STEP_POSITIONS: i64 = 10_000;
 /// highest position so far.
 fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
     let sql = "SELECT store, cut, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
-        FROM positions";
+        FROM changes";
     let mut statement = conn.prepare_cached(sql)?;
     Ok(statement.query_row((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?)
 }

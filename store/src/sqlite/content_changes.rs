@@ -18,12 +18,12 @@ const PUT_VERSIONS: &str =
     "INSERT OR REPLACE INTO versions (_id, looked_at, state) VALUES (?1, ?2, ?3)";
 
 const PUT_CHANGE: &str = "
-INSERT INTO changes
+INSERT INTO page_changes
     (number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 
 const CHANGES: &str = "
-SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM changes";
+SELECT number, app_id, crawl_id, url, page, site, kind, at, mapping, old, new, difference FROM page_changes";
 
 pub(super) fn judged_to(conn: &Connection) -> Result<JudgedTo, Fault> {
     let mut statement = conn.prepare_cached("SELECT revision, cursor, last_number FROM judged")?;
@@ -132,7 +132,7 @@ pub(super) fn count(
     filter: &ChangeFilter,
 ) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
     let (which, values) = which(filter, 0);
-    let sql = format!("SELECT kind, count(*) FROM changes {which} GROUP BY kind");
+    let sql = format!("SELECT kind, count(*) FROM page_changes {which} GROUP BY kind");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut counts = BTreeMap::new();

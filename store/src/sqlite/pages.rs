@@ -21,7 +21,7 @@ INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, o
     template, records, document, validators, look, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
     ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32,
-    (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM positions))
+    (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
     final_url = excluded.final_url, site = excluded.site, depth = excluded.depth,

@@ -23,7 +23,7 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<Dropped, Fau
         select.query_row([LOOKED_AT], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let old = params![last, iso_time(pages_ms)];
     // Before they are deleted, readers that have not come so far are refused.
-    let sql = "UPDATE positions SET cut = max(cut, coalesce(
+    let sql = "UPDATE changes SET cut = max(cut, coalesce(
         (SELECT max(position) FROM pages WHERE position <= ?1 AND started_at < ?2), 0))";
     conn.prepare_cached(sql)?.execute(old)?;
     let sql = "DELETE FROM pages WHERE position <= ?1 AND started_at < ?2";
@@ -38,8 +38,8 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<Dropped, Fau
 
 /// Drops changes and versions that are as old as pages that are dropped; how many of the one or the other.
 fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
-    let sql = "DELETE FROM changes WHERE number IN
-        (SELECT number FROM changes WHERE at < ?1 ORDER BY at LIMIT ?2)";
+    let sql = "DELETE FROM page_changes WHERE number IN
+        (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";
     let changes = conn
         .prepare_cached(sql)?
         .execute(params![before, LOOKED_AT])?;

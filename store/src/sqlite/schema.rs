@@ -226,14 +226,9 @@ const SINCE_8_VALIDATORS: &str = "
 ALTER TABLE pages ADD COLUMN validators TEXT; -- {etag, last_modified, fetched_at_ms, read_as}
 ";
 
-/// What version 8 added: what has changed on pages. The table of the store's id, which was called `changes`, has
-/// another name since.
+/// What version 8 added: what has changed on pages. The table `changes` is another one, which processes of older
+/// versions read: they may be at work beside this one while a fleet is upgraded.
 const CHANGES: &str = "
-DROP TRIGGER page_deleted;
-ALTER TABLE changes RENAME TO positions;
-CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
-    UPDATE positions SET deleted = max(deleted, OLD.position);
-END;
 ALTER TABLE pages ADD COLUMN look BLOB; -- what it is compared by, compressed; NULL: changes are not looked for
 CREATE TABLE versions (
     _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
@@ -241,7 +236,7 @@ CREATE TABLE versions (
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
 CREATE INDEX versions_by_look ON versions (looked_at);
-CREATE TABLE changes (
+CREATE TABLE page_changes (
     number INTEGER PRIMARY KEY,
     app_id TEXT NOT NULL,
     crawl_id TEXT NOT NULL,
@@ -255,8 +250,8 @@ CREATE TABLE changes (
     new TEXT,                    -- JSON
     difference TEXT NOT NULL     -- for people
 ) STRICT;
-CREATE INDEX changes_by_crawl ON changes (app_id, crawl_id);
-CREATE INDEX changes_by_time ON changes (at);
+CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON page_changes (at);
 -- One row: up to which page looks are judged.
 CREATE TABLE judged (
     revision INTEGER NOT NULL,   -- counts the judgements

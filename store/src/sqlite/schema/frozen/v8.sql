@@ -1,22 +1,12 @@
-CREATE INDEX changes_by_crawl ON changes (app_id, crawl_id);
-CREATE INDEX changes_by_time ON changes (at);
+CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON page_changes (at);
 CREATE INDEX robots_by_expiry ON robots (expires_at);
 CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
 CREATE INDEX versions_by_look ON versions (looked_at);
 CREATE TABLE changes (
-    number INTEGER PRIMARY KEY,
-    app_id TEXT NOT NULL,
-    crawl_id TEXT NOT NULL,
-    url TEXT NOT NULL,
-    page TEXT NOT NULL,          -- its _id
-    site TEXT NOT NULL,
-    kind TEXT NOT NULL,          -- new, changed, gone, back
-    at TEXT NOT NULL,            -- when the fetch began that has shown it
-    mapping TEXT,                -- whose fields were compared; NULL: the text was
-    old TEXT,                    -- JSON
-    new TEXT,                    -- JSON
-    difference TEXT NOT NULL     -- for people
-) STRICT;
+    store TEXT NOT NULL,
+    deleted INTEGER NOT NULL
+, cut INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE claims (
     _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
     owner TEXT NOT NULL,         -- the process
@@ -67,6 +57,20 @@ CREATE TABLE origins (
     changes INTEGER NOT NULL,    -- of the record, since it was last written
     PRIMARY KEY (record, crawl)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE page_changes (
+    number INTEGER PRIMARY KEY,
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    page TEXT NOT NULL,          -- its _id
+    site TEXT NOT NULL,
+    kind TEXT NOT NULL,          -- new, changed, gone, back
+    at TEXT NOT NULL,            -- when the fetch began that has shown it
+    mapping TEXT,                -- whose fields were compared; NULL: the text was
+    old TEXT,                    -- JSON
+    new TEXT,                    -- JSON
+    difference TEXT NOT NULL     -- for people
+) STRICT;
 CREATE TABLE pages (
     position INTEGER PRIMARY KEY,
     _id TEXT NOT NULL UNIQUE,    -- app id, '/', crawl id, '/', hash of the URL
@@ -94,10 +98,6 @@ CREATE TABLE pages (
     headers TEXT,                -- {name: [value]}
     body TEXT
 , epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT, look BLOB) STRICT;
-CREATE TABLE "positions" (
-    store TEXT NOT NULL,
-    deleted INTEGER NOT NULL
-, cut INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,        -- dataset, '/', record id
     dataset TEXT NOT NULL,
@@ -153,5 +153,5 @@ CREATE TABLE versions (
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
 CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
-    UPDATE positions SET deleted = max(deleted, OLD.position);
+    UPDATE changes SET deleted = max(deleted, OLD.position);
 END;
