@@ -92,7 +92,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     fleet.add_supervisor("one");
     fleet.add_supervisor("three");
     let spoken = versions(&fleet);
-    let expected = [("one", 7), ("two", 6), ("three", 7)]
+    let expected = [("one", 8), ("two", 6), ("three", 8)]
         .map(|(name, version)| (format!("{name:?}"), Value::from(version)));
     assert_eq!(spoken, BTreeMap::from(expected));
     assert_all_there_once(&fleet);

@@ -120,9 +120,9 @@ mod tests {
     fn who_is_to_be_upgraded_is_told() {
         let told = |found| CodecError::Version { found }.to_string();
         assert!(
-            told(5).ends_with("speaks 6 to 7: upgrade webfill at the sender, it is the older one")
+            told(5).ends_with("speaks 6 to 8: upgrade webfill at the sender, it is the older one")
         );
-        assert!(told(8).ends_with("upgrade webfill here, it is the older one"));
+        assert!(told(9).ends_with("upgrade webfill here, it is the older one"));
     }
 
     #[test]
