@@ -46,6 +46,9 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 pub struct LookAt<'a> {
     pub key: LookKey,
+    /// When the run of the watch began whose look it may be. In a run a page is looked at once: what comes after
+    /// a crash a second time is the same look again.
+    pub run_began_ms: Option<i64>,
     pub answer: Answer,
     pub content_hash: Option<&'a str>,
     /// The mapping that has read it, and its version.
@@ -136,6 +139,9 @@ pub struct PageVersions {
     /// Looks in a row at which it was not found.
     #[serde(default)]
     misses: u32,
+    /// The beginning of the run in which it was not found last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    missed_in: Option<i64>,
     last: LookKey,
 }
 
@@ -147,6 +153,12 @@ impl PageVersions {
         }
         self.last = look.key;
         if look.answer == Answer::Missing {
+            let missed_in = std::mem::replace(&mut self.missed_in, look.run_began_ms);
+            // Runs are compared with runs: the clock of a worker may be another.
+            let is_repeat = look.run_began_ms.is_some() && missed_in == look.run_began_ms;
+            if is_repeat && self.misses > 0 {
+                return None;
+            }
             self.misses = self.misses.saturating_add(1);
             let is_gone = self.misses == MISSES && !self.versions.is_empty();
             return is_gone.then(|| Judged::only(Verdict::Gone));

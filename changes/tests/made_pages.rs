@@ -331,6 +331,7 @@ fn judge(
             at_ms,
             ..LookKey::default()
         },
+        run_began_ms: None,
         answer: Answer::Page,
         content_hash: None,
         mapping: None,

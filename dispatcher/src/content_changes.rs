@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use webfill_changes::Look;
 use webfill_startup::Fault;
+use webfill_startup::signals::{self, Asked};
 use webfill_store::{
     Change, Cursor, ExportError, ExportFilter, JudgedTo, Judgement, Store, StoreError, StoreUri,
     iso_time,
@@ -37,7 +38,9 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// While there are no looks, the position is stored so often.
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
-/// How long a dispatcher that ends goes on reading.
+/// How long a dispatcher that ends goes on reading: one on one machine whose crawl is over, so that the changes of the crawl are
+/// told with its end, and one that leaves the rest to the next.
+const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 
 /// Is told of each look once what it has shown is stored. It must not wait.
@@ -45,7 +48,7 @@ pub(crate) type LookListener = Box<dyn Fn(Vec<Look>) + Send>;
 
 /// The thread's handle.
 pub(crate) struct ContentChanges {
-    stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<Duration>,
     thread: JoinHandle<()>,
 }
 
@@ -75,9 +78,13 @@ impl ContentChanges {
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(self, is_crawl_over: bool) {
+        let patience = match is_crawl_over {
+            true => LAST_READ_OF_CRAWL,
+            false => LAST_READ,
+        };
         // The thread is gone only if it panicked.
-        let _ = self.stop.send(());
+        let _ = self.stop.send(patience);
         if self.thread.join().is_err() {
             tracing::error!(
                 event = "changes_panicked",
@@ -131,12 +138,12 @@ impl Follower {
         }
     }
 
-    async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+    async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
         loop {
-            let is_last = tokio::time::timeout(FOLLOW_EVERY, &mut stopped)
-                .await
-                .is_ok();
-            let until = is_last.then(|| Instant::now() + LAST_READ);
+            let asked = tokio::time::timeout(FOLLOW_EVERY, &mut stopped).await;
+            let patience = asked.ok().map(|asked| asked.unwrap_or(LAST_READ));
+            let is_last = patience.is_some();
+            let until = patience.map(|patience| Instant::now() + patience);
             match self.catch_up(until, &mut stopped).await {
                 Ok(()) => self.is_away = false,
                 Err(error) => self.note_failure(&error),
@@ -159,7 +166,7 @@ impl Follower {
     async fn catch_up(
         &mut self,
         until: Option<Instant>,
-        stopped: &mut oneshot::Receiver<()>,
+        stopped: &mut oneshot::Receiver<Duration>,
     ) -> Result<(), StoreError> {
         let store = self.open_store().await?;
         if let Some((judgement, looks)) = self.pending.take() {
@@ -172,7 +179,7 @@ impl Follower {
             let is_end = chunk.end.is_some();
             let is_whole = self.take(&*store, stored, chunk, until.is_some()).await?;
             let is_over = match until {
-                Some(until) => Instant::now() >= until,
+                Some(until) => Instant::now() >= until || signals::asked() == Asked::Stop,
                 None => !stopped.is_empty(),
             };
             if is_over || (is_end && is_whole) {

@@ -4,9 +4,10 @@
 //! The three are stored together ([`Judgement`]), so that each look is judged once, whichever process dies.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cursor::Cursor;
+use crate::timestamp::iso_time;
 
 /// The limit of a page's look, of its versions, and of a judgement, in bytes: a document of MongoDB has 16 MiB.
 pub const MAX_LOOK_BYTES: usize = 1 << 20;
@@ -72,6 +73,26 @@ pub struct Change {
     pub new: Option<Value>,
     /// Both, line by line, for people.
     pub difference: String,
+}
+
+impl Change {
+    /// As programs are told of it.
+    pub fn told(&self) -> Value {
+        json!({
+            "number": self.number,
+            "app_id": self.app_id,
+            "crawl_id": self.crawl_id,
+            "url": self.url,
+            "page": self.page_id,
+            "site": self.site,
+            "kind": self.kind.as_str(),
+            "at": iso_time(self.at_ms),
+            "mapping": self.mapping,
+            "old": self.old,
+            "new": self.new,
+            "difference": self.difference,
+        })
+    }
 }
 
 /// Which changes are read; the default is all.

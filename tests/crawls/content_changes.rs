@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
-use webfill_tests::run::{Finished, Run};
+use webfill_tests::Signal;
+use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::{Site, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
@@ -41,6 +42,14 @@ impl Watched {
 
     /// One run, over these paths.
     fn run(&self, paths: &[&str], crawl: &Value) -> Finished {
+        self.once(paths, crawl).finish().expect(0)
+    }
+
+    fn start(&self, paths: &[&str], crawl: &Value) -> Running {
+        self.once(paths, crawl).start()
+    }
+
+    fn once(&self, paths: &[&str], crawl: &Value) -> Run {
         let resolve: Vec<String> = self.web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
         let mut settings = json!({
@@ -60,8 +69,6 @@ impl Watched {
         let file = self.work.write_json("watch.json", &watch);
         let run = Run::new(["watch", "run"]).arg(file).arg("--once");
         run.args(["--progress", "none", "--summary", "json"])
-            .finish()
-            .expect(0)
     }
 
     fn changes(&self, more: &[&str]) -> Vec<Value> {
@@ -251,4 +258,99 @@ fn if_the_second_fetch_fails_the_first_stands() {
     watched.run(&["/lamp"], &json!({}));
     assert_eq!(watched.web.visits().pages().len(), 3);
     assert_eq!(watched.changes(&[]).len(), 1);
+}
+
+/// Kills processes of a watch's first run between the two fetches of a noisy page. How the run has ended.
+fn killed_between_the_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Finished {
+    serve_noisy(watched, "/lamp", "The lamp costs 10 euro");
+    let slowly = json!({"delay": 1.5});
+    let running = watched.once(&["/lamp"], &slowly).start();
+    let log = watched.web.log();
+    log.wait_until("the first fetch", |visits| visits.pages().len() == 1);
+    for process in running.processes() {
+        if victims(process.role()) {
+            process.signal(Signal::KILL);
+        }
+    }
+    let ended = running.finish();
+    assert_eq!(watched.changes(&[]), [Value::Null; 0]);
+    ended
+}
+
+/// What a killed worker has not brought to its end is as if it had not been: the page is fetched twice again, and
+/// is looked at without what differs at each fetch.
+fn knows_what_differs(watched: &Watched) {
+    let slowly = json!({"delay": 1.5});
+    let visits = || watched.web.visits().pages().len();
+    assert_eq!(visits(), 3);
+    watched.run(&["/lamp"], &slowly);
+    assert_eq!(visits(), 4);
+    assert_eq!(watched.changes(&[]), [Value::Null; 0]);
+    serve_noisy(watched, "/lamp", "The lamp costs 12 euro");
+    watched.run(&["/lamp"], &slowly);
+    let changes = watched.changes(&[]);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(
+        changes[0]["difference"],
+        "~ The lamp costs [-10-]{+12+} euro"
+    );
+    let delay = Duration::from_millis(1_500);
+    watched.web.visits().assert_polite(delay);
+}
+
+#[test]
+fn a_worker_that_is_killed_between_the_two_fetches_of_a_page_leaves_no_half_look() {
+    let watched = Watched::new(UNMAPPED, None);
+    let ended = killed_between_the_fetches(&watched, |role| role == "worker").expect(0);
+    let summary: Value = serde_json::from_str(&ended.stdout).expect("a summary");
+    assert_eq!(summary["outcomes"], json!({"ok": 1}));
+    knows_what_differs(&watched);
+}
+
+#[test]
+fn a_run_that_is_killed_between_the_two_fetches_of_a_page_leaves_no_half_look() {
+    let watched = Watched::new(UNMAPPED, None);
+    killed_between_the_fetches(&watched, |_| true);
+    watched.run(&["/lamp"], &json!({"delay": 1.5}));
+    knows_what_differs(&watched);
+}
+
+/// When the crawler has judged a look at a page last.
+fn judged_at(watched: &Watched, path: &str) -> String {
+    let sql = format!(
+        "SELECT looked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
+    );
+    watched.work.stored().texts(&sql).concat()
+}
+
+#[test]
+fn a_task_that_is_repeated_after_a_crash_is_one_look() {
+    let watched = Watched::new(UNMAPPED, None);
+    // Of the second run nothing can be had.
+    let settings = json!({"fail_on": ["never"]});
+    watched.site().serve("/chair", text("A chair"));
+    watched.run(&["/chair"], &settings);
+    let missing = status(404).latency(Duration::from_millis(500));
+    watched.site().serve("/chair", missing);
+    let visits = || watched.web.visits().pages().of_path("/chair").len();
+    let (before, judged_before) = (visits(), judged_at(&watched, "/chair"));
+    let mut running = watched.start(&["/chair"], &settings);
+    running.wait_until("it asks for the page", |_| visits() > before);
+    // The page is stored, and its outcome never leaves the supervisor.
+    let supervisor = running.wait_for_role("supervisor", 1).remove(0);
+    supervisor.signal(Signal::STOP);
+    running.wait_until("the look is judged", |_| {
+        judged_at(&watched, "/chair") != judged_before
+    });
+    supervisor.signal(Signal::KILL);
+    // It goes on by itself, or is gone on with.
+    if running.finish().status.code() != Some(0) {
+        watched.run(&["/chair"], &settings);
+    }
+    assert_eq!(visits(), before + 2, "the task was repeated");
+    assert_eq!(watched.changes(&[]), [Value::Null; 0], "of one night");
+    watched.run(&["/chair"], &settings);
+    let changes = watched.changes(&[]);
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0]["kind"], "gone");
 }

@@ -29,6 +29,7 @@ impl Web {
                 at_ms: self.nights as i64 * 86_400_000,
                 ..LookKey::default()
             },
+            run_began_ms: None,
             answer: Answer::Page,
             content_hash: None,
             mapping: None,
@@ -63,6 +64,7 @@ impl Web {
                 number: 1,
                 ..LookKey::default()
             },
+            run_began_ms: None,
             answer: Answer::Page,
             content_hash: None,
             mapping: Some("shop"),
@@ -214,6 +216,7 @@ impl Pages {
                     number: 1,
                     at_ms: self.nights * 86_400_000 + number as i64,
                 },
+                run_began_ms: None,
                 answer: Answer::Page,
                 content_hash: None,
                 mapping: None,
@@ -293,4 +296,38 @@ fn after_a_headline_its_words_on_a_single_page_are_told() {
     }
     // Those that were told of the headline know the text from their versions.
     assert_eq!(look(&|number| number == 12), [12]);
+}
+
+/// A look at a missing page, at these seconds, in the run that began then.
+fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
+    let judged = web.look(|look| {
+        look.answer = Answer::Missing;
+        look.key.at_ms = at_s * 1_000;
+        look.run_began_ms = Some(began_s * 1_000);
+    });
+    judged.map(|judged| judged.verdict)
+}
+
+#[test]
+fn a_look_that_is_repeated_in_its_run_is_one_look() {
+    let mut web = Web::new();
+    let first = web.look(|look| {
+        look.key.at_ms = 110_000;
+        look.run_began_ms = Some(100_000);
+        look.seen = Seen::of_text("there", 0);
+    });
+    assert_eq!(first.unwrap().verdict, Verdict::New);
+    assert_eq!(missing_in(&mut web, 200, 210), None);
+    assert_eq!(missing_in(&mut web, 200, 250), None, "after a crash");
+    assert_eq!(missing_in(&mut web, 300, 310), Some(Verdict::Gone));
+    assert_eq!(missing_in(&mut web, 300, 350), None, "told once");
+}
+
+#[test]
+fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
+    let mut web = Web::new();
+    web.look(|look| look.seen = Seen::of_text("there", 0));
+    assert_eq!(missing_in(&mut web, 200, 90_210), None);
+    assert_eq!(missing_in(&mut web, 200, 90_250), None, "after a crash");
+    assert_eq!(missing_in(&mut web, 300, 90_310), Some(Verdict::Gone));
 }

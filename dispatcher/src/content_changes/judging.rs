@@ -30,8 +30,16 @@ pub(super) struct Batch {
 pub(super) struct Judging {
     pages: BTreeMap<String, PageVersions>,
     sites: BTreeMap<String, SiteBlocks>,
-    /// Crawls whose new pages are told, with when the run began from which on they are.
-    tells_new: BTreeMap<(String, String), i64>,
+    /// The last runs of crawls that are watches.
+    runs: BTreeMap<(String, String), Run>,
+}
+
+/// A run of a watch.
+#[derive(Clone, Copy)]
+struct Run {
+    began_ms: i64,
+    /// In its first run a watch meets all of its pages: they are not told as new.
+    is_first: bool,
 }
 
 fn text<'p>(page: &'p Value, name: &str) -> &'p str {
@@ -66,8 +74,8 @@ impl Judging {
             judging.take(stored);
         }
         for (app_id, crawl_id) in crawls {
-            if let Some(began_ms) = later_run(store, &app_id, &crawl_id).await? {
-                judging.tells_new.insert((app_id, crawl_id), began_ms);
+            if let Some(run) = run_of(store, &app_id, &crawl_id).await? {
+                judging.runs.insert((app_id, crawl_id), run);
             }
         }
         Ok(judging)
@@ -130,7 +138,9 @@ impl Judging {
     fn judge_look(&mut self, page: &Value, batch: &mut Batch) -> Option<Versions> {
         let id = text(page, "_id").to_owned();
         let nothing = Map::new();
-        let look = match look_at(page, &nothing) {
+        let run = self.run(page);
+        let look = look_at(page, &nothing, run.map(|run| run.began_ms));
+        let look = match look {
             Ok(look) => look,
             Err(error) => {
                 tracing::warn!(event = "look_passed_over", url = text(page, "url"), %error, "a look at a page was not judged");
@@ -160,16 +170,21 @@ impl Judging {
         stored
     }
 
+    fn run(&self, page: &Value) -> Option<Run> {
+        let of = |name: &str| text(page, name).to_owned();
+        self.runs.get(&(of("app_id"), of("crawl_id"))).copied()
+    }
+
     /// What is told of a look, if it is.
     fn change(&self, page: &Value, at_ms: i64, judged: Judged) -> Option<Change> {
         let of = |name: &str| text(page, name).to_owned();
         let kind = match judged.verdict {
             Verdict::Unchanged => return None,
             Verdict::New => {
-                let crawl = (of("app_id"), of("crawl_id"));
+                // A crawl that is none of a watch has one run.
+                let run = self.run(page).filter(|run| !run.is_first)?;
                 // A look of the first run may be judged only now.
-                let began_ms = *self.tells_new.get(&crawl)?;
-                (at_ms >= began_ms).then_some(ChangeKind::New)?
+                (at_ms >= run.began_ms).then_some(ChangeKind::New)?
             }
             Verdict::Changed => ChangeKind::Changed,
             Verdict::Gone => ChangeKind::Gone,
@@ -193,17 +208,16 @@ impl Judging {
     }
 }
 
-/// In its first run a watch meets all of its pages, and a crawl that is none of a watch has one run: their
-/// pages are not told as new. Of a later run: when it began.
-async fn later_run(
+async fn run_of(
     store: &dyn Store,
     app_id: &str,
     crawl_id: &str,
-) -> Result<Option<i64>, StoreError> {
+) -> Result<Option<Run>, StoreError> {
     let crawl = store.get_crawl(&CrawlId::new(app_id, crawl_id)).await?;
     Ok(crawl.and_then(|crawl| {
-        let run_began_ms = crawl.request["run_began_ms"].as_i64();
-        run_began_ms.filter(|began_ms| *began_ms > crawl.started_at_ms)
+        let began_ms = crawl.request["run_began_ms"].as_i64()?;
+        let is_first = began_ms <= crawl.started_at_ms;
+        Some(Run { began_ms, is_first })
     }))
 }
 
@@ -211,7 +225,11 @@ fn at_ms(page: &Value) -> i64 {
     parse_iso_time(text(page, "started_at")).unwrap_or_default()
 }
 
-fn look_at<'p>(page: &'p Value, nothing: &'p Map<String, Value>) -> Result<LookAt<'p>, String> {
+fn look_at<'p>(
+    page: &'p Value,
+    nothing: &'p Map<String, Value>,
+    run_began_ms: Option<i64>,
+) -> Result<LookAt<'p>, String> {
     let number = |name: &str| page[name].as_u64().unwrap_or_default();
     let answer = match text(page, "outcome") {
         "ok" => Answer::Page,
@@ -227,6 +245,7 @@ fn look_at<'p>(page: &'p Value, nothing: &'p Map<String, Value>) -> Result<LookA
             number: number("attempts"),
             at_ms: at_ms(page),
         },
+        run_began_ms,
         answer,
         content_hash: page["content_hash"].as_str(),
         mapping: page["mapping"].as_str(),

@@ -225,3 +225,28 @@ async fn what_cannot_be_read_is_passed_over() {
     catch_up(&mut follower).await;
     assert_eq!(scene.looks.lock().unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_look_that_is_repeated_after_a_crash_makes_no_page_gone() {
+    let scene = Scene::new().await;
+    let mut follower = scene.follower();
+    scene.begin_run(1).await;
+    scene.text(1, 0, "one").await;
+    catch_up(&mut follower).await;
+    for night in 2..=3 {
+        scene.begin_run(night).await;
+        for delivery in 1..=3 {
+            let look = Seen::nothing().packed();
+            let missing = Page {
+                delivery: Delivery::new(1, delivery),
+                started_at_ms: night * 1_000 + 10 * i64::from(delivery),
+                ..page(night, 0, Outcome::HttpError, Some(look))
+            };
+            scene.save(missing).await;
+            catch_up(&mut follower).await;
+        }
+        let gone = (ChangeKind::Gone, "0".to_owned());
+        let expected = [gone];
+        assert_eq!(scene.changes().await, expected[..night as usize - 2]);
+    }
+}

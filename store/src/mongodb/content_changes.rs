@@ -5,7 +5,7 @@
 //! position copies once more what may not be there yet. A copy is idempotent, and one that comes late replaces
 //! nothing that is newer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
@@ -17,6 +17,7 @@ use super::command::{Db, with_timeout};
 use super::fault::{DUPLICATE_KEY, Fault};
 use super::pages::{date, replace_if};
 use super::value::{self, binary, bson, or_null};
+use crate::CrawlId;
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::site_clock::clamped;
 
@@ -51,12 +52,18 @@ async fn visible(db: &Db) -> Result<i64, Fault> {
     Ok(number.unwrap_or_default())
 }
 
-pub(super) async fn has_versions(db: &Db, id: &str) -> Result<bool, Fault> {
+pub(super) async fn with_versions(db: &Db, ids: &[String]) -> Result<HashSet<String>, Fault> {
     let versions: Collection<RawDocumentBuf> = db.database.collection(VERSIONS);
-    let find = versions
-        .find_one(doc! {"_id": id})
-        .projection(doc! {"_id": 1});
-    Ok(with_timeout(async { find.await }).await?.is_some())
+    let find = async {
+        let with = versions.find(doc! {"_id": {"$in": ids}});
+        let mut cursor = with.projection(doc! {"_id": 1}).await?;
+        let mut found = HashSet::new();
+        while cursor.advance().await? {
+            found.extend(cursor.current().get_str("_id").map(str::to_owned));
+        }
+        Ok(found)
+    };
+    with_timeout(find).await
 }
 
 fn position(stored: &RawDocument) -> Result<JudgedTo, Fault> {
@@ -231,6 +238,54 @@ pub(super) async fn count(
         Ok((kind(group, "_id")?, count.unsigned_abs()))
     };
     found.iter().map(count).collect()
+}
+
+pub(super) async fn new_documents(
+    db: &Db,
+    crawl: &CrawlId,
+    began_ms: i64,
+    is_first: bool,
+) -> Result<u64, Fault> {
+    let (app_id, crawl_id) = (crawl.app_id.as_str(), crawl.crawl_id.as_str());
+    let since = doc! {"$gte": date(began_ms)};
+    let count = doc! {"$count": "pages"};
+    let (collection, pipeline) = match is_first {
+        true => {
+            let which = doc! {"app_id": app_id, "crawl_id": crawl_id, "started_at": since,
+            "document": {"$type": "object"}};
+            ("pages", vec![doc! {"$match": which}, count])
+        }
+        false => {
+            let mut which =
+                doc! {"app_id": app_id, "crawl_id": crawl_id, "at": since, "kind": "new"};
+            which.insert("_id", doc! {"$lte": visible(db).await?});
+            // Of the pages only whether they are documents.
+            let documents = vec![
+                doc! {"$match": {"document": {"$type": "object"}}},
+                doc! {"$project": {"_id": 1}},
+            ];
+            let lookup = doc! {"from": "pages", "localField": "page", "foreignField": "_id",
+            "pipeline": documents, "as": "documents"};
+            let found = doc! {"$match": {"documents": {"$ne": []}}};
+            let steps = vec![
+                doc! {"$match": which},
+                doc! {"$lookup": lookup},
+                found,
+                count,
+            ];
+            (CHANGES, steps)
+        }
+    };
+    let collection: Collection<RawDocumentBuf> = db.database.collection(collection);
+    let counting = async {
+        let mut cursor = collection.aggregate(pipeline).await?;
+        match cursor.advance().await? {
+            true => Ok(integer(cursor.current(), "pages")),
+            false => Ok(None),
+        }
+    };
+    let count = with_timeout(counting).await?;
+    Ok(count.unwrap_or_default().unsigned_abs())
 }
 
 fn which(filter: &ChangeFilter, after: u64, visible: i64) -> Document {

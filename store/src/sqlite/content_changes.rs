@@ -1,6 +1,6 @@
 //! The tables `changes`, `versions` and `judged`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params, params_from_iter};
@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::crawls::time;
 use super::fault::Fault;
 use super::records::to_json;
+use crate::CrawlId;
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::cursor::Cursor;
 use crate::site_clock::clamped;
@@ -60,9 +61,15 @@ pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<Versions
     Ok(found)
 }
 
-pub(super) fn has_versions(conn: &Connection, id: &str) -> Result<bool, Fault> {
+pub(super) fn with_versions(conn: &Connection, ids: Vec<String>) -> Result<HashSet<String>, Fault> {
     let mut statement = conn.prepare_cached("SELECT 1 FROM versions WHERE _id = ?1")?;
-    Ok(statement.exists([id])?)
+    let mut found = HashSet::new();
+    for id in ids {
+        if statement.exists([&id])? {
+            found.insert(id);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether it came right after the one that is stored, or is that one.
@@ -141,6 +148,30 @@ pub(super) fn count(
         counts.insert(kind(&row.get::<_, String>(0)?)?, count);
     }
     Ok(counts)
+}
+
+const DOCUMENTS_OF_FIRST_RUN: &str = "SELECT count(*) FROM pages
+WHERE app_id = ?1 AND crawl_id = ?2 AND started_at >= ?3 AND document IS NOT NULL";
+
+const NEW_DOCUMENTS: &str = "SELECT count(*) FROM page_changes
+JOIN pages ON pages._id = page_changes.page
+WHERE page_changes.app_id = ?1 AND page_changes.crawl_id = ?2 AND page_changes.at >= ?3
+  AND page_changes.kind = 'new' AND pages.document IS NOT NULL";
+
+pub(super) fn new_documents(
+    conn: &Connection,
+    crawl: &CrawlId,
+    began_ms: i64,
+    is_first: bool,
+) -> Result<u64, Fault> {
+    let sql = match is_first {
+        true => DOCUMENTS_OF_FIRST_RUN,
+        false => NEW_DOCUMENTS,
+    };
+    let values = params![crawl.app_id, crawl.crawl_id, iso_time(began_ms)];
+    let mut select = conn.prepare_cached(sql)?;
+    let count: i64 = select.query_row(values, |row| row.get(0))?;
+    Ok(count.unsigned_abs())
 }
 
 /// The condition, of what is asked only, so that there is an index for it.

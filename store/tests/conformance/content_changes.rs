@@ -1,9 +1,11 @@
 //! What has changed on pages: judged once, told in order.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use webfill_store::{
-    Change, ChangeFilter, ChangeKind, Cursor, ExportFilter, JudgedTo, Judgement, Page, Store,
-    Versions,
+    Change, ChangeFilter, ChangeKind, CrawlId, Cursor, ExportFilter, JudgedTo, Judgement, Page,
+    Store, Versions,
 };
 
 use super::{Clients, NOON_MS, page_with, save};
@@ -77,8 +79,9 @@ pub(crate) async fn a_judgement_is_stored_onto_the_one_before_it(clients: &Clien
         .versions(vec!["app/c1/0".into(), "app/c1/1".into()])
         .await;
     assert_eq!(kept.unwrap(), [versions("app/c1/0", b"1")]);
-    assert!(other.has_versions("app/c1/0".into()).await.unwrap());
-    assert!(!other.has_versions("app/c1/1".into()).await.unwrap());
+    let asked = vec!["app/c1/0".into(), "app/c1/1".into()];
+    let with = other.with_versions(asked).await.unwrap();
+    assert_eq!(with, HashSet::from(["app/c1/0".to_owned()]));
     let next = vec![change(3, "https://a.org/1", ChangeKind::Changed)];
     assert!(
         other
@@ -161,4 +164,36 @@ pub(crate) async fn pages_that_were_looked_at_are_told_with_their_looks(clients:
     let pages = read(false).await;
     assert_eq!(pages.len(), 2);
     assert!(pages.iter().all(|page| page.get("look").is_none()));
+}
+
+pub(crate) async fn documents_that_a_run_has_met_first_are_counted(clients: &Clients) {
+    let store = &*clients.first.store;
+    let url = |number: u64| format!("https://a.org/{number}");
+    for number in 1..=4 {
+        // The last one is a page like any other.
+        let document =
+            (number < 4).then(|| json!({"status": "text"}).as_object().cloned().unwrap());
+        let page = Page {
+            document,
+            ..page_with(&url(number), json!({}))
+        };
+        save(store, page, &[]).await.unwrap();
+    }
+    let mut changes: Vec<Change> = [1, 2, 3, 4]
+        .map(|number| change(number, &url(number), ChangeKind::New))
+        .into();
+    changes[0].kind = ChangeKind::Changed;
+    let stored = judgement(1, "one", b"", changes);
+    assert!(store.put_judgement(stored).await.unwrap());
+    let count = async |crawl: &str, since_ms, is_first| {
+        let crawl = CrawlId::new("app", crawl);
+        let counted = store.count_new_documents(&crawl, since_ms, is_first).await;
+        counted.unwrap()
+    };
+    assert_eq!(count("c1", NOON_MS, false).await, 2);
+    assert_eq!(count("c1", NOON_MS + 3, false).await, 1, "of this run");
+    assert_eq!(count("c2", NOON_MS, false).await, 0);
+    assert_eq!(count("c1", NOON_MS, true).await, 3, "all are new");
+    assert_eq!(count("c1", NOON_MS + 1, true).await, 0);
+    assert_eq!(count("c2", NOON_MS, true).await, 0);
 }
